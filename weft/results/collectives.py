@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Annotated, Any, ClassVar
 
@@ -12,9 +12,14 @@ from pydantic import BeforeValidator
 from rich.console import Console
 from rich.table import Table
 
+from weft.results.counters import HostTotals
 from weft.results.kinds import MeasuredColumn, ResultKind
 from weft.results.report_parts import Cell, ReportTable, microseconds
+from weft.results.verification import Verdict
 from weft.topologies import FabricSpec
+from weft.traffic.collectives import Collective
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.schedules import CollectiveSpec
 
 LENGTHS = "lengths"
 """What stands for data where packets carry lengths only: nothing can be verified then."""
@@ -116,6 +121,58 @@ class CollectiveResult:
             # JSON knows no NaN and no infinity; `wrong` says what happened.
             plain["largest_error"] = None
         return plain | {key: getattr(self, name) for key, name in self.derived.items()}
+
+
+def collective_result(
+    collective: Collective,
+    algorithm: str,
+    spec: CollectiveSpec,
+    times_ps: Sequence[int],
+    counts: Sequence[HostTotals],
+    verdicts: Sequence[Verdict],
+    *,
+    warmup: int,
+    data: str,
+) -> CollectiveResult:
+    """Return what a collective found.
+
+    Args:
+        collective: what was run.
+        algorithm: by which.
+        spec: with which ranks and how much data.
+        times_ps: of all repetitions.
+        counts: what hosts and switches counted in each repetition.
+        verdicts: on the results of all runs, the warm-up's too; none where lengths stood for data.
+        warmup: runs before the repetitions.
+        data: what the data were.
+    """
+    worst = max(verdicts, key=lambda verdict: verdict.largest_error, default=Verdict(0, True, 0.0, 0.0))
+    result = CollectiveResult(
+        collective=collective.name,
+        algorithm=algorithm,
+        size_bytes=spec.element_count * ELEMENT_BYTES,
+        count=collective.nccl_count(spec),
+        dtype=spec.dtype.value,
+        operation=spec.operation.name.lower(),
+        ranks=spec.rank_count,
+        time_ps=round(sum(times_ps) / len(times_ps)),
+        times_ps=tuple(times_ps),
+        warmup=warmup,
+        verified=bool(verdicts),
+        wrong=sum(verdict.wrong for verdict in verdicts),
+        identical=all(verdict.identical for verdict in verdicts),
+        largest_error=worst.largest_error,
+        error_bound=worst.bound,
+        packets_aggregated=sum(each.aggregated_packets for each in counts),
+        retransmissions=sum(each.retransmissions for each in counts),
+        cnps=sum(each.cnps for each in counts),
+        data=data,
+        root=spec.root if collective.has_root else None,
+        title=collective.title,
+        reduces=collective.reduces,
+    )
+    factor = collective.bus_bandwidth_factor(spec.rank_count)
+    return replace(result, busbw_bytes_per_s=result.algorithm_bandwidth * factor)
 
 
 def _table(*columns: str) -> Table:

@@ -25,7 +25,7 @@ from weft.recording.ideal_times import IdealTimes
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
 from weft.results.arrays import ObservedArrays
-from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult
+from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult, collective_result
 from weft.results.counters import (
     HostTotals,
     absorbed_totals,
@@ -277,49 +277,21 @@ class Fabric:
         name = f"{collective.name} {spec.element_count * ELEMENT_BYTES} B, {algorithm}"
         verdicts: list[Verdict] = []
         times_ps: list[int] = []
-        aggregated = retransmissions = cnps = 0
+        counts: list[HostTotals] = []
         results: list[NDArray[Any]] = []
         for number, draw in repetitions.draws():
             before = self._exchanges.begin(draw, chosen.in_network)
             outcome, outputs = self._exchanges.exchange(prepare, inputs, timeout_s)
-            counted = (
-                self._exchanges.end(f"{name}{repetitions.label(number)}", outcome, chosen.in_network) - before
-            )
+            after = self._exchanges.end(f"{name}{repetitions.label(number)}", outcome, chosen.in_network)
             if inputs is not None:
                 results = results_of_ranks(collective, spec, outputs)
                 verdicts.append(verify(collective, chosen, spec, inputs, results))
             if not repetitions.is_warmup(number):
                 times_ps.append(outcome.duration_ps)
-                aggregated += counted.aggregated_packets
-                retransmissions += counted.retransmissions
-                cnps += counted.cnps
-        worst = max(verdicts, key=lambda verdict: verdict.largest_error, default=Verdict(0, True, 0.0, 0.0))
-        figures = CollectiveResult(
-            collective=collective.name,
-            algorithm=algorithm,
-            size_bytes=spec.element_count * ELEMENT_BYTES,
-            count=collective.nccl_count(spec),
-            dtype=spec.dtype.value,
-            operation=spec.operation.name.lower(),
-            ranks=spec.rank_count,
-            time_ps=round(sum(times_ps) / len(times_ps)),
-            times_ps=tuple(times_ps),
-            warmup=repetitions.warmup,
-            verified=inputs is not None,
-            wrong=sum(verdict.wrong for verdict in verdicts),
-            identical=all(verdict.identical for verdict in verdicts),
-            largest_error=worst.largest_error,
-            error_bound=worst.bound,
-            packets_aggregated=aggregated,
-            retransmissions=retransmissions,
-            cnps=cnps,
-            data=data,
-            root=spec.root if collective.has_root else None,
-            title=collective.title,
-            reduces=collective.reduces,
+                counts.append(after - before)
+        figures = collective_result(
+            collective, algorithm, spec, times_ps, counts, verdicts, warmup=repetitions.warmup, data=data
         )
-        factor = collective.bus_bandwidth_factor(spec.rank_count)
-        figures = replace(figures, busbw_bytes_per_s=figures.algorithm_bandwidth * factor)
         self.add_result(COLLECTIVES, figures)
         self.first_collective_done_s = self.first_collective_done_s or time.monotonic()
         return figures, results
