@@ -1,4 +1,4 @@
-"""What the controller does about links that flap or are sick, and for its operator, in virtual time."""
+"""What the controller does about links that flap, lose packets or are slow, and for its operator, in virtual time."""
 
 from __future__ import annotations
 

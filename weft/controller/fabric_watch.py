@@ -1,4 +1,4 @@
-"""Watches the links between a fabric's switches by their counters, and has sick ones cordoned."""
+"""Watches the links between a fabric's switches by their counters, and has lossy and slow ones cordoned."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ class FabricWatch:
             )
             for finding in watch.take(reading):
                 kind, detail = _described(finding)
-                await self._operations.cordon_sick(link, kind, f"{sender.node} → {receiver.node}: {detail}")
+                await self._operations.cordon_lossy_or_slow(
+                    link, kind, f"{sender.node} → {receiver.node}: {detail}"
+                )
 
 
 def _of(counters: _Counters, end: Endpoint) -> PortCounters | None:

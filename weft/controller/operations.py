@@ -236,7 +236,7 @@ class Operations:
         self._note_written(now_ps, f"{element.name} is restored", written)
         return written
 
-    async def cordon_sick(self, link: FabricLink, kind: EventKind, detail: str) -> None:
+    async def cordon_lossy_or_slow(self, link: FabricLink, kind: EventKind, detail: str) -> None:
         """Cordon a link that is lossy or slow, if no host needs it."""
         element = link_element(self.controller.fabric, link)
         if element.name in self._cordoned or link.ends in self.controller.failures.links:
