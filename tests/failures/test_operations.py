@@ -227,6 +227,38 @@ def test_a_link_below_its_rate_is_found_by_marks_and_throughput_and_cordoned() -
     assert watched().controller_events == []
 
 
+def test_a_link_that_loses_one_percent_is_cordoned_after_two_thousand_packets() -> None:
+    result = run(
+        faults={"links": [{"link": "p0l0->p0s1", "loss": 0.01}]},
+        controller={"link_watch": {"least_packets": 2000}, "interval": "50us"},
+        traffic=[{"permutation": "8MiB", "data": "lengths"}],
+    )
+    (lossy,), (cordoned,) = of_kind(result, "lossy"), of_kind(result, "cordoned")
+    assert lossy.element == cordoned.element == LINK
+    assert re.fullmatch(r"p0l0 → p0s1: \d\d of 2,0\d\d packets lost", lossy.detail)
+
+
+@pytest.mark.parametrize("path", ["flow", "spray"])
+def test_a_link_at_a_tenth_of_its_rate_is_cordoned_and_no_other(path: str) -> None:
+    def watched(*events: dict[str, Any], **controller: Any) -> RunResult:
+        return run(
+            events=list(events),
+            controller=controller,
+            transport={"congestion_control": "dcqcn", "retransmission": "selective-repeat", "path": path},
+            traffic=[{"permutation": "4MiB", "data": "lengths"}],
+        )
+
+    # Packets of 1,024 bytes at 1 Gb/s: 36 in an interval.
+    watch = {"link_watch": {"slow": 0.8}, "interval": "300us"}
+    slow_link = {"link": LINK, "state": "slow", "rate": "1Gb/s", "at": "10us"}
+    slow = watched(slow_link, **watch)
+    assert [event.kind for event in slow.controller_events] == ["slow", "cordoned", "programmed"]
+    assert slow.controller_events[0].element == LINK
+    assert re.search(r": (0\.99\d|1(\.0\d)?) of 10 Gb/s", slow.controller_events[0].detail)
+    assert slow.flows[0].time_ps < watched(slow_link).flows[0].time_ps
+    assert watched(**watch).controller_events == []
+
+
 def test_a_run_shows_what_its_controller_did() -> None:
     result = run(
         events=[FLAPPING, {"switch": "p0s0", "state": "cordoned", "at": "600us"}],

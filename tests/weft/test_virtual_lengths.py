@@ -9,6 +9,7 @@ from weft.run.runner import Captures, run_scenario
 from weft.scenario import parse_scenario
 
 FABRIC = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 3, "queue_capacity": "64KiB"}
+COUNTED = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 1}
 ICRC_BYTES = 4
 
 
@@ -34,6 +35,27 @@ def test_results_are_those_of_runs_with_bytes(options):
     of_bytes, of_lengths = run("zeros", **options), run("lengths", **options)
     assert of_lengths.as_dict() == of_bytes.as_dict()
     assert of_bytes.planes[1].tail_drops > 0
+
+
+@pytest.mark.parametrize("mtu_bytes", [1024, 4096])
+def test_switches_count_the_bytes_that_are_not_written_out(mtu_bytes):
+    counted = []
+    for data in ("zeros", "lengths"):
+        with Fabric(topologies.leaf_spine(**COUNTED), clock="virtual", mtu_bytes=mtu_bytes) as fabric:
+            fabric.permutation(50_000, data=data)
+            switches = [switch.name for switch in fabric.topology.switches]
+            counted.append(
+                [
+                    *(
+                        fabric.read_counters(name, each)
+                        for name in switches
+                        for each in ("port_sent", "port_received")
+                    ),
+                    *(fabric.read_direct_counter(name, "ipv4_counter") for name in switches),
+                ]
+            )
+    assert counted[0] == counted[1]
+    assert counted[0][0][1].bytes > 50_000
 
 
 def test_captures_hold_the_same_frames_but_for_the_icrc(tmp_path):
