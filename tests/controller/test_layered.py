@@ -174,6 +174,22 @@ def test_a_failure_touches_what_it_cuts_alone() -> None:
         before = again
 
 
+def test_paths_that_fit_into_no_layer_are_computed_afresh_with_all_others() -> None:
+    fabric = random_regular(20, 4)
+    plane = Layered(fabric, 0)
+    plane.plan(NO_FAILURES)
+    repaired = []
+    for link in fabric.links:
+        plane.plan(NO_FAILURES.with_link(link))
+        assert any(plane.layers().values())
+        assert cycle_of_planes(fabric, KIND, [plane]) == ()
+        repaired.append(len(plane.recomputed))
+        plane.plan(NO_FAILURES)
+    # Most are repaired; few links take more.
+    assert sorted(repaired)[len(repaired) // 2] < 12
+    assert max(repaired) > 15
+
+
 def test_where_lanes_do_not_suffice_routes_go_up_and_down() -> None:
     """A fat tree needs one lane; leaves that have kept two spines each make a ring, which would need a second."""
     fabric = leaf_spine(planes=1, leaves=5, spines=5, hosts_per_leaf=1)

@@ -8,13 +8,15 @@ next. Here a path goes at once into the first layer that it closes no cycle in (
 shortest paths those that fit into the layers so far come before those that take a new one. The first switch chooses the
 lane, by destination; packets stay in it.
 
-A failure changes the paths that it cuts, and the layers of these. Where these need more layers than the fabric needed
-when it was whole, all routes are up*/down* in the first lane until something comes back.
+A failure changes the paths that it cuts, and the layers of these. Where new paths need more layers than the fabric
+needed when it was whole, all paths are computed afresh; where these do, too, all routes are up*/down* in the first lane
+until something comes back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 from weft.controller.entities import Entity, entry
 from weft.controller.failures import Failures
@@ -40,8 +42,8 @@ class Layered(ShortestPaths):
         super().__init__(fabric, plane)
         self._links = Links.between(self._switches)
         self._manager = _manager_of(fabric, plane)
-        self._up_down = UpDown(fabric, plane)
         self._is_up_down = False
+        self._up_down_of: Callable[[], UpDown] = cache(lambda: UpDown(fabric, plane))
         self._failures = Failures()
         self._towards: list[dict[int, int]] = []
         self._layers: dict[str, dict[int, int]] = {}
@@ -75,7 +77,7 @@ class Layered(ShortestPaths):
         paths = self._manager.around(down)
         self._is_up_down = paths is None
         if paths is None:
-            self._up_down.update(self._failures)
+            self._up_down_of().update(self._failures)
             self._layers, self._towards = {}, []
             return everything
         self._layers = self._layers_of(paths)
@@ -91,7 +93,7 @@ class Layered(ShortestPaths):
     def next_hops_of(self, place: int) -> dict[NextHops, int]:
         """Return the next hops towards all switches with hosts, one to each, and to those next door without."""
         if self._is_up_down:
-            return self._up_down.next_hops_of(place)
+            return self._up_down_of().next_hops_of(place)
         hops = {hop.port: hop for _, hop in self._live[place]}
         towards: dict[NextHops, int] = {
             (hops[self._links.port[link]],): bits for link, bits in self._towards[place].items()

@@ -35,30 +35,35 @@ class LayeredPaths:
 class SubnetManager:
     """Computes the paths where nothing has failed, and from these the paths around failures.
 
-    A path that no failure has cut keeps its links and its layer; so an event changes what it concerns alone.
+    A path that no failure has cut keeps its links and its layer, so that an event changes what it concerns alone. Where
+    the others then fit into no layer, all paths are computed afresh.
     """
 
     def __init__(self, links: Links, hosts: tuple[int, ...]) -> None:
         """`hosts` is how many each switch has, by place."""
         self._links, self._hosts = links, hosts
-        self._balance = BalancedPaths(links, hosts)
-        self._dependencies = DependencyLayers(len(links.port))
         self._destinations = [place for place, count in enumerate(hosts) if count]
+        self._balance, self._dependencies, self.intact = self._computed()
+
+    def _computed(self, down: Collection[int] = ()) -> tuple[BalancedPaths, DependencyLayers, LayeredPaths]:
+        """Return all paths without the links that are down, with their load and dependencies."""
+        balance = BalancedPaths(self._links, self._hosts)
+        dependencies = DependencyLayers(len(self._links.port))
         trees: dict[int, Tree] = {}
         layers: dict[int, list[int]] = {}
         for _ in range(ROUNDS):
             for destination in self._destinations:
                 if destination in trees:
-                    self._balance.withdraw(destination, trees[destination])
-                trees[destination] = self._balance.tree_to(destination)
+                    balance.withdraw(destination, trees[destination])
+                trees[destination] = balance.tree_to(destination, down)
         for destination in self._destinations:
-            self._balance.withdraw(destination, trees[destination])
-            tree, found, unfit = self._fitted(destination, self._balance, self._dependencies)
+            balance.withdraw(destination, trees[destination])
+            tree, found, unfit = self._fitted(destination, balance, dependencies, down)
             for place in unfit:
-                found[place] = self._dependencies.place(self._balance.path(tree, place))
+                found[place] = dependencies.place(balance.path(tree, place))
             trees[destination] = tree
-            layers[destination] = [found.get(place, 0) for place in range(len(hosts))]
-        self.intact = LayeredPaths(trees, layers)
+            layers[destination] = [found.get(place, 0) for place in range(len(self._hosts))]
+        return balance, dependencies, LayeredPaths(trees, layers)
 
     def _fitted(
         self,
@@ -90,12 +95,20 @@ class SubnetManager:
         return tree, layers, [place for place in unfit if place not in layers]
 
     def around(self, down: Collection[int]) -> LayeredPaths | None:
-        """Return the paths without the links that are down; None if the layers do not suffice for them.
+        """Return the paths without the links that are down; None if the layers do not suffice for them."""
+        if not down:
+            return self.intact
+        repaired = self._repaired(down)
+        if repaired is None:
+            _, _, afresh = self._computed(down)
+            repaired = afresh if afresh.count <= self.intact.count else None
+        return repaired
+
+    def _repaired(self, down: Collection[int]) -> LayeredPaths | None:
+        """Return the same paths but for those that are cut; None if the layers do not suffice for these.
 
         What has been given up still counts: as load, and as dependencies.
         """
-        if not down:
-            return self.intact
         balance, dependencies = self._balance.copy(), self._dependencies.copy()
         trees, layers = dict(self.intact.trees), dict(self.intact.layers)
         for destination, tree in self.intact.trees.items():
