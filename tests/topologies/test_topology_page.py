@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,12 @@ from weft.topologies.kinds.dragonfly import DragonflySection
 from weft.topologies.kinds.fat_tree import FatTreeSection
 from weft.topologies.kinds.torus import TorusSection
 
+LAB_PICTURES = {
+    "lab-11-rails": "11-fabrics/rails.yaml",
+    "lab-11-torus": "11-fabrics/torus.yaml",
+    "lab-11-dragonfly": "11-fabrics/dragonfly.yaml",
+    "lab-13": "13-operations/adaptive.yaml",
+}
 PAGE = ROOT / "docs" / "topologies.md"
 PICTURES = ROOT / "docs" / "pictures" / "topologies"
 LARGE = {
@@ -23,6 +31,12 @@ LARGE = {
     "dragonfly-8448": DragonflySection(groups=66, routers=16, global_links=8, hosts_per_leaf=8, planes=1),
     "torus-4096": TorusSection(shape=[16, 16, 16], hosts_per_leaf=1, planes=1),
 }
+
+
+def is_drawn_now(picture: Path, drawn: Path, write: Callable[[Path], object]) -> bool:
+    """Return whether a picture is what is drawn; with WEFT_RENEW_PAGES it becomes so."""
+    write(picture if os.environ.get("WEFT_RENEW_PAGES") else drawn)
+    return not drawn.exists() or picture.read_text(encoding="utf-8") == drawn.read_text(encoding="utf-8")
 
 
 def fabric_of(name: str) -> FabricSpec:
@@ -38,11 +52,33 @@ def text() -> str:
 
 @pytest.mark.parametrize("name", [*(path.stem for path in EXAMPLES), *LARGE])
 def test_a_picture_is_what_is_drawn_now(name: str, text: str, tmp_path: Path) -> None:
-    picture = PICTURES / f"{name}.svg"
-    renew = os.environ.get("WEFT_RENEW_PAGES")
-    drawn = draw(fabric_of(name), picture if renew else tmp_path / "drawn.svg")
-    assert picture.read_text(encoding="utf-8") == drawn.read_text(encoding="utf-8")
+    fabric = fabric_of(name)
+    assert is_drawn_now(PICTURES / f"{name}.svg", tmp_path / "drawn.svg", lambda path: draw(fabric, path))
     assert f"](pictures/topologies/{name}.svg)" in text
+
+
+@pytest.mark.parametrize("name", LAB_PICTURES)
+def test_a_picture_of_a_lab_is_what_is_drawn_now(name: str, tmp_path: Path) -> None:
+    fabric = load_scenario(ROOT / "labs" / LAB_PICTURES[name]).fabric.build()
+    picture = ROOT / "docs" / "pictures" / f"{name}.svg"
+    assert is_drawn_now(picture, tmp_path / "drawn.svg", lambda path: draw(fabric, path))
+
+
+def test_the_picture_of_a_cycle_is_what_the_lab_draws_now(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main: Callable[[Path, str, Path], None] = runpy.run_path(str(ROOT / "labs" / "12-deadlock" / "cycle.py"))[
+        "main"
+    ]
+    scenario = ROOT / "labs" / "12-deadlock" / "scenario.yaml"
+    picture = ROOT / "docs" / "pictures" / "lab-12.svg"
+    assert is_drawn_now(
+        picture, tmp_path / "drawn.svg", lambda path: main(scenario, "dimension_order_one_lane", path)
+    )
+    assert picture.read_text(encoding="utf-8").count("waits for the next") == 5
+    main(scenario, "dimension_order", tmp_path / "none.svg")
+    assert capsys.readouterr().out.splitlines()[-1] == "no cycle"
+    assert "waits for the next" not in (tmp_path / "none.svg").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -128,7 +128,7 @@ def group_places(fabric: FabricSpec, plane: int) -> Places:
     for switch in fabric.switches_of_plane(plane):
         groups.setdefault(switch.group, []).append(switch.name)
     largest = _radius(max(map(len, groups.values())))
-    around = (2 * largest + 1.5) * len(groups) / (2 * math.pi)
+    around = (2 * largest + 2.4) * len(groups) / (2 * math.pi)
     places = {}
     for number, names in enumerate(groups.values()):
         middle = _on_circle(number, len(groups), max(around, largest + 1.5))
