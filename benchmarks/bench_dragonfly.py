@@ -1,0 +1,229 @@
+"""Load against latency and throughput on a dragonfly: minimal routes, adaptive ones, Valiant's and UGAL-L.
+
+    .venv/bin/python benchmarks/bench_dragonfly.py [--hosts 72|1056] [--loads X…] [--patterns NAME…] [--routes NAME…]
+        [--duration-us N] [--buffer-frames N] [--plot FILE] [--json]
+
+The balanced dragonflies of Kim, Dally, Scott and Abts (ISCA 2008): 72 hosts (p = 2, a = 4, h = 2, g = 9) or their
+1,056 (p = 4, a = 8, h = 4, g = 33). Links have 100 Gb/s and 200 ns, fabric.p4 runs at every router, and credits make
+the lanes of data lossless, with buffers of 16 frames. Each host sends messages of one packet of 4,096 bytes, at times
+of a Poisson process, each to a host drawn anew: of all hosts (uniform), or of the next group (adversarial).
+
+Load is what hosts offer, as a share of their line, frames on the wire counted. Throughput is what was acknowledged in
+the last 60 % of the time in which messages start, as a share of the line. Latency is the mean of the messages that
+started then, from their start until they were acknowledged; beyond saturation it grows with the time measured. Times
+are those of the virtual clock, so figures are the same in every run.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from figures import Figure, argument_parser, report
+
+from weft import Fabric
+from weft.controller.features.load_balancing import LoadBalancingMode
+from weft.results.flow_tables import flow_table
+from weft.scenario import CreditsSection, RoutingSection, TransportSection
+from weft.topologies import FabricSpec
+from weft.topologies.kinds.dragonfly import dragonfly
+from weft.traffic.header_sizes import RETH, overhead_bytes
+from weft.traffic.messages import AS_LENGTHS
+from weft.traffic.patterns import Flow
+
+RATE_BPS = 100e9
+DELAY_PS = 200_000
+MTU_BYTES: Literal[4096] = 4096
+GAP_BYTES = 24
+"""Preamble, check sequence and gap of Ethernet."""
+FRAME_BYTES = MTU_BYTES + overhead_bytes(4, int_telemetry=False) + RETH
+FRAME_PS = (FRAME_BYTES + GAP_BYTES) * 8e12 / RATE_BPS
+LANES = [3, 4, 5]
+WARM_UP = 0.4
+"""Of the time in which messages start."""
+PATIENCE_S = 1.0
+"""Of emulated time."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """p, a, h and g of the paper."""
+
+    hosts_per_router: int
+    routers: int
+    global_links: int
+    groups: int
+
+    @property
+    def hosts_per_group(self) -> int:
+        """Hosts of a group."""
+        return self.hosts_per_router * self.routers
+
+    def fabric(self) -> FabricSpec:
+        """Describe it."""
+        return dragonfly(
+            groups=self.groups,
+            routers_per_group=self.routers,
+            global_links_per_router=self.global_links,
+            hosts_per_switch=self.hosts_per_router,
+            host_rate_bps=RATE_BPS,
+            delay_ps=DELAY_PS,
+        )
+
+
+SHAPES: Mapping[int, Shape] = {72: Shape(2, 4, 2, 9), 1056: Shape(4, 8, 4, 33)}
+DEFAULT_LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+ROUTES: Mapping[str, tuple[str, LoadBalancingMode]] = {
+    "minimal": ("dragonfly_minimal", "flow"),
+    "adaptive": ("dragonfly_minimal", "adaptive"),
+    "Valiant": ("dragonfly_valiant", "flow"),
+    "UGAL-L": ("dragonfly_ugal", "flow"),
+}
+Destination = Callable[[Shape, int, np.random.Generator], int]
+
+
+def any_host(shape: Shape, source: int, random: np.random.Generator) -> int:
+    """Every other host is as likely."""
+    other = int(random.integers(shape.hosts_per_group * shape.groups - 1))
+    return other + (other >= source)
+
+
+def of_next_group(shape: Shape, source: int, random: np.random.Generator) -> int:
+    """Every host of the group after the source's is as likely."""
+    after = (source // shape.hosts_per_group + 1) % shape.groups
+    return after * shape.hosts_per_group + int(random.integers(shape.hosts_per_group))
+
+
+PATTERNS: Mapping[str, Destination] = {"uniform": any_host, "adversarial": of_next_group}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run."""
+
+    pattern: str
+    routes: str
+    load: float
+    throughput: float
+    latency_us: float
+
+
+def messages(shape: Shape, pattern: str, load: float, duration_ps: int) -> list[Flow]:
+    """All messages, in order of their starts; the same for all kinds of routes."""
+    random = np.random.default_rng(1)
+    flows = []
+    for source in range(shape.hosts_per_group * shape.groups):
+        start_ps = random.exponential(FRAME_PS / load)
+        while start_ps < duration_ps:
+            destination = PATTERNS[pattern](shape, source, random)
+            flows.append(Flow(source, destination, MTU_BYTES, start_ps=round(start_ps)))
+            start_ps += random.exponential(FRAME_PS / load)
+    return sorted(flows, key=lambda flow: (flow.start_ps, flow.source))
+
+
+def run(shape: Shape, pattern: str, routes: str, load: float, options: argparse.Namespace) -> Point:
+    """One load of one pattern, over routes of one kind."""
+    kind, balancing = ROUTES[routes]
+    duration_ps = options.duration_us * 10**6
+    flows = messages(shape, pattern, load, duration_ps)
+    threshold = {"ugal_threshold": options.ugal_threshold} if kind == "dragonfly_ugal" else {}
+    with Fabric(
+        shape.fabric(),
+        clock="virtual",
+        seed=1,
+        mtu_bytes=MTU_BYTES,
+        int_telemetry=False,
+        routing=RoutingSection(kind=kind, load_balancing=balancing, **threshold),
+        credits=CreditsSection(classes=LANES, buffer=options.buffer_frames * -(-FRAME_BYTES // 64) * 64),
+        transport=TransportSection(
+            congestion_control="fixed-window",
+            retransmission="selective-repeat",
+            retransmission_timeout=10**11,
+        ),
+    ) as fabric:
+        prepared = fabric.hosts.prepare_workload(flows, telemetry=False, payload=AS_LENGTHS)
+        _, ended = fabric.hosts.run_flows(prepared, PATIENCE_S)
+    table = flow_table(flows, ended)
+    begins_ps = WARM_UP * duration_ps
+    ends_ps = table["start_ps"] + table["completion_ps"]
+    arrived = np.count_nonzero((ends_ps >= begins_ps) & (ends_ps < duration_ps))
+    hosts = shape.hosts_per_group * shape.groups
+    return Point(
+        pattern,
+        routes,
+        load,
+        float(arrived * FRAME_PS / (duration_ps - begins_ps) / hosts),
+        float(table["completion_ps"][table["start_ps"] >= begins_ps].mean()) / 1e6,
+    )
+
+
+def plot(points: list[Point], path: str, title: str) -> None:
+    """Draw latency and throughput over load, as figures 8 and 16 of the paper do latency."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    patterns = list(dict.fromkeys(point.pattern for point in points))
+    figure, axes = plt.subplots(2, len(patterns), figsize=(5 * len(patterns), 7), squeeze=False, sharex=True)
+    for column, pattern in enumerate(patterns):
+        for routes, marker in zip(ROUTES, "osv^", strict=True):
+            found = [point for point in points if (point.pattern, point.routes) == (pattern, routes)]
+            if not found:
+                continue
+            loads = [point.load for point in found]
+            style = {
+                "marker": marker,
+                "label": routes,
+                "fillstyle": "none" if routes == "adaptive" else "full",
+            }
+            axes[0, column].plot(loads, [point.latency_us for point in found], **style)
+            axes[1, column].plot(loads, [point.throughput for point in found], **style)
+        axes[0, column].set(title=f"{pattern}, {title}", ylabel="mean latency (µs)", ylim=(0, 40))
+        axes[1, column].set(
+            xlabel="offered load", ylabel="throughput (of the line)", ylim=(0, 1), xlim=(0, 1)
+        )
+        axes[0, column].legend()
+        for row in (0, 1):
+            axes[row, column].grid(alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+
+
+def main() -> None:
+    """Print a row for each load, and draw them."""
+    parser: argparse.ArgumentParser = argument_parser(__doc__)
+    parser.add_argument("--hosts", type=int, choices=SHAPES, default=72)
+    parser.add_argument("--loads", type=float, nargs="+", default=DEFAULT_LOADS)
+    parser.add_argument("--patterns", nargs="+", choices=PATTERNS, default=list(PATTERNS))
+    parser.add_argument("--routes", nargs="+", choices=ROUTES, default=list(ROUTES))
+    parser.add_argument("--duration-us", type=int, default=200, help="time in which messages start")
+    parser.add_argument("--buffer-frames", type=int, default=16, help="of each lane at each port")
+    parser.add_argument("--ugal-threshold", type=int, default=0, help="bytes times hops")
+    parser.add_argument("--plot", help="file of a picture")
+    options = parser.parse_args()
+    shape = SHAPES[options.hosts]
+    points = [
+        run(shape, pattern, routes, load, options)
+        for pattern in options.patterns
+        for routes in options.routes
+        for load in options.loads
+    ]
+    if options.plot:
+        plot(points, options.plot, f"{options.hosts} hosts")
+    figures = [
+        figure
+        for each in points
+        for figure in (
+            Figure(f"{each.pattern}, {each.routes}, load {each.load:g}", each.throughput, "of the line"),
+            Figure("  mean latency", each.latency_us, "us"),
+        )
+    ]
+    report(f"a dragonfly of {options.hosts} hosts", figures, as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()
