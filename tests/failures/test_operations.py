@@ -353,7 +353,7 @@ def test_planes_that_are_not_there_are_refused(fabric: Fabric, name: str) -> Non
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        ({"state": "drained"}, "needs exactly one of link, switch, plane; has none"),
+        ({"state": "drained"}, "needs exactly one of link, switch, plane, host; has none"),
         ({"link": LINK, "switch": "p0s0", "state": "drained"}, "has link, switch"),
         (
             {"switch": "p0s0", "state": "down"},

@@ -87,4 +87,6 @@ def test_alltoall_by_ring_says_which_algorithms_it_has(
 ) -> None:
     traffic = "traffic=[{collective: alltoall, algorithms: [ring]}]"
     assert weft_run("run", scenario, "--set", traffic, "--out", tmp_path / "out") == 3
-    assert "alltoall has no algorithm 'ring' (valid: direct, pairwise)" in capsys.readouterr().err
+    assert (
+        "alltoall has no algorithm 'ring' (valid: direct, pairwise, hierarchical)" in capsys.readouterr().err
+    )

@@ -128,7 +128,7 @@ class LinkEvents(abc.ABC):
         self._notify_switches(link, result)
         # What is down from the start has not failed: it costs no penalty.
         self.note_repair(self._controller.link_down(link), result)
-        self.operations.follow_planes(link)
+        self.operations.follow_link(link)
 
     def _is_change(self, link: FabricLink, result: LinkEventResult) -> bool:
         """Record the link's state; return whether it has changed."""

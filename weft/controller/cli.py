@@ -375,6 +375,17 @@ def plane(find: Callable[[], Lab], operation: str, number: str, timeout_s: float
     _operate(find(), operation, "plane", number, timeout_s)
 
 
+@controller.command()
+@click.argument("operation", type=click.Choice(_OPERATIONS))
+@click.argument("name", metavar="HOST")
+@_timeout
+@click.pass_obj
+@_reports_errors
+def host(find: Callable[[], Lab], operation: str, name: str, timeout_s: float) -> None:
+    """Take a host out of use, or back: a spare has its rank from the next collective on."""
+    _operate(find(), operation, "host", name, timeout_s)
+
+
 def _operate(lab: Lab, operation: str, kind: str, name: str, timeout_s: float) -> None:
     """Have the lab's controller do something, and print what it came to."""
     # The answer comes when the drain has ended, and then the tables are written.

@@ -1,4 +1,4 @@
-"""What an operator takes out of use: a link, a switch or a plane."""
+"""What an operator takes out of use: a link, a switch, a plane or a host."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from weft.controller.failures import Failures
 from weft.topologies import Endpoint, FabricLink, FabricSpec, SwitchSpec
 from weft.topologies.distances import distances_from
 
-ElementKind = Literal["link", "switch", "plane"]
+ElementKind = Literal["link", "switch", "plane", "host"]
 ELEMENT_KINDS = get_args(ElementKind)
 
 
 @dataclass(frozen=True)
 class Element:
-    """A link, a switch or a plane.
+    """A link, a switch, a plane or a host.
 
     Attributes:
         kind: which of them.
-        name: as people write it: `p0l0<->p0s1`, `p0s1`, `plane 1`.
-        link, switch, plane: the one that `kind` says.
+        name: as people write it: `p0l0<->p0s1`, `p0s1`, `plane 1`, `h3`.
+        link, switch, plane, host: the one that `kind` says.
         ports: the switches' ports whose counters show whether it carries packets.
 
     """
@@ -33,9 +33,10 @@ class Element:
     link: FabricLink | None = None
     switch: str | None = None
     plane: int | None = None
+    host: str | None = None
 
     def added_to(self, avoided: Failures) -> Failures:
-        """Return what routes avoid with it; a plane is avoided by hosts, not by routes."""
+        """Return what routes avoid with it; a plane is avoided by hosts, a host by collectives, not by routes."""
         if self.link is not None:
             return avoided.with_link(self.link)
         return avoided if self.switch is None else avoided.with_switch(self.switch)
@@ -75,6 +76,12 @@ def plane_element(fabric: FabricSpec, number: int) -> Element:
     return Element("plane", f"plane {number}", tuple(ports), plane=number)
 
 
+def host_element(fabric: FabricSpec, name: str) -> Element:
+    """Return the element that a host is. TopologyError: there is none of that name; says which there are."""
+    ports = tuple(Endpoint(nic.switch, nic.switch_port) for nic in fabric.host(name).nics)
+    return Element("host", name, ports, host=name)
+
+
 def named_element(fabric: FabricSpec, kind: str, name: str) -> Element:
     """Return the element of a kind that people name so.
 
@@ -84,6 +91,8 @@ def named_element(fabric: FabricSpec, kind: str, name: str) -> Element:
     """
     if kind == "switch":
         return switch_element(fabric, name)
+    if kind == "host":
+        return host_element(fabric, name)
     if kind == "plane":
         if not name.isascii() or not name.isdigit():
             raise SettingError(f"{name!r} is no plane's number (valid: 0 to {fabric.planes - 1})")

@@ -71,8 +71,8 @@ class Drained:
 class Operations:
     """See the module. Its coroutines run in the controller's event loop.
 
-    `failure` is the first error of what runs in the background, which nobody waits for. `on_planes` is called when a
-    plane is lost or there again.
+    `failure` is the first error of what runs in the background, which nobody waits for. `on_losses` is called when a
+    plane or a host is lost or there again.
     """
 
     def __init__(
@@ -87,7 +87,9 @@ class Operations:
         self._damped: dict[LinkEnds, FabricLink] = {}
         self._cordoned: dict[str, Element] = {}
         self._lost: set[int] = set()
-        self.on_planes: Callable[[], None] = lambda: None
+        self._dead: set[str] = set()
+        self._replans = 0
+        self.on_losses: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -102,17 +104,50 @@ class Operations:
         """Planes that no longer join the hosts that they joined, as links have failed."""
         return tuple(sorted(self._lost))
 
-    def follow_planes(self, link: FabricLink) -> None:
-        """Find out whether a plane is lost, or there again, now that the state of one of its links has changed."""
+    @property
+    def hosts_out(self) -> tuple[str, ...]:
+        """Hosts that are cordoned, or without a link that is up."""
+        cordoned = [element.host for element in self._cordoned.values() if element.host is not None]
+        return tuple(dict.fromkeys((*cordoned, *sorted(self._dead))))
+
+    def follow_link(self, link: FabricLink) -> None:
+        """Find out which hosts and planes are lost, or there again, now that a link's state has changed."""
         fabric, failures = self.controller.fabric, self.controller.failures
         plane = fabric.switch(link.b.node).plane
-        if fabric.planes == 1 or (plane in self._lost) == (link.ends in failures.links):
-            return
-        if parts_hosts(fabric, plane, failures) == (plane in self._lost):
-            return
-        self._lost ^= {plane}
-        self._note("plane lost" if plane in self._lost else "plane found", f"plane {plane}")
-        self.on_planes()
+        hosts_changed = self._follow_host(link.a.node)
+        before = set(self._lost)
+        may_be_lost = fabric.planes > 1 and link.ends in failures.links and plane not in before
+        if may_be_lost and parts_hosts(fabric, plane, failures, self._dead):
+            self._lost.add(plane)
+            self._note("plane lost", f"plane {plane}")
+        # A plane is there again when the tables are, too: what is still being written may be about it.
+        for each in sorted(before) if self._replans == 0 else ():
+            if not parts_hosts(fabric, each, failures, self._dead):
+                self._lost.remove(each)
+                self._note("plane found", f"plane {each}")
+        if hosts_changed or self._lost != before:
+            self.on_losses()
+
+    def _follow_host(self, name: str) -> bool:
+        """Find out whether a node that is a host has lost its last link, or has one again; return whether it has."""
+        fabric, down = self.controller.fabric, self.controller.failures.ports
+        if all(name != host.name for host in fabric.hosts):
+            return False
+        is_dead = all(Endpoint(name, nic.number) in down for nic in fabric.host(name).nics)
+        if is_dead == (name in self._dead):
+            return False
+        self._dead ^= {name}
+        self._note("host lost" if is_dead else "host found", name)
+        return True
+
+    @property
+    def lost_hosts(self) -> tuple[str, ...]:
+        """Hosts without a link that is up."""
+        return tuple(sorted(self._dead))
+
+    def note_swap(self, host: str, spare: str, rank: int) -> None:
+        """Note that a spare has taken the rank of a host."""
+        self._note("swapped", host, f"{spare} has rank {rank}")
 
     @property
     def cordoned(self) -> tuple[str, ...]:
@@ -132,9 +167,9 @@ class Operations:
         if (damping := self.settings.flap_damping) is not None:
             state = self._flaps.get(link.ends, FlapState()).after_failure(now_ps, damping)
             self._flaps[link.ends] = state
-        repair = await self.controller.link_down(link)
+        repair = await self._replanned(self.controller.link_down(link))
         self._note_written(now_ps, f"{name} is down", repair.written)
-        self.follow_planes(link)
+        self.follow_link(link)
         return repair
 
     async def link_up(self, link: FabricLink) -> Repair:
@@ -143,10 +178,17 @@ class Operations:
         name = self.controller.fabric.link_name(link)
         self._note("link up", name)
         self._damp(link, now_ps)
-        repair = await self.controller.link_up(link)
+        repair = await self._replanned(self.controller.link_up(link))
         self._note_written(now_ps, f"{name} is up", repair.written)
-        self.follow_planes(link)
+        self.follow_link(link)
         return repair
+
+    async def _replanned(self, work: Coroutine[Any, Any, Repair]) -> Repair:
+        self._replans += 1
+        try:
+            return await work
+        finally:
+            self._replans -= 1
 
     def _damp(self, link: FabricLink, now_ps: int) -> None:
         """Keep a link that comes up out of the routes if it flaps and hosts can spare it."""
@@ -252,6 +294,8 @@ class Operations:
         if element.name in self._cordoned:
             raise OperationRefusedError(f"{element.name} is out of use already")
         lost = self._cut_off(element)
+        if lost and element.host is not None:
+            raise OperationRefusedError(f"no spare host is left that could take the place of {element.name}")
         if lost:
             raise OperationRefusedError(f"without {element.name} {_listed(lost)} would be cut off")
         now_ps = self.clock.now_ps()
@@ -268,9 +312,17 @@ class Operations:
         if element.plane is not None:
             used = [plane for plane in self.planes_in_use if plane != element.plane]
             return [] if used else [host.name for host in fabric.hosts]
+        if element.host is not None:
+            return [] if self._has_spare_for(element.host) else [element.host]
         if element.switch is not None and fabric.switch(element.switch).host_ports:
             return sorted(port.peer.node for port in fabric.switch(element.switch).host_ports)
         return hosts_cut_off(fabric, before, element.added_to(before))
+
+    def _has_spare_for(self, host: str) -> bool:
+        """Return whether so many hosts are left as there are ranks."""
+        fabric = self.controller.fabric
+        left = [each.name for each in fabric.hosts if each.name not in (host, *self.hosts_out)]
+        return len(left) >= fabric.rank_count
 
     def _avoided(self) -> Failures:
         avoided = Failures()

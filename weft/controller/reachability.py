@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import count
 
 from weft.controller.failures import NO_FAILURES, Failures
@@ -28,11 +28,14 @@ def hosts_cut_off(fabric: FabricSpec, before: Failures, after: Failures) -> list
     return [host.name for host in fabric.hosts if host.name in names]
 
 
-def parts_hosts(fabric: FabricSpec, plane: int, failures: Failures) -> bool:
-    """Return whether failures keep hosts apart in a plane that it joins without them."""
+def parts_hosts(fabric: FabricSpec, plane: int, failures: Failures, without: Collection[str] = ()) -> bool:
+    """Return whether failures keep hosts apart in a plane that it joins without them; `without` some hosts."""
     switches = fabric.switches_of_plane(plane)
-    whole, left = (_parts(fabric, each, switches) for each in (NO_FAILURES, failures))
-    return len(set(left.values())) > len(set(whole.values()))
+    whole, left = (
+        {part for nic, part in _parts(fabric, each, switches).items() if nic.node not in without}
+        for each in (NO_FAILURES, failures)
+    )
+    return len(left) > len(whole)
 
 
 def _parts(

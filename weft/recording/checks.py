@@ -23,6 +23,11 @@ def check_observed(fabric: FabricSpec, options: FabricOptions) -> None:
         Places(fabric).checked_ports("queues", observe.queues)
     if observe.captures:
         Places(fabric).checked_ports("captures", observe.captures)
+    if fabric.spares and (observe.flows or observe.int_flows or observe.timelines):
+        raise KeyProblem(
+            "observe",
+            "flows, int and timelines name hosts by their ranks, which spares may take (valid: without fabric.spares)",
+        )
     if observe.int_flows and not options.int_telemetry:
         raise KeyProblem("observe.int", "there is no INT to record with int: false")
     if observe.int_flows != "all":

@@ -8,6 +8,7 @@ from weft.controller.errors import JobError
 from weft.controller.jobs import JobMembership
 from weft.errors import BadInputError, CheckFailedError
 from weft.run.algorithms import objection_to_nics
+from weft.run.spare_hosts import members
 from weft.traffic.commands import Membership
 from weft.traffic.control import EndpointGroup
 
@@ -42,7 +43,7 @@ class AggregationJob:
         if objection := objection_to_nics(self._lab.fabric):
             raise BadInputError(objection)
         self.leave()
-        hosts = [host.name for host in self._lab.fabric.hosts]
+        hosts = members(self._lab.fabric, endpoints)
         in_use = self._lab.operations.planes_in_use
         try:
             memberships = self._lab.controller.add_job(

@@ -52,7 +52,7 @@ def _objection(topology: FabricSpec, collective: Collective, algorithm: str) -> 
 
 
 def _objection_to_trees(topology: FabricSpec) -> str:
-    hosts = [host.name for host in topology.hosts]
+    hosts = [host.name for host in topology.hosts[: topology.rank_count]]
     try:
         for plane in range(topology.planes):
             plan_tree(topology, plane, hosts, NO_FAILURES, {})
@@ -65,7 +65,7 @@ def _missing_path(topology: FabricSpec, collective: Collective, algorithm: str) 
     # A user's algorithm may want sizes of its own; its run says what it lacks.
     if topology.joins_all_hosts or is_class_reference(collective.reference):
         return ""
-    spec = _spec(topology, collective, len(topology.hosts) * topology.nics_per_host * _ELEMENTS_OF_A_CHUNK)
+    spec = _spec(topology, collective, topology.rank_count * topology.nics_per_host * _ELEMENTS_OF_A_CHUNK)
     schedules = [collective.schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
     try:
         for rank, channel in peers_of(schedules):
@@ -89,7 +89,7 @@ def check_algorithms(
 ) -> None:
     """Check that algorithms which an item of the traffic names can run. Raises KeyProblem for `key`.algorithms."""
     spec = CollectiveSpec(
-        rank_count=fabric.host_count,
+        rank_count=fabric.rank_count,
         element_count=0,
         dtype=DataType.INT32,
         operation=Operation.SUM,

@@ -132,7 +132,7 @@ def collective_spec(
         raise BadInputError(f"unknown operation '{operation}'; {did_you_mean(operation, tuple(OPERATIONS))}")
     try:
         spec = CollectiveSpec(
-            rank_count=len(topology.hosts),
+            rank_count=topology.rank_count,
             element_count=element_count,
             dtype=DataType(dtype),
             operation=OPERATIONS[operation],

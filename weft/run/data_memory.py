@@ -12,7 +12,7 @@ _GIB = 2**30
 
 def require_memory(spec: RunSpec) -> None:
     """Check that every host's inputs, which exist at once, fit. Raises EnvironmentLacksError."""
-    ranks = len(spec.fabric.hosts)
+    ranks = spec.fabric.rank_count
     needed = sum(item.data_bytes(ranks) for item in spec.traffic) * ranks
     has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > has:

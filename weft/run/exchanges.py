@@ -6,19 +6,21 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.clocks.lab import Lab, NotRunningError
+from weft.clocks.lab import Lab, NotRunningError, Progress
 from weft.clocks.watching import Sample, Watcher, watched
 from weft.controller.errors import ControllerError
 from weft.errors import CheckFailedError
 from weft.results.counters import HostTotals, longest_int_path, more_telling
 from weft.results.model import IntPath, Phase
 from weft.run.aggregation_job import AggregationJob
+from weft.run.spare_hosts import replace_hosts
 from weft.traffic.control import EndpointGroup, RankBuffer
 from weft.traffic.host_stats import HostStats
 from weft.traffic.patterns import Flow
@@ -26,17 +28,19 @@ from weft.traffic.prepared_runs import RunError, RunOutcome
 
 
 class Exchanges:
-    """Runs of a lab's hosts, one after the other; `watcher` is shown how far they are.
+    """Runs of a lab's hosts, one after the other; `watcher` is shown how far they are, `progress` called with words.
 
     `phases` are the runs so far, `int_path` the most telling path that INT has shown.
     """
 
-    def __init__(self, lab: Lab, job: AggregationJob, watcher: Watcher | None) -> None:
+    def __init__(self, lab: Lab, job: AggregationJob, watcher: Watcher | None, progress: Progress) -> None:
         self.phases: list[Phase] = []
         self.int_path: IntPath | None = None
         self._lab = lab
         self._job = job
         self._watcher = watcher
+        self._progress = progress
+        self._begin_again: Callable[[], object] = self.begin
         self._hosts: EndpointGroup | None = None
 
     @property
@@ -58,14 +62,24 @@ class Exchanges:
         """Make ready for a run, and return what the hosts have counted so far.
 
         Unless connections are kept, hosts forget theirs, and the virtual clock has the fabric as it was before the
-        first run, so that a run gives the same figures whatever ran before. `draw` numbers what is drawn.
+        first run, so that a run gives the same figures whatever ran before. `draw` numbers what is drawn. Spares take
+        the ranks of hosts that are out of use.
         """
+        self._begin_again = partial(self.begin, draw, in_network)
+        self._replace_hosts()
         if self._lab.options.transport.connections == "fresh":
             is_quiet = self._lab.settle(draw)
             self.hosts.disconnect(draw if is_quiet else None)
         if in_network:
             self._job.join(self.hosts)
         return self._totals(self.hosts.stats(), in_network)
+
+    def _replace_hosts(self) -> bool:
+        """Give the ranks of hosts that are out of use to spares; return whether any went."""
+        replaced = replace_hosts(self._lab.fabric, self._lab.operations, self.hosts)
+        if replaced:
+            self._job.leave()
+        return replaced
 
     def end(self, name: str, outcome: RunOutcome, in_network: bool = False) -> HostTotals:
         """Write a run down, and return what the hosts have counted so far."""
@@ -114,8 +128,24 @@ class Exchanges:
         """Run what is prepared over copies of the inputs, and return every rank's data afterwards.
 
         `prepare` is given the ranks' buffers and the files of their results, none where hosts work on arrays of this
-        process, and returns the run.
+        process, and returns the run. If it fails because a host is lost whose rank a spare can take, it runs again,
+        from the inputs.
         """
+        while True:
+            try:
+                return self._exchange_once(prepare, inputs, timeout_s)
+            except (RunError, CheckFailedError) as error:
+                if not self._replace_hosts():
+                    raise
+                self._progress(f"running again with a spare host: {error}")
+                self._begin_again()
+
+    def _exchange_once(
+        self,
+        prepare: Callable[[Sequence[RankBuffer], list[Path]], int],
+        inputs: list[NDArray[Any]] | None,
+        timeout_s: float,
+    ) -> tuple[RunOutcome, list[NDArray[Any]]]:
         if self._lab.shares_memory:
             outputs = [array.copy() for array in inputs or ()]
             return self._run_prepared(prepare(outputs, []), timeout_s), outputs

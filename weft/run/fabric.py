@@ -125,7 +125,7 @@ class Fabric:
         """When the first one was, by the machine's monotonic clock."""
         self._progress = progress
         self._job = AggregationJob(self.lab)
-        self._exchanges = Exchanges(self.lab, self._job, watcher)
+        self._exchanges = Exchanges(self.lab, self._job, watcher, progress)
         # Where their definitions are, in order of the first run.
         self._collectives_run: dict[str, None] = {}
         self._up_ps = 0
@@ -209,7 +209,7 @@ class Fabric:
             BadInputError: unknown names, or buffers that do not fit together.
             CheckFailedError: the run failed or did not end in time.
         """
-        ranks = len(self.topology.hosts)
+        ranks = self.topology.rank_count
         arrays = checked_buffers(buffers, ranks)
         found = found_collective(collective)
         elements = found.element_count(arrays[0].size, ranks)
@@ -239,7 +239,7 @@ class Fabric:
         What the network reduces carries data all the same, zeros. Otherwise as `collective`.
         """
         MESSAGE_SIZE.check(size_bytes, "a collective's size")
-        ranks = len(self.topology.hosts)
+        ranks = self.topology.rank_count
         found = found_collective(collective)
         elements = found.element_count(found.input_elements(size_bytes, ranks), ranks)
         if not elements:
@@ -263,7 +263,7 @@ class Fabric:
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
             return self.hosts.prepare_collective(
-                spec,
+                self._over_planes_in_use(spec),
                 algorithm,
                 buffers,
                 results,
@@ -321,7 +321,7 @@ class Fabric:
         """
         TIME.check(step.compute_ps, "the step's compute times")
         timeout_s += step.compute_ps / 10**12 * self.options.dilation
-        arrays = checked_buffers(gradients, len(self.topology.hosts)) if gradients is not None else None
+        arrays = checked_buffers(gradients, self.topology.rank_count) if gradients is not None else None
         inputs = None if arrays is None else [each.ravel() for each in arrays]
         count = step.gradient_count if inputs is None else inputs[0].size
         name = dtype if inputs is None else inputs[0].dtype.name
@@ -334,7 +334,13 @@ class Fabric:
         def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
             telemetry = self.options.int_telemetry
             return self.hosts.prepare_training_step(
-                step, algorithm, spec, buffers, results, telemetry=telemetry, payload=self._payload(LENGTHS)
+                step,
+                algorithm,
+                self._over_planes_in_use(spec),
+                buffers,
+                results,
+                telemetry=telemetry,
+                payload=self._payload(LENGTHS),
             )
 
         outcome, outputs = self._exchanges.exchange(prepare, inputs, timeout_s)
@@ -429,6 +435,7 @@ class Fabric:
         """Run flows from beginning to end, and note the result under `name`; `data` and errors as `incast`."""
         if data not in FLOW_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
+        self._require_no_spares("flows")
         in_use = self._nics_in_use()
         for flow in flows:
             FLOW_SIZE.check(flow.size_bytes, "a flow's size")
@@ -719,13 +726,22 @@ class Fabric:
     ) -> CollectiveSpec:
         """Return the parameters of a collective over the planes that are in use; errors as `collective_spec`."""
         spec = collective_spec(self.topology, collective, algorithm, element_count, dtype, operation, root)
+        return self._over_planes_in_use(spec)
+
+    def _over_planes_in_use(self, spec: CollectiveSpec) -> CollectiveSpec:
+        """Return what is to be run over the planes that are in use now, which may change from run to run."""
         return replace(spec, plane_rates_bps=self._nic_rates_bps())
 
     def _payload(self, data: str) -> Payload:
         """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
         return AS_LENGTHS if data == LENGTHS and self.options.clock == "virtual" else AS_BYTES
 
+    def _require_no_spares(self, what: str) -> None:
+        if self.topology.spares:
+            raise BadInputError(f"{what}: between hosts, not ranks, on a fabric with spares (valid: without)")
+
     def _require_other_hosts(self, what: str) -> None:
+        self._require_no_spares(what)
         if len(self.topology.hosts) < 2:
             raise BadInputError(f"{what} needs 2 hosts or more; the fabric has 1")
 

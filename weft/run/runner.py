@@ -89,7 +89,7 @@ def _run(
         captures = captures.checked(spec.fabric, spec.options.target)
     require_memory(spec)
     # Before the fabric is up, so that the data's making does not disturb its clock.
-    runs = [item.prepare(len(spec.fabric.hosts), seed) for item in spec.traffic]
+    runs = [item.prepare(spec.fabric.rank_count, seed) for item in spec.traffic]
     fabric = Fabric(spec, progress=progress, watcher=watcher)
     building = time.monotonic()
     with fabric:

@@ -6,15 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, model_validator
 
-from weft.controller.elements import Element, plane_element, switch_element
+from weft.controller.elements import Element, host_element, plane_element, switch_element
 from weft.quantities.definitions import TIME, Rate, Time, whole
 from weft.scenario.links import LinkName
 from weft.scenario.values import Section, Text
 from weft.topologies import FabricSpec, LinkChoice
 
 OPERATIONS = ("cordoned", "drained", "restored")
-_STATES = {"switch": OPERATIONS, "plane": ("down", "up", *OPERATIONS)}
+_STATES = {"switch": OPERATIONS, "plane": ("down", "up", *OPERATIONS), "host": ("down", "up", *OPERATIONS)}
 _GO_WITH = {"count": "flapping", "period": "flapping", "rate": "slow"}
+HostName = Annotated[str, Text("a host", r"\A[^\s<>-]{1,64}\Z", "h3")]
 SwitchName = Annotated[str, Text("a switch", r"\A[^\s<>-]{1,64}\Z", "p0s1")]
 
 
@@ -34,6 +35,9 @@ class EventSection(Section):
     plane: Annotated[int, whole(0, 255)] | None = None
     """Which plane, in place of `link`; all its links fail (`down`) or come back (`up`), or `cordoned`, `drained`,
     `restored`."""
+    host: HostName | None = None
+    """Which host, in place of `link`; all its links fail (`down`) or come back (`up`), or `cordoned`, `drained`,
+    `restored`: a spare takes the rank of one that is out of use."""
     state: Literal["down", "up", "flapping", "slow", "cordoned", "drained", "restored"]
     """A link fails (`down`), comes back (`up`), does both `count` times (`flapping`), or sends at another `rate` than
     its own (`slow`). `cordoned`: new routes avoid it. `drained`: then wait until no packet uses it. `restored`: it is
@@ -49,9 +53,11 @@ class EventSection(Section):
 
     @model_validator(mode="after")
     def _whole(self) -> EventSection:
-        given = [name for name in ("link", "switch", "plane") if getattr(self, name) is not None]
+        given = [name for name in ("link", "switch", "plane", "host") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"needs exactly one of link, switch, plane; has {', '.join(given) or 'none'}")
+            raise ValueError(
+                f"needs exactly one of link, switch, plane, host; has {', '.join(given) or 'none'}"
+            )
         states = _STATES.get(given[0])
         if states is not None and self.state not in states:
             raise ValueError(f"a {given[0]} cannot be '{self.state}' (valid: {', '.join(states)})")
@@ -59,6 +65,11 @@ class EventSection(Section):
             if (getattr(self, name) is not None) != (self.state == state):
                 raise ValueError(f"{name} and state: {state} go together")
         return self
+
+    @property
+    def names(self) -> str:
+        """Return the key that says what the event is about."""
+        return next(name for name in ("link", "switch", "plane", "host") if getattr(self, name) is not None)
 
     @property
     def is_operation(self) -> bool:
@@ -76,7 +87,9 @@ class EventSection(Section):
         return [each for start in starts for each in (("down", start), ("up", start + self.period // 2))]
 
     def element(self, fabric: FabricSpec) -> Element:
-        """Return the switch or plane that an operation is about. Raises TopologyError, SettingError."""
+        """Return the switch, plane or host that an operation is about. Raises TopologyError, SettingError."""
+        if self.host is not None:
+            return host_element(fabric, self.host)
         if self.plane is not None:
             return plane_element(fabric, self.plane)
         assert self.switch is not None

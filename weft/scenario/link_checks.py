@@ -83,8 +83,7 @@ def _check_operations(fabric: FabricSpec, options: FabricOptions) -> None:
         try:
             event.element(fabric)
         except (TopologyError, SettingError) as error:
-            key = "switch" if event.plane is None else "plane"
-            raise KeyProblem(f"events[{index}].{key}", str(error)) from None
+            raise KeyProblem(f"events[{index}].{event.names}", str(error)) from None
 
 
 def events_in_order(events: Sequence[EventSection]) -> list[EventSection]:
@@ -95,11 +94,14 @@ def events_in_order(events: Sequence[EventSection]) -> list[EventSection]:
 def links_of_event(
     fabric: FabricSpec, options: FabricOptions, event: EventSection, place: str
 ) -> list[FabricLink]:
-    """Return the links that an event names, or those of its plane. Raises as `check_events`."""
-    key = f"{place}.{'link' if event.plane is None else 'plane'}"
-    links = (
-        _links_of_plane(fabric, event.plane, key) if event.link is None else _links(fabric, event.link, key)
-    )
+    """Return the links that an event names, or those of its plane or host. Raises as `check_events`."""
+    key = f"{place}.{event.names}"
+    if event.link is not None:
+        links = _links(fabric, event.link, key)
+    elif event.plane is not None:
+        links = _links_of_plane(fabric, event.plane, key)
+    else:
+        links = _links_of_host(fabric, event.host or "", key)
     for link in links:
         _require_mortal(fabric, options, link, key)
     return links
@@ -113,8 +115,14 @@ def _links(fabric: FabricSpec, name: str, key: str) -> list[FabricLink]:
     return choice.links_of(fabric)
 
 
-def _links_of_plane(fabric: FabricSpec, plane: int | None, key: str) -> list[FabricLink]:
-    assert plane is not None
+def _links_of_host(fabric: FabricSpec, host: str, key: str) -> list[FabricLink]:
+    hosts = [each.name for each in fabric.hosts]
+    if host not in hosts:
+        raise KeyProblem(key, f"no host '{host}'; {did_you_mean(host, hosts)}")
+    return [link for link in fabric.links if link.a.node == host]
+
+
+def _links_of_plane(fabric: FabricSpec, plane: int, key: str) -> list[FabricLink]:
     if plane >= fabric.planes:
         raise KeyProblem(key, f"no plane {plane} (valid: 0 to {fabric.planes - 1})")
     return [link for link in fabric.links if fabric.switch(link.b.node).plane == plane]

@@ -36,6 +36,7 @@ from weft.topologies.paths import (
     shortest_paths,
 )
 from weft.topologies.scale_up import with_scale_up
+from weft.topologies.spares import with_spares
 
 if TYPE_CHECKING:
     from weft.topologies.kinds import from_parameters
@@ -90,4 +91,5 @@ __all__ = [
     "shortest_paths",
     "to_svg",
     "with_scale_up",
+    "with_spares",
 ]

@@ -61,6 +61,7 @@ class FabricSpec:
     parameters: Mapping[str, object]
     plane_networks: tuple[tuple[IPv4Network, IPv6Network], ...]
     scale_up: ScaleUpSpec | None = None
+    spares: int = 0
 
     def host(self, name: str) -> HostSpec:
         """Return the host of this name; TopologyError names valid choices."""
@@ -73,6 +74,11 @@ class FabricSpec:
     def device(self, device_id: int) -> SwitchSpec:
         """Return the switch with this P4Runtime device id."""
         return _lookup("device id", self._switch_by_device_id, device_id)
+
+    @property
+    def rank_count(self) -> int:
+        """Ranks of a collective: all endpoints but the spares, which are the last ones."""
+        return len(self.hosts) - self.spares
 
     def switches_of_plane(self, plane: int) -> tuple[SwitchSpec, ...]:
         """Switches of one plane in order of their device ids."""

@@ -53,7 +53,7 @@ class Connections:
 
     def _take_numbers(self, *ranks: int) -> list[int]:
         """Return the number of a new queue pair at each of the ranks."""
-        return [next(self._next_queue_pair[rank]) for rank in ranks]
+        return [next(self._next_queue_pair[self._calls.host_of(rank)]) for rank in ranks]
 
     def telemetry_of(self, connection: tuple[int, Channel]) -> bool:
         """Return whether a connection's packets carry INT."""
@@ -70,7 +70,9 @@ class Connections:
         try:
             for rank, channel in channels:
                 if self._connected.get((rank, channel)) != telemetry:
-                    self._require_path(rank, channel.peer, channel.plane)
+                    self._require_path(
+                        self._calls.host_of(rank), self._calls.host_of(channel.peer), channel.plane
+                    )
                     self._connect_ends(rank, channel, telemetry, ends)
             self._calls.all({rank: Connect(tuple(connections)) for rank, connections in ends.items()})
         except BaseException:
@@ -126,7 +128,7 @@ class Connections:
 
     def _address(self, channel: Channel) -> str:
         """Return the IP address at the far end of a channel. Raises ValueError if it has none of the IP version."""
-        host = self._hosts[channel.peer]
+        host = self._hosts[self._calls.host_of(channel.peer)]
         nic = host.nics[channel.plane]
         address = nic.ipv6 if self._ip_version == 6 else nic.ipv4
         if address is None:

@@ -33,7 +33,7 @@ from weft.traffic.host_stats import HostStats
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
-from weft.traffic.plane_detours import PlaneDetours, UsableNics
+from weft.traffic.plane_detours import Losses, PlaneDetours
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns, RunOutcome
 from weft.traffic.run_clock import RunClock, WallClock
 from weft.traffic.schedule_nodes import MAX_RUN_TAG
@@ -50,7 +50,8 @@ class EndpointGroup:
     `ip_version` is that of the connections; jobs bring theirs. `clock` is the hosts' wall clock unless given. Endpoints
     that are in this process (`shares_memory`) are given schedules as they are; others make the same ones.
     `require_path` is called with two ranks and the number of their NICs before they are connected, and raises an error
-    if nothing joins them. `usable_nics` says which planes are lost: runs go on over others, see `PlaneDetours`.
+    if nothing joins them. `losses` says which planes are lost: runs go on over others, see `PlaneDetours`; and which
+    hosts are, without which runs end with an error.
     Errors of `HostEndpoint.read_answer` pass through; RunError is about runs.
     """
 
@@ -64,7 +65,7 @@ class EndpointGroup:
         *,
         shares_memory: bool = False,
         require_path: RequirePath = lambda source, destination, nic: None,
-        usable_nics: Callable[[], UsableNics] | None = None,
+        losses: Callable[[], Losses] | None = None,
     ) -> None:
         if ip_version not in (4, 6):
             raise ValueError(f"IP version {ip_version} (valid: 4, 6)")
@@ -76,11 +77,12 @@ class EndpointGroup:
         self._hosts = list(hosts)
         self._calls = EndpointCalls(endpoints, answer_timeout_s)
         self._connections = Connections(self._calls, self._hosts, ip_version, require_path)
-        self._detours = PlaneDetours(usable_nics, self._connections, self._calls)
+        self._detours = PlaneDetours(losses, self._connections, self._calls)
         self._runs = PreparedRuns(
             self._calls,
             self._connections,
             self._detours,
+            losses,
             self._clock,
             [host.name for host in self._hosts],
         )
@@ -101,6 +103,15 @@ class EndpointGroup:
         """
         self._connections.disconnect(first_number)
         self._detours.clear()
+
+    def host_of(self, rank: int) -> int:
+        """Return the index of the host that has a rank."""
+        return self._calls.host_of(rank)
+
+    def exchange_ranks(self, rank: int, other: int) -> None:
+        """Have the hosts of two ranks exchange them; all connections are made anew."""
+        self.disconnect()
+        self._calls.exchange_ranks(rank, other)
 
     def join(self, memberships: Mapping[int, Sequence[Membership]]) -> None:
         """Have ranks join aggregation jobs."""
@@ -138,6 +149,7 @@ class EndpointGroup:
                     buffer=_file(buffers, rank),
                     result=_file(results, rank),
                     payload=payload,
+                    rank=self._rank_unless_own(rank),
                     provided=self._provided(schedule, buffers, rank),
                     collective=found.reference,
                 )
@@ -172,6 +184,7 @@ class EndpointGroup:
                     buffer=_file(buffers, rank),
                     result=_file(results, rank),
                     payload=payload,
+                    rank=self._rank_unless_own(rank),
                     provided=self._provided(schedule, buffers, rank),
                 )
                 for rank, schedule in enumerate(schedules)
@@ -191,7 +204,10 @@ class EndpointGroup:
         return self._prepare(
             number,
             schedules,
-            [PrepareTraffic(number, by_rank[each.rank], payload) for each in schedules],
+            [
+                PrepareTraffic(number, by_rank[each.rank], payload, self._rank_unless_own(each.rank))
+                for each in schedules
+            ],
         )
 
     def prepare_workload(
@@ -225,6 +241,10 @@ class EndpointGroup:
         if array is not None:
             raise ValueError("an array is no data for an endpoint in another process (valid: a file)")
         return None
+
+    def _rank_unless_own(self, rank: int) -> int | None:
+        """Return a rank for the host that has it, None where it is the one of its configuration."""
+        return None if self._calls.host_of(rank) == rank else rank
 
     def _new_run_number(self) -> int:
         number, self._next_run = self._next_run, self._next_run + 1
@@ -295,11 +315,13 @@ class EndpointGroup:
 
     def capture(self, rank: int, plane: int, path: Path | None) -> None:
         """Record a host's plane into a pcap file; None ends it."""
-        self._calls.all({rank: Capture(plane, str(path) if path else None)})
+        self._calls.of_hosts({rank: Capture(plane, str(path) if path else None)})
 
     def recorded(self, files: Sequence[Path]) -> list[int]:
         """Have every host write what it has recorded to a file (`Host.save_recorded`); returns rows lost by each."""
-        answers = self._calls.all({host.rank: SaveRecorded(str(files[host.rank])) for host in self._hosts})
+        answers = self._calls.of_hosts(
+            {host.rank: SaveRecorded(str(files[host.rank])) for host in self._hosts}
+        )
         return [answer.rows_lost for answer in answers.values()]
 
 

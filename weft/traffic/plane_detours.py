@@ -20,24 +20,29 @@ Connection = tuple[int, Channel]
 
 
 @dataclass(frozen=True)
-class UsableNics:
-    """Numbers of every host's NICs: those in planes that are lost, and those that may be used."""
+class Losses:
+    """What is lost and what is left.
 
-    lost: frozenset[int] = frozenset()
-    in_use: frozenset[int] = frozenset()
+    Numbers of every host's NICs, those in planes that are lost and those that may be used; and the indices of hosts
+    that are lost, without whose ranks no run can end.
+    """
+
+    nics: frozenset[int] = frozenset()
+    nics_in_use: frozenset[int] = frozenset()
+    hosts: frozenset[int] = frozenset()
 
 
 class PlaneDetours:
     """Moves connections off lost planes, and back.
 
-    `usable_nics` says what is lost and what is in use; None: nothing is ever lost. `moved` are the ends that others
+    `losses` says what is lost and what is in use; None: nothing is ever lost. `moved` are the ends that others
     stand for at present.
     """
 
     def __init__(
-        self, usable_nics: Callable[[], UsableNics] | None, connections: Connections, calls: EndpointCalls
+        self, losses: Callable[[], Losses] | None, connections: Connections, calls: EndpointCalls
     ) -> None:
-        self._usable_nics = usable_nics
+        self._losses = losses
         self._connections, self._calls = connections, calls
         self.moved: dict[Connection, None] = {}
         # Of every stand-in, the channel that it stands for.
@@ -50,26 +55,26 @@ class PlaneDetours:
 
     def follow(self, connections: Sequence[Connection]) -> None:
         """Move what a run has on lost planes, and move back what is on planes that are there again."""
-        if self._usable_nics is None or not connections:
+        if self._losses is None or not connections:
             return
         telemetry = self._connections.telemetry_of(connections[0])
-        nics = self._usable_nics()
-        back = [each for each in self.moved if each[1].plane not in nics.lost]
+        lost = self._losses()
+        back = [each for each in self.moved if each[1].plane not in lost.nics]
         if back:
             self._connections.forget(back)
             self._connections.connect_channels(back, telemetry)
             for end in back:
                 del self.moved[end]
-        if not nics.lost or not nics.in_use:
+        if not lost.nics or not lost.nics_in_use:
             return
         ends = dict.fromkeys(end for each in (*connections, *self._stands_for) for end in _both_ends(each))
         away = [
             end
             for end in ends
-            if end[1].plane in nics.lost and end[1].label != SCALE_UP and end not in self.moved
+            if end[1].plane in lost.nics and end[1].label != SCALE_UP and end not in self.moved
         ]
         if away:
-            self._move(away, sorted(nics.in_use), telemetry)
+            self._move(away, sorted(lost.nics_in_use), telemetry)
 
     def _move(self, away: Sequence[Connection], planes: Sequence[int], telemetry: bool) -> None:
         over = {end: self._stand_ins(end, planes) for end in away}

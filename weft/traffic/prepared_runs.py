@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from weft.traffic.answers import EndedFlows, Memory, RunState
 from weft.traffic.commands import AskFlowRecords, Release, Start, Wait
 from weft.traffic.connections import Connections
 from weft.traffic.endpoint_calls import EndpointCalls
-from weft.traffic.plane_detours import PlaneDetours
+from weft.traffic.plane_detours import Losses, PlaneDetours
 from weft.traffic.run_clock import RunClock
 from weft.traffic.schedule_nodes import Channel
 
@@ -55,12 +55,14 @@ class PreparedRuns:
         calls: EndpointCalls,
         connections: Connections,
         detours: PlaneDetours,
+        losses: Callable[[], Losses] | None,
         clock: RunClock,
         names: Sequence[str],
     ) -> None:
         self._calls = calls
         self._connections = connections
         self._detours = detours
+        self._losses = losses
         self._clock = clock
         self._names = names
         self._runs: dict[int, PreparedRun] = {}
@@ -99,6 +101,8 @@ class PreparedRuns:
         # An endpoint answers when the run has ended there. In rounds, because otherwise a rank whose peer has failed
         # would be awaited until its timeout; each round also shows how many steps are done, and which planes are lost.
         while unfinished and left_s >= 0.0 and not _any_ended_badly(answers):
+            self._detours.follow(self._runs[run].connections)
+            self._require_hosts(run)
             answers |= self._calls.all(
                 dict.fromkeys(unfinished, Wait(run, min(left_s, _WAITING_ROUND_S))),
                 _WAITING_ROUND_S + self._calls.answer_timeout_s,
@@ -106,10 +110,8 @@ class PreparedRuns:
             self._runs[run].steps = _steps_of(answers.values())
             unfinished = [rank for rank in unfinished if answers[rank].state != "finished"]
             left_s -= _WAITING_ROUND_S
-            if unfinished and not _any_ended_badly(answers):
-                self._detours.follow(self._runs[run].connections)
         troubles = [
-            f"{self._names[rank]}: {answer.state} after {answer.nodes_done} of {answer.node_count} steps"
+            f"{self._name(rank)}: {answer.state} after {answer.nodes_done} of {answer.node_count} steps"
             + (f": {answer.reason}" if answer.reason else "")
             for rank, answer in answers.items()
             if answer.state != "finished"
@@ -120,6 +122,16 @@ class PreparedRuns:
         self._runs[run].state = "finished"
         times = [(answers[rank].started_ps or 0, answers[rank].finished_ps or 0) for rank in ranks]
         return RunOutcome(run, tuple(start for start, _ in times), tuple(end for _, end in times))
+
+    def _require_hosts(self, run: int) -> None:
+        """Raise RunError if the host of one of a run's ranks is lost."""
+        lost = self._losses().hosts if self._losses is not None else ()
+        gone = [self._name(rank) for rank in self._runs[run].ranks if self._calls.host_of(rank) in lost]
+        if gone:
+            raise RunError(f"run {run} failed: {', '.join(gone)} lost")
+
+    def _name(self, rank: int) -> str:
+        return self._names[self._calls.host_of(rank)]
 
     def steps(self, run: int) -> tuple[int, int]:
         """Return how many of a run's steps (or ends of flows) are done, and how many there are, of all ranks.

@@ -48,7 +48,7 @@ class Endpoints:
                 settings,
                 ip_version=self.lab.options.ip_version,
                 require_path=self.lab.fabric.require_path,
-                usable_nics=self.lab.usable_nics,
+                losses=self.lab.losses,
             )
             self._exit = stack.pop_all()
         return self

@@ -198,9 +198,9 @@ class VirtualLab(Lab):
                 clock=self._loop,
                 shares_memory=self.shares_memory,
                 require_path=self.fabric.require_path,
-                usable_nics=self.usable_nics,
+                losses=self.losses,
             )
-            self.operations.on_planes = self._interrupt_waits
+            self.operations.on_losses = self._interrupt_waits
             self._endpoints = endpoints
             ends = LinkEnds(self.fabric, self.switches, [endpoint.host for endpoint in endpoints])
             self._link_events = VirtualLinkEvents(
@@ -209,7 +209,7 @@ class VirtualLab(Lab):
             yield group
 
     def _interrupt_waits(self) -> None:
-        """Have the runner look at once which planes are in use."""
+        """Have the runner look at once which planes and hosts are lost."""
         for endpoint in self._endpoints:
             endpoint.interrupt()
 

@@ -76,3 +76,7 @@ class FlowItem(TrafficItem):
         """Check that there is a host to send to."""
         if fabric.host_count < 2:
             raise KeyProblem(key, f"flows need 2 hosts or more, the fabric has {fabric.host_count}")
+        if fabric.spares:
+            raise KeyProblem(
+                "fabric.spares", f"{fabric.spares}: {key} has flows, between hosts and not ranks (valid: 0)"
+            )

@@ -70,7 +70,7 @@ class CollectiveTraffic(TrafficItem):
             raise KeyProblem(
                 f"{key}.data", f"mlp-gradients are for an {GRADIENT_COLLECTIVE}, not for {collective.name}"
             )
-        ranks = fabric.host_count
+        ranks = fabric.rank_count
         if self.root >= ranks:
             raise KeyProblem(f"{key}.root", f"{self.root} is not one of the ranks 0 to {ranks - 1}")
         for number, size in enumerate(self.sizes):
@@ -105,7 +105,7 @@ class CollectiveTraffic(TrafficItem):
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Make the inputs and run."""
-        self.prepare(len(fabric.topology.hosts), fabric.options.seed)(fabric, progress)
+        self.prepare(fabric.topology.rank_count, fabric.options.seed)(fabric, progress)
 
     def _run(self, fabric: Fabric, progress: Progress, sizes: list[int] | list[Inputs]) -> None:
         """Run the collective of every size by every algorithm; of lengths a size is a number of bytes."""

@@ -105,7 +105,8 @@ class TrainingStepTraffic(TrafficItem):
         if self.data != LENGTHS:
             generator = np.random.default_rng(fabric.options.seed)
             gradients = [
-                random_elements(generator, self.dtype, step.gradient_count) for _ in fabric.topology.hosts
+                random_elements(generator, self.dtype, step.gradient_count)
+                for _ in range(fabric.topology.rank_count)
             ]
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):

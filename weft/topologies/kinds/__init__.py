@@ -13,6 +13,7 @@ from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.kinds.base import TopologyKind
 from weft.topologies.scale_up import with_scale_up
+from weft.topologies.spares import with_spares
 
 DEFAULT_KIND = "leaf_spine"
 TOPOLOGY_KINDS: Registry[TopologyKind] = Registry(
@@ -40,12 +41,12 @@ def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
 
     """
     arguments = dict(parameters)
-    scale_up = arguments.pop("scale_up", None)
+    scale_up, spares = arguments.pop("scale_up", None), arguments.pop("spares", 0)
     kind = TOPOLOGY_KINDS.named(arguments.pop("kind", DEFAULT_KIND))
     _require_known(arguments, kind.builder.__annotations__, kind.name)
     fabric = kind.builder(**arguments)
     if scale_up is None:
-        return fabric
+        return with_spares(fabric, spares)
     if not isinstance(scale_up, Mapping):
         raise TopologyError(f"scale_up={scale_up!r} is not a mapping of its parameters")
     _require_known(scale_up, with_scale_up.__annotations__, "scale_up")

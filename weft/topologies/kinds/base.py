@@ -14,6 +14,7 @@ from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.places import Cluster, Places
 from weft.topologies.scale_up import with_scale_up
+from weft.topologies.spares import with_spares
 
 
 class TopologyKeyError(TopologyError):
@@ -52,6 +53,8 @@ class TopologySection(Section):
     """Ranks of a host; each has a NIC of its own on each plane and is an endpoint (h0, h1, …) of the fabric."""
     rail_optimised: bool = False
     """Ranks of a host are each on a leaf of its own, where ranks of the same number meet; otherwise side by side."""
+    spares: Annotated[int, whole(0, 4096)] = 0
+    """Of all hosts the last ones, which have no rank in collectives until another host is out of use."""
     scale_up: ScaleUpSection | None = None
     """The links that join the ranks of a host; by default those of `ranks_per_host` have this section's defaults."""
 
@@ -75,6 +78,11 @@ class TopologySection(Section):
         """Endpoints of the whole fabric: hosts, or ranks where hosts have several."""
         return self.leaf_count * self.endpoints_per_leaf
 
+    @property
+    def rank_count(self) -> int:
+        """Ranks of a collective."""
+        return self.host_count - self.spares
+
     @abstractmethod
     def network(self) -> FabricSpec:
         """Return the fabric without scale-up links. Raises TopologyError."""
@@ -91,12 +99,20 @@ class TopologySection(Section):
                 f"{self.leaf_count} leaves are not whole blocks of {self.ranks_per_host} rails, one for each rank of "
                 "a host",
             )
+        if self.spares and self.ranks_per_host is not None:
+            raise TopologyKeyError(
+                "spares", "hosts of several ranks have none (valid: without ranks_per_host)"
+            )
+        if self.spares >= self.host_count:
+            raise TopologyKeyError(
+                "spares", f"{self.spares} of {self.host_count} hosts leave no rank (valid: fewer)"
+            )
 
     def build(self) -> FabricSpec:
         """Return the fabric that the section describes. Raises TopologyError."""
         fabric = self.network()
         if self.ranks_per_host is None:
-            return fabric
+            return with_spares(fabric, self.spares)
         scale_up = self.scale_up or ScaleUpSection()
         return with_scale_up(
             fabric, self.ranks_per_host, scale_up.rate, scale_up.latency, self.rail_optimised

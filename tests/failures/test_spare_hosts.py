@@ -1,0 +1,125 @@
+"""Hosts that are out of use, whose ranks spares take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from weft import BadInputError, CheckFailedError, Fabric, topologies
+from weft.results.collectives import CollectiveResult
+from weft.results.run_result import RunResult
+from weft.run.runner import run_scenario
+from weft.scenario import ControlSection, EventSection, load_scenario, parse_scenario
+from weft.topologies import TopologyError
+
+US = 10**6
+RANKS = 4
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(
+    events: list[EventSection], algorithm: str = "ring", runs: int = 2, spares: int = 2
+) -> tuple[list[CollectiveResult], RunResult]:
+    """All-reduce integers of four ranks so often, verified."""
+    network = topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=(RANKS + spares) // 2)
+    generator = np.random.default_rng(1)
+    inputs = [generator.integers(-1000, 1000, 1 << 14).astype(np.int32) for _ in range(RANKS)]
+    with Fabric(
+        topologies.with_spares(network, spares),
+        clock="virtual",
+        events=events,
+        control=ControlSection(latency=5 * US, detection=US),
+    ) as fabric:
+        results = [fabric.collective("allreduce", inputs, algorithm).result for _ in range(runs)]
+        return results, fabric.summary()
+
+
+def host(name: str, state: str, at_us: int | None = None) -> EventSection:
+    return EventSection(host=name, state=state, at=None if at_us is None else at_us * US)
+
+
+def of_hosts(result: RunResult) -> list[tuple[str, str, str]]:
+    kinds = ("host lost", "host found", "swapped", "cordoned", "restored")
+    return [
+        (event.kind, event.element, event.detail) for event in result.controller_events if event.kind in kinds
+    ]
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "tree", "halving-doubling", "in-network"])
+def test_a_spare_takes_the_rank_of_a_cordoned_host(algorithm: str) -> None:
+    results, result = run([host("h1", "cordoned", 30)], algorithm)
+    assert all(each.ok and each.ranks == RANKS for each in results)
+    assert of_hosts(result) == [("cordoned", "h1", ""), ("swapped", "h1", "h4 has rank 1")]
+    assert result.drops == {}
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "in-network"])
+@pytest.mark.parametrize("at_us", [15, 30, 50])
+def test_a_collective_whose_host_dies_runs_again_with_a_spare(algorithm: str, at_us: int) -> None:
+    results, result = run([host("h1", "down", at_us)], algorithm)
+    assert all(each.ok for each in results)
+    assert of_hosts(result) == [("host lost", "h1", ""), ("swapped", "h1", "h4 has rank 1")]
+    assert result.packet_conservation is not None
+    assert result.packet_conservation.missing.packets == 0
+
+
+def test_spares_take_ranks_one_after_the_other_and_hosts_that_are_back_are_spares() -> None:
+    events = [host("h1", "down"), host("h4", "cordoned"), host("h1", "up", 60), host("h5", "down", 120)]
+    results, result = run(events, runs=4)
+    assert all(each.ok for each in results)
+    assert [each for each in of_hosts(result) if each[0] == "swapped"] == [
+        ("swapped", "h1", "h5 has rank 1"),
+        ("swapped", "h5", "h1 has rank 1"),
+    ]
+
+
+def test_without_a_spare_left_nothing_is_taken_out_of_use() -> None:
+    with pytest.raises(CheckFailedError, match="no spare host is left that could take the place of h0"):
+        run([host("h0", "cordoned")], spares=0)
+
+
+def test_without_a_spare_left_a_host_that_dies_ends_the_run() -> None:
+    with pytest.raises(CheckFailedError, match="run 1 failed"):
+        run([host("h0", "down", 30)], spares=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"fabric": {"leaves": 2, "spines": 1, "hosts_per_leaf": 1, "spares": 2}}, "fabric.spares: 2 of 2"),
+        (
+            {"fabric": {"leaves": 2, "spines": 1, "ranks_per_host": 2, "spares": 1}},
+            "fabric.spares: hosts of several ranks",
+        ),
+        ({"traffic": [{"permutation": "1KiB"}]}, r"fabric.spares: 1: traffic\[0\] has flows"),
+        ({"observe": {"flows": True}}, "observe: flows, int and timelines name hosts by their ranks"),
+        ({"events": [{"host": "h9", "state": "down"}]}, r"events\[0\].host: no host 'h9'"),
+        ({"events": [{"host": "h9", "state": "cordoned"}]}, r"events\[0\].host: .*h9"),
+    ],
+)
+def test_what_spares_do_not_go_with_is_refused(change: dict[str, object], words: str) -> None:
+    scenario = {
+        "clock": "virtual",
+        "fabric": {"leaves": 2, "spines": 1, "hosts_per_leaf": 2, "spares": 1},
+        "traffic": [{"collective": "allreduce"}],
+    }
+    with pytest.raises(BadInputError, match=words):
+        run_scenario(parse_scenario(scenario | change))
+
+
+def test_a_fabric_is_built_again_with_its_spares() -> None:
+    fabric = topologies.with_spares(topologies.leaf_spine(), 1)
+    assert topologies.from_parameters(fabric.parameters) == fabric
+    assert fabric.rank_count == len(fabric.hosts) - 1
+    with pytest.raises(TopologyError, match=r"spares"):
+        topologies.with_spares(topologies.leaf_spine(), 8)
+
+
+@pytest.mark.parametrize("example", ["lost_plane", "spare_host"])
+def test_the_examples_run_as_they_say(example: str) -> None:
+    result = run_scenario(load_scenario(EXAMPLES / f"{example}.yaml"))
+    assert all(each.ok for each in result.collectives)
+    kinds = [event.kind for event in result.controller_events]
+    assert ("plane lost" in kinds, "swapped" in kinds) == (example == "lost_plane", example == "spare_host")
