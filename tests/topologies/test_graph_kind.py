@@ -14,7 +14,8 @@ from weft.errors import BadInputError
 from weft.scenario import parse_scenario
 from weft.scenario.topology import build_topology
 from weft.topologies import TopologyError, leaf_spine
-from weft.topologies.kinds.graph import Hosts, Links, Switches, graph
+from weft.topologies.graph_lists import Hosts, Links, Switches
+from weft.topologies.kinds.graph import graph
 
 DUMBBELL = """
 name: dumbbell

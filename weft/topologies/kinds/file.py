@@ -15,8 +15,8 @@ from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.files import read_graph
 from weft.topologies.files.placed import Defaults, PlacedGraph, PlacedLink, PlacedSwitch, place
+from weft.topologies.graph_lists import item_of
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.kinds.graph import item_of
 from weft.topologies.limits import delay, queue_capacity, rate
 from weft.topologies.places import circle_without_tiers
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from fnmatch import fnmatchcase
-from typing import Annotated, Final, Literal, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -13,19 +12,18 @@ from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
 from weft.quantities.section import Section, Text
 from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
-from weft.topologies.builder import FabricBuilder, NewSwitch, require_links, role_letter
+from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.graph_lists import Hosts, Links, Switches, item_of, names_of, pairs_of, places_of
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
 from weft.topologies.limits import delay, queue_capacity, rate
-from weft.topologies.link_choice import LINK_PATTERN, LinkChoice
+from weft.topologies.link_choice import LINK_PATTERN
 from weft.topologies.places import circle_without_tiers
 
 NAME: Final = "graph"
 _MOST_SWITCHES = 1 << 16
 _MOST_HOSTS = 1 << 20
-_MOST_SHOWN = 8
-_Item = TypeVar("_Item")
 
 Role = Annotated[str, Text("a word in small letters", r"\A[a-z]{1,12}\Z", "leaf")]
 Letter = Annotated[str, Text("a small letter or two", r"\A[a-z]{1,2}\Z", "l")]
@@ -111,16 +109,16 @@ class GraphSection(TopologySection):
         return len(self._attached()) * (self.ranks_per_host or 1)
 
     def _names(self) -> list[str]:
-        return _names([Switches(each.role, each.count, letter=each.letter) for each in self.switches])
+        return names_of([Switches(each.role, each.count, letter=each.letter) for each in self.switches])
 
     def _joined(self) -> list[list[tuple[str, str]]]:
         names = self._names()
-        return [_pairs(each.ends, names) for each in self.links]
+        return [pairs_of(each.ends, names) for each in self.links]
 
     def _attached(self) -> list[tuple[str, ...]]:
         names = self._names()
         return [
-            places for each in self.hosts for places in _places(each.on, names) for _ in range(each.count)
+            places for each in self.hosts for places in places_of(each.on, names) for _ in range(each.count)
         ]
 
     def check(self) -> None:
@@ -154,36 +152,6 @@ class GraphSection(TopologySection):
             delay_ps=self.delay,
             queue_capacity_bytes=self.queue_capacity,
         )
-
-
-@dataclass(frozen=True)
-class Switches:
-    """Switches of one role; None stands for the default of the role."""
-
-    role: str
-    count: int = 1
-    tier: int | None = None
-    letter: str | None = None
-
-
-@dataclass(frozen=True)
-class Hosts:
-    """Hosts with a NIC at each of the switches in `on`, or so many at each switch that it matches."""
-
-    on: str
-    count: int = 1
-    rate_bps: float | None = None
-
-
-@dataclass(frozen=True)
-class Links:
-    """Parallel links between two switches, or between all pairs of two patterns; None stands for the fabric's."""
-
-    ends: str
-    count: int = 1
-    rate_bps: float | None = None
-    delay_ps: int | None = None
-    queue_capacity_bytes: int | None = None
 
 
 def graph(
@@ -226,9 +194,9 @@ def graph(
     ):
         for at, count in enumerate(counts):
             require_range(f"{name}[{at}].count", count, 1, most)
-    names = _names(listed)
-    hosts_at = [(_places(each.on, names), each) for each in attached]
-    pairs = [(_pairs(each.ends, names), each) for each in joined]
+    names = names_of(listed)
+    hosts_at = [(places_of(each.on, names), each) for each in attached]
+    pairs = [(pairs_of(each.ends, names), each) for each in joined]
     at_hosts = sum(len(places) * len(places[0]) * host.count for places, host in hosts_at)
     between = sum(len(ends) * each.count for ends, each in pairs)
     require_links(planes * (at_hosts + between), "the graph")
@@ -264,85 +232,13 @@ def graph(
     )
 
 
-def item_of(kind: Callable[..., _Item], given: _Item | Mapping[str, object], place: str) -> _Item:
-    """Return an item of a list, which results keep as a mapping."""
-    if not isinstance(given, Mapping):
-        return given
-    valid = [each.name for each in fields(kind)]  # type: ignore[arg-type]
-    if unknown := sorted(given.keys() - set(valid)):
-        raise TopologyError(f"{place}: unknown key {unknown[0]!r} (valid: {', '.join(valid)})")
-    try:
-        return kind(**given)
-    except TypeError as error:
-        raise TopologyError(f"{place}: {error}") from None
-
-
-def _names(switches: Sequence[Switches]) -> list[str]:
-    """Return the names of a plane's switches, without the plane."""
-    counts: dict[str, int] = {}
-    names = []
-    for each in switches:
-        letter = each.letter or role_letter(each.role)
-        first = counts.get(each.role, 0)
-        counts[each.role] = first + each.count
-        names += [f"{letter}{index}" for index in range(first, first + each.count)]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        roles = sorted(
-            {
-                each.role
-                for each in switches
-                if (each.letter or role_letter(each.role)) == twice.rstrip("0123456789")
-            }
-        )
-        raise TopologyError(f"{twice} is a switch of several roles, {', '.join(roles)}: give them letters")
-    return names
-
-
 def _switches(builder: FabricBuilder, plane: int, switches: Sequence[Switches]) -> dict[str, NewSwitch]:
     added = [
         builder.add_switch(plane, each.role, tier=each.tier, letter=each.letter)
         for each in switches
         for _ in range(each.count)
     ]
-    return dict(zip(_names(switches), added, strict=True))
-
-
-def _matching(pattern: str, names: Sequence[str], place: str) -> list[str]:
-    found = [name for name in names if fnmatchcase(name, pattern)]
-    if not found:
-        shown = ", ".join(names[:_MOST_SHOWN]) + (f", … {names[-1]}" if len(names) > _MOST_SHOWN else "")
-        raise TopologyError(f"{place}: no switch is named {pattern!r} (valid: {shown})")
-    return found
-
-
-def _places(on: str, names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the switches of one host at each place that an attachment names."""
-    several = on.split("+")
-    if len(several) == 1:
-        return [(name,) for name in _matching(on, names, f"hosts on {on}")]
-    found = [_matching(each, names, f"hosts on {on}") for each in several]
-    for pattern, matching in zip(several, found, strict=True):
-        if len(matching) > 1:
-            raise TopologyError(
-                f"hosts on {on}: {pattern!r} names {len(matching)} switches (valid: one at each NIC)"
-            )
-    return [tuple(matching[0] for matching in found)]
-
-
-def _pairs(ends: str, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return pairs of switches, each once, the first first."""
-    try:
-        choice = LinkChoice.parse(ends)
-    except ValueError as error:
-        raise TopologyError(f"links: {error}") from None
-    place = f"links {ends}"
-    first, second = (_matching(each, names, place) for each in (choice.sender, choice.receiver))
-    order = {name: number for number, name in enumerate(names)}
-    found = dict.fromkeys((a, b) if order[a] < order[b] else (b, a) for a in first for b in second if a != b)
-    if not found:
-        raise TopologyError(f"{place}: joins no two switches (valid: two different ones)")
-    return list(found)
+    return dict(zip(names_of(switches), added, strict=True))
 
 
 def _link(links: Links, default: LinkSpec) -> LinkSpec:
