@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from example_fabrics import EXAMPLES, routings_of, scenario_of
 
+from weft.controller.routing import ROUTING_KINDS
 from weft.run.runner import run_scenario
 from weft.scenario import load_scenario
 from weft.topologies.kinds import TOPOLOGY_KINDS
@@ -35,4 +36,7 @@ def test_all_reduces_are_right_and_every_packet_arrives(path: Path, routing: str
     assert result.ok
     assert result.collectives
     assert all(each.wrong == 0 and each.identical for each in result.collectives)
-    assert (result.retransmissions, result.drops) == (0, {})
+    assert result.drops == {}
+    # Ways through several intermediates differ in length, and what a packet overtakes is sent again by go-back-N.
+    if ROUTING_KINDS[routing].intermediates is None:
+        assert result.retransmissions == 0
