@@ -24,6 +24,7 @@ from weft.controller.routing.lanes import VirtualLanes
 from weft.topologies import FabricSpec
 from weft.topologies.global_links import ARRANGEMENTS
 from weft.topologies.kinds.dragonfly import dragonfly
+from weft.topologies.kinds.dragonfly_plus import dragonfly_plus
 from weft.topologies.kinds.hyperx import hyperx
 from weft.topologies.kinds.torus import torus
 
@@ -35,12 +36,13 @@ DRAGONFLIES = st.builds(
     hosts_per_switch=st.just(1),
     arrangement=st.sampled_from(ARRANGEMENTS),
 )
+PLUS = st.builds(dragonfly_plus, groups=st.integers(3, 4), hosts_per_leaf=st.just(1))
 GRIDS = st.one_of(
     st.builds(torus, shape=st.sampled_from([[3, 3], [4, 3], [5]]), wrap=st.booleans()),
     st.builds(hyperx, shape=st.sampled_from([(4, 4), (2, 3), (5,)])),
 )
 CASES = st.one_of(
-    st.tuples(DRAGONFLIES, st.sampled_from(["dragonfly_valiant", "dragonfly_ugal"])),
+    st.tuples(st.one_of(DRAGONFLIES, PLUS), st.sampled_from(["dragonfly_valiant", "dragonfly_ugal"])),
     st.tuples(GRIDS, st.sampled_from(["dimension_order_valiant", "dimension_order_ugal"])),
 )
 Hop = tuple[str, int, int]
@@ -89,7 +91,8 @@ class Walk:
 
     def follow_all(self) -> None:
         """Follow every packet that may be sent."""
-        for source, destination in product(range(len(self.switches)), repeat=2):
+        with_hosts = [place for place, switch in enumerate(self.switches) if switch.host_ports]
+        for source, destination in product(with_hosts, repeat=2):
             for through in (None, *range(1 + max(self.own))):
                 if source != destination and through != self.own[source]:
                     assert list(self.follow(source, through, destination))
