@@ -27,7 +27,9 @@ def routings_of(path: Path) -> list[str]:
 
 
 def scenario_of(path: Path, clock: str, routing: str) -> Scenario:
-    """Return an example's scenario under a clock and a kind of routing."""
+    """Return an example's scenario under a clock and a kind of routing, which hosts take in the order that it has."""
     tree: dict[str, Any] = read_mapping(path, "scenario") | {"clock": clock, "routing": {"kind": routing}}
+    if ROUTING_KINDS[routing].intermediates is not None:
+        tree["transport"] = {"retransmission": "selective-repeat"} | tree.get("transport", {})
     anchor_paths(tree, path.parent)
     return parse_scenario(tree)
