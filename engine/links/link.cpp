@@ -39,24 +39,64 @@ void Link::check(const FaultConfig& faults) {
     throw std::invalid_argument("fault delay_ps is " + std::to_string(faults.delay_ps) + " (0 or more)");
 }
 
-void Link::connect(Node& node, int port) {
+Link::FarEnd Link::far_end_at(Node& node, int port) {
   Engine& far = node.engine();
-  if (delay_line_ == nullptr) {
-    if (&far != &engine_) Partitions::join(engine_, far, delay_ps_);
-    delay_line_ = std::make_unique<DelayLine>(far, this);
-    delay_line_->set_capture(capture_);
-    outbox_.delay_line = delay_line_.get();
-    if (&far != &engine_) {
-      outbox_.sender = engine_.partition();
-      outbox_.target = far.partition();
-      outbox_.target->add_incoming(*delay_line_);
-      outbox_.batches = std::make_unique<std::array<OutboxBatch, 2>>();
-      for (OutboxBatch& batches : *outbox_.batches) batches.delay_line = delay_line_.get();
-    }
-  } else if (&delay_line_->engine() != &far) {
-    throw std::logic_error("a link that ends in one partition cannot be connected to another");
+  if (&far != &engine_) Partitions::join(engine_, far, delay_ps_);
+  FarEnd made{std::make_unique<DelayLine>(far, this), {}};
+  made.delay_line->connect(&node, port);
+  Outbox& outbox = made.outbox;
+  outbox.delay_line = made.delay_line.get();
+  if (&far != &engine_) {
+    outbox.sender = engine_.partition();
+    outbox.target = far.partition();
+    outbox.target->add_incoming(*made.delay_line);
+    outbox.batches = std::make_unique<std::array<OutboxBatch, 2>>();
+    for (OutboxBatch& batches : *outbox.batches) batches.delay_line = made.delay_line.get();
   }
-  delay_line_->connect(&node, port);
+  return made;
+}
+
+void Link::connect(Node& node, int port) {
+  if (delay_line_ == nullptr) {
+    FarEnd made = far_end_at(node, port);
+    delay_line_ = std::move(made.delay_line);
+    outbox_ = std::move(made.outbox);
+    delay_line_->set_capture(capture_);
+  } else if (&delay_line_->engine() != &node.engine()) {
+    throw std::logic_error("a link that ends in one partition cannot be connected to another");
+  } else {
+    delay_line_->connect(&node, port);
+  }
+}
+
+size_t Link::add_far_end(Node& node, int port) {
+  if (delay_line_ == nullptr) throw std::logic_error("a link's first far end is what it is connected to");
+  if (far_ends_.empty()) far_ends_.emplace_back();
+  far_ends_.push_back(far_end_at(node, port));
+  return far_ends_.size() - 1;
+}
+
+void Link::join(size_t far_end) {
+  if (far_end == present_) return;
+  if (far_end >= far_ends_.size())
+    throw std::out_of_range("far end " + std::to_string(far_end) + " of a link that has " +
+                            std::to_string(far_ends_.empty() ? 1 : far_ends_.size()));
+  require_between_windows("joined to another far end");
+  if (delay_line_->size() != 0)
+    throw std::logic_error("a link with packets on it is cut before it is joined anew");
+  set_capture(nullptr);
+  far_ends_[present_] = {std::move(delay_line_), std::move(outbox_)};
+  delay_line_ = std::move(far_ends_[far_end].delay_line);
+  outbox_ = std::move(far_ends_[far_end].outbox);
+  present_ = far_end;
+}
+
+void Link::require_between_windows(const char* what) const {
+  if (outbox_.target == nullptr) return;
+  if (Engine::served_here() != nullptr)
+    throw std::logic_error(std::string("a link between partitions is ") + what +
+                           " between windows, not by an event");
+  outbox_.target->owner().deliver_outboxes();
 }
 
 void Link::set_capture(std::shared_ptr<PcapWriter> capture) {
@@ -116,8 +156,11 @@ double Link::damage_probability(const Packet& packet) const {
 LinkCounters Link::counters() const {
   LinkCounters counters = counters_;
   if (delay_line_ == nullptr) return counters;
-  counters.corrupted_packets = delay_line_->damaged().packets;
-  counters.corrupted_bytes = delay_line_->damaged().bytes;
+  TrafficCounter damaged = delay_line_->damaged();
+  for (const FarEnd& other : far_ends_)
+    if (other.delay_line != nullptr) damaged.add(other.delay_line->damaged());
+  counters.corrupted_packets = damaged.packets;
+  counters.corrupted_bytes = damaged.bytes;
   counters.delivered_packets -= counters.corrupted_packets;
   counters.delivered_bytes -= counters.corrupted_bytes;
   return counters;
@@ -126,6 +169,8 @@ LinkCounters Link::counters() const {
 void Link::reset_counters() {
   counters_ = LinkCounters();
   if (delay_line_ != nullptr) delay_line_->reset_counters();
+  for (const FarEnd& other : far_ends_)
+    if (other.delay_line != nullptr) other.delay_line->reset_counters();
 }
 
 void Link::drop(LinkDrop reason, const Packet& packet) {
@@ -137,11 +182,7 @@ void Link::drop(LinkDrop reason, const Packet& packet) {
 TrafficCounter Link::cut() {
   TrafficCounter lost;
   if (delay_line_ == nullptr) return lost;
-  if (outbox_.target != nullptr) {
-    if (Engine::served_here() != nullptr)
-      throw std::logic_error("a link between partitions is cut between windows, not by an event");
-    outbox_.target->owner().deliver_outboxes();
-  }
+  require_between_windows("cut");
   const Engine::Guard far_guard(delay_line_->engine());
   for (const PacketPtr& packet : delay_line_->take_all()) {
     lost.add(packet->wire_bytes());

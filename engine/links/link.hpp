@@ -1,8 +1,10 @@
 // A link in one direction: propagation delay, seeded faults, and the node at its far end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "links/delay_line.hpp"
 #include "links/node.hpp"
@@ -61,6 +63,14 @@ class alignas(64) Link {
   // is in another partition and the delay is 0, or in an engine of its own; std::logic_error if the link
   // already ends in one partition and the node is in another.
   void connect(Node& node, int port);
+  // Another far end, which the link may be joined to later; result: its number, that of connect()'s is 0.
+  // Known before the run, so that partitions never go further ahead than the shortest delay of them allows.
+  // Throws as connect(); std::logic_error if the link is connected to nothing.
+  size_t add_far_end(Node& node, int port);
+  // Packets go to the far end of this number from now on; captures end. Between windows only, where
+  // partitions are linked. Throws std::out_of_range if there is none, std::logic_error if packets are on the
+  // link: cut() first.
+  void join(size_t far_end);
   // The packet is ready for the far end at ready_ps (with its last bit, or its first where the link is
   // early), and gets there a delay later. Throws std::logic_error if the link is connected to nothing.
   void transmit(PacketPtr packet, TimePs ready_ps);
@@ -90,7 +100,15 @@ class alignas(64) Link {
   void reset_counters();
 
  private:
+  // Where packets may go, and how they get there.
+  struct FarEnd {
+    std::unique_ptr<DelayLine> delay_line;  // the receiver's, who may be served by another thread
+    Outbox outbox;
+  };
+
   static void check(const FaultConfig& faults);
+  FarEnd far_end_at(Node& node, int port);
+  void require_between_windows(const char* what) const;
   void drop(LinkDrop reason, const Packet& packet);
   void transmit_with_faults(PacketPtr packet, TimePs arrival_ps);
   double damage_probability(const Packet& packet) const;
@@ -112,11 +130,14 @@ class alignas(64) Link {
   LinkCounters counters_;  // the first two of them
 
   Engine& engine_;
-  std::unique_ptr<DelayLine> delay_line_;  // the receiver's, who may be served by another thread
+  std::unique_ptr<DelayLine> delay_line_;  // the present far end's
   FaultConfig faults_;
   double log_bit_intact_ = 0.0;  // ln(1 - bit_error_rate)
   Rng rng_;
   std::shared_ptr<PcapWriter> capture_;
+  // By number; what the present one has is above. Empty if there is one alone.
+  std::vector<FarEnd> far_ends_;
+  size_t present_ = 0;
 };
 
 }  // namespace weft

@@ -50,6 +50,25 @@ outside 0 to 1 or a negative delay.)doc")
           },
           "node"_a, "port"_a = 0)
       .def(
+          "add_far_end",
+          [](Link& link, Node& node, int port) {
+            PythonGuard guard(link.engine());
+            return link.add_far_end(node, port);
+          },
+          "node"_a, "port"_a = 0,
+          "Another far end, which the link may be joined to later; returns its number. `connect`'s is 0.")
+      .def(
+          "join",
+          [](Link& link, size_t far_end) {
+            PythonGuard guard(link.engine());
+            link.join(far_end);
+          },
+          "far_end"_a,
+          R"doc(Send to the far end of this number from now on; captures of what arrives end.
+
+Raises IndexError if there is none, RuntimeError within an event of a partition or if packets are on the link
+(`cut` takes them off).)doc")
+      .def(
           "set_faults",
           [](Link& link, double loss, double duplicate, double delay_probability, TimePs extra_delay_ps,
              double bit_error_rate) {

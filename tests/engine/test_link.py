@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.utils import RawPcapReader
 
-from weft.engine import Collector, Engine, Link, PcapWriter, TransmitPort
+from weft.engine import Collector, Engine, Link, Partitions, PcapWriter, TransmitPort
 
 SENT = 20_000
 
@@ -231,3 +231,60 @@ def test_every_packet_is_delivered_or_counted_once(
     assert stats["delivered_bytes"] + stats["lost_bytes"] + stats["corrupted_bytes"] == 4 * (
         200 + stats["duplicated_packets"]
     )
+
+
+def test_a_link_is_joined_to_one_far_end_or_another() -> None:
+    engine = Engine()
+    first, second = Collector(engine), Collector(engine)
+    link = Link(engine, delay_ps=500)
+    with pytest.raises(RuntimeError, match="first far end"):
+        link.add_far_end(second, 4)
+    link.connect(first, 3)
+    assert link.add_far_end(second, 4) == 1
+    port = TransmitPort(engine, link)
+    for far_end, data in ((0, b"a"), (1, b"b"), (1, b"c"), (0, b"d")):
+        link.join(far_end)
+        port.enqueue(data)
+        engine.run()
+    assert [(number, data) for _, number, data in first.packets] == [(3, b"a"), (3, b"d")]
+    assert [(number, data) for _, number, data in second.packets] == [(4, b"b"), (4, b"c")]
+    assert link.stats()["delivered_packets"] == 4
+
+
+def test_a_link_with_packets_on_it_is_not_joined_anew() -> None:
+    engine = Engine()
+    collectors = [Collector(engine), Collector(engine)]
+    link = Link(engine, delay_ps=500)
+    link.connect(collectors[0])
+    link.add_far_end(collectors[1])
+    TransmitPort(engine, link).enqueue(b"lost")
+    with pytest.raises(RuntimeError, match="is cut before it is joined anew"):
+        link.join(1)
+    with pytest.raises(IndexError, match="far end 2 of a link that has 2"):
+        link.join(2)
+    assert link.cut()["packets"] == 1
+    link.join(1)
+    engine.run()
+    assert [collector.received_packets for collector in collectors] == [0, 0]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_far_end_in_another_partition_is_reached_in_time(workers: int) -> None:
+    """The window is the shortest delay to any far end, also of one that is joined later."""
+    partitions = Partitions(workers=workers)
+    sender, near, far = (partitions.add() for _ in range(3))
+    collectors = [Collector(near), Collector(far)]
+    link = Link(sender, delay_ps=700)
+    link.connect(collectors[0])
+    assert link.add_far_end(collectors[1], 1) == 1
+    port = TransmitPort(sender, link, rate_bps=8 * 10**12)  # a byte in a picosecond
+    for turn in range(6):
+        link.join(turn % 2)
+        for _ in range(4):
+            port.enqueue(bytes(100))
+        partitions.run()
+    times = [[time_ps for time_ps, _, _ in collector.packets] for collector in collectors]
+    assert [len(each) for each in times] == [12, 12]
+    assert [each == sorted(each) for each in times] == [True, True]
+    assert times[0][:4] == [800, 900, 1000, 1100]
+    assert times[1][0] == 1100 + 100 + 700

@@ -723,6 +723,8 @@ class Link:
         extra_delay_ps: int = 0,
         bit_error_rate: float = 0.0,
     ) -> None: ...
+    def add_far_end(self, node: Node, port: int = 0) -> int:
+        """Another far end, which the link may be joined to later; returns its number. `connect`'s is 0."""
     def connect(self, node: Node, port: int = 0) -> None: ...
     def cut(self) -> TrafficCounter:
         """Lose what is on the link, serialisation included, as a failure does; returns how much.
@@ -732,6 +734,12 @@ class Link:
         """
     def draw_from(self, stream: Rng) -> None:
         """Draw faults from a stream from now on."""
+    def join(self, far_end: int) -> None:
+        """Send to the far end of this number from now on; captures of what arrives end.
+
+        Raises IndexError if there is none, RuntimeError within an event of a partition or if packets are on the link
+        (`cut` takes them off).
+        """
     def reset_stats(self) -> None: ...
     def set_capture(self, capture: PcapWriter | None) -> None:
         """Record every packet as it arrives at the far end."""
