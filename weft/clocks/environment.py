@@ -110,6 +110,11 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
                 "BMv2 runs in real time only: use --clock real, or --target embedded with --clock virtual"
             )
         return
+    if fabric.circuits is not None:
+        raise EnvironmentLacksError(
+            f"fabric: the circuits of kind: {fabric.parameters['kind']} are the virtual clock's, because interfaces "
+            "keep the peer that they were made with: use --clock virtual"
+        )
     if fabric.scale_up is not None:
         raise EnvironmentLacksError(
             "fabric.scale_up: links between the ranks of a host are the virtual clock's: use --clock virtual"

@@ -21,18 +21,28 @@ def topology() -> None:
     """Show, draw or export a scenario's fabric."""
 
 
-def _fabric(scenario: Path) -> FabricSpec:
+_CONFIGURATION = click.option(
+    "--configuration", metavar="NAME", help="Of the circuits, in place of the one at the start."
+)
+
+
+def _fabric(scenario: Path, configuration: str | None = None) -> FabricSpec:
     chosen = load_scenario(scenario)
     with chosen.places.locating():
-        return build_topology(chosen.fabric)
+        fabric = build_topology(chosen.fabric)
+    try:
+        return fabric if configuration is None else fabric.in_configuration(configuration)
+    except TopologyError as error:
+        raise BadInputError(f"--configuration: {error}") from None
 
 
 @topology.command()
 @click.argument("scenario", type=SCENARIO_FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def show(scenario: Path, as_json: bool) -> None:
+@_CONFIGURATION
+def show(scenario: Path, as_json: bool, configuration: str | None) -> None:
     """Print metrics (hops, bisection bandwidth, oversubscription, shortest paths), switches, ports and addresses."""
-    fabric = _fabric(scenario)
+    fabric = _fabric(scenario, configuration)
     click.echo(json.dumps(as_dict(fabric), indent=1) if as_json else describe(fabric))
 
 
@@ -45,10 +55,11 @@ def show(scenario: Path, as_json: bool) -> None:
     required=True,
     help="An .svg, .png or .html file.",
 )
-def draw_command(scenario: Path, output: Path) -> None:
+@_CONFIGURATION
+def draw_command(scenario: Path, output: Path, configuration: str | None) -> None:
     """Draw the fabric as its kind of topology is drawn: tiers, rings, groups; more than 4,096 cables in groups."""
     try:
-        fabric = _fabric(scenario)
+        fabric = _fabric(scenario, configuration)
         with written_whole(output) as partial:
             draw(fabric, partial)
     except TopologyError as error:

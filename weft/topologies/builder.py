@@ -6,6 +6,8 @@ Names, ports, device ids and addresses (`weft.topologies.address_plan`) follow f
 - a switch's index counts within its plane and role, its device id within the fabric, plane by plane;
 - a switch's ports count from 1 as hosts and links are added, so that hosts come first where they are added first;
 - a host's NICs count from 0 as they are listed.
+
+Some ports may be cabled to circuit switches (`weft.topologies.circuits`) in place of a link.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ from dataclasses import dataclass, field
 
 from weft.topologies import addressing
 from weft.topologies.address_plan import AddressPlan, Placed, SwitchAddresses, address_plan
+from weft.topologies.circuits import CircuitConfiguration, CircuitPlan, CircuitSwitch, links_of
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import (
     Endpoint,
-    FabricLink,
     FabricSpec,
     HostSpec,
     LinkSpec,
@@ -55,6 +57,15 @@ class NewSwitch:
         return Placed(self.plane, self.role, self.index, self.position, self.nics)
 
 
+@dataclass(eq=False)
+class NewCircuitSwitch:
+    """A circuit switch that a fabric will have."""
+
+    plane: int
+    name: str
+    ports: list[Endpoint] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class _NewNic:
     switch: NewSwitch
@@ -72,6 +83,9 @@ class FabricBuilder:
         self._hosts: list[tuple[_NewNic, ...]] = []
         self._counts: Counter[tuple[int, str]] = Counter()
         self._links = 0
+        self._circuit_switches: list[NewCircuitSwitch] = []
+        self._configurations: list[CircuitConfiguration] = []
+        self._present = ""
 
     def add_switch(
         self,
@@ -152,11 +166,46 @@ class FabricBuilder:
         self._add_port(a, there, link, peer_is_host=False)
         self._add_port(b, here, link, peer_is_host=False)
 
+    def add_circuit_switch(self, plane: int) -> NewCircuitSwitch:
+        """Add a circuit switch, `p0o0`, `p0o1`, … in plane 0."""
+        index = sum(each.plane == plane for each in self._circuit_switches)
+        switch = NewCircuitSwitch(plane, addressing.switch_name(plane, "o", index))
+        self._circuit_switches.append(switch)
+        return switch
+
+    def add_circuit_port(
+        self, switch: NewSwitch, circuit_switch: NewCircuitSwitch, link: LinkSpec
+    ) -> Endpoint:
+        """Cable one more port of a switch to a circuit switch of its plane; `link` is what its circuits are like.
+
+        Raises:
+            TopologyError: they are in different planes, or the switch has no port left.
+
+        """
+        if switch.plane != circuit_switch.plane:
+            raise TopologyError(f"{switch.name} and {circuit_switch.name} are in different planes")
+        self._count_link()
+        here = Endpoint(circuit_switch.name, len(circuit_switch.ports) + 1)
+        number = self._add_port(switch, here, link, peer_is_host=False, circuit=here)
+        circuit_switch.ports.append(Endpoint(switch.name, number))
+        return circuit_switch.ports[-1]
+
+    def set_configurations(self, configurations: Sequence[CircuitConfiguration], present: str) -> None:
+        """Say which configurations the circuit switches may have, and the name of the one at the start."""
+        self._configurations, self._present = list(configurations), present
+
     def _count_link(self) -> None:
         self._links += 1
         require_links(self._links, "the fabric")
 
-    def _add_port(self, switch: NewSwitch, peer: Endpoint, link: LinkSpec, peer_is_host: bool) -> int:
+    def _add_port(
+        self,
+        switch: NewSwitch,
+        peer: Endpoint,
+        link: LinkSpec,
+        peer_is_host: bool,
+        circuit: Endpoint | None = None,
+    ) -> int:
         number = len(switch.ports) + 1
         if number > addressing.MAX_PORTS:
             raise TopologyError(
@@ -167,9 +216,10 @@ class FabricBuilder:
                 number=number,
                 interface=addressing.interface_name(switch.name, number),
                 peer=peer,
-                peer_interface=addressing.interface_name(peer.node, peer.port),
+                peer_interface="" if circuit else addressing.interface_name(peer.node, peer.port),
                 peer_is_host=peer_is_host,
                 link=link,
+                circuit=circuit,
             )
         )
         return number
@@ -192,14 +242,27 @@ class FabricBuilder:
             _switch(switch, device_id, addresses[switch.name])
             for device_id, switch in enumerate(by_plane, start=1)
         )
-        return FabricSpec(
+        fabric = FabricSpec(
             planes=planes,
             hosts=tuple(_host(index, nics, plan, addresses) for index, nics in enumerate(self._hosts)),
             switches=switches,
-            links=tuple(_links(switches)),
+            links=links_of(switches),
             parameters=parameters,
             plane_networks=tuple(plan.plane_networks(plane) for plane in range(planes)),
+            circuits=self._circuit_plan(switches),
         )
+        return fabric if fabric.circuits is None else fabric.in_configuration(fabric.circuits.present)
+
+    def _circuit_plan(self, switches: Sequence[SwitchSpec]) -> CircuitPlan | None:
+        if not self._circuit_switches:
+            return None
+        circuit_switches = tuple(
+            CircuitSwitch(each.name, each.plane, tuple(each.ports)) for each in self._circuit_switches
+        )
+        plan = CircuitPlan(circuit_switches, tuple(self._configurations), self._present)
+        plan.configuration(self._present)
+        plan.check({Endpoint(switch.name, port.number): port for switch in switches for port in switch.ports})
+        return plan
 
     def _require_names(self) -> None:
         (name, count), *_ = Counter(switch.name for switch in self._switches).most_common(1)
@@ -261,17 +324,3 @@ def _host(
             )
         )
     return HostSpec(name=name, index=index, nics=tuple(specs))
-
-
-def _links(switches: Sequence[SwitchSpec]) -> list[FabricLink]:
-    # Between switches of a tier, the first in order stands for the one nearer to the hosts.
-    places = {switch.name: (switch.tier, number) for number, switch in enumerate(switches)}
-    links = []
-    for switch in switches:
-        for port in switch.ports:
-            here = Endpoint(switch.name, port.number)
-            if port.peer_is_host:
-                links.append(FabricLink(port.peer, here, port.link))
-            elif places[port.peer.node] > places[switch.name]:
-                links.append(FabricLink(here, port.peer, port.link))
-    return links

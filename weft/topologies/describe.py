@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from weft.topologies.errors import TopologyError
-from weft.topologies.fabric import FabricSpec, LinkSpec, SwitchSpec
+from weft.topologies.fabric import FabricSpec, LinkSpec, PortSpec, SwitchSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, int_rates
 from weft.topologies.metrics import Bisection, PathDiversity, PlaneMetrics, fabric_metrics
 from weft.topologies.paths import bandwidth_delay_product_bytes, base_rtt_ps, longest_path
@@ -35,7 +35,13 @@ def format_link(link: LinkSpec) -> str:
 
 def describe(fabric: FabricSpec, ports: bool = True, frame_bytes: int = 1024) -> str:
     """Return several lines: size, RTT and bandwidth-delay product, the fabric's metrics, then switches and hosts."""
-    lines = [_headline(fabric), *_figures(fabric, frame_bytes), *_own_int_rates(fabric), ""]
+    lines = [
+        _headline(fabric),
+        *_circuits(fabric),
+        *_figures(fabric, frame_bytes),
+        *_own_int_rates(fabric),
+        "",
+    ]
     for plane in fabric_metrics(fabric).planes:
         lines += [*_metrics_table(plane), ""]
     for switch in fabric.switches:
@@ -43,6 +49,7 @@ def describe(fabric: FabricSpec, ports: bool = True, frame_bytes: int = 1024) ->
         if ports:
             lines.extend(
                 f"    {port.number:>3}  {port.interface:<15}  {port.peer.node:<8} {format_link(port.link)}"
+                f"{_circuit(port)}"
                 for port in switch.ports
             )
     lines.append("")
@@ -66,13 +73,32 @@ def plural_of(role: str) -> str:
 
 def _headline(fabric: FabricSpec) -> str:
     roles = dict(Counter(switch.role for switch in fabric.switches_of_plane(0)))
-    if "leaf" in roles:
+    if "leaf" in roles and fabric.circuits is None:
         roles = {"leaf": 0, "spine": 0} | roles
     tiers = [f"{count} {plural_of(role)}" for role, count in roles.items()]
     return (
         f"{fabric.planes} plane(s) x ({' + '.join(tiers)}), "
         f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {len(fabric.links)} links"
     )
+
+
+def _circuits(fabric: FabricSpec) -> list[str]:
+    plan = fabric.circuits
+    if plan is None:
+        return []
+    ports = [len(switch.ports) for switch in plan.switches]
+    span = f"{min(ports)}" if min(ports) == max(ports) else f"{min(ports)} to {max(ports)}"
+    lines = [f"{len(plan.switches)} circuit switches of {span} ports; configurations:"]
+    for each in plan.configurations:
+        here = " (present: the figures and ports below)" if each.name == plan.present else ""
+        lines.append(f"  {each.name}: {len(each.circuits)} circuits{here}")
+    return lines
+
+
+def _circuit(port: PortSpec) -> str:
+    if port.circuit is None:
+        return ""
+    return ", dark" if port.is_dark else f", by {port.circuit}"
 
 
 def _figures(fabric: FabricSpec, frame_bytes: int) -> list[str]:

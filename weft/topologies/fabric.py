@@ -7,11 +7,12 @@ Mininet, P4Runtime or packets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network
 from typing import TypeVar
 
+from weft.topologies.circuits import CircuitPlan, links_of, rejoined
 from weft.topologies.distances import Distances
 from weft.topologies.errors import TopologyError
 from weft.topologies.parts import (
@@ -51,7 +52,7 @@ class FabricSpec:
     NICs of the same number are in the same plane on all hosts, so that each reaches those of its number. `parameters`
     is what the builder was given, plain JSON values with its name under "kind":
     `weft.topologies.from_parameters(fabric.parameters)` builds an equal fabric. `plane_networks[p]` hold all addresses
-    of plane p.
+    of plane p. With `circuits`, ports and links are those of their present configuration.
     """
 
     planes: int
@@ -62,6 +63,33 @@ class FabricSpec:
     plane_networks: tuple[tuple[IPv4Network, IPv6Network], ...]
     scale_up: ScaleUpSpec | None = None
     spares: int = 0
+    circuits: CircuitPlan | None = None
+
+    def in_configuration(self, name: str) -> FabricSpec:
+        """Return the fabric with its circuits in another configuration: other links, and no other ports or addresses.
+
+        Raises:
+            TopologyError: there are no circuits, or no configuration of that name; says which there are.
+
+        """
+        if self.circuits is None:
+            raise TopologyError(f"the fabric has no circuits, and so no configuration {name!r} of them")
+        switches = rejoined(self.switches, self.circuits, self.circuits.configuration(name))
+        return replace(
+            self,
+            switches=switches,
+            links=links_of(switches),
+            circuits=replace(self.circuits, present=name),
+            parameters={**self.parameters, "configuration": name},
+        )
+
+    @property
+    def configurations(self) -> tuple[FabricSpec, ...]:
+        """The fabric in each configuration of its circuits, the present one first; itself alone without circuits."""
+        if self.circuits is None:
+            return (self,)
+        others = (name for name in self.circuits.names if name != self.circuits.present)
+        return (self, *(self.in_configuration(name) for name in others))
 
     def host(self, name: str) -> HostSpec:
         """Return the host of this name; TopologyError names valid choices."""

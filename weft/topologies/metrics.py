@@ -169,8 +169,12 @@ def _shape(fabric: FabricSpec, plane: int) -> object:
             switch.group,
             tuple(
                 (numbers[port.peer.node], 0, port.link.rate_bps)
-                if not port.peer_is_host
-                else (port.peer.node, port.peer.port - first_nic, port.link.rate_bps)
+                if not port.peer_is_host and not port.is_dark
+                else (
+                    None if port.is_dark else port.peer.node,
+                    port.peer.port - first_nic,
+                    port.link.rate_bps,
+                )
                 for port in switch.ports
             ),
         )

@@ -58,7 +58,11 @@ class FabricLink:
 
 @dataclass(frozen=True)
 class PortSpec:
-    """A port of a switch: its number, its interface in the root namespace, who is at the other end."""
+    """A port of a switch: its number, its interface in the root namespace, who is at the other end.
+
+    `circuit` is the port of a circuit switch (`weft.topologies.circuits`) that it is cabled to, None for a link of its
+    own. As long as no circuit joins it to another port, that is its peer, too, and it is dark.
+    """
 
     number: int
     interface: str
@@ -66,6 +70,12 @@ class PortSpec:
     peer_interface: str
     peer_is_host: bool
     link: LinkSpec
+    circuit: Endpoint | None = None
+
+    @property
+    def is_dark(self) -> bool:
+        """Whether it has no link, because no circuit joins it to another port."""
+        return self.circuit is not None and self.peer == self.circuit
 
 
 @dataclass(frozen=True)
@@ -120,8 +130,8 @@ class SwitchSpec:
 
     @cached_property
     def fabric_ports(self) -> tuple[PortSpec, ...]:
-        """Ports with a switch at the other end."""
-        return tuple(port for port in self.ports if not port.peer_is_host)
+        """Ports with a switch at the other end; without those that are dark."""
+        return tuple(port for port in self.ports if not port.peer_is_host and not port.is_dark)
 
 
 @dataclass(frozen=True)

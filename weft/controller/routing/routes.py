@@ -158,8 +158,10 @@ def _selector_entities(switch: SwitchSpec, groups: dict[NextHops, int]) -> list[
         for hop in members
     ]
     # The same for every failure, because a group keeps its size.
-    rates = {port.link.rate_bps for port in switch.fabric_ports}
-    largest = len(switch.fabric_ports) if len(rates) < 2 else MOST_WEIGHT + len(switch.fabric_ports)
+    # Those that are dark, too: a group's size stays as it is when circuits change.
+    ports = [port for port in switch.ports if not port.peer_is_host]
+    rates = {port.link.rate_bps for port in ports}
+    largest = len(ports) if len(rates) < 2 else MOST_WEIGHT + len(ports)
     for hops, group_id in groups.items():
         weights = member_weights([hop.rate_bps for hop in hops])
         entities.append(

@@ -1,0 +1,186 @@
+"""Leaves with an optical core: circuit switches in place of spines, which join the leaves in pairs.
+
+Uplink n of every leaf leads to circuit switch n, which has a matching of the leaves at a time. Packets between leaves
+that no circuit joins go through others. After W. Mellette et al., RotorNet (SIGCOMM 2017), and M. Ghobadi et al.,
+ProjecToR (SIGCOMM 2016): matchings that together join all pairs of leaves, or those that carry more than others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from weft.quantities.definitions import Rate, whole
+from weft.topologies.addressing import MAX_PORTS
+from weft.topologies.builder import FabricBuilder
+from weft.topologies.circuits import CircuitConfiguration
+from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.fabric import FabricSpec
+from weft.topologies.flat import FlatParameters
+from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.kinds.cubes import ConfigurationName
+
+NAME: Final = "optical_core"
+MOST_LEAVES = 4096
+_DEFAULT_MATCHINGS: Mapping[str, Sequence[int]] = {"all": (0, 1, 2)}
+Matchings = Annotated[
+    list[Annotated[int, whole(0, MOST_LEAVES - 1)]], Field(min_length=1, max_length=MAX_PORTS)
+]
+
+
+class OpticalCoreSection(TopologySection):
+    """Leaves that circuit switches join in pairs, one for each uplink of a leaf."""
+
+    kind: Literal["optical_core"] = NAME
+    """Leaves joined by circuits; a section with `matchings` is of this kind."""
+    leaves: Annotated[int, whole(2, MOST_LEAVES)] = 4
+    """Of each plane."""
+    matchings: Annotated[dict[ConfigurationName, Matchings], Field(min_length=1)] = Field({"all": [0, 1, 2]})
+    """Configurations of the circuits by name: of each uplink of a leaf, which matching of the leaves its circuit switch
+    has. `{all: [0, 1, 2], twice: [0, 0, 1]}` for leaves of three uplinks. There is one matching fewer than leaves (as
+    many where their number is odd, each with one leaf that is dark), and together they join every two leaves once.
+    """
+    configuration: ConfigurationName | None = None
+    """Which of them there is at the start; by default the first."""
+    fabric_rate: Rate | None = None
+    """Of the circuits; by default that of the hosts."""
+
+    @property
+    def leaf_count(self) -> int:
+        """Leaves of a plane."""
+        return self.leaves
+
+    def check(self) -> None:
+        """Check that the matchings are there, and as many in each configuration, beside what all kinds check."""
+        try:
+            checked_matchings(self.leaves, self.matchings)
+        except TopologyError as error:
+            raise TopologyKeyError("matchings", str(error)) from None
+        if self.configuration is not None and self.configuration not in self.matchings:
+            raise TopologyKeyError(
+                "configuration",
+                f"{self.configuration!r} is none of matchings (valid: {', '.join(self.matchings)})",
+            )
+        super().check()
+
+    def network(self) -> FabricSpec:
+        """Return the fabric without scale-up links."""
+        return optical_core(
+            planes=self.planes,
+            leaves=self.leaves,
+            matchings=self.matchings,
+            configuration=self.configuration,
+            hosts_per_switch=self.endpoints_per_leaf,
+            host_rate_bps=self.host_rate,
+            fabric_rate_bps=self.fabric_rate,
+            delay_ps=self.delay,
+            queue_capacity_bytes=self.queue_capacity,
+        )
+
+
+def optical_core(
+    planes: int = 1,
+    leaves: int = 4,
+    matchings: Mapping[str, Sequence[int]] = _DEFAULT_MATCHINGS,
+    configuration: str | None = None,
+    hosts_per_switch: int = 1,
+    host_rate_bps: float = 10e9,
+    fabric_rate_bps: float | None = None,
+    delay_ps: int = 1_000_000,
+    queue_capacity_bytes: int = 512 * 1024,
+) -> FabricSpec:
+    """Describe `planes` of leaves joined by circuits, which share their hosts.
+
+    Args:
+        planes: independent planes; a host has one NIC in each.
+        leaves: leaves of a plane.
+        matchings: configurations of the circuits by name: the matching (see `matching`) of each uplink's switch.
+        configuration: which one there is at the start; the first by default.
+        hosts_per_switch: hosts on each leaf.
+        host_rate_bps: rate of the links between hosts and leaves.
+        fabric_rate_bps: rate of the circuits; the hosts' rate by default.
+        delay_ps: propagation delay of every link.
+        queue_capacity_bytes: queue of every transmitting port.
+
+    Raises:
+        TopologyError: a parameter is out of range; the message gives the valid range.
+
+    """
+    leaves = require_range("leaves", leaves, 2, MOST_LEAVES)
+    checked = checked_matchings(leaves, matchings)
+    parameters = FlatParameters.checked(
+        planes, hosts_per_switch, host_rate_bps, fabric_rate_bps, delay_ps, queue_capacity_bytes
+    )
+    uplinks = len(next(iter(checked.values())))
+    builder = FabricBuilder()
+    of_planes = [
+        [builder.add_switch(plane, "leaf") for _ in range(leaves)] for plane in range(parameters.planes)
+    ]
+    for leaf in range(leaves):
+        for _ in range(parameters.hosts_per_switch):
+            builder.add_host([of_plane[leaf] for of_plane in of_planes], parameters.host_link)
+    ports = []
+    for plane, of_plane in enumerate(of_planes):
+        core = [builder.add_circuit_switch(plane) for _ in range(uplinks)]
+        ports.append(
+            [[builder.add_circuit_port(leaf, at, parameters.fabric_link) for at in core] for leaf in of_plane]
+        )
+    builder.set_configurations(
+        [
+            CircuitConfiguration(
+                name,
+                tuple(
+                    (of_plane[a][uplink], of_plane[b][uplink])
+                    for of_plane in ports
+                    for uplink, number in enumerate(numbers)
+                    for a, b in matching(leaves, number)
+                ),
+            )
+            for name, numbers in checked.items()
+        ],
+        next(iter(checked)) if configuration is None else configuration,
+    )
+    return builder.build({"kind": NAME, "leaves": leaves, "matchings": checked, **asdict(parameters)})
+
+
+def matching_count(leaves: int) -> int:
+    """Return how many matchings join every two leaves once."""
+    return leaves - 1 if leaves % 2 == 0 else leaves
+
+
+def matching(leaves: int, number: int) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of a matching, the lower leaf first: a round of a tournament by the circle method."""
+    around = matching_count(leaves)
+    if leaves % 2 == 0:
+        yield number, leaves - 1
+    for step in range(1, (around + 1) // 2):
+        a, b = (number + step) % around, (number - step) % around
+        yield min(a, b), max(a, b)
+
+
+def checked_matchings(leaves: int, matchings: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
+    """Return configurations that leaves can have.
+
+    Raises:
+        TopologyError: there is none, a matching does not exist, or configurations have different numbers of uplinks.
+
+    """
+    if not matchings:
+        raise TopologyError("matchings has no configuration (valid: at least 1)")
+    checked: dict[str, tuple[int, ...]] = {}
+    first = next(iter(matchings))
+    for name, numbers in matchings.items():
+        if not numbers or len(numbers) != len(matchings[first]):
+            raise TopologyError(
+                f"{name} has {len(numbers)} matchings, {first} {len(matchings[first])} (valid: one for each uplink)"
+            )
+        checked[name] = tuple(
+            require_range(f"{name}: matching", number, 0, matching_count(leaves) - 1) for number in numbers
+        )
+    return checked
+
+
+KIND = TopologyKind(NAME, OpticalCoreSection, optical_core, implied_by=("matchings",))
