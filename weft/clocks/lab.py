@@ -15,6 +15,7 @@ from weft.clocks.lossless import lossless_settings, require_lossless_routes
 from weft.clocks.switch_configs import switch_configs
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.circuits import CircuitControl
 from weft.controller.features import Settings
 from weft.controller.features.ecn import EcnProfile, EcnSettings
 from weft.controller.features.identity import DATA_CLASS
@@ -54,6 +55,8 @@ class Lab(abc.ABC):
 
     shares_memory: ClassVar[bool] = False
     """Whether hosts are in this process, so that they can work on its arrays."""
+    circuits: CircuitControl | None = None
+    """What changes circuits' configurations; None where there are none, and before hosts have been started."""
 
     def __init__(
         self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None

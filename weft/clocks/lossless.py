@@ -34,6 +34,12 @@ def require_lossless_routes(fabric: FabricSpec, options: FabricOptions, settings
     key, section = _section(options)
     if not section.classes:
         return
+    if fabric.circuits is not None and len(fabric.circuits.names) > 1:
+        raise KeyProblem(
+            f"{key}.classes",
+            f"{section.classes}: circuits that may change are not lossless (valid: one configuration, "
+            f"such as {fabric.circuits.present})",
+        )
     lanes = [ROUTING_KINDS.named(settings.routing).lanes(fabric, plane) for plane in range(fabric.planes)]
     for each in lanes:
         if each.count > 1 and options.clock == "real":

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 EventKind = Literal[
     "link down", "link up", "programmed", "damped", "reused", "lossy", "slow", "cordoned", "draining", "drained",
     "restored", "kept in use", "still busy", "failed",
-    "plane lost", "plane found", "host lost", "host found", "swapped",
+    "plane lost", "plane found", "host lost", "host found", "swapped", "circuits",
 ]  # fmt: skip
 EVENT_KINDS = get_args(EventKind)
 MOST_EVENTS = 4096

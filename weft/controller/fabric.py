@@ -350,6 +350,19 @@ class FabricController:
         """Route around a link, recompute groups and rebuild the trees that used it."""
         return await self._replan(self._failures.with_link(link))
 
+    async def links_down(self, links: Iterable[FabricLink]) -> Repair:
+        """As `link_down`, several at once."""
+        ends = frozenset(link.ends for link in links)
+        return await self._replan(self._failures | Failures(links=ends))
+
+    async def rewire(self, fabric: FabricSpec, removed: Iterable[FabricLink]) -> Repair:
+        """Route over other circuits: `fabric` is the same one in another configuration, without `removed` links."""
+        self.fabric = fabric
+        self._planner = Planner(fabric)
+        self._jobs.rewire(fabric)
+        gone = {link.ends for link in removed}
+        return await self._replan(Failures(self._failures.links - gone, self._failures.switches))
+
     async def link_up(self, link: FabricLink) -> Repair:
         """Use a link again; trees stay where they are."""
         return await self._replan(self._failures.without_link(link))

@@ -114,6 +114,10 @@ class JobTable:
         self._jobs: dict[int, Job] = {}
         self._why_lost: dict[int, str] = {}
 
+    def rewire(self, fabric: FabricSpec) -> None:
+        """Plan trees over other links from now on; those of present jobs stay."""
+        self._fabric = fabric
+
     @property
     def jobs(self) -> tuple[Job, ...]:
         """All jobs, in order of their ids."""

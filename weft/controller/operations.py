@@ -86,6 +86,7 @@ class Operations:
         self._flaps: dict[LinkEnds, FlapState] = {}
         self._damped: dict[LinkEnds, FabricLink] = {}
         self._cordoned: dict[str, Element] = {}
+        self._circuits = Failures()
         self._lost: set[int] = set()
         self._dead: set[str] = set()
         self._replans = 0
@@ -119,12 +120,12 @@ class Operations:
         may_be_lost = fabric.planes > 1 and link.ends in failures.links and plane not in before
         if may_be_lost and parts_hosts(fabric, plane, failures, self._dead):
             self._lost.add(plane)
-            self._note("plane lost", f"plane {plane}")
+            self.note("plane lost", f"plane {plane}")
         # A plane is there again when the tables are, too: what is still being written may be about it.
         for each in sorted(before) if self._replans == 0 else ():
             if not parts_hosts(fabric, each, failures, self._dead):
                 self._lost.remove(each)
-                self._note("plane found", f"plane {each}")
+                self.note("plane found", f"plane {each}")
         if hosts_changed or self._lost != before:
             self.on_losses()
 
@@ -137,7 +138,7 @@ class Operations:
         if is_dead == (name in self._dead):
             return False
         self._dead ^= {name}
-        self._note("host lost" if is_dead else "host found", name)
+        self.note("host lost" if is_dead else "host found", name)
         return True
 
     @property
@@ -147,7 +148,7 @@ class Operations:
 
     def note_swap(self, host: str, spare: str, rank: int) -> None:
         """Note that a spare has taken the rank of a host."""
-        self._note("swapped", host, f"{spare} has rank {rank}")
+        self.note("swapped", host, f"{spare} has rank {rank}")
 
     @property
     def cordoned(self) -> tuple[str, ...]:
@@ -163,12 +164,12 @@ class Operations:
         """Route around a link that has failed, and add to its penalty."""
         now_ps = self.clock.now_ps()
         name = self.controller.fabric.link_name(link)
-        self._note("link down", name)
+        self.note("link down", name)
         if (damping := self.settings.flap_damping) is not None:
             state = self._flaps.get(link.ends, FlapState()).after_failure(now_ps, damping)
             self._flaps[link.ends] = state
         repair = await self._replanned(self.controller.link_down(link))
-        self._note_written(now_ps, f"{name} is down", repair.written)
+        self.note_written(now_ps, f"{name} is down", repair.written)
         self.follow_link(link)
         return repair
 
@@ -176,10 +177,10 @@ class Operations:
         """Use a link that is up again, unless it is damped."""
         now_ps = self.clock.now_ps()
         name = self.controller.fabric.link_name(link)
-        self._note("link up", name)
+        self.note("link up", name)
         self._damp(link, now_ps)
         repair = await self._replanned(self.controller.link_up(link))
-        self._note_written(now_ps, f"{name} is up", repair.written)
+        self.note_written(now_ps, f"{name} is up", repair.written)
         self.follow_link(link)
         return repair
 
@@ -202,11 +203,11 @@ class Operations:
         with_it = (self.controller.failures | self._avoided()).without_link(link)
         lost = hosts_cut_off(self.controller.fabric, with_it, with_it.with_link(link))
         if lost:
-            self._note("kept in use", name, f"{penalty}, but without it {_listed(lost)} would be cut off")
+            self.note("kept in use", name, f"{penalty}, but without it {_listed(lost)} would be cut off")
             return
         self._damped[link.ends] = link
         self.controller.avoided = self._avoided()
-        self._note("damped", name, penalty)
+        self.note("damped", name, penalty)
         self.run(self._reuse(link))
 
     async def _reuse(self, link: FabricLink) -> None:
@@ -222,8 +223,8 @@ class Operations:
         if self._damped.pop(link.ends, None) is None:
             return  # an operator has restored it
         name = self.controller.fabric.link_name(link)
-        self._note("reused", name)
-        self._note_written(now_ps, f"{name} is damped no more", await self._write_avoided())
+        self.note("reused", name)
+        self.note_written(now_ps, f"{name} is damped no more", await self._write_avoided())
 
     async def cordon(self, element: Element) -> Written:
         """Take an element out of use: routes avoid it, hosts do not use it for what begins from now on.
@@ -248,15 +249,15 @@ class Operations:
         )
         now_ps = self.clock.now_ps()
         if element.name not in self._cordoned:
-            self._note("still busy", element.name, "restored before it was drained", began_ps)
+            self.note("still busy", element.name, "restored before it was drained", began_ps)
             return Drained(element.name, False, now_ps - began_ps, packets)
         if packets == 0:
             written = await self.controller.apply()
-            self._note_written(now_ps, f"{element.name} is drained", written)
+            self.note_written(now_ps, f"{element.name} is drained", written)
         drained = Drained(element.name, packets == 0, self.clock.now_ps() - began_ps, packets)
         detail = "" if drained.is_quiet else f"{packets:,} packets in the last {self.settings.interval_ps} ps"
         kind: EventKind = "drained" if drained.is_quiet else "still busy"
-        self._note(kind, element.name, detail, began_ps)
+        self.note(kind, element.name, detail, began_ps)
         return drained
 
     async def restore(self, element: Element) -> Written:
@@ -274,8 +275,8 @@ class Operations:
             self._damped.pop(ends, None)
             self._flaps.pop(ends, None)
         written = await self._write_avoided(order[::-1])
-        self._note("restored", element.name)
-        self._note_written(now_ps, f"{element.name} is restored", written)
+        self.note("restored", element.name)
+        self.note_written(now_ps, f"{element.name} is restored", written)
         return written
 
     async def cordon_lossy_or_slow(self, link: FabricLink, kind: EventKind, detail: str) -> None:
@@ -283,10 +284,10 @@ class Operations:
         element = link_element(self.controller.fabric, link)
         if element.name in self._cordoned or link.ends in self.controller.failures.links:
             return
-        self._note(kind, element.name, detail)
+        self.note(kind, element.name, detail)
         lost = self._cut_off(element)
         if lost:
-            self._note("kept in use", element.name, f"without it {_listed(lost)} would be cut off")
+            self.note("kept in use", element.name, f"without it {_listed(lost)} would be cut off")
         else:
             await self.cordon(element)
 
@@ -301,9 +302,9 @@ class Operations:
         now_ps = self.clock.now_ps()
         order = waves(self.controller.fabric, element, self.controller.failures)
         self._cordoned[element.name] = element
-        self._note(kind, element.name)
+        self.note(kind, element.name)
         written = await self._write_avoided(order, hold)
-        self._note_written(now_ps, f"{element.name} is {kind}", written)
+        self.note_written(now_ps, f"{element.name} is {kind}", written)
         return written
 
     def _cut_off(self, element: Element) -> list[str]:
@@ -324,8 +325,18 @@ class Operations:
         left = [each.name for each in fabric.hosts if each.name not in (host, *self.hosts_out)]
         return len(left) >= fabric.rank_count
 
+    async def avoid_circuits(self, circuits: Failures) -> Written:
+        """Have routes avoid circuits that are to go, beside all that is out of use."""
+        self._circuits = circuits
+        return await self._write_avoided()
+
+    def forget_circuits(self) -> None:
+        """Avoid circuits no more; they are gone."""
+        self._circuits = Failures()
+        self.controller.avoided = self._avoided()
+
     def _avoided(self) -> Failures:
-        avoided = Failures()
+        avoided = self._circuits
         for element in self._cordoned.values():
             avoided = element.added_to(avoided)
         for link in self._damped.values():
@@ -338,16 +349,16 @@ class Operations:
 
     async def _packets_until_quiet(self, element: Element, until_ps: int) -> int:
         """Wait until an element's ports send nothing for an interval; return what they sent in the last one."""
-        before = await self._sent(element.ports)
+        before = await self.sent(element.ports)
         while True:
             await self.clock.sleep_ps(self.settings.interval_ps)
-            now = await self._sent(element.ports)
+            now = await self.sent(element.ports)
             restored = element.name not in self._cordoned
             if now == before or restored or self.clock.now_ps() >= until_ps:
                 return now - before
             before = now
 
-    async def _sent(self, ports: Iterable[Endpoint]) -> int:
+    async def sent(self, ports: Iterable[Endpoint]) -> int:
         """Return how many packets ports have sent."""
         by_switch: dict[str, list[int]] = {}
         for end in ports:
@@ -355,16 +366,16 @@ class Operations:
         counted = await self.controller.read_ports(by_switch)
         return sum(port.sent.packets for ports in counted.values() for port in ports.values())
 
-    def _note(
-        self, kind: EventKind, element: str = "", detail: str = "", began_ps: int | None = None
-    ) -> None:
+    def note(self, kind: EventKind, element: str = "", detail: str = "", began_ps: int | None = None) -> None:
+        """Add an event to the log: one of now, or one that began then and ends now."""
         now_ps = self.clock.now_ps()
         if began_ps is None:
             self.log.add(ControllerEvent(now_ps, kind, element, detail))
         else:
             self.log.add(ControllerEvent(began_ps, kind, element, detail, now_ps - began_ps))
 
-    def _note_written(self, began_ps: int, why: str, written: Written) -> None:
+    def note_written(self, began_ps: int, why: str, written: Written) -> None:
+        """Add to the log what was written, if anything was."""
         if not written.entries:
             return
         duration_ps = self.clock.now_ps() - began_ps

@@ -260,6 +260,7 @@ class Results:
 OWN_KEYS = tuple(each.name for each in fields(Results) if each.name not in ("absent", "traffic"))
 """Keys of results.json but for those of kinds of traffic, and `ok`, which follows from the others."""
 ONLY_WHERE_THERE_ARE_SOME = (
+    "circuit_changes",
     "controller_events",
     "counters",
     "registers",

@@ -15,16 +15,18 @@ from weft.clocks.endpoint_settings import path_round_trip_ps
 from weft.clocks.lab import Progress, make_lab
 from weft.clocks.watching import Watcher
 from weft.controller.arrays import DirectCount
+from weft.controller.circuits import CircuitChange
 from weft.controller.counters import Count
 from weft.controller.features.depth_ages import DepthAges
 from weft.error_translation import raised_as_weft_errors
-from weft.errors import BadInputError, EnvironmentLacksError
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.hints import did_you_mean
 from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
 from weft.recording.ideal_times import IdealTimes
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
 from weft.results.arrays import ObservedArrays
+from weft.results.circuit_changes import CIRCUIT_CHANGES
 from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult, collective_result
 from weft.results.counters import (
     HostTotals,
@@ -60,6 +62,7 @@ from weft.run.exchanges import Exchanges
 from weft.run.made_by import made_by
 from weft.run.spec import RunSpec, fabric_run_spec
 from weft.scenario import FLOW_DATA, FabricKeywords
+from weft.scenario.circuits import require_configuration
 from weft.scenario.keywords import with_fabric_keywords
 from weft.system.child_processes import ChildError
 from weft.system.signals import interruptions_first
@@ -513,12 +516,41 @@ class Fabric:
             duration_ps,
             flows,
             records,
-            IdealTimes.of_fabric(self.topology, self.options),
+            IdealTimes.of_fabric(self.lab.controller.controller.fabric, self.options),
             outcome.duration_ps,
             counted.cnps,
         )
         self.add_result(WORKLOADS, result)
         return result
+
+    @raised_as_weft_errors()
+    def change_circuits(
+        self, configuration: str, drain: bool | None = None, dark_time_ps: int | None = None
+    ) -> CircuitChange:
+        """Change the configuration of the fabric's circuits, and wait until routes have followed.
+
+        Args:
+            configuration: its name.
+            drain: whether circuits that go are emptied first; by default as the option `circuits` says.
+            dark_time_ps: from when circuits go until new ones are there; by default likewise.
+
+        Raises:
+            BadInputError: no such configuration; the message has the valid ones. CheckFailedError: packets used
+                circuits that were to go until `controller.drain_timeout`, so that nothing was changed.
+        """
+        circuits, section = self.lab.circuits, self.options.circuits
+        require_configuration(self.topology, configuration, "configuration")
+        assert circuits is not None, "a fabric with circuits that runs can change them"
+        change = self.lab.controller.call(
+            circuits.change(
+                configuration,
+                section.drain if drain is None else drain,
+                section.dark_time if dark_time_ps is None else dark_time_ps,
+            )
+        )
+        if not change.ok:
+            raise CheckFailedError(f"circuits are not {configuration}: those that were to go are still busy")
+        return change
 
     @raised_as_weft_errors()
     def schedule_link(self, a: str, b: str, state: str, after_ps: int = 0) -> LinkEventResult:
@@ -673,7 +705,7 @@ class Fabric:
             lateness = lateness_of(switches, endpoints, rtt_ps, self.options.dilation)
         return RunResult(
             made_by=made_by(self.lab, self.hosts, self._scenario, self.slot_count, self._collectives_run),
-            traffic={key: list(results) for key, results in self._results.items()},
+            traffic={key: list(results) for key, results in self._results.items()} | self._circuit_changes(),
             planes=plane_results(self.topology, counters, switches),
             memory=memory_results(self.topology, switches, endpoints),
             int_paths=[path] if path is not None else [],
@@ -697,6 +729,11 @@ class Fabric:
             phases=list(self.phases),
             observations=observations,
         )
+
+    def _circuit_changes(self) -> dict[str, list[Any]]:
+        """Scheduled ones too, which no item of the traffic has noted; nothing where there were none."""
+        circuits = self.lab.circuits
+        return {CIRCUIT_CHANGES.key: list(circuits.changes)} if circuits and circuits.changes else {}
 
     def _queue_depth_ages(self) -> dict[str, DepthAges]:
         """By switch name; nothing where no choice is made by depths."""

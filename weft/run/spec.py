@@ -16,6 +16,7 @@ from weft.scenario import (
     Scenario,
     fabric_options,
 )
+from weft.scenario.circuits import check_circuits
 from weft.scenario.link_checks import check_events, check_int_rates, check_links
 from weft.scenario.routing_checks import check_routing
 from weft.scenario.topology import build_topology
@@ -84,5 +85,7 @@ def _check(spec: RunSpec) -> None:
     check_observed(spec.fabric, spec.options)
     check_links(spec.fabric, spec.options)
     check_events(spec.fabric, spec.options)
+    watches_links = spec.options.controller.link_watch is not None
+    check_circuits(spec.fabric, spec.options.circuits, watches_links)
     check_int_rates(spec.fabric, spec.options)
     check_routing(spec.fabric, spec.options)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from weft.errors import BadInputError
+from weft.scenario.circuits import CircuitsSection
 from weft.scenario.controller import ControllerSection
 from weft.scenario.events import EventSection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
@@ -52,6 +53,7 @@ class FabricKeywords(TypedDict, total=False):
     credits: CreditsSection | None
     switching: SwitchingSection | None
     observe: ObserveSection | None
+    circuits: CircuitsSection | None
     events: list[EventSection] | None
 
 

@@ -158,6 +158,11 @@ def _require_mortal(fabric: FabricSpec, options: FabricOptions, link: FabricLink
     """Check that the clock can bring a link down. Raises as `check_events`."""
     if options.target == "bmv2":
         raise EnvironmentLacksError(f"{place}: links of BMv2 do not fail; valid: target: embedded")
+    if fabric.switch(link.b.node).port(link.b.port).circuit is not None:
+        raise KeyProblem(
+            place,
+            f"{fabric.link_name(link)} is a circuit, which goes and comes with `circuits` alone (valid: other links)",
+        )
     between_switches = not fabric.switch(link.b.node).port(link.b.port).peer_is_host
     if options.clock == "real" and options.links == "internal" and between_switches:
         raise KeyProblem(

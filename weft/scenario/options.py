@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from weft.controller.features.load_balancing import LoadBalancingSettings
 from weft.paths import FABRIC_P4
 from weft.quantities.definitions import number, whole
+from weft.scenario.circuits import CircuitsSection
 from weft.scenario.controller import ControllerSection
 from weft.scenario.events import EventSection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
@@ -77,6 +78,7 @@ class FabricOptions(Section):
     credits: CreditsSection = CreditsSection()
     switching: SwitchingSection = SwitchingSection()
     observe: ObserveSection = ObserveSection()
+    circuits: CircuitsSection = CircuitsSection()
     events: list[EventSection] = Field(default=[])
     """Links that fail and come back, and what an operator does."""
 
@@ -105,7 +107,7 @@ class FabricOptions(Section):
         return {
             _KEYS_IN_RESULTS.get(name, name): _plain(getattr(self, name))
             for name in FabricOptions.model_fields
-            if name not in _NOT_IN_RESULTS
+            if name not in _NOT_IN_RESULTS and not (name == "circuits" and self.circuits == CircuitsSection())
         }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from weft.cache import collector_paused
 from weft.clocks.endpoint_settings import (
     RoundTrips,
+    loaded_round_trip_ps,
     loaded_round_trips,
     nic_settings,
     path_round_trip_ps,
@@ -23,6 +24,7 @@ from weft.clocks.lossless import lossless_settings
 from weft.clocks.switch_configs import links_between_switches
 from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes
 from weft.clocks.virtual.channel import InProcessChannel
+from weft.clocks.virtual.circuits import VirtualCircuits
 from weft.clocks.virtual.deadlocks import DeadlockWatch
 from weft.clocks.virtual.endpoint import VirtualEndpoint
 from weft.clocks.virtual.event_pump import EventPump
@@ -35,6 +37,7 @@ from weft.clocks.virtual.registers import clear_registers, registers_of_runs
 from weft.clocks.virtual.scale_up import scale_up_links
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.circuits import CircuitControl
 from weft.controller.fabric import embedded_targets
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
@@ -69,6 +72,8 @@ _WHILE_RUNNING = (
     "_endpoints",
     "_probes",
     "_link_events",
+    "circuits",
+    "_circuit_ports",
 )
 _ROUND_TRIPS_BETWEEN_LOOKS = 16
 _MOST_SETTLING_STEPS = 10_000
@@ -94,6 +99,7 @@ class VirtualLab(Lab):
         self._endpoints: list[VirtualEndpoint] = []
         self._probes: FabricProbes | None = None
         self._link_events: VirtualLinkEvents
+        self._circuit_ports: VirtualCircuits
 
     def _build(self, stack: contextlib.ExitStack) -> None:
         stack.callback(self._let_go)
@@ -132,6 +138,7 @@ class VirtualLab(Lab):
             links_between_switches(self.fabric),
         )
         stack.callback(self._close_captures)
+        self._circuit_ports = VirtualCircuits(self.fabric, self.switches)
 
         self._progress("programming them over P4Runtime")
         self.controller = stack.enter_context(self._connect_controller(stack))
@@ -170,11 +177,16 @@ class VirtualLab(Lab):
         """Make every host within this process; see Lab."""
         with contextlib.ExitStack() as stack:
             latency_ps = self.options.switching.latency
-            round_trips = loaded_round_trips(self.fabric, self.frame_bytes, latency_ps)
+            # Of the configuration of circuits with the longest paths, the only one where there are no circuits.
+            slowest = max(
+                self.fabric.configurations,
+                key=lambda fabric: loaded_round_trip_ps(fabric, self.frame_bytes, latency_ps),
+            )
+            round_trips = loaded_round_trips(slowest, self.frame_bytes, latency_ps)
             # Once for all hosts: both look at every port or leaf of the fabric.
             transport = self.options.transport.settings(
                 patient_timeout_ps(
-                    self.fabric, self.frame_bytes, latency_ps, lossless_buffer_bytes(self.options)
+                    slowest, self.frame_bytes, latency_ps, lossless_buffer_bytes(self.options)
                 ),
                 self.options.reorders,
             )
@@ -197,16 +209,23 @@ class VirtualLab(Lab):
                 ip_version=self.options.ip_version,
                 clock=self._loop,
                 shares_memory=self.shares_memory,
-                require_path=self.fabric.require_path,
+                require_path=self._require_path,
                 losses=self.losses,
             )
             self.operations.on_losses = self._interrupt_waits
             self._endpoints = endpoints
             ends = LinkEnds(self.fabric, self.switches, [endpoint.host for endpoint in endpoints])
+            if self.fabric.circuits is not None:
+                self._circuit_ports.begin(ends)
+                self.circuits = CircuitControl(self.operations, self._circuit_ports)
             self._link_events = VirtualLinkEvents(
-                self.fabric, self.options, ends, self._loop, self.controller, self.operations
+                self.fabric, self.options, ends, self._loop, self.controller, self.operations, self.circuits
             )
             yield group
+
+    def _require_path(self, source: int, destination: int, nic: int) -> None:
+        """See FabricSpec.require_path: by the present circuits."""
+        self.controller.controller.fabric.require_path(source, destination, nic)
 
     def _interrupt_waits(self) -> None:
         """Have the runner look at once which planes and hosts are lost."""

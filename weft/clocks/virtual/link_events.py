@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 
 from weft.clocks.link_events import LinkEvents, Operation
 from weft.clocks.virtual.link_ends import Direction, LinkEnds
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.circuits import CircuitControl
 from weft.controller.operations import Operations
 from weft.results.link_events import LinkEventResult, Lost
 from weft.scenario.options import FabricOptions
@@ -33,14 +35,26 @@ class VirtualLinkEvents(LinkEvents):
         loop: VirtualTimeLoop,
         controller: BlockingFabricController,
         operations: Operations,
+        circuits: CircuitControl | None = None,
     ) -> None:
         super().__init__(fabric, options, controller, operations)
+        self._circuits = circuits
         self._ends = ends
         self._loop = loop
         # Those that failed last, at one moment.
         self._failed: list[LinkEventResult] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._down: dict[str, tuple[LinkEventResult, list[tuple[Direction, Lost]]]] = {}
+
+    def start(self) -> None:
+        """See LinkEvents; changes of circuits are scheduled, too."""
+        super().start()
+        section, circuits = self._options.circuits, self._circuits
+        if circuits is None:
+            return
+        for item in section.schedule:
+            change = partial(circuits.change, item.configuration, section.drain, section.dark_time)
+            self._schedule_operation(change, item.at)
 
     def finish(self) -> list[LinkEventResult]:
         """See LinkEvents."""

@@ -32,8 +32,10 @@ class FabricProbes:
         self._observe = observe
         self._sampled = set(places.ports if observe.queues == "all" else observe.queues)
         self._probes: dict[Probe, None] = {}
-        for switch in switches:
+        self._switches = {switch.config.name: switch for switch in switches}
+        for switch in self._switches.values():
             self._watch_switch(switch)
+        self._watch_circuits(fabric)
         for host, ports in zip(fabric.hosts, host_ports, strict=True):
             for plane, port in enumerate(ports):
                 name = f"{host.name}:{plane}"
@@ -54,6 +56,14 @@ class FabricProbes:
                 probe.watch(arriving, self._numbers[self._places.peer(name)])
             if port.uplink_link is not None:
                 self._host_links[self._places.peer(name)] = (port.uplink_link, port.link, self._numbers[name])
+
+    def _watch_circuits(self, fabric: FabricSpec) -> None:
+        """Watch links at all far ends that they may be joined to."""
+        for circuit in fabric.circuits.circuits if fabric.circuits is not None else ():
+            for sender, receiver in (circuit, circuit[::-1]):
+                link = self._switches[sender.node].ports[sender.port].link
+                probe = Probe.of(self._switches[receiver.node].ports[receiver.port].transmit)
+                probe.watch(link, self._numbers[str(sender)])
 
     def _watch_port(self, name: str, port: TransmitPort) -> Probe:
         probe = Probe.of(port)

@@ -35,6 +35,13 @@ class WiredPort:
     uplink_link: Link | None = None
     arriving: Link | None = None
     captures: tuple[PcapWriter, ...] = ()
+    received: PcapWriter | None = None
+
+    def arrive_by(self, link: Link) -> None:
+        """Take what another internal link brings from now on; a capture goes on with it."""
+        self.arriving = link
+        if self.received is not None:
+            link.set_capture(self.received)
 
     def stats(self) -> SwitchPortStats:
         """Counters of all parts."""
@@ -93,6 +100,7 @@ class WiredPort:
             arriving = self.uplink_link or self.arriving
             if arriving is not None:
                 arriving.set_capture(received)
+        self.received = received
         before, self.captures = self.captures, tuple(each for each in (received, sent) if each is not None)
         failure: OSError | None = None
         for writer in before:
@@ -122,6 +130,11 @@ class WiredSwitch:
             source.connect(self.switch.native, number)
         else:
             source.connect(mac)
+
+    def add_far_end(self, number: int, link: Link) -> int:
+        """Let what comes from a link arrive at a port whenever it is joined to it; return the far end's number."""
+        mac = self.ports[number].mac
+        return link.add_far_end(self.switch.native, number) if mac is None else link.add_far_end(mac)
 
     def device(self, clock_ns: Callable[[], int] = time.time_ns) -> Device:
         """A P4Runtime device for the switch; `clock_ns` stamps what it reports to its controllers."""

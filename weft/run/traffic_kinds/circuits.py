@@ -1,0 +1,34 @@
+"""A change of circuits between two items of the traffic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from weft.clocks.lab import Progress
+from weft.results.circuit_changes import CIRCUIT_CHANGES
+from weft.results.kinds import ResultKind
+from weft.run.traffic_kinds.base import TrafficItem
+from weft.scenario.circuits import ConfigurationName, require_configuration
+from weft.topologies import FabricSpec
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+
+class CircuitChangeItem(TrafficItem):
+    """The circuits are changed before the next item begins, as `circuits` says."""
+
+    kind = "circuits"
+    results: ClassVar[ResultKind[Any]] = CIRCUIT_CHANGES
+
+    circuits: ConfigurationName
+    """Which configuration there is to be, by its name in `fabric`."""
+
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check that the fabric has the configuration."""
+        require_configuration(topology, self.circuits, f"{key}.circuits")
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Change them and wait until routes have followed."""
+        progress(f"circuits: {self.circuits}")
+        fabric.change_circuits(self.circuits)
