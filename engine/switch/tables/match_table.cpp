@@ -98,7 +98,7 @@ TableEntry* MatchTable::lookup_in_tuples(const uint64_t* key) const {
 
 // ---- filing
 
-MatchTable::FilingMasks MatchTable::filing_masks(std::span<const uint64_t> mask, const uint64_t* low,
+MatchTable::FilingMasks MatchTable::filing_masks(WordsView mask, const uint64_t* low,
                                                  const uint64_t* high) const {
   FilingMasks masks;
   masks[kBits].assign(mask.begin(), mask.end());
@@ -127,7 +127,7 @@ MatchTable::Words MatchTable::filing_key(const EntryMatch& match) const {
   return key;
 }
 
-Tuple* MatchTable::tuple_of(const Words& mask) const {
+Tuple* MatchTable::tuple_of(WordsView mask) const {
   const auto found = tuples_.find(mask);
   return found == tuples_.end() ? nullptr : found->second.get();
 }
@@ -142,9 +142,15 @@ Tuple& MatchTable::make_tuple(const Words& mask) {
   return *place->second;
 }
 
-Tuple& MatchTable::tuple_for_new(const FilingMasks& masks, const uint64_t* key) {
+Tuple& MatchTable::tuple_for_new(const EntryMatch& match, const uint64_t* key) {
+  if (!has_ranges()) {  // then an entry's finest mask is its own
+    if (Tuple* own = tuple_of(match.mask)) return *own;
+    if (tuples_.size() < kFewTuples) return make_tuple(Words(match.mask.begin(), match.mask.end()));
+  }
+  const FilingMasks masks = filing_masks(match.mask, match.low.data(), match.high.data());
   if (Tuple* own = tuple_of(masks[kBits])) return *own;
   if (tuples_.size() < kFewTuples) return make_tuple(masks[kBits]);
+  has_coarse_ = true;
   for (const Grain grain : {kBytes, kNibbles}) {
     Tuple& tuple = make_tuple(masks[grain]);
     int length = 0;
@@ -181,14 +187,18 @@ bool MatchTable::is_same(const TableEntry& entry, const EntryMatch& match) const
          std::equal(match.high.begin(), match.high.end(), low + key_words_);
 }
 
+TableEntry* MatchTable::find_in(const Tuple* tuple, const uint64_t* key, const EntryMatch& match) const {
+  if (tuple == nullptr) return nullptr;
+  for (TableEntry* entry = tuple->chain(key); entry != nullptr; entry = entry->next)
+    if (is_same(*entry, match)) return entry;
+  return nullptr;
+}
+
 TableEntry* MatchTable::find(const EntryMatch& match) const {
   const Words key = filing_key(match);
-  for (const Words& mask : filing_masks(match.mask, match.low.data(), match.high.data())) {
-    const Tuple* tuple = tuple_of(mask);
-    if (tuple == nullptr) continue;
-    for (TableEntry* entry = tuple->chain(key.data()); entry != nullptr; entry = entry->next)
-      if (is_same(*entry, match)) return entry;
-  }
+  if (!has_ranges() && !has_coarse_) return find_in(tuple_of(match.mask), key.data(), match);
+  for (const Words& mask : filing_masks(match.mask, match.low.data(), match.high.data()))
+    if (TableEntry* entry = find_in(tuple_of(mask), key.data(), match)) return entry;
   return nullptr;
 }
 
@@ -198,7 +208,8 @@ TableEntry* MatchTable::insert(const EntryMatch& match) {
   TableEntry* entry = pool_.make();
   std::copy(key.begin(), key.end(), entry->key());
   entry->priority = match.priority;
-  const auto mask = masks_.try_emplace(Words(match.mask.begin(), match.mask.end())).first;
+  auto mask = masks_.find(match.mask);
+  if (mask == masks_.end()) mask = masks_.try_emplace(Words(match.mask.begin(), match.mask.end())).first;
   ++mask->second;
   entry->mask = mask->first.data();
   if (has_ranges()) {
@@ -206,7 +217,7 @@ TableEntry* MatchTable::insert(const EntryMatch& match) {
     std::copy(match.low.begin(), match.low.end(), entry->ranges.get());
     std::copy(match.high.begin(), match.high.end(), entry->ranges.get() + key_words_);
   }
-  Tuple& tuple = tuple_for_new(filing_masks(match.mask, match.low.data(), match.high.data()), key.data());
+  Tuple& tuple = tuple_for_new(match, key.data());
   const bool reorder = tuple.empty() || match.priority > tuple.highest_priority();
   tuple.add(entry);
   ++size_;
@@ -304,6 +315,7 @@ void MatchTable::clear() {
   highest_priorities_.clear();
   tuples_.clear();
   masks_.clear();
+  has_coarse_ = false;
   size_ = 0;
 }
 

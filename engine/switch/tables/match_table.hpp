@@ -92,6 +92,13 @@ class alignas(64) MatchTable : public InCacheLines {
 
  private:
   using Words = std::vector<uint64_t>;
+  using WordsView = std::span<const uint64_t>;
+  struct LessWords {
+    using is_transparent = void;
+    bool operator()(WordsView a, WordsView b) const {
+      return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
+    }
+  };
   static constexpr size_t kFewTuples = 32;
   static constexpr int kLongestSharedChain = 4;
   // A larger table's index would crowd out of the cache what the tuples' tags leave there.
@@ -115,7 +122,7 @@ class alignas(64) MatchTable : public InCacheLines {
   enum Grain : uint8_t { kBits, kNibbles, kBytes, kGrains };
   using FilingMasks = std::array<Words, kGrains>;
 
-  FilingMasks filing_masks(std::span<const uint64_t> mask, const uint64_t* low, const uint64_t* high) const;
+  FilingMasks filing_masks(WordsView mask, const uint64_t* low, const uint64_t* high) const;
   Words filing_key(const EntryMatch& match) const;
   template <size_t kWords>
   TableEntry* lookup_in_tuples(const uint64_t* key) const;
@@ -132,8 +139,9 @@ class alignas(64) MatchTable : public InCacheLines {
   }
   bool matches(const TableEntry& entry, const uint64_t* key) const;
   bool is_same(const TableEntry& entry, const EntryMatch& match) const;
-  Tuple* tuple_of(const Words& mask) const;
-  Tuple& tuple_for_new(const FilingMasks& masks, const uint64_t* key);
+  TableEntry* find_in(const Tuple* tuple, const uint64_t* key, const EntryMatch& match) const;
+  Tuple* tuple_of(WordsView mask) const;
+  Tuple& tuple_for_new(const EntryMatch& match, const uint64_t* key);
   Tuple& make_tuple(const Words& mask);
   void order_tuples();
 
@@ -152,9 +160,10 @@ class alignas(64) MatchTable : public InCacheLines {
   uint32_t key_words_;
   std::vector<RangeField> ranges_;
   EntryPool pool_;
-  std::map<Words, uint64_t> masks_;  // of the entries, and how many have each
-  std::map<Words, std::unique_ptr<Tuple>> tuples_;
-  std::vector<Tuple*> order_;                // by highest priority, descending
+  std::map<Words, uint64_t, LessWords> masks_;  // of the entries, and how many have each
+  std::map<Words, std::unique_ptr<Tuple>, LessWords> tuples_;
+  bool has_coarse_ = false;    // some entries may have been filed under a mask that is not their own
+  std::vector<Tuple*> order_;  // by highest priority, descending
   std::vector<int32_t> highest_priorities_;  // of order_'s tuples
   uint64_t size_ = 0;
 };
