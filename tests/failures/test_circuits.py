@@ -155,6 +155,7 @@ def test_a_fabric_changes_circuits_from_python() -> None:
         (CORE, {"pfc": {"classes": [3]}}, "circuits that may change are not lossless"),
         (CORE, {"controller": {"link_watch": {}}}, "does not go with circuits that may change"),
         (CORE, {"events": [{"link": "p0l0<->p0l7", "state": "down"}]}, "p0l0<->p0l7 is a circuit"),
+        (CORE, {"events": [{"link": "p0l0<->p0l7", "state": "drained"}]}, "p0l0<->p0l7 is a circuit"),
     ],
 )
 def test_what_circuits_cannot_do_is_refused(

@@ -23,6 +23,8 @@ LAB_PICTURES = {
     "lab-11-torus": "11-fabrics/torus.yaml",
     "lab-11-dragonfly": "11-fabrics/dragonfly.yaml",
     "lab-13": "13-operations/adaptive.yaml",
+    "lab-14-long": "14-circuits/scenario.yaml",
+    "lab-14-compact": "14-circuits/scenario.yaml:compact",
 }
 PAGE = ROOT / "docs" / "topologies.md"
 PICTURES = ROOT / "docs" / "pictures" / "topologies"
@@ -59,7 +61,10 @@ def test_a_picture_is_what_is_drawn_now(name: str, text: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", LAB_PICTURES)
 def test_a_picture_of_a_lab_is_what_is_drawn_now(name: str, tmp_path: Path) -> None:
-    fabric = load_scenario(ROOT / "labs" / LAB_PICTURES[name]).fabric.build()
+    scenario, _, configuration = LAB_PICTURES[name].partition(":")
+    fabric = load_scenario(ROOT / "labs" / scenario).fabric.build()
+    if configuration:
+        fabric = fabric.in_configuration(configuration)
     picture = ROOT / "docs" / "pictures" / f"{name}.svg"
     assert is_drawn_now(picture, tmp_path / "drawn.svg", lambda path: draw(fabric, path))
 

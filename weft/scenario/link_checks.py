@@ -79,6 +79,8 @@ def _check_operations(fabric: FabricSpec, options: FabricOptions) -> None:
             continue
         if event.link is not None:
             require_link(fabric, event.link, f"events[{index}].link")
+            for link in LinkChoice.parse(event.link).links_of(fabric):
+                _require_no_circuit(fabric, link, f"events[{index}].link")
             continue
         try:
             event.element(fabric)
@@ -158,17 +160,21 @@ def _require_mortal(fabric: FabricSpec, options: FabricOptions, link: FabricLink
     """Check that the clock can bring a link down. Raises as `check_events`."""
     if options.target == "bmv2":
         raise EnvironmentLacksError(f"{place}: links of BMv2 do not fail; valid: target: embedded")
-    if fabric.switch(link.b.node).port(link.b.port).circuit is not None:
-        raise KeyProblem(
-            place,
-            f"{fabric.link_name(link)} is a circuit, which goes and comes with `circuits` alone (valid: other links)",
-        )
+    _require_no_circuit(fabric, link, place)
     between_switches = not fabric.switch(link.b.node).port(link.b.port).peer_is_host
     if options.clock == "real" and options.links == "internal" and between_switches:
         raise KeyProblem(
             place,
             f"{fabric.link_name(link)} is within the engine (links: internal), where the real clock cannot bring it "
             "down; valid: links: veth, or clock: virtual",
+        )
+
+
+def _require_no_circuit(fabric: FabricSpec, link: FabricLink, place: str) -> None:
+    if fabric.switch(link.b.node).port(link.b.port).circuit is not None:
+        raise KeyProblem(
+            place,
+            f"{fabric.link_name(link)} is a circuit, which goes and comes with `circuits` alone (valid: other links)",
         )
 
 
