@@ -6,10 +6,14 @@ import finsy
 import pytest
 
 from weft.controller.failures import NO_FAILURES, Failures
+from weft.controller.features import Settings
+from weft.controller.features.load_balancing import LoadBalancingMode, LoadBalancingSettings
 from weft.controller.links import named_link
+from weft.controller.plan import FabricState, Planner
 from weft.controller.port_states import failures_of, peers_of_ports_down
 from weft.controller.routing.routes import MOST_WEIGHT, member_weights
 from weft.controller.routing.shortest_paths import ShortestPaths
+from weft.controller.target import BMV2
 from weft.controller.trees import plan_tree
 from weft.errors import BadInputError
 from weft.run.fabric import Fabric
@@ -52,6 +56,27 @@ def test_each_link_is_a_next_hop_weighted_by_its_rate_that_watches_its_own_port(
     assert weights_at(FABRIC, "p0s0") == [{1: (1, 1), 2: (1, 2), 3: (4, 3)}]
     assert weights_at(FABRIC, "p0l1") == []
     assert weights_at(parallel(10**10, 10**10), "p0l0") == [{2: (1, 2), 3: (1, 3)}]
+
+
+@pytest.mark.parametrize(("mode", "groups"), [("flow", 1), ("adaptive", 4)])
+def test_groups_on_bmv2_watch_no_ports_and_keep_their_weights(mode: LoadBalancingMode, groups: int) -> None:
+    planner = Planner(FABRIC)
+    on_bmv2 = Settings(features=(LoadBalancingSettings(mode),), target=BMV2)
+    routes = planner.plan(on_bmv2, FabricState())["p0l0"].routes
+    found = [
+        {member.member_id: member.weight for member in each.members or ()}
+        for each in routes
+        if isinstance(each, finsy.P4ActionProfileGroup)
+    ]
+    assert found == [{2: 1, 3: 1, 4: 4}] * groups
+    # What has not changed is not written again.
+    assert planner.plan(on_bmv2, FabricState())["p0l0"].routes is routes
+    embedded = planner.plan(Settings(), FabricState())["p0l0"].routes
+    assert {2: (1, 2), 3: (1, 3), 4: (4, 4)} in [
+        {member.member_id: member.weight for member in each.members or ()}
+        for each in embedded
+        if isinstance(each, finsy.P4ActionProfileGroup)
+    ]
 
 
 def test_one_of_several_links_fails() -> None:

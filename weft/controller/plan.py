@@ -14,6 +14,7 @@ from weft.controller.jobs import Job
 from weft.controller.lossless import cycle_of_planes
 from weft.controller.routing import ROUTING_KINDS, PlaneRouting, plane_routings
 from weft.controller.routing.channels import Channel
+from weft.controller.routing.routes import without_watched_ports
 from weft.topologies import FabricSpec
 
 
@@ -63,8 +64,8 @@ class Planner:
         self._routing = ""
         self._planes: list[PlaneRouting] = []
         self._jobs: dict[str, Entities] = {}
-        # Routes, and the same with an adaptive choice's candidates.
-        self._with_candidates: dict[str, tuple[Entities, Entities]] = {}
+        # Routes, and the same as the settings would have them.
+        self._adapted: dict[str, tuple[Entities, Entities]] = {}
 
     def plan(self, settings: Settings, state: FabricState) -> dict[str, SwitchPlan]:
         """Return the plans of all switches, by name.
@@ -76,14 +77,15 @@ class Planner:
         if settings != self._settings:
             self._features = _feature_entities(self._fabric, settings)
             self._settings = settings
+            self._adapted.clear()
         if settings.routing != self._routing:
             self._planes = plane_routings(settings.routing, self._fabric)
             self._routing = settings.routing
         routes: dict[str, Entities] = {}
         for plane in self._planes:
             routes |= plane.plan(state.failures)
-        if settings.of(LoadBalancingSettings).is_adaptive:
-            routes = {name: self._with_candidates_of(name, entities) for name, entities in routes.items()}
+        if settings.of(LoadBalancingSettings).is_adaptive or not settings.target.watches_ports:
+            routes = {name: self._adapted_to(settings, name, entities) for name, entities in routes.items()}
         jobs = _job_entities(self._fabric, state.jobs)
         self._jobs = {name: _kept(tuple(entities), self._jobs.get(name)) for name, entities in jobs.items()}
         return {
@@ -95,11 +97,14 @@ class Planner:
         """Return a cycle of buffers in the routes of the latest plan; empty if there is none."""
         return cycle_of_planes(self._fabric, ROUTING_KINDS.named(self._routing), self._planes)
 
-    def _with_candidates_of(self, switch: str, routes: Entities) -> Entities:
+    def _adapted_to(self, settings: Settings, switch: str, routes: Entities) -> Entities:
         """Return the same object as before for the same routes."""
-        known = self._with_candidates.get(switch)
+        known = self._adapted.get(switch)
         if known is None or known[0] is not routes:
-            known = self._with_candidates[switch] = (routes, (*routes, *candidate_entities(routes)))
+            adapted = routes if settings.target.watches_ports else without_watched_ports(routes)
+            if settings.of(LoadBalancingSettings).is_adaptive:
+                adapted = (*adapted, *candidate_entities(adapted))
+            known = self._adapted[switch] = (routes, adapted)
         return known[1]
 
 

@@ -22,6 +22,7 @@ class TargetFacts:
         depth_unit: unit of `enq_qdepth` and `deq_qdepth`.
         time_unit: unit of the timestamps.
         nominal_packet_bytes: size that stands for "a packet" where the depth is in packets.
+        watches_ports: whether members of groups may name a port to watch.
 
     """
 
@@ -29,6 +30,7 @@ class TargetFacts:
     depth_unit: DepthUnit
     time_unit: TimeUnit
     nominal_packet_bytes: int = 1024
+    watches_ports: bool = True
 
     def __post_init__(self) -> None:
         if self.depth_unit not in ("cells", "packets"):
@@ -59,7 +61,8 @@ class TargetFacts:
 
 
 EMBEDDED = TargetFacts("embedded", depth_unit="cells", time_unit="ns")
-BMV2 = TargetFacts("bmv2", depth_unit="packets", time_unit="us")
+# simple_switch_grpc takes one watched port for those of all members of a group, and fails when a member is removed.
+BMV2 = TargetFacts("bmv2", depth_unit="packets", time_unit="us", watches_ports=False)
 _TARGETS = {facts.name: facts for facts in (EMBEDDED, BMV2)}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 from math import gcd
 from typing import TypeVar
@@ -139,6 +139,21 @@ def member_weights(rates_bps: Sequence[int]) -> list[int]:
     if sum(weights) > most:
         weights = [max(1, round(rate_bps * most / sum(rates_bps))) for rate_bps in rates_bps]
     return weights
+
+
+def without_watched_ports(entities: Iterable[Entity]) -> tuple[Entity, ...]:
+    """Return entities whose groups leave out no member by themselves, for targets that cannot watch ports."""
+    return tuple(
+        replace(each, members=[_unwatched(member) for member in each.members])
+        if isinstance(each, finsy.P4ActionProfileGroup) and each.members
+        else each
+        for each in entities
+    )
+
+
+def _unwatched(member: finsy.P4Member) -> finsy.P4Member:
+    weight = member.weight
+    return finsy.P4Member(member.member_id, weight=weight if isinstance(weight, int) else weight[0])
 
 
 def _selector_entities(switch: SwitchSpec, groups: dict[NextHops, int]) -> list[Entity]:
