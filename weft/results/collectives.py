@@ -278,6 +278,7 @@ def _problems(result: CollectiveResult) -> Iterator[tuple[str, str]]:
 COLLECTIVES = ResultKind(
     key="collectives",
     meaning="Of each collective, algorithm and size.",
+    is_always_written=True,
     model=CollectiveResult,
     show=print_collectives,
     order=1,

@@ -181,6 +181,7 @@ def _flows_of(number: int, result: FlowsResult, hosts: Sequence[str]) -> ReportT
 FLOWS = ResultKind(
     key="flows",
     meaning="Of each incast, permutation and pattern; its place N in the list names `pattern-N-flows.csv`.",
+    is_always_written=True,
     model=FlowsResult,
     show=print_patterns,
     order=2,

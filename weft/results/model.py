@@ -251,7 +251,7 @@ class Results:
         """Return plain data for JSON, with the derived figures."""
         own = {name: _plain(getattr(self, name)) for name in OWN_KEYS}
         data = _with_traffic(own, {kind.key: _plain(self.of(kind)) for kind in result_kinds()})
-        for name in ONLY_WHERE_THERE_ARE_SOME:
+        for name in keys_only_where_there_are_some():
             if not data[name]:
                 del data[name]
         return data | {"ok": self.ok}
@@ -259,20 +259,27 @@ class Results:
 
 OWN_KEYS = tuple(each.name for each in fields(Results) if each.name not in ("absent", "traffic"))
 """Keys of results.json but for those of kinds of traffic, and `ok`, which follows from the others."""
-ONLY_WHERE_THERE_ARE_SOME = (
-    "circuit_changes",
+_ONLY_WHERE_THERE_ARE_SOME = (
     "controller_events",
     "counters",
     "registers",
     "incomplete_captures",
     "queue_depth_ages",
 )
-"""Lists that are not written when they are empty."""
+"""Lists of the file's own that are not written when they are empty."""
 
 
 def result_keys() -> tuple[str, ...]:
     """Return the keys of results.json, in their order, but for `ok`, which follows from the others."""
     return tuple(_with_traffic(dict.fromkeys(OWN_KEYS), {kind.key: None for kind in result_kinds()}))
+
+
+def keys_only_where_there_are_some() -> tuple[str, ...]:
+    """Return the keys of results.json whose lists are not written when they are empty."""
+    return (
+        *_ONLY_WHERE_THERE_ARE_SOME,
+        *(kind.key for kind in result_kinds() if not kind.is_always_written),
+    )
 
 
 V = TypeVar("V")

@@ -17,7 +17,7 @@ from weft.recording.reading import quoted
 from weft.recording.schema import LARGEST
 from weft.results.json_files import read_object, validated
 from weft.results.kinds import ResultKind, result_kinds
-from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, Results, result_keys
+from weft.results.model import Results, keys_only_where_there_are_some, result_keys
 
 RESULTS_FILE = "results.json"
 _UNBOUNDED = ("made_by", "counters", "registers")
@@ -38,7 +38,7 @@ def read_results(path: Path) -> Results:
     made_by = tree.get("made_by")
     if isinstance(made_by, dict):
         made_by["parameters"] = dict(made_by)
-    for key in ONLY_WHERE_THERE_ARE_SOME:
+    for key in keys_only_where_there_are_some():
         tree.setdefault(key, [])
     tree["absent"] = [key for key in (*result_keys(), "ok") if key not in tree]
     ok = tree.pop("ok", None)

@@ -164,6 +164,7 @@ def report_training_steps(results: Sequence[TrainingStepResult], _: FabricSpec) 
 TRAINING_STEPS = ResultKind(
     key="training_steps",
     meaning="Of each training step.",
+    is_always_written=True,
     model=TrainingStepResult,
     show=print_training_steps,
     order=4,

@@ -280,6 +280,7 @@ def _columns(result: Mapping[str, Any]) -> Mapping[str, Any]:
 WORKLOADS = ResultKind(
     key="workloads",
     meaning="Of each workload; its place N in the list names `workload-N-flows.csv`.",
+    is_always_written=True,
     model=WorkloadResult,
     show=print_workloads,
     order=3,
