@@ -89,6 +89,7 @@ class Operations:
         self._circuits = Failures()
         self._lost: set[int] = set()
         self._dead: set[str] = set()
+        self._host_names = frozenset(host.name for host in controller.fabric.hosts)
         self._replans = 0
         self.on_losses: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -132,7 +133,7 @@ class Operations:
     def _follow_host(self, name: str) -> bool:
         """Find out whether a node that is a host has lost its last link, or has one again; return whether it has."""
         fabric, down = self.controller.fabric, self.controller.failures.ports
-        if all(name != host.name for host in fabric.hosts):
+        if name not in self._host_names:
             return False
         is_dead = all(Endpoint(name, nic.number) in down for nic in fabric.host(name).nics)
         if is_dead == (name in self._dead):
