@@ -19,9 +19,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from curves import Panel, svg_of
 from figures import Figure, argument_parser, report
 
 from weft import Fabric
@@ -44,6 +46,7 @@ FRAME_PS = (FRAME_BYTES + GAP_BYTES) * 8e12 / RATE_BPS
 LANES = [3, 4, 5]
 WARM_UP = 0.4
 """Of the time in which messages start."""
+MOST_LATENCY_US = 25.0
 PATIENCE_S = 1.0
 """Of emulated time."""
 
@@ -160,37 +163,28 @@ def run(shape: Shape, pattern: str, routes: str, load: float, options: argparse.
     )
 
 
-def plot(points: list[Point], path: str, title: str) -> None:
-    """Draw latency and throughput over load, as figures 8 and 16 of the paper do latency."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    patterns = list(dict.fromkeys(point.pattern for point in points))
-    figure, axes = plt.subplots(2, len(patterns), figsize=(5 * len(patterns), 7), squeeze=False, sharex=True)
-    for column, pattern in enumerate(patterns):
-        for routes, marker in zip(ROUTES, "osv^", strict=True):
-            found = [point for point in points if (point.pattern, point.routes) == (pattern, routes)]
-            if not found:
-                continue
-            loads = [point.load for point in found]
-            style = {
-                "marker": marker,
-                "label": routes,
-                "fillstyle": "none" if routes == "adaptive" else "full",
-            }
-            axes[0, column].plot(loads, [point.latency_us for point in found], **style)
-            axes[1, column].plot(loads, [point.throughput for point in found], **style)
-        axes[0, column].set(title=f"{pattern}, {title}", ylabel="mean latency (µs)", ylim=(0, 40))
-        axes[1, column].set(
-            xlabel="offered load", ylabel="throughput (of the line)", ylim=(0, 1), xlim=(0, 1)
-        )
-        axes[0, column].legend()
-        for row in (0, 1):
-            axes[row, column].grid(alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(path, dpi=80)
+def picture(points: list[Point], hosts: int) -> str:
+    """Return latency over load as SVG, as figures 8 and 16 of the paper show it."""
+    return svg_of(
+        [
+            Panel(
+                f"{pattern}, {hosts} hosts",
+                "offered load",
+                "mean latency (µs)",
+                1.0,
+                MOST_LATENCY_US,
+                {
+                    routes: [
+                        (point.load, point.latency_us)
+                        for point in points
+                        if (point.pattern, point.routes) == (pattern, routes)
+                    ]
+                    for routes in dict.fromkeys(point.routes for point in points)
+                },
+            )
+            for pattern in dict.fromkeys(point.pattern for point in points)
+        ]
+    )
 
 
 def main() -> None:
@@ -203,7 +197,7 @@ def main() -> None:
     parser.add_argument("--duration-us", type=int, default=200, help="time in which messages start")
     parser.add_argument("--buffer-frames", type=int, default=16, help="of each lane at each port")
     parser.add_argument("--ugal-threshold", type=int, default=0, help="bytes times hops")
-    parser.add_argument("--plot", help="file of a picture")
+    parser.add_argument("--plot", type=Path, help="file of an SVG picture")
     options = parser.parse_args()
     shape = SHAPES[options.hosts]
     points = [
@@ -213,7 +207,7 @@ def main() -> None:
         for load in options.loads
     ]
     if options.plot:
-        plot(points, options.plot, f"{options.hosts} hosts")
+        options.plot.write_text(picture(points, options.hosts), encoding="utf-8")
     figures = [
         figure
         for each in points
