@@ -17,7 +17,7 @@ from weft.controller.target import BMV2
 from weft.controller.trees import plan_tree
 from weft.errors import BadInputError
 from weft.run.fabric import Fabric
-from weft.scenario import FabricOptions, parse_scenario
+from weft.scenario import EventSection, FabricOptions, parse_scenario
 from weft.scenario.link_checks import checked_link, links_of_event
 from weft.topologies import Endpoint, FabricSpec, LinkChoice, LinkSpec, TopologyError
 from weft.topologies.builder import FabricBuilder
@@ -157,11 +157,12 @@ def test_two_nodes_choose_all_links_between_them_and_ports_single_one_out() -> N
     ):
         assert LinkChoice.parse(text).links_of(FABRIC) == chosen
         if chosen:
-            assert links_of_event(FABRIC, options, text, "events[0].link") == chosen
+            event = EventSection(link=text, state="down")
+            assert links_of_event(FABRIC, options, event, "events[0]") == chosen
     with pytest.raises(BadInputError, match="p0l0<->p0s0 names several links"):
         checked_link(FABRIC, options, "p0l0", "p0s0", "link")
     with pytest.raises(BadInputError, match="no link 'p0l0:3<->p0s0:1'"):
-        links_of_event(FABRIC, options, "p0l0:3<->p0s0:1", "events[0].link")
+        links_of_event(FABRIC, options, EventSection(link="p0l0:3<->p0s0:1", state="down"), "events[0]")
 
 
 def test_a_graph_of_parallel_links_is_a_multigraph() -> None:

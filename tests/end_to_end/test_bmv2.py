@@ -7,6 +7,7 @@ import pytest
 
 from end_to_end_data import ALGORITHMS, buffers
 from weft import topologies
+from weft.controller.elements import link_element
 from weft.run.fabric import Fabric
 
 pytestmark = [
@@ -41,3 +42,17 @@ def test_both_algorithms_are_exact_on_bmv2(compiler, ip_version):
         assert summary.planes[0].packets_aggregated > 0
         hops = [hop.switch for hop in summary.int_paths[0].hops]
         assert hops in (["p0l0", "p0s0", "p0l1"], ["p0l1", "p0s0", "p0l0"])
+
+
+def test_a_link_is_cordoned_and_restored_on_bmv2():
+    """Groups of three next hops lose one and get it back."""
+    topology = topologies.leaf_spine(
+        planes=1, leaves=2, spines=3, hosts_per_leaf=1, host_rate_bps=10_000_000, delay_ps=0
+    )
+    link = link_element(topology, topology.link_between("p0l0", "p0s1"))
+    with Fabric(topology, target="bmv2", dilation=1) as fabric:
+        operations, control = fabric.lab.operations, fabric.lab.controller
+        for change, expected in ((operations.cordon, ("p0l0<->p0s1",)), (operations.restore, ())):
+            control.call(change(link))
+            assert operations.cordoned == expected
+            assert fabric.permutation(20_000).bytes_delivered == 2 * 20_000
