@@ -1,8 +1,8 @@
 """What load balancing is worth: a permutation on a non-blocking fat tree, one mode of the switches after the other.
 
     .venv/bin/python benchmarks/bench_load_balancing.py [--hosts N] [--bytes N…] [--window BYTES…]
-        [--congestion-control NAME] [--hysteresis BYTES…] [--reordering-us N] [--retransmission NAME…]
-        [--modes NAME…] [--queue-pairs N…] [--json]
+        [--congestion-control NAME] [--parameters NAME=VALUE…] [--hysteresis BYTES…] [--reordering-us N]
+        [--retransmission NAME…] [--modes NAME…] [--queue-pairs N…] [--json]
 
 A fat tree of k-port switches (k³/4 hosts, 100 Gb/s links of 1 µs, fabric.p4 at every switch) whose hosts each write to
 one other, drawn from the seed, and are written to by one: every link can be full, if the paths are shared evenly.
@@ -110,7 +110,7 @@ def run(case: Case, options: argparse.Namespace) -> tuple[list[Outcome], DepthAg
     parameters = (
         {"window": f"{case.window_bytes // case.queue_pairs}B"}
         if options.congestion_control == FIXED_WINDOW
-        else {}
+        else dict(each.split("=", 1) for each in options.parameters)
     )
     adaptive = {"hysteresis": case.hysteresis_bytes} if case.mode == "adaptive" else {}
     with Fabric(
@@ -208,6 +208,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--congestion-control", choices=congestion_control_names(), default=FIXED_WINDOW, help="of all hosts"
     )
+    made.add_argument("--parameters", nargs="+", default=[], help="of that, as scenarios write them")
     made.add_argument(
         "--hysteresis", type=int, nargs="+", default=[DEFAULT_HYSTERESIS_BYTES], help="bytes, of adaptive"
     )
