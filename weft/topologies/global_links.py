@@ -54,6 +54,14 @@ def global_links(groups: int, ports: int, arrangement: Arrangement) -> Iterator[
                 )
 
 
+def objection_to_groups(groups: int, switches: int, links: int) -> str:
+    """Return why groups with so many switches, of so many global links each, cannot be joined; "" if they can."""
+    most = switches * links + 1
+    if groups <= most:
+        return ""
+    return f"{groups} cannot be joined by {switches} x {links} global links a group (valid: 2 to {most})"
+
+
 def _port_towards(group: int, other: int, groups: int, arrangement: Arrangement) -> int:
     """Return the port of a group that leads to another one, among as many ports as there are others."""
     distance = (other - group) % groups

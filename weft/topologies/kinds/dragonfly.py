@@ -13,7 +13,7 @@ from weft.topologies.builder import require_links
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.flat import FlatLink, FlatParameters, build_flat
-from weft.topologies.global_links import Arrangement, global_links
+from weft.topologies.global_links import Arrangement, global_links, objection_to_groups
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
 from weft.topologies.limits import delay, rate
 from weft.topologies.places import group_clusters, group_places
@@ -48,13 +48,8 @@ class DragonflySection(TopologySection):
 
     def check(self) -> None:
         """Check that the global links join all groups, beside what all kinds check."""
-        most = self.routers * self.global_links + 1
-        if self.groups > most:
-            raise TopologyKeyError(
-                "groups",
-                f"{self.groups} cannot be joined by {self.routers} x {self.global_links} global links a group "
-                f"(valid: 2 to {most})",
-            )
+        if objection := objection_to_groups(self.groups, self.routers, self.global_links):
+            raise TopologyKeyError("groups", objection)
         super().check()
 
     def network(self) -> FabricSpec:

@@ -13,7 +13,7 @@ from weft.topologies.addressing import MAX_PLANES, MAX_PORTS
 from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
-from weft.topologies.global_links import Arrangement, global_links
+from weft.topologies.global_links import Arrangement, global_links, objection_to_groups
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
 from weft.topologies.limits import delay, queue_capacity, rate
 from weft.topologies.places import group_clusters, two_row_group_places
@@ -50,13 +50,8 @@ class DragonflyPlusSection(TopologySection):
 
     def check(self) -> None:
         """Check that the global links join all groups, beside what all kinds check."""
-        most = self.spines * self.global_links + 1
-        if self.groups > most:
-            raise TopologyKeyError(
-                "groups",
-                f"{self.groups} cannot be joined by {self.spines} x {self.global_links} global links a group "
-                f"(valid: 2 to {most})",
-            )
+        if objection := objection_to_groups(self.groups, self.spines, self.global_links):
+            raise TopologyKeyError("groups", objection)
         super().check()
 
     def network(self) -> FabricSpec:
