@@ -22,6 +22,13 @@ FABRICS: dict[str, Any] = {
         "links": [{"ends": "l0<->s0"}],
     },
 }
+WITH_CIRCUITS = {
+    "kind": "optical_core",
+    "planes": 1,
+    "leaves": 4,
+    "hosts_per_leaf": 1,
+    "matchings": {"a": [0, 1], "b": [0, 2]},
+}
 TRAFFIC: dict[str, Any] = {
     "collective": {"collective": "allreduce", "algorithms": ["ring"], "sizes": [64]},
     "training_step": {
@@ -32,6 +39,7 @@ TRAFFIC: dict[str, Any] = {
     "incast": {"incast": "h0", "bytes_per_sender": 64},
     "permutation": {"permutation": 64},
     "workload": {"workload": {"flow_sizes": "websearch", "load": 0.3, "duration": "50us"}},
+    "circuits": {"circuits": "b"},
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.
@@ -60,6 +68,11 @@ WITHIN: dict[str, dict[str, Any]] = {
     "credits": {"credits": {"classes": [3]}},
     "faults.links[]": {"faults": {"links": [{"link": "h0<->p0l0"}]}},
     "events[]": {"events": [{"link": "h0<->p0l0", "state": "down", "at": "1us"}]},
+    "circuits.schedule[]": {
+        "fabric": WITH_CIRCUITS,
+        "circuits": {"schedule": [{"at": "1us", "configuration": "b"}]},
+    },
+    "traffic[] (circuits)": {"fabric": WITH_CIRCUITS},
     "fabric.scale_up": {"fabric": {**FABRIC, "hosts_per_leaf": 1, "ranks_per_host": 2, "scale_up": {}}},
 }
 WRONG_VALUES: list[Any] = [
