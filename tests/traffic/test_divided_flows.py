@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from weft import BadInputError, Fabric
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
-from weft.topologies import leaf_spine
+from weft.topologies import FabricSpec, leaf_spine
+from weft.traffic.extensions import ExtensionError, TrafficPattern, flows_of
 from weft.traffic.host_runs import flows_of_writes
 from weft.traffic.patterns import Flow
 
@@ -75,3 +77,19 @@ def test_flows_with_too_many_queue_pairs_are_refused() -> None:
             fabric.run_flows("none", [Flow(0, 1, 100, queue_pairs=0)])
         with pytest.raises(ValueError, match="a workload's flow over 2 queue pairs"):
             fabric.hosts.prepare_workload([Flow(0, 1, 100, queue_pairs=2)])
+
+
+@pytest.mark.parametrize(
+    ("flow", "words"),
+    [
+        (Flow(0, 1, 3, queue_pairs=4), "flow 0 has 3 bytes for 4 queue pairs"),
+        (Flow(0, 1, 1000, queue_pairs=257), "queue_pairs is 257 .valid: whole numbers from 1 to 256"),
+    ],
+)
+def test_patterns_with_too_many_queue_pairs_are_refused(flow: Flow, words: str) -> None:
+    class Divided(TrafficPattern):
+        def flows(self, fabric: FabricSpec, rng: np.random.Generator) -> list[Flow]:
+            return [flow]
+
+    with pytest.raises(ExtensionError, match=words):
+        flows_of(Divided(), leaf_spine(**FABRIC), seed=1)
