@@ -178,6 +178,7 @@ def test_configurations_are_shown_and_drawn(tmp_path: Path) -> None:
     picture = tmp_path / "fabric.svg"
     drawn = CliRunner().invoke(weft, ["topology", "draw", str(scenario), "-o", str(picture)])
     assert drawn.exit_code == 0, drawn.output
+    assert picture.read_text(encoding="utf-8").count("circuit of p0o") == 8
     refused = CliRunner().invoke(weft, ["topology", "show", str(scenario), "--configuration", "no"])
     assert "unknown configuration 'no' of circuits (valid: long, other)" in str(refused.exception)
 

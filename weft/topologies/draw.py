@@ -14,6 +14,7 @@ from weft.topologies.draw_groups import grouped_svg
 from weft.topologies.draw_layout import Box, Layout, kind_of
 from weft.topologies.draw_places import placed_svg
 from weft.topologies.draw_shapes import (
+    CIRCUIT_COLOUR,
     PLANE_COLOURS,
     LinkStyle,
     LinkStyles,
@@ -86,7 +87,7 @@ def to_svg(
     `link_style` overrides the planes' colours. A `background` of None is transparent. A fabric of more than
     `most_links` is drawn in groups of switches and hosts, its size bounded.
     """
-    style_of = link_style or (lambda link: LinkStyle(_plane_colour(fabric, link)))
+    style_of = link_style or (lambda link: _own_style(fabric, link))
     kind, planes = kind_of(fabric), range(fabric.planes)
     if most_links is not None and len(fabric.links) > most_links:
         if kind.clusters is None:
@@ -122,6 +123,14 @@ def to_svg(
         body.append(node(host.name, "host", layout.boxes[host.name], title, own_fill.get(host.name)))
     body.extend(plane_title(plane, centre) for plane, centre in enumerate(layout.plane_centres))
     return document(layout.width, layout.height, body, background)
+
+
+def _own_style(fabric: FabricSpec, link: FabricLink) -> LinkStyle:
+    """Return a plane's colour; circuits stand out, and say which circuit switch joins them."""
+    circuit = fabric.switch(link.b.node).port(link.b.port).circuit
+    if circuit is None:
+        return LinkStyle(_plane_colour(fabric, link))
+    return LinkStyle(CIRCUIT_COLOUR, width=2.0, note=f"circuit of {circuit.node}")
 
 
 def _plane_colour(fabric: FabricSpec, link: FabricLink) -> str:

@@ -12,6 +12,8 @@ from weft.topologies.fabric import FabricLink
 _FILL = {"core": "#e6d9f0", "spine": "#cfe0f5", "leaf": "#d9ecd0", "host": "#f3e6c8"}
 _OTHER_FILL = "#d5e8e4"
 PLANE_COLOURS = ("#3b6ea8", "#b0592b", "#4d8a4d", "#8a4d86", "#8a7a2b", "#3a8a8a", "#a83b52", "#666666")
+CIRCUIT_COLOUR = "#d9930d"
+"""Of links by optical circuit switches."""
 _ARC, _HIGHEST_ARC = 0.12, 36.0
 """How high an arc is, of its width and at most."""
 _SMALLEST_LABEL = 16.0
