@@ -107,7 +107,7 @@ class FabricOptions(Section):
         return {
             _KEYS_IN_RESULTS.get(name, name): _plain(getattr(self, name))
             for name in FabricOptions.model_fields
-            if name not in _NOT_IN_RESULTS and not (name == "circuits" and self.circuits == CircuitsSection())
+            if name not in _NOT_IN_RESULTS
         }
 
 
