@@ -24,7 +24,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     Neighbours() neighbours;
     Valiant() valiant;
     Forwarding() forwarding;
-    Ugal() ugal;
+    ValiantDeparture() departure;
     VirtualLanes() virtual_lanes;
     Aggregation() aggregation;
     Drops() drops;
@@ -145,8 +145,8 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             } else {
                 forwarding.apply(hdr, meta, standard_metadata, drop_reason);
                 if (drop_reason == DropReason.NONE) {
-                    if (meta.nonminimal.is_candidate == 1) {
-                        ugal.apply(hdr, meta, standard_metadata);
+                    if (meta.nonminimal.is_drawn == 1) {
+                        departure.apply(hdr, meta, standard_metadata);
                     }
                     virtual_lanes.apply(hdr, meta, standard_metadata);
                 }

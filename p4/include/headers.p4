@@ -288,7 +288,7 @@ struct nonminimal_t {
     mac_t   destination_mac;
     bit<16> ecmp_group;   // 0: the next hop above
     bit<1>  is_taken;     // the packet goes there now, not to its destination
-    bit<1>  is_candidate; // queues decide
+    bit<1>  is_drawn;     // here, by the packet's first switch
     bit<8>  hops;         // of the way, and of the minimal one
     bit<8>  minimal_hops;
     bit<32> threshold;

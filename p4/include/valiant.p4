@@ -21,14 +21,6 @@ enum bit<2> SourceRouting {
     UGAL    = 2
 }
 
-#define PUSH_VALIANT_SHIM(hdr, number) \
-    hdr.valiant_shim.setValid(); \
-    hdr.valiant_shim.version = 1; \
-    hdr.valiant_shim.reserved = 0; \
-    hdr.valiant_shim.intermediate = number; \
-    hdr.valiant_shim.next_ethertype = hdr.ethernet.ether_type; \
-    hdr.ethernet.ether_type = ETHERTYPE_VALIANT;
-
 // Before it is decided whether a packet is for this switch itself, because here it may leave its intermediate.
 control Valiant(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                 in bool is_to_this_address, inout DropReason drop_reason) {
@@ -163,19 +155,21 @@ control Valiant(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                 } else {
                     drop_reason = DropReason.NO_ROUTE;
                 }
-            } else if (has_way && source_routing == SourceRouting.VALIANT) {
-                PUSH_VALIANT_SHIM(hdr, meta.nonminimal.intermediate)
-                take();
             } else if (has_way) {
-                meta.nonminimal.is_candidate = 1;
+                meta.nonminimal.is_drawn = 1;
+                if (source_routing == SourceRouting.VALIANT) {
+                    take();
+                }
             }
         }
     }
 }
 
-// Once the minimal route has its port.
-control Ugal(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+// What goes by an intermediate from here has its shim. UGAL chooses once the minimal route has its port.
+control ValiantDeparture(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     PortDepth() port_depth;
+
+    bool has_way = true;
 
     action set_nonminimal_next_hop(port_t port, mac_t source_mac, mac_t destination_mac) {
         meta.nonminimal.port = port;
@@ -184,7 +178,7 @@ control Ugal(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 
     action no_nonminimal_route() {
-        meta.nonminimal.is_candidate = 0;
+        has_way = false;
     }
 
     // Holds what `ecmp` holds, which the minimal route may have taken.
@@ -200,23 +194,33 @@ control Ugal(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 
     apply {
-        if (meta.nonminimal.ecmp_group != 0) {
-            random(meta.ecmp_selection, 32w0, 32w0xFFFFFFFF);
-            if (!ecmp_nonminimal.apply().hit) {
-                meta.nonminimal.is_candidate = 0;
+        if (meta.nonminimal.is_taken == 0) {
+            if (meta.nonminimal.ecmp_group != 0) {
+                random(meta.ecmp_selection, 32w0, 32w0xFFFFFFFF);
+                if (!ecmp_nonminimal.apply().hit) {
+                    has_way = false;
+                }
+            }
+            bit<32> minimal_depth;
+            bit<32> depth;
+            bit<48> lifetime = meta.nonminimal.lifetime;
+            port_depth.apply(standard_metadata, standard_metadata.egress_spec, lifetime, minimal_depth);
+            port_depth.apply(standard_metadata, meta.nonminimal.port, lifetime, depth);
+            if (has_way && minimal_depth * (bit<32>)meta.nonminimal.minimal_hops >
+                           depth * (bit<32>)meta.nonminimal.hops + meta.nonminimal.threshold) {
+                meta.nonminimal.is_taken = 1;
+                standard_metadata.egress_spec = meta.nonminimal.port;
+                hdr.ethernet.source = meta.nonminimal.source_mac;
+                hdr.ethernet.destination = meta.nonminimal.destination_mac;
             }
         }
-        bit<32> minimal_depth;
-        bit<32> depth;
-        port_depth.apply(standard_metadata, standard_metadata.egress_spec, meta.nonminimal.lifetime, minimal_depth);
-        port_depth.apply(standard_metadata, meta.nonminimal.port, meta.nonminimal.lifetime, depth);
-        if (meta.nonminimal.is_candidate == 1 &&
-            minimal_depth * (bit<32>)meta.nonminimal.minimal_hops >
-            depth * (bit<32>)meta.nonminimal.hops + meta.nonminimal.threshold) {
-            standard_metadata.egress_spec = meta.nonminimal.port;
-            hdr.ethernet.source = meta.nonminimal.source_mac;
-            hdr.ethernet.destination = meta.nonminimal.destination_mac;
-            PUSH_VALIANT_SHIM(hdr, meta.nonminimal.intermediate)
+        if (meta.nonminimal.is_taken == 1) {
+            hdr.valiant_shim.setValid();
+            hdr.valiant_shim.version = 1;
+            hdr.valiant_shim.reserved = 0;
+            hdr.valiant_shim.intermediate = meta.nonminimal.intermediate;
+            hdr.valiant_shim.next_ethertype = hdr.ethernet.ether_type;
+            hdr.ethernet.ether_type = ETHERTYPE_VALIANT;
         }
     }
 }

@@ -320,7 +320,7 @@ def test_several_links_lead_to_an_intermediate(document: bytes, mode: str) -> No
     switch.table_insert(f"{VALIANT}intermediates", TableEntry(key, group))
     for table, action in (
         (f"{FORWARDING}ecmp", "forwarding.set_next_hop"),
-        (f"{INGRESS}ugal.ecmp_nonminimal", "ugal.set_nonminimal_next_hop"),
+        (f"{INGRESS}departure.ecmp_nonminimal", "departure.set_nonminimal_next_hop"),
     ):
         for port in (WAYS[2], OTHER_WAY):
             member = ActionCall(f"{INGRESS}{action}", (port, MAC_NUMBER, 0x020000000000 + port))
