@@ -79,6 +79,17 @@ def test_without_drain_what_is_lost_is_counted_and_the_reduction_is_right() -> N
     assert result.ok
 
 
+def test_while_all_circuits_are_dark_there_are_no_routes() -> None:
+    core = {**CORE, "matchings": {"a": [0, 1], "b": [2, 3]}}
+    result = run(core, [RING], circuits=circuits(False, 20), control={"latency": "4us"})
+    (change,) = changes_of(result)
+    assert (change.removed, change.added) == (8, 8)
+    lost = sum(number for why, number in result.drops.items() if why != "no_route")
+    assert lost == change.lost_packets > 0
+    assert result.packet_conservation is not None
+    assert result.ok
+
+
 def test_the_outcome_does_not_depend_on_the_number_of_workers() -> None:
     results = [
         run(CORE, [RING], circuits=circuits(False, 20, 90), workers=workers, observe={"drops": True})
