@@ -132,6 +132,8 @@ def test_broken_cubes_are_named(arguments: dict[str, object], message: str) -> N
 def test_broken_optical_cores_are_named(matchings: dict[str, tuple[int, ...]], message: str) -> None:
     with pytest.raises(TopologyError, match=message):
         optical_core(leaves=4, matchings=matchings)
+    with pytest.raises(TopologyError, match=r"4096 leaves of 500 uplinks has 2052096 links or more"):
+        optical_core(leaves=4096, matchings={"a": (0,) * 500})
 
 
 def test_impossible_circuits_are_refused() -> None:

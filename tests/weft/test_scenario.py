@@ -98,6 +98,19 @@ def test_errors_name_place_value_and_choices(tmp_path, text, line, words):
         ({"faults": {"extra_delay": "1us"}}, ["delay_probability", "extra_delay"]),
         ({"traffic": [{"incest": "h0"}]}, ["exactly one of", "incast"]),
         ({"traffic": {"incast": "h0"}}, ["must be a list"]),
+        (
+            {"fabric": {"cube": 2, "shapes": {"a": [2, 2]}}},
+            ["fabric.shapes.a", "from 1 to 4096, with 3 items"],
+        ),
+        ({"fabric": {"matchings": {"a": []}}}, ["fabric.matchings.a", "with 1 to 509 items"]),
+        ({"fabric": {"matchings": {}}}, ["fabric.matchings", "with at least one item"]),
+        (
+            {
+                "fabric": {"shape": [4096, 4096], "hosts_per_leaf": 1},
+                "traffic": [{"collective": "allreduce", "sizes": ["128MiB"]}],
+            },
+            ["fabric: 16777216 ranks (valid: 1 to 65536)"],
+        ),
     ],
 )
 def test_what_no_single_key_shows_is_checked_too(tree, words):

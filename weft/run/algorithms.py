@@ -87,17 +87,24 @@ def suitable(topology: FabricSpec, collective: Collective, progress: Progress) -
 def check_algorithms(
     collective: Collective, algorithms: Sequence[str], fabric: TopologySection, key: str, root: int = 0
 ) -> None:
-    """Check that algorithms which an item of the traffic names can run. Raises KeyProblem for `key`.algorithms."""
-    spec = CollectiveSpec(
-        rank_count=fabric.rank_count,
-        element_count=0,
-        dtype=DataType.INT32,
-        operation=Operation.SUM,
-        plane_rates_bps=(fabric.host_rate,) * fabric.nics_per_host,
-        root=root,
-        ranks_per_host=fabric.ranks_per_host or 1,
-        rank_stride=fabric.endpoints_per_leaf if fabric.rail_optimised else 1,
-    )
+    """Check that algorithms which an item of the traffic names can run.
+
+    Raises:
+        KeyProblem: one of `key`.algorithms cannot, or no collective of so many ranks can.
+    """
+    try:
+        spec = CollectiveSpec(
+            rank_count=fabric.rank_count,
+            element_count=0,
+            dtype=DataType.INT32,
+            operation=Operation.SUM,
+            plane_rates_bps=(fabric.host_rate,) * fabric.nics_per_host,
+            root=root,
+            ranks_per_host=fabric.ranks_per_host or 1,
+            rank_stride=fabric.endpoints_per_leaf if fabric.rail_optimised else 1,
+        )
+    except ValueError as error:
+        raise KeyProblem("fabric", str(error)) from None
     for number, algorithm in enumerate(algorithms):
         try:
             collective.check(algorithm, spec)

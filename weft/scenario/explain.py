@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any, get_args, get_origin
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, get_args, get_origin
 
 import pydantic
 from pydantic import BaseModel
@@ -88,9 +88,20 @@ def _valid_at(model: type[BaseModel], path: Path) -> str:
             annotation, metadata = field.annotation, field.metadata
         else:
             annotation, metadata = _item_of(annotation), []
-    if any(getattr(each, "min_length", 0) for each in metadata):
-        return f"{valid_values(annotation, metadata)}, with at least one item"
-    return valid_values(annotation, metadata)
+    return valid_values(annotation, metadata) + _valid_length(annotation, metadata)
+
+
+def _valid_length(annotation: Any, metadata: Sequence[Any]) -> str:
+    """Return how many items a list or a mapping may have, "" where there may be any number."""
+    if get_origin(annotation) is Annotated:
+        annotation, *metadata = get_args(annotation)
+    # In a field of its own a bound is by itself, in the type of a mapping's values within its Field.
+    bounds = [bound for each in metadata for bound in (each, *getattr(each, "metadata", ()))]
+    least = max((getattr(bound, "min_length", 0) for bound in bounds), default=0)
+    most = min((bound.max_length for bound in bounds if hasattr(bound, "max_length")), default=None)
+    if most is None:
+        return ", with at least one item" if least else ""
+    return f", with {most} items" if least == most else f", with {least} to {most} items"
 
 
 def _item_of(annotation: Any) -> Any:

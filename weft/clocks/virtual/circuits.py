@@ -25,6 +25,8 @@ class VirtualCircuits:
         self._fabric = fabric
         self._switches = switches
         self._far_ends: dict[tuple[Endpoint, Endpoint], int] = {}
+        self._led: set[Endpoint] = set()
+        """Ports that are dark at the start and whose links have their first far end."""
         self._ends: LinkEnds | None = None
         for circuit in fabric.circuits.circuits if fabric.circuits is not None else ():
             for sender, receiver in (circuit, circuit[::-1]):
@@ -43,8 +45,8 @@ class VirtualCircuits:
         port, wired = self._port(sender), self._wired(receiver)
         if self._fabric.switch(sender.node).port(sender.port).peer == receiver:
             return 0
-        others = any(known == sender for known, _ in self._far_ends)
-        if self._fabric.switch(sender.node).port(sender.port).is_dark and not others:
+        if sender not in self._led and self._fabric.switch(sender.node).port(sender.port).is_dark:
+            self._led.add(sender)
             wired.lead_to(receiver.port, port.link)
             return 0
         return wired.add_far_end(receiver.port, port.link)

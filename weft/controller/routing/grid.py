@@ -99,7 +99,10 @@ def objection_to_grid(switches: Sequence[SwitchSpec]) -> str:
     shape = shape_of(switches)
     of_name = {switch.name: switch.coordinates for switch in switches}
     if len({*of_name.values()}) != len(switches) or prod(shape) != len(switches):
-        return f"its {len(switches)} switches are not one at each place of a grid of {list(shape)}"
+        return (
+            f"its {len(switches)} switches are not one at each place of a grid of {list(shape)} "
+            "(valid: tori, meshes, HyperX)"
+        )
     for switch in switches:
         for port in switch.fabric_ports:
             peer = of_name[port.peer.node]

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from weft.quantities.definitions import Rate, whole
 from weft.topologies.addressing import MAX_PORTS
-from weft.topologies.builder import FabricBuilder
+from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.circuits import CircuitConfiguration
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec
@@ -115,6 +115,10 @@ def optical_core(
         planes, hosts_per_switch, host_rate_bps, fabric_rate_bps, delay_ps, queue_capacity_bytes
     )
     uplinks = len(next(iter(checked.values())))
+    require_links(
+        parameters.planes * leaves * (parameters.hosts_per_switch + uplinks),
+        f"{leaves} leaves of {uplinks} uplinks",
+    )
     builder = FabricBuilder()
     of_planes = [
         [builder.add_switch(plane, "leaf") for _ in range(leaves)] for plane in range(parameters.planes)
