@@ -177,3 +177,13 @@ def test_the_executor_refuses_channels_that_it_cannot_move() -> None:
         executor.suspend(0)
     with pytest.raises(ValueError, match="channel 0 is not suspended"):
         executor.detour(0, [1], 0)
+
+
+def test_a_plane_that_flaps_takes_no_time_from_the_timeout() -> None:
+    topology = topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=1, host_rate_bps=10e9)
+    events = [plane("up" if number % 2 else "down", 20 + 100 * number) for number in range(8)]
+    inputs = [np.arange(1 << 18, dtype=np.int32) for _ in topology.hosts]
+    with Fabric(topology, clock="virtual", events=events, control=ControlSection(detection=US)) as fabric:
+        # Of the timeout's two rounds of two seconds each, eight that are interrupted take less than a millisecond.
+        assert fabric.collective("allreduce", inputs, "ring", timeout_s=2.0).result.ok
+        assert kinds(fabric.summary()).count("plane found plane 1") > 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -52,6 +53,12 @@ class Recorder:
 
 
 class StandingClock:
+    def __init__(self) -> None:
+        self._waits = count(0.0, 2.0)
+
+    def wait_time_s(self) -> float:
+        return next(self._waits)
+
     def now_ps(self) -> int:
         return 0
 

@@ -14,6 +14,8 @@ from weft.traffic.run_clock import RunClock
 from weft.traffic.schedule_nodes import Channel
 
 _WAITING_ROUND_S = 2.0
+# Less than that is what rounding has left.
+_LEAST_WAIT_S = 1e-9
 _RECORDED = [each.name for each in fields(EndedFlows)]
 
 
@@ -98,9 +100,12 @@ class PreparedRuns:
         ranks = self._runs[run].ranks
         answers: dict[int, RunState] = {}
         unfinished, left_s = list(ranks), timeout_s
+        deadline_s = self._clock.wait_time_s() + timeout_s
+        is_over = False
         # An endpoint answers when the run has ended there. In rounds, because otherwise a rank whose peer has failed
         # would be awaited until its timeout; each round also shows how many steps are done, and which planes are lost.
-        while unfinished and left_s >= 0.0 and not _any_ended_badly(answers):
+        # A round that is interrupted, because planes are lost or there again, takes no more than its time.
+        while unfinished and not is_over and not _any_ended_badly(answers):
             self._detours.follow(self._runs[run].connections)
             self._require_hosts(run)
             answers |= self._calls.all(
@@ -109,7 +114,8 @@ class PreparedRuns:
             )
             self._runs[run].steps = _steps_of(answers.values())
             unfinished = [rank for rank in unfinished if answers[rank].state != "finished"]
-            left_s -= _WAITING_ROUND_S
+            is_over = left_s < _LEAST_WAIT_S
+            left_s = max(0.0, deadline_s - self._clock.wait_time_s())
         troubles = [
             f"{self._name(rank)}: {answer.state} after {answer.nodes_done} of {answer.node_count} steps"
             + (f": {answer.reason}" if answer.reason else "")

@@ -13,6 +13,9 @@ class RunClock(Protocol):
     def now_ps(self) -> int:
         """Return the time."""
 
+    def wait_time_s(self) -> float:
+        """Return the time that `Wait` counts in: real time, or under the virtual clock emulated time."""
+
     def start_margin_ps(self, ranks: int) -> int:
         """Return how far ahead a common start must lie for so many endpoints to be notified in time."""
 
@@ -27,6 +30,10 @@ class WallClock:
     def now_ps(self) -> int:
         """See RunClock."""
         return self._emulated_ps(time.monotonic_ns() - self.epoch_ns)
+
+    def wait_time_s(self) -> float:
+        """See RunClock."""
+        return time.monotonic()
 
     def start_margin_ps(self, ranks: int) -> int:
         """See RunClock."""

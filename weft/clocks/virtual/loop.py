@@ -108,6 +108,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Return the clock's time."""
         return self._clock.now_ps
 
+    def wait_time_s(self) -> float:
+        """See RunClock."""
+        return self.time()
+
     def start_margin_ps(self, ranks: int) -> int:
         """Return how long it is to the next whole microsecond; time stands still while hosts are started.
 
