@@ -147,12 +147,15 @@ def test_a_fabric_changes_circuits_from_python() -> None:
             BadInputError, match=r"unknown configuration 'no' of circuits \(valid: long, wide\)"
         ):
             running.change_circuits("no")
+        with pytest.raises(BadInputError, match=r"dark_time_ps: .*valid: 0 to 10s"):
+            running.change_circuits("long", dark_time_ps=-1)
 
 
 @pytest.mark.parametrize(
     ("fabric", "options", "message"),
     [
         ({"leaves": 2}, {"circuits": circuits(True, 1)}, "the fabric has no circuits"),
+        ({"leaves": 2}, {"circuits": {"dark_time": "1us"}}, "circuits: the fabric has none"),
         (
             {"leaves": 2},
             {"traffic": [{"circuits": "a"}]},

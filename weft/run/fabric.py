@@ -62,7 +62,7 @@ from weft.run.exchanges import Exchanges
 from weft.run.made_by import made_by
 from weft.run.spec import RunSpec, fabric_run_spec
 from weft.scenario import FLOW_DATA, FabricKeywords
-from weft.scenario.circuits import require_configuration
+from weft.scenario.circuits import DARK_TIME, require_configuration
 from weft.scenario.keywords import with_fabric_keywords
 from weft.system.child_processes import ChildError
 from weft.system.signals import interruptions_first
@@ -535,11 +535,14 @@ class Fabric:
             dark_time_ps: from when circuits go until new ones are there; by default likewise.
 
         Raises:
-            BadInputError: no such configuration; the message has the valid ones. CheckFailedError: packets used
-                circuits that were to go until `controller.drain_timeout`, so that nothing was changed.
+            BadInputError: no such configuration, or a dark time out of range; the message has what is valid.
+            CheckFailedError: packets used circuits that were to go until `controller.drain_timeout`, so that nothing
+                was changed.
         """
         circuits, section = self.lab.circuits, self.options.circuits
         require_configuration(self.topology, configuration, "configuration")
+        if dark_time_ps is not None:
+            DARK_TIME.check(dark_time_ps, "dark_time_ps")
         assert circuits is not None, "a fabric with circuits that runs can change them"
         change = self.lab.controller.call(
             circuits.change(

@@ -13,6 +13,7 @@ from weft.topologies import FabricSpec, TopologyError
 
 ConfigurationName = Annotated[str, Text("a word in small letters", r"\A[a-z][a-z0-9_-]{0,31}\Z", "long")]
 _MS = 10**9
+DARK_TIME = TIME.between(0, 10 * 10**12)
 
 
 class ScheduledConfiguration(Section):
@@ -27,7 +28,7 @@ class ScheduledConfiguration(Section):
 class CircuitsSection(Section):
     """How circuits change, in fabrics that have some (kinds `cubes`, `optical_core`)."""
 
-    dark_time: Annotated[int, TIME.between(0, 10 * 10**12)] = 10 * _MS
+    dark_time: Annotated[int, DARK_TIME] = 10 * _MS
     """From when circuits go until those in their place are there. Mirrors take milliseconds."""
     drain: bool = True
     """Circuits that go are emptied first: routes avoid them, unless destinations are lost by that, and the change waits
@@ -37,7 +38,7 @@ class CircuitsSection(Section):
 
 
 def check_circuits(fabric: FabricSpec, section: CircuitsSection, watches_links: bool) -> None:
-    """Check that the fabric has the configurations that are scheduled, and that links are watched only where they stay.
+    """Check that the fabric has circuits and the configurations that are scheduled; links are watched where they stay.
 
     Raises:
         KeyProblem: says which key is wrong.
@@ -49,6 +50,8 @@ def check_circuits(fabric: FabricSpec, section: CircuitsSection, watches_links: 
         )
     for number, each in enumerate(section.schedule):
         require_configuration(fabric, each.configuration, f"circuits.schedule[{number}].configuration")
+    if fabric.circuits is None and section != CircuitsSection():
+        raise KeyProblem("circuits", "the fabric has none (valid: fabrics of kind cubes or optical_core)")
 
 
 def require_configuration(fabric: FabricSpec, name: str, key: str) -> None:
