@@ -10,6 +10,7 @@ from weft.switch.bmv2json import load_program
 from weft.switch.lowering.program import lower_program
 
 FABRIC = Path(__file__).resolve().parents[2] / "p4" / "fabric.p4"
+REGISTERS = ("port_depths", "port_depth_times", "FabricEgress.telemetry.port_tx_bytes")
 
 
 def test_cells_of_ports_are_those_of_arrays_with_as_many() -> None:
@@ -18,5 +19,10 @@ def test_cells_of_ports_are_those_of_arrays_with_as_many() -> None:
     counters = {first // stride: stride for first, stride in shape.runtime["port_counters"]}
     by_name = {name.rsplit(".")[-1]: offset for name, offset in shape.counter_offsets.items()}
     assert counters == {by_name[name]: cell_bytes for name in ("port_received", "port_sent", "ecn_marked")}
-    (register,) = (layout for name, layout in shape.registers.items() if name.endswith("port_tx_bytes"))
-    assert shape.runtime["port_registers"] == [(register.offset_bytes, register.stride_bytes)]
+    depths, times, sent = (shape.registers[name] for name in REGISTERS)
+    assert times.stride_bytes == sent.stride_bytes  # side by side, and so fetched together
+    first = min(times.offset_bytes, sent.offset_bytes)
+    assert shape.runtime["port_registers"] == [
+        (depths.offset_bytes, depths.stride_bytes),
+        (first, times.stride_bytes),
+    ]

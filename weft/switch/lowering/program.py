@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from weft.switch.lowering.errors import UnsupportedError
 from weft.switch.lowering.expressions import lower
 from weft.switch.lowering.fields import field_place, load_field, store_big_endian, store_field
 from weft.switch.lowering.layout import (
+    RegisterLayout,
     action_data_layout,
     bytes_for,
     key_bytes,
@@ -100,14 +101,25 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
             for name, item in program.counter_arrays.items()
             if item.table is None and item.size == PORT_NUMBERS
         ],
-        "port_registers": [
-            (item.offset_bytes, item.stride_bytes) for item in registers.values() if item.size == PORT_NUMBERS
-        ],
+        "port_registers": _port_registers(registers.values()),
         "meter_count": meters[1],
         "value_set_count": len(program.value_sets),
         "log_formats": shared.log_formats,
     }
     return LoweredProgram(str(shared.module), ProgramShape(runtime, registers, counters[0], meters[0]))
+
+
+def _port_registers(registers: Iterable[RegisterLayout]) -> list[tuple[int, int]]:
+    """Return where registers with a cell for each port begin, and how far apart cells are.
+
+    Those whose cells lie side by side count once: whoever fetches the one has the others.
+    """
+    first: dict[tuple[int, int], int] = {}
+    for each in registers:
+        if each.size == PORT_NUMBERS:
+            beside = each.offset_bytes // each.stride_bytes, each.stride_bytes
+            first[beside] = min(first.get(beside, each.offset_bytes), each.offset_bytes)
+    return [(offset_bytes, stride_bytes) for (_, stride_bytes), offset_bytes in first.items()]
 
 
 def _offsets(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
