@@ -35,7 +35,6 @@ from weft.topologies import FabricSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
 from weft.traffic.control import EndpointGroup
 from weft.traffic.header_sizes import VALIANT_SHIM, largest_frame_bytes
-from weft.traffic.plane_detours import Losses
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
@@ -150,18 +149,6 @@ class Lab(abc.ABC):
     @abc.abstractmethod
     def recorded(self) -> tuple[list[Recorded], int]:
         """Return what each probe recorded since the last call, and how many rows were beyond the limit."""
-
-    def losses(self) -> Losses:
-        """Return which NICs and hosts runs can no longer use; of hosts only where spares can take their ranks."""
-        lost, in_use = self.operations.lost_planes, self.operations.planes_in_use
-        nics = self.fabric.hosts[0].nics
-        return Losses(
-            frozenset(nic.number for nic in nics if nic.plane in lost and nic.plane not in in_use),
-            frozenset(nic.number for nic in nics if nic.plane in in_use),
-            frozenset(self.fabric.host(name).index for name in self.operations.lost_hosts)
-            if self.fabric.spares
-            else frozenset(),
-        )
 
     @property
     def frame_bytes(self) -> int:

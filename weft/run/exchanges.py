@@ -6,7 +6,6 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ class Exchanges:
         self._job = job
         self._watcher = watcher
         self._progress = progress
-        self._begin_again: Callable[[], object] = self.begin
+        self._began = (0, False)
         self._hosts: EndpointGroup | None = None
 
     @property
@@ -65,7 +64,7 @@ class Exchanges:
         first run, so that a run gives the same figures whatever ran before. `draw` numbers what is drawn. Spares take
         the ranks of hosts that are out of use.
         """
-        self._begin_again = partial(self.begin, draw, in_network)
+        self._began = draw, in_network
         self._replace_hosts()
         if self._lab.options.transport.connections == "fresh":
             is_quiet = self._lab.settle(draw)
@@ -138,7 +137,7 @@ class Exchanges:
                 if not self._replace_hosts():
                     raise
                 self._progress(f"running again with a spare host: {error}")
-                self._begin_again()
+                self.begin(*self._began)
 
     def _exchange_once(
         self,

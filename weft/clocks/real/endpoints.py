@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING
 
 from weft.clocks.endpoint_settings import loaded_round_trips, nic_settings, patient_timeout_ps, recording_of
+from weft.clocks.losses import losses_of
 from weft.clocks.real.switch_daemon import REALTIME_PRIORITY
 from weft.clocks.switch_memory import host_pfc_quanta, lossless_buffer_bytes
 from weft.system.child_processes import JsonLinesChild, python_environment, python_module
@@ -48,7 +50,7 @@ class Endpoints:
                 settings,
                 ip_version=self.lab.options.ip_version,
                 require_path=self.lab.fabric.require_path,
-                losses=self.lab.losses,
+                losses=partial(losses_of, self.lab.fabric, self.lab.operations),
             )
             self._exit = stack.pop_all()
         return self

@@ -20,6 +20,7 @@ from weft.clocks.endpoint_settings import (
 )
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
+from weft.clocks.losses import losses_of
 from weft.clocks.lossless import lossless_settings
 from weft.clocks.switch_configs import links_between_switches
 from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes
@@ -210,7 +211,7 @@ class VirtualLab(Lab):
                 clock=self._loop,
                 shares_memory=self.shares_memory,
                 require_path=self._require_path,
-                losses=self.losses,
+                losses=partial(losses_of, self.fabric, self.operations),
             )
             self.operations.on_losses = self._interrupt_waits
             self._endpoints = endpoints

@@ -1,0 +1,23 @@
+"""What of a fabric is lost to runs while they go on."""
+
+from __future__ import annotations
+
+from weft.controller.operations import Operations
+from weft.topologies import FabricSpec
+from weft.traffic.plane_detours import Losses
+
+
+def losses_of(fabric: FabricSpec, operations: Operations) -> Losses:
+    """Return which NICs and hosts runs can no longer use; of hosts only where spares can take their ranks.
+
+    A function, not a lab's method: hosts that held their lab would keep it from being freed as it is left.
+    """
+    lost, in_use = operations.lost_planes, operations.planes_in_use
+    nics = fabric.hosts[0].nics
+    return Losses(
+        frozenset(nic.number for nic in nics if nic.plane in lost and nic.plane not in in_use),
+        frozenset(nic.number for nic in nics if nic.plane in in_use),
+        frozenset(fabric.host(name).index for name in operations.lost_hosts)
+        if fabric.spares
+        else frozenset(),
+    )
