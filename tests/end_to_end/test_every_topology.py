@@ -18,7 +18,6 @@ from weft.topologies.kinds.rail_only import rail_only
 
 pytestmark = [pytest.mark.mininet, pytest.mark.slow]
 RAILS = example("rail_only")
-CIRCUITS = (example("cubes"), example("optical_core"))
 SECOND_OF_ITS_KIND = example("three_tiers")
 RAIL_SUM = f"{Path(__file__).parent / 'rail_sum.py'}:RailSum"
 GENERAL = example("file")
@@ -35,7 +34,7 @@ OTHERS = [
 
 def _cases() -> list[tuple[Path, str]]:
     own = [(path, load_scenario(path).routing.kind) for path in EXAMPLES]
-    chosen = [case for case in own if case[0] not in (RAILS, SECOND_OF_ITS_KIND, GENERAL, *CIRCUITS)]
+    chosen = [case for case in own if case[0] not in (RAILS, SECOND_OF_ITS_KIND, GENERAL)]
     return [*chosen, *OTHERS, *((GENERAL, each) for each in routings_of(GENERAL))]
 
 

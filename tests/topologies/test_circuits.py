@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from weft import topologies
 from weft.cli import weft
-from weft.clocks.environment import require_for
+from weft.clocks.environment import CIRCUITS_STAY
 from weft.errors import EnvironmentLacksError
-from weft.scenario.options import FabricOptions
+from weft.run.runner import run_scenario
+from weft.scenario import parse_scenario
 from weft.topologies import FabricSpec, LinkSpec, TopologyError
 from weft.topologies.builder import FabricBuilder
 from weft.topologies.circuits import CircuitConfiguration
@@ -185,6 +186,19 @@ def test_configurations_are_shown_and_drawn(tmp_path: Path) -> None:
     assert "unknown configuration 'no' of circuits (valid: long, other)" in str(refused.exception)
 
 
-def test_the_real_clock_refuses_circuits() -> None:
-    with pytest.raises(EnvironmentLacksError, match="the circuits of kind: cubes are the virtual clock's"):
-        require_for(cubes(cube=2, shapes={"a": (2, 2, 4)}), FabricOptions(clock="real"))
+@pytest.mark.parametrize(
+    ("keys", "place"),
+    [
+        ({"circuits": {"schedule": [{"at": "1us", "configuration": "b"}]}}, "circuits.schedule: "),
+        ({"traffic": [{"circuits": "b"}]}, "traffic[0].circuits: "),
+    ],
+)
+def test_the_real_clock_changes_no_circuits(keys: dict[str, object], place: str) -> None:
+    tree = {
+        "clock": "real",
+        "fabric": {"cube": 1, "shapes": {"a": [1, 2, 4], "b": [2, 2, 2]}},
+        "traffic": [{"incast": "h0"}],
+    }
+    with pytest.raises(EnvironmentLacksError) as refused:
+        run_scenario(parse_scenario({**tree, **keys}))
+    assert str(refused.value) == place + CIRCUITS_STAY

@@ -97,6 +97,12 @@ def with_clock(options: FabricOptions) -> FabricOptions:
     return options.changed(clock=clock)
 
 
+CIRCUITS_STAY = (
+    "under the real clock circuits stay as they are at the start, because an interface keeps the peer that it was made "
+    "with: use --clock virtual"
+)
+
+
 def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
     """Check all that a fabric needs.
 
@@ -110,11 +116,8 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
                 "BMv2 runs in real time only: use --clock real, or --target embedded with --clock virtual"
             )
         return
-    if fabric.circuits is not None:
-        raise EnvironmentLacksError(
-            f"fabric: the circuits of kind: {fabric.parameters['kind']} are the virtual clock's, because interfaces "
-            "keep the peer that they were made with: use --clock virtual"
-        )
+    if options.circuits.schedule:
+        raise EnvironmentLacksError(f"circuits.schedule: {CIRCUITS_STAY}")
     if fabric.scale_up is not None:
         raise EnvironmentLacksError(
             "fabric.scale_up: links between the ranks of a host are the virtual clock's: use --clock virtual"

@@ -24,7 +24,12 @@ def _switch_config(switch: SwitchSpec, options: FabricOptions, frame_bytes: int)
         device_id=switch.device_id,
         name=switch.name,
         cpu_port=CPU_PORT,
-        ports=tuple(_port_config(port, switch, options, frame_bytes) for port in switch.ports),
+        ports=tuple(
+            _port_config(port, switch, options, frame_bytes)
+            for port in switch.ports
+            # Under the real clock a dark port has neither an interface nor a link, and never will.
+            if options.clock == "virtual" or not port.is_dark
+        ),
         buffer=buffer_config(switch, options),
         switching=None
         if switching == SwitchingSection()

@@ -64,6 +64,8 @@ def _links(fabric: FabricSpec, switch_stats: SwitchesStats) -> Iterator[tuple[st
     for switch in fabric.switches:
         ports = switch_stats["switches"][switch.name]["ports"]
         for port in switch.ports:
+            if str(port.number) not in ports:
+                continue  # dark, under the real clock
             stats = ports[str(port.number)]
             here, peer = switch.name, port.peer.node
             if len(fabric.links_between(here, peer)) > 1:

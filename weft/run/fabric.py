@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from numpy.typing import NDArray
 
 from weft.clocks.endpoint_settings import path_round_trip_ps
+from weft.clocks.environment import CIRCUITS_STAY
 from weft.clocks.lab import Progress, make_lab
 from weft.clocks.watching import Watcher
 from weft.controller.arrays import DirectCount
@@ -536,6 +537,7 @@ class Fabric:
 
         Raises:
             BadInputError: no such configuration, or a dark time out of range; the message has what is valid.
+            EnvironmentLacksError: the clock is the real one.
             CheckFailedError: packets used circuits that were to go until `controller.drain_timeout`, so that nothing
                 was changed.
         """
@@ -543,7 +545,8 @@ class Fabric:
         require_configuration(self.topology, configuration, "configuration")
         if dark_time_ps is not None:
             DARK_TIME.check(dark_time_ps, "dark_time_ps")
-        assert circuits is not None, "a fabric with circuits that runs can change them"
+        if circuits is None:
+            raise EnvironmentLacksError(CIRCUITS_STAY)
         change = self.lab.controller.call(
             circuits.change(
                 configuration,

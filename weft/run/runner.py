@@ -123,6 +123,8 @@ def _capture(fabric: Fabric, captures: Captures) -> None:
             fabric.capture(host.name, nic.number, directory / f"{host.name}-plane{nic.number}.pcap")
     for name in captures.switches:
         for port in fabric.topology.switch(name).ports:
+            if port.is_dark and fabric.options.clock == "real":
+                continue  # nothing will ever come by it
             fabric.capture_port(name, port.number, directory / f"{port.interface}.pcap")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Unpack
 
 from weft.clocks.environment import with_clock
+from weft.errors import EnvironmentLacksError
 from weft.recording.checks import check_observed
 from weft.run.extensions import check_transport
 from weft.run.traffic_kinds.base import TrafficItem, items_of
@@ -80,6 +81,8 @@ def _check(spec: RunSpec) -> None:
     """Check what neither options nor fabric show alone. Raises KeyProblem, or as `run_spec`."""
     check_transport(spec.options)
     for number, traffic in enumerate(spec.traffic):
+        if traffic.lacking and spec.options.clock == "real":
+            raise EnvironmentLacksError(f"traffic[{number}].{traffic.kind}: {traffic.lacking}")
         traffic.check_classes(spec.fabric, spec.options.seed)
         traffic.check_fabric(spec.fabric, f"traffic[{number}]")
     check_observed(spec.fabric, spec.options)

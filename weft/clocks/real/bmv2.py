@@ -81,6 +81,8 @@ class Bmv2Switches:
     def _set_queues(self, each: _Process) -> None:
         lines = []
         for port in each.switch.ports:
+            if port.is_dark:
+                continue
             packets_per_second = max(1, port.link.rate_bps // (8 * self._nominal_frame_bytes))
             depth_packets = max(1, port.link.queue_capacity_bytes // self._nominal_frame_bytes)
             lines.append(f"set_queue_rate {packets_per_second} {port.number}")
@@ -118,7 +120,8 @@ def _start(program: str, switch: SwitchSpec, directory: Path) -> _Process:
     grpc_port, thrift_port = _free_tcp_ports(2)
     command = [program, "--no-p4", "--device-id", str(switch.device_id)]
     for port in switch.ports:
-        command += ["-i", f"{port.number}@{port.interface}"]
+        if not port.is_dark:
+            command += ["-i", f"{port.number}@{port.interface}"]
     command += ["--thrift-port", str(thrift_port), "--log-file", str(directory / switch.name)]
     command += ["--log-level", "warn", "--"]
     command += ["--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", str(CPU_PORT)]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weft.clocks.environment import CIRCUITS_STAY
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.real import lab_state
@@ -197,6 +198,8 @@ class MininetLab(Lab):
         """See Lab."""
         if self.daemon is None:
             raise EnvironmentLacksError(f"{self.options.target} does not capture the ports of switches")
+        if self.fabric.switch(switch).port(port).is_dark:
+            raise EnvironmentLacksError(f"{switch}:{port} is dark: {CIRCUITS_STAY}")
         self.daemon.pcap(self.fabric.switch(switch).device_id, port, path)
 
     def start_recording(self) -> None:

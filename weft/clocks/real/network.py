@@ -146,7 +146,7 @@ class FabricNetwork:
             port.interface
             for switch in self.fabric.switches
             for port in switch.ports
-            if port.peer_is_host or not self.internal_links
+            if not port.is_dark and (port.peer_is_host or not self.internal_links)
         ]
 
     def _add_link(

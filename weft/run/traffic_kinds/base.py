@@ -26,6 +26,8 @@ class TrafficItem(TrafficSection):
 
     results: ClassVar[ResultKind[Any]]
     """What its runs leave; several kinds may share one."""
+    lacking: ClassVar[str] = ""
+    """Why it cannot run under the real clock; empty if it can."""
 
     @abstractmethod
     def run(self, fabric: Fabric, progress: Progress) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from weft.clocks.environment import CIRCUITS_STAY
 from weft.clocks.lab import Progress
 from weft.results.circuit_changes import CIRCUIT_CHANGES
 from weft.results.kinds import ResultKind
@@ -20,6 +21,7 @@ class CircuitChangeItem(TrafficItem):
 
     kind = "circuits"
     results: ClassVar[ResultKind[Any]] = CIRCUIT_CHANGES
+    lacking = CIRCUITS_STAY
 
     circuits: ConfigurationName
     """Which configuration there is to be, by its name in `fabric`."""
