@@ -31,11 +31,11 @@ def connected_fabrics(draw: st.DrawFn, largest: int = 9) -> FabricSpec:
 
 
 @st.composite
-def failures_one_by_one(draw: st.DrawFn, fabric: FabricSpec) -> list[Failures]:
+def failures_one_by_one(draw: st.DrawFn, fabric: FabricSpec, most: int = 4) -> list[Failures]:
     """A fabric's failures after each of some events: links and switches going down and up."""
     failures, sequence = NO_FAILURES, []
     switches = [switch.name for switch in fabric.switches]
-    for event in draw(st.lists(st.sampled_from([*fabric.links, *switches]), min_size=1, max_size=4)):
+    for event in draw(st.lists(st.sampled_from([*fabric.links, *switches]), min_size=1, max_size=most)):
         if isinstance(event, str):
             down = event in failures.switches
             failures = failures.without_switch(event) if down else failures.with_switch(event)

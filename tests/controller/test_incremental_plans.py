@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.controller.any_graph import failures_one_by_one
 from weft.controller.errors import SettingError
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.features import Settings
@@ -27,17 +28,7 @@ FABRICS = [
 def event_sequences(draw: st.DrawFn) -> tuple[FabricSpec, list[Failures]]:
     """A fabric, and its failures after each of some links and switches going down and up."""
     fabric = draw(st.sampled_from(FABRICS))
-    switches = [switch.name for switch in fabric.switches]
-    failures, sequence = NO_FAILURES, []
-    for event in draw(st.lists(st.sampled_from([*fabric.links, *switches]), min_size=1, max_size=8)):
-        if isinstance(event, str):
-            down = event in failures.switches
-            failures = failures.without_switch(event) if down else failures.with_switch(event)
-        else:
-            down = event.ends in failures.links
-            failures = failures.without_link(event) if down else failures.with_link(event)
-        sequence.append(failures)
-    return fabric, sequence
+    return fabric, draw(failures_one_by_one(fabric, most=8))
 
 
 @given(event_sequences())

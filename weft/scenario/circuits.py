@@ -8,10 +8,10 @@ from pydantic import Field
 
 from weft.quantities.definitions import TIME, Time
 from weft.scenario.places import KeyProblem
-from weft.scenario.values import Section, Text
+from weft.scenario.values import Section
 from weft.topologies import FabricSpec, TopologyError
+from weft.topologies.circuits import ConfigurationName
 
-ConfigurationName = Annotated[str, Text("a word in small letters", r"\A[a-z][a-z0-9_-]{0,31}\Z", "long")]
 _MS = 10**9
 DARK_TIME = TIME.between(0, 10 * 10**12)
 

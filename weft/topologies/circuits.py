@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Annotated
 
+from weft.quantities.section import Text
 from weft.topologies import addressing
 from weft.topologies.errors import TopologyError
 from weft.topologies.parts import Endpoint, FabricLink, PortSpec, SwitchSpec
 
+ConfigurationName = Annotated[str, Text("a word in small letters", r"\A[a-z][a-z0-9_-]{0,31}\Z", "long")]
 Circuit = tuple[Endpoint, Endpoint]
 """Two ports of packet switches, and so a link between them."""
 

@@ -9,8 +9,9 @@ from weft.clocks.lab import Progress
 from weft.results.circuit_changes import CIRCUIT_CHANGES
 from weft.results.kinds import ResultKind
 from weft.run.traffic_kinds.base import TrafficItem
-from weft.scenario.circuits import ConfigurationName, require_configuration
+from weft.scenario.circuits import require_configuration
 from weft.topologies import FabricSpec
+from weft.topologies.circuits import ConfigurationName
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric

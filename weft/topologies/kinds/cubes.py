@@ -15,9 +15,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from weft.quantities.definitions import Rate, whole
-from weft.quantities.section import Text
 from weft.topologies.builder import FabricBuilder, NewCircuitSwitch, NewSwitch, require_links
-from weft.topologies.circuits import Circuit, CircuitConfiguration
+from weft.topologies.circuits import Circuit, CircuitConfiguration, ConfigurationName
 from weft.topologies.errors import TopologyError, nearest_multiples, require_range
 from weft.topologies.fabric import Endpoint, FabricSpec
 from weft.topologies.flat import Coordinates, FlatParameters
@@ -29,7 +28,6 @@ NAME: Final = "cubes"
 DIMENSIONS = 3
 LARGEST_EDGE = 16
 _DEFAULT_SHAPES: Mapping[str, Sequence[int]] = {"torus": (4, 4, 4)}
-ConfigurationName = Annotated[str, Text("a word in small letters", r"\A[a-z][a-z0-9_-]{0,31}\Z", "long")]
 Shape = Annotated[
     list[Annotated[int, whole(1, LONGEST)]], Field(min_length=DIMENSIONS, max_length=DIMENSIONS)
 ]

@@ -16,12 +16,11 @@ from pydantic import Field
 from weft.quantities.definitions import Rate, whole
 from weft.topologies.addressing import MAX_PORTS
 from weft.topologies.builder import FabricBuilder, require_links
-from weft.topologies.circuits import CircuitConfiguration
+from weft.topologies.circuits import CircuitConfiguration, ConfigurationName
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.flat import FlatParameters
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.kinds.cubes import ConfigurationName
 
 NAME: Final = "optical_core"
 MOST_LEAVES = 4096
