@@ -1,0 +1,17 @@
+"""Jobs: what many ranks do together, as operations on streams that follow each other."""
+
+from weft.traffic.jobs.job import CollectiveCall, Group, Job, JobError, RankPart
+from weft.traffic.jobs.operations import NO_STREAM, Kind, Operations, OperationsBuilder, OperationsError
+
+__all__ = [
+    "NO_STREAM",
+    "CollectiveCall",
+    "Group",
+    "Job",
+    "JobError",
+    "Kind",
+    "Operations",
+    "OperationsBuilder",
+    "OperationsError",
+    "RankPart",
+]

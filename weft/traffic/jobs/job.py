@@ -1,0 +1,133 @@
+"""A job: groups of ranks, the collectives that they call, and what each rank does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.jobs.operations import Operations
+from weft.traffic.schedule_nodes import DataType
+
+MAX_NAME_LENGTH = 200
+
+
+class JobError(ValueError):
+    """A job whose ranks do not fit together; the message names ranks and operations."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Ranks that call collectives together (a communicator, a process group), in the order of their group ranks."""
+
+    name: str
+    ranks: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Raise JobError for no ranks, a rank twice, or too long a name."""
+        if not self.ranks or len(set(self.ranks)) < len(self.ranks) or min(self.ranks) < 0:
+            raise JobError(
+                f"group {self.name!r} of ranks {list(self.ranks)[:20]} (valid: one or more, each once)"
+            )
+        if len(self.name) > MAX_NAME_LENGTH:
+            raise JobError(f"a group's name of {len(self.name)} characters (valid: up to {MAX_NAME_LENGTH})")
+
+
+@dataclass(frozen=True)
+class CollectiveCall:
+    """A collective as groups call it; many operations may name it.
+
+    Attributes:
+        collective: one of `weft.traffic.collectives`.
+        size_bytes: nccl-tests' size, that of the larger of input and result.
+        algorithm: one of the collective's; "" for the first that suits the group.
+        dtype: of the elements.
+        operation: of a collective that reduces.
+        root: a group rank, of a broadcast or a reduce.
+    """
+
+    collective: str
+    size_bytes: int
+    algorithm: str = ""
+    dtype: DataType = DataType.FLOAT32
+    operation: Operation = Operation.SUM
+    root: int = 0
+
+
+@dataclass(frozen=True)
+class RankPart:
+    """What one rank does.
+
+    Attributes:
+        operations: maybe shared with other ranks.
+        peers: the rank in each slot for peers, each once.
+        groups: the place in `Job.groups` of the group in each slot for groups, each once.
+        compute_scale: by which all its computations are longer (a straggler is above 1).
+    """
+
+    operations: Operations
+    peers: tuple[int, ...] = ()
+    groups: tuple[int, ...] = ()
+    compute_scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """What ranks 0 to n-1 do together. `weft.traffic.jobs.checks` says whether they can come to an end.
+
+    Attributes:
+        name: for people.
+        parts: of each rank, in order.
+        groups: that collectives are called in.
+        calls: that operations name.
+        traffic_classes: of each category that has one of its own, the class of the fabric in which it travels.
+    """
+
+    name: str
+    parts: tuple[RankPart, ...]
+    groups: tuple[Group, ...] = ()
+    calls: tuple[CollectiveCall, ...] = ()
+    traffic_classes: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise JobError for slots, peers, groups and calls that there are not."""
+        for rank, part in enumerate(self.parts):
+            self._check_part(rank, part)
+        for group in self.groups:
+            self._check_ranks(f"group {group.name!r}", group.ranks)
+
+    def _check_part(self, rank: int, part: RankPart) -> None:
+        operations = part.operations
+        if len(part.peers) < operations.peer_slots or len(part.groups) < operations.group_slots:
+            raise JobError(
+                f"rank {rank} has {len(part.peers)} peers and {len(part.groups)} groups "
+                f"(valid: {operations.peer_slots} and {operations.group_slots})"
+            )
+        self._check_ranks(f"rank {rank}'s peers", part.peers)
+        if rank in part.peers:
+            raise JobError(f"rank {rank} has itself as a peer")
+        for what, slots in (("peers", part.peers), ("groups", part.groups)):
+            # Transfers and collectives are numbered by slot.
+            if len(set(slots)) < len(slots):
+                raise JobError(
+                    f"rank {rank} has one in two slots for {what}: {list(slots)[:20]} (valid: each once)"
+                )
+        for number in part.groups[: operations.group_slots]:
+            if not 0 <= number < len(self.groups):
+                raise JobError(f"rank {rank} names group {number} (valid: below {len(self.groups)})")
+            if rank not in self.groups[number].ranks:
+                raise JobError(
+                    f"rank {rank} calls a collective of {self.groups[number].name!r}, without being in it"
+                )
+        for _, call in operations.calls:
+            if call >= len(self.calls):
+                raise JobError(f"rank {rank} names call {call} (valid: below {len(self.calls)})")
+
+    def _check_ranks(self, who: str, ranks: tuple[int, ...]) -> None:
+        for rank in ranks:
+            if not 0 <= rank < len(self.parts):
+                raise JobError(f"{who}: rank {rank} (valid: 0 to {len(self.parts) - 1})")
+
+    @property
+    def operation_count(self) -> int:
+        """Operations of all ranks."""
+        return sum(len(part.operations) for part in self.parts)

@@ -1,0 +1,326 @@
+"""The operations of a rank, or of many ranks that do the same: columns, one row per operation.
+
+Ranks that run the same program on other peers and in other groups share one `Operations`: it names peers and groups by
+*slots*, which a `RankPart` fills in. So a job of a thousand ranks is as small as its few different programs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+NO_STREAM = -1
+"""Of an operation that starts as soon as what it follows is done, whatever else the rank does."""
+MAX_STREAMS = 4096
+MAX_OPERATIONS = 20_000_000
+MAX_SIZE_BYTES = 1 << 46
+MAX_DURATION_PS = 1 << 62
+MAX_TAG = (1 << 63) - 1
+
+Integers = NDArray[np.int64]
+
+
+class OperationsError(ValueError):
+    """Operations that cannot be run; the message names the first one by its number, its value and what is valid."""
+
+
+class Kind(IntEnum):
+    """What an operation is."""
+
+    COMPUTE = 0
+    """Keeps its stream busy for `duration_ps`."""
+    TIMER = 1
+    """Is done `duration_ps` after the job's start, or at once if that is past."""
+    SEND = 2
+    """Sends `size_bytes` to the peer in slot `target`; done when the peer's NIC has acknowledged them."""
+    RECEIVE = 3
+    """Is done when the matching send of the peer in slot `target` has arrived, be it before the operation starts."""
+    COLLECTIVE = 4
+    """The rank's part in call `target`; done when the rank has its result."""
+
+
+@dataclass(frozen=True, eq=False)
+class Operations:
+    """Columns of operations; all arrays are read-only.
+
+    Operation i follows the operations `after[after_offsets[i]:after_offsets[i + 1]]`: it may start when they are done,
+    or, where `after_start` is set, when they have started (GOAL's `irequires`). Operations of one stream exclude each
+    other: of those that may start, the one that could first does so, the lower number at the same time. A sequence of
+    operations, such as a CUDA stream's, also follow each other.
+
+    A send and a receive match if they name each other's ranks and the same tag: the first with the first, in the order
+    of the operations' numbers.
+
+    Attributes:
+        kind: a `Kind`.
+        stream: 0 and up, or NO_STREAM.
+        duration_ps: of a computation or a timer, else 0.
+        size_bytes: of a send or a receive, else 0.
+        target: slot of the peer, or of the call; else 0.
+        tag: of a send or a receive, else 0.
+        category: place in `categories`.
+        name: place in `names`.
+        after_offsets: one more than operations.
+        after: numbers of operations.
+        after_start: as long as `after`.
+        calls: of each slot for collectives, the slot of the group and the call's place in `Job.calls`. The n-th
+            operation that names a group is the rank's part in the group's n-th collective.
+        categories: what operations are for: "forward", "tensor", … ; results sum by it.
+        names: of operations, for people; the first is "".
+        peer_slots: how many slots for peers there are.
+        group_slots: how many slots for groups there are.
+    """
+
+    kind: NDArray[np.uint8]
+    stream: NDArray[np.int16]
+    duration_ps: Integers
+    size_bytes: Integers
+    target: NDArray[np.int32]
+    tag: Integers
+    category: NDArray[np.int16]
+    name: NDArray[np.int32]
+    after_offsets: Integers
+    after: NDArray[np.int32]
+    after_start: NDArray[np.bool_]
+    calls: tuple[tuple[int, int], ...] = ()
+    categories: tuple[str, ...] = ("",)
+    names: tuple[str, ...] = ("",)
+    peer_slots: int = 0
+    group_slots: int = 0
+
+    def __len__(self) -> int:
+        """Return how many operations there are."""
+        return len(self.kind)
+
+    def predecessors(self, operation: int) -> NDArray[np.int32]:
+        """Return the numbers of the operations that one follows."""
+        return self.after[self.after_offsets[operation] : self.after_offsets[operation + 1]]
+
+    def of_kind(self, kind: Kind) -> NDArray[np.int64]:
+        """Return the numbers of the operations of a kind."""
+        return np.flatnonzero(self.kind == kind)
+
+    def transfer_numbers(self, kind: Kind) -> Integers:
+        """Return the number by which both ends know a transfer, of each operation of kind SEND or RECEIVE, in order.
+
+        Among the transfers to (or from) one peer slot it is the place in order of tag and then of number. Both ends
+        derive it alike from their own operations, because matching ones have the same tags.
+        """
+        rows = self.of_kind(kind)
+        if not len(rows):
+            return np.zeros(0, np.int64)
+        slots, tags = self.target[rows], self.tag[rows]
+        order = np.lexsort((rows, tags, slots))
+        ordered = slots[order]
+        first = np.searchsorted(ordered, ordered, side="left")
+        numbers = np.empty(len(rows), np.int64)
+        numbers[order] = np.arange(len(rows)) - first
+        return numbers
+
+    def collective_numbers(self) -> Integers:
+        """Return which of its group's collectives each operation of kind COLLECTIVE takes part in, from 0, in order."""
+        rows = self.of_kind(Kind.COLLECTIVE)
+        groups = np.array([group for group, _ in self.calls], np.int64)[self.target[rows]]
+        order = np.argsort(groups, kind="stable")
+        ordered = groups[order]
+        numbers = np.empty(len(rows), np.int64)
+        numbers[order] = np.arange(len(rows)) - np.searchsorted(ordered, ordered, side="left")
+        return numbers
+
+
+@dataclass
+class OperationsBuilder:
+    """Adds operations one by one. Each method returns the operation's number.
+
+    `after` and `after_start` are numbers of operations, also of ones that are added later: the operation may start when
+    those are done, or have started. `stream` is a number, or NO_STREAM.
+    """
+
+    _rows: list[tuple[int, int, int, int, int, int, int, int]] = field(default_factory=list)
+    _after: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
+    _calls: dict[tuple[int, int], int] = field(default_factory=dict)
+    _categories: dict[str, int] = field(default_factory=lambda: {"": 0})
+    _names: dict[str, int] = field(default_factory=lambda: {"": 0})
+
+    def __len__(self) -> int:
+        """Return how many operations there are so far."""
+        return len(self._rows)
+
+    def compute(
+        self,
+        duration_ps: int,
+        *,
+        stream: int = 0,
+        after: Iterable[int] = (),
+        after_start: Iterable[int] = (),
+        category: str = "",
+        name: str = "",
+    ) -> int:
+        """Add a computation, which keeps its stream busy for so long."""
+        return self._add(
+            Kind.COMPUTE, stream, category, name, after, after_start, duration_ps=_of_duration(duration_ps)
+        )
+
+    def timer(self, at_ps: int, *, category: str = "", name: str = "") -> int:
+        """Add what is done so long after the job's start."""
+        return self._add(Kind.TIMER, NO_STREAM, category, name, (), (), duration_ps=_of_duration(at_ps))
+
+    def send(
+        self,
+        peer_slot: int,
+        size_bytes: int,
+        tag: int = 0,
+        *,
+        stream: int = NO_STREAM,
+        after: Iterable[int] = (),
+        after_start: Iterable[int] = (),
+        category: str = "",
+        name: str = "",
+    ) -> int:
+        """Add a send to the peer in a slot."""
+        size_bytes, tag = _of_size(size_bytes), _of_tag(tag)
+        return self._add(
+            Kind.SEND, stream, category, name, after, after_start, 0, size_bytes, _of_slot(peer_slot), tag
+        )
+
+    def receive(
+        self,
+        peer_slot: int,
+        size_bytes: int,
+        tag: int = 0,
+        *,
+        stream: int = NO_STREAM,
+        after: Iterable[int] = (),
+        after_start: Iterable[int] = (),
+        category: str = "",
+        name: str = "",
+    ) -> int:
+        """Add a receive from the peer in a slot."""
+        size_bytes, tag = _of_size(size_bytes), _of_tag(tag)
+        return self._add(
+            Kind.RECEIVE, stream, category, name, after, after_start, 0, size_bytes, _of_slot(peer_slot), tag
+        )
+
+    def collective(
+        self,
+        group_slot: int,
+        call: int,
+        *,
+        stream: int = NO_STREAM,
+        after: Iterable[int] = (),
+        after_start: Iterable[int] = (),
+        category: str = "",
+        name: str = "",
+    ) -> int:
+        """Add the rank's part in a collective of the group in a slot; `call` is its place in `Job.calls`."""
+        slot = self._calls.setdefault((_of_slot(group_slot), _of_slot(call)), len(self._calls))
+        return self._add(Kind.COLLECTIVE, stream, category, name, after, after_start, target=slot)
+
+    def add_after(self, operation: int, after: Iterable[int], *, start: bool = False) -> None:
+        """Have an operation follow others, too."""
+        done, started = self._after[operation]
+        self._after[operation] = (done, (*started, *after)) if start else ((*done, *after), started)
+
+    def _add(
+        self,
+        kind: Kind,
+        stream: int,
+        category: str,
+        name: str,
+        after: Iterable[int],
+        after_start: Iterable[int],
+        duration_ps: int = 0,
+        size_bytes: int = 0,
+        target: int = 0,
+        tag: int = 0,
+    ) -> int:
+        if not NO_STREAM <= stream < MAX_STREAMS:
+            raise OperationsError(f"stream {stream} (valid: {NO_STREAM} to {MAX_STREAMS - 1})")
+        if len(self._rows) >= MAX_OPERATIONS:
+            raise OperationsError(f"more than {MAX_OPERATIONS} operations of a rank")
+        categories = self._categories.setdefault(category, len(self._categories))
+        names = self._names.setdefault(name, len(self._names))
+        self._rows.append((kind, stream, duration_ps, size_bytes, target, tag, categories, names))
+        self._after.append((tuple(after), tuple(after_start)))
+        return len(self._rows) - 1
+
+    def build(self) -> Operations:
+        """Return the operations. Raises OperationsError if one follows an operation that there is not."""
+        columns = np.array(self._rows, np.int64).reshape(-1, 8).T
+        counts = [len(done) + len(started) for done, started in self._after]
+        offsets = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+        after = np.array([each for pair in self._after for part in pair for each in part], np.int64)
+        starts = np.array(
+            [
+                is_start
+                for done, started in self._after
+                for is_start in (*[False] * len(done), *[True] * len(started))
+            ],
+            np.bool_,
+        )
+        if len(bad := np.flatnonzero((after < 0) | (after >= len(self._rows)))):
+            operation = int(np.searchsorted(offsets, bad[0], side="right")) - 1
+            raise OperationsError(
+                f"operation {operation} follows operation {after[bad[0]]} (valid: 0 to {len(self._rows) - 1})"
+            )
+        rows_of_peers = np.isin(columns[0], (Kind.SEND, Kind.RECEIVE))
+        operations = Operations(
+            kind=columns[0].astype(np.uint8),
+            stream=columns[1].astype(np.int16),
+            duration_ps=columns[2].copy(),
+            size_bytes=columns[3].copy(),
+            target=columns[4].astype(np.int32),
+            tag=columns[5].copy(),
+            category=columns[6].astype(np.int16),
+            name=columns[7].astype(np.int32),
+            after_offsets=offsets,
+            after=after.astype(np.int32),
+            after_start=starts,
+            calls=tuple(self._calls),
+            categories=tuple(self._categories),
+            names=tuple(self._names),
+            peer_slots=int(columns[4][rows_of_peers].max(initial=-1)) + 1,
+            group_slots=max((group for group, _ in self._calls), default=-1) + 1,
+        )
+        for array in vars(operations).values():
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+        return operations
+
+
+def bytes_by_category(operations: Operations, kind: Kind = Kind.SEND) -> Counter[str]:
+    """Return the bytes of all sends (or receives) of each category."""
+    rows = operations.of_kind(kind)
+    sums = np.bincount(operations.category[rows], operations.size_bytes[rows], len(operations.categories))
+    return Counter(
+        {name: int(total) for name, total in zip(operations.categories, sums, strict=True) if total}
+    )
+
+
+def _of_duration(duration_ps: int) -> int:
+    if not 0 <= duration_ps <= MAX_DURATION_PS:
+        raise OperationsError(f"a duration of {duration_ps} ps (valid: 0 to {MAX_DURATION_PS})")
+    return duration_ps
+
+
+def _of_size(size_bytes: int) -> int:
+    if not 0 <= size_bytes <= MAX_SIZE_BYTES:
+        raise OperationsError(f"a message of {size_bytes} B (valid: 0 to {MAX_SIZE_BYTES})")
+    return size_bytes
+
+
+def _of_tag(tag: int) -> int:
+    if not 0 <= tag <= MAX_TAG:
+        raise OperationsError(f"tag {tag} (valid: 0 to {MAX_TAG})")
+    return tag
+
+
+def _of_slot(slot: int) -> int:
+    if not 0 <= slot < 1 << 31:
+        raise OperationsError(f"slot {slot} (valid: 0 to {(1 << 31) - 1})")
+    return slot
