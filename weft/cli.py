@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("weft.commands.run", "run"),
     "sweep": ("weft.commands.sweep", "sweep"),
     "report": ("weft.commands.report", "report"),
+    "compare": ("weft.commands.compare", "compare"),
     "lab": ("weft.commands.lab", "lab"),
     "collective": ("weft.commands.collective", "collective"),
     "trace": ("weft.commands.trace", "trace"),

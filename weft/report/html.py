@@ -136,11 +136,11 @@ def in_force_table(made_by: Mapping[str, Any]) -> str:
     """Return the section on the parameters in force, defaults and derived ones included; "" where there are none."""
     in_force = made_by.get(IN_FORCE)
     return (
-        _parameters("in-force", "Parameters in force", _flat(in_force)) if isinstance(in_force, dict) else ""
+        _parameters("in-force", "Parameters in force", flat(in_force)) if isinstance(in_force, dict) else ""
     )
 
 
-def _flat(value: Any, place: str = "") -> dict[str, Any]:
+def flat(value: Any, place: str = "") -> dict[str, Any]:
     """Return values by their place; lists of plain values stay whole."""
     nested = isinstance(value, list) and any(isinstance(each, dict | list) for each in value)
     if isinstance(value, dict) and value:
@@ -149,7 +149,7 @@ def _flat(value: Any, place: str = "") -> dict[str, Any]:
         items = {f"{place}[{index}]": each for index, each in enumerate(value)}
     else:
         return {place: value}
-    return {key: plain for name, each in items.items() for key, plain in _flat(each, name).items()}
+    return {key: plain for name, each in items.items() for key, plain in flat(each, name).items()}
 
 
 def _parameters(key: str, title: str, parameters: Mapping[str, Any]) -> str:

@@ -11,10 +11,9 @@ from weft.report.figures import Figure, all_figures
 from weft.report.html import Section, html_page, in_force_table, made_by_table, write_page
 from weft.report.run_directory import RunDirectory
 from weft.report.tables import all_tables, parts_of_traffic
-from weft.report.utilisation import FAILED_COLOUR, colour_of, width_of
+from weft.report.topology_section import topology_section
 from weft.results.model import Results
 from weft.results.report_parts import ReportPart, ReportTable
-from weft.topologies import FabricLink, LinkStyle, to_svg
 from weft.topologies.describe import format_rate, format_time
 
 _FIGURES = {
@@ -31,8 +30,6 @@ _FIGURES = {
     "slowdown": ("Slowdown", "Completion time over that of the same message alone on an idle path."),
     "int": ("Queues as INT saw them", "Depth at each hop, at the time when the acknowledgement came back."),
 }
-_MOST_LINKS = 4096
-"""Of a drawing; beyond, a fabric is drawn in groups, so that pages stay small and open."""
 # Figures and tables below those of the traffic's results; a figure stands with the table of the same thing.
 _ORDER = (
     ("table", "links"), ("table", "controller"), ("figure", "queues"),
@@ -66,7 +63,7 @@ def report_page(run: RunDirectory) -> str:
             _invalid(run.results),
             _notices(run),
             _cards(run),
-            _topology(run),
+            topology_section(run),
             *_sections(parts, figures, all_tables(run)),
             in_force_table(run.results.made_by.parameters),
             made_by_table(run.results.made_by.parameters),
@@ -190,39 +187,6 @@ def _cards(run: RunDirectory) -> str:
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}{'s' if count != 1 else ''}"
-
-
-def _topology(run: RunDirectory) -> str:
-    shares, failures = run.utilisation, run.failures
-
-    def style(link: FabricLink) -> LinkStyle:
-        up, down = shares.get(str(link.a), 0.0), shares.get(str(link.b), 0.0)
-        note = f"· up {100 * up:.1f} %, down {100 * down:.1f} %"
-        width = width_of(max(up, down))
-        if link in failures:
-            history = ", ".join(
-                f"{each.state} at {format_time(each.happened_ps)}"
-                for each in failures[link]
-                if each.happened_ps is not None
-            )
-            return LinkStyle(FAILED_COLOUR, max(2.0, width), f"{note} · {history}", failed=bool(history))
-        return LinkStyle(colour_of(max(up, down)), width, note)
-
-    failed = '<span class="failed">✕ failed during the run</span>' if failures else ""
-    return f"""<section id="topology">
-  <h2>Topology and utilisation</h2>
-  <p>A link has the colour of its busier direction, averaged over the time in which traffic ran; point at it for both.
-  The buttons zoom, as the wheel does with Ctrl held; dragging moves.</p>
-  <div class="legend">
-    <span aria-hidden="true">0 %</span><span class="ramp"></span><span aria-hidden="true">100 %</span>{failed}
-    <span class="zoom">
-      <button type="button" data-zoom="0.7" aria-label="zoom in">+</button>
-      <button type="button" data-zoom="1.4" aria-label="zoom out">−</button>
-      <button type="button" data-zoom="0" aria-label="show all">⤢</button>
-    </span>
-  </div>
-  <div class="drawing">{to_svg(run.fabric, style, background=None, most_links=_MOST_LINKS)}</div>
-</section>"""
 
 
 def _phases(run: RunDirectory) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
 "use strict";
-// Draws the figures from the page's data, in the reader's theme; sorts tables; zooms the topology.
+// Draws the figures from the page's data, in the reader's theme; sorts tables; zooms topologies.
 
 const { figures, phases = [], events = [] } = JSON.parse(document.getElementById("data").textContent);
 // Okabe and Ito's colours, and dashes beside them from the ninth curve on.
@@ -303,7 +303,7 @@ function zoomable(box) {
     view[1] -= event.movementY * scale;
     show();
   });
-  for (const button of document.querySelectorAll("[data-zoom]")) {
+  for (const button of box.closest("section").querySelectorAll("[data-zoom]")) {
     button.addEventListener("click", () => {
       const factor = Number(button.dataset.zoom);
       if (factor) return zoom(factor, view[0] + view[2] / 2, view[1] + view[3] / 2);
@@ -313,7 +313,6 @@ function zoomable(box) {
   }
 }
 
-const drawing = document.querySelector(".drawing");
-if (drawing) zoomable(drawing);
+for (const drawing of document.querySelectorAll(".drawing")) zoomable(drawing);
 
 setTheme(darkness.matches ? "dark" : "light");
