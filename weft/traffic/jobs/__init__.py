@@ -1,5 +1,6 @@
 """Jobs: what many ranks do together, as operations on streams that follow each other."""
 
+from weft.traffic.jobs.checks import check_job
 from weft.traffic.jobs.job import CollectiveCall, Group, Job, JobError, RankPart
 from weft.traffic.jobs.operations import NO_STREAM, Kind, Operations, OperationsBuilder, OperationsError
 
@@ -14,4 +15,5 @@ __all__ = [
     "OperationsBuilder",
     "OperationsError",
     "RankPart",
+    "check_job",
 ]

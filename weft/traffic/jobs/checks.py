@@ -1,0 +1,139 @@
+"""Whether a job can come to an end: what its ranks send and receive, call together, and wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from weft.traffic.jobs.deadlocks import Deadlock, deadlock_of
+from weft.traffic.jobs.job import CollectiveCall, Job, JobError
+from weft.traffic.jobs.matching import Calls, Transfers, calls_of, transfers_of
+from weft.traffic.jobs.operations import Kind
+
+MOST_PROBLEMS = 10
+Locate = Callable[[int, int], str]
+"""Says where an operation of a rank was read, for people: "all_reduce.3.et: node 17"."""
+
+
+def check_job(job: Job, locate: Locate | None = None) -> None:
+    """Check that a job can come to an end; raise JobError, with up to ten problems a line each, if it cannot."""
+    found = list(islice(problems(job, locate), MOST_PROBLEMS + 1))
+    if len(found) > MOST_PROBLEMS:
+        found[-1] = "and more"
+    if found:
+        raise JobError("\n".join(found))
+
+
+def problems(job: Job, locate: Locate | None = None) -> Iterator[str]:
+    """Yield what keeps a job from coming to an end; a deadlock only if sends, receives and calls match.
+
+    A send needs no receive to be done. A collective is done on a rank when all ranks of its group have begun it: a
+    program must not rely on less (MPI 4.0, section 6.14). Streams whose operations do not follow each other can make a
+    job wait for ever in an order of events that only a run shows.
+    """
+    where = _Names(job, locate)
+    transfers, calls = transfers_of(job), calls_of(job)
+    matched = True
+    for problem in (*_transfer_problems(transfers, where), *_call_problems(job, calls, where)):
+        matched = False
+        yield problem
+    if matched and (deadlock := deadlock_of(job, transfers, calls)):
+        yield _shown_deadlock(deadlock, where)
+
+
+class _Names:
+    """What operations are called in messages."""
+
+    def __init__(self, job: Job, locate: Locate | None) -> None:
+        self._job = job
+        self._locate = locate
+
+    def place(self, rank: int, operation: int) -> str:
+        """Return the place of an operation."""
+        if self._locate is not None:
+            return f"rank {rank}, {self._locate(rank, operation)}"
+        operations = self._job.parts[rank].operations
+        name = operations.names[operations.name[operation]]
+        return f"rank {rank}, operation {operation}" + (f" {name!r}" if name else "")
+
+    def what(self, rank: int, operation: int) -> str:
+        """Return the place of an operation, and what it does."""
+        part = self._job.parts[rank]
+        operations, target = part.operations, int(part.operations.target[operation])
+        kind = Kind(operations.kind[operation])
+        doing = kind.name.lower()
+        if kind in (Kind.SEND, Kind.RECEIVE):
+            preposition = "to" if kind == Kind.SEND else "from"
+            doing += (
+                f" of {operations.size_bytes[operation]} B {preposition} rank {part.peers[target]}, "
+                f"tag {operations.tag[operation]}"
+            )
+        elif kind == Kind.COLLECTIVE:
+            slot, call = operations.calls[target]
+            doing = f"{self._job.calls[call].collective} in {self._job.groups[part.groups[slot]].name!r}"
+        return f"{self.place(rank, operation)} ({doing})"
+
+
+def _transfer_problems(transfers: Transfers, where: _Names) -> Iterator[str]:
+    for side, other in ((transfers.lone_sends, "receives it"), (transfers.lone_receives, "sends it")):
+        for rank, operation, peer in side:
+            yield f"{where.what(rank, operation)}: no operation of rank {peer} {other}"
+    sends, receives = transfers.sends, transfers.receives
+    for number in np.flatnonzero(sends.size_bytes != receives.size_bytes).tolist():
+        yield (
+            f"{where.what(*sends.place(number))}: received as {receives.size_bytes[number]} B by "
+            f"{where.place(*receives.place(number))}"
+        )
+
+
+def _call_problems(job: Job, calls: Calls, where: _Names) -> Iterator[str]:
+    for number, group in enumerate(job.groups):
+        members = group.ranks
+        for rank in members[1:]:
+            problem = _difference(job, calls, number, members[0], rank, where)
+            if problem:
+                yield f"group {group.name!r}: {problem}"
+        roots = {each for each in calls.sequence(number, members[0]).tolist() if job.calls[each].root}
+        for call in sorted(roots):
+            if not 0 <= job.calls[call].root < len(members):
+                yield (
+                    f"group {group.name!r}: {_shown(job.calls[call])} of root {job.calls[call].root} "
+                    f"(valid: 0 to {len(members) - 1})"
+                )
+
+
+def _difference(job: Job, calls: Calls, group: int, first: int, second: int, where: _Names) -> str:
+    """Return where two members' calls differ, "" where they do not."""
+    ours, theirs = calls.sequence(group, first), calls.sequence(group, second)
+    if ours is theirs:
+        return ""
+    shared = min(len(ours), len(theirs))
+    for number in np.flatnonzero(ours[:shared] != theirs[:shared])[:1].tolist():
+        if job.calls[ours[number]] != job.calls[theirs[number]]:
+            return (
+                f"collective {number} is {_shown(job.calls[ours[number]])} for "
+                f"{where.place(first, calls.operation(group, first, number))}, but "
+                f"{_shown(job.calls[theirs[number]])} for "
+                f"{where.place(second, calls.operation(group, second, number))}"
+            )
+    if len(ours) != len(theirs):
+        return f"rank {first} calls {len(ours)} collectives, rank {second} {len(theirs)}"
+    return ""
+
+
+def _shown(call: CollectiveCall) -> str:
+    return f"{call.collective} of {call.size_bytes} B"
+
+
+def _shown_deadlock(deadlock: Deadlock, where: _Names) -> str:
+    steps: Sequence[tuple[int, int]] = deadlock.cycle
+    shown = [where.what(*step) for step in steps[:MOST_PROBLEMS]]
+    if len(steps) > MOST_PROBLEMS:
+        shown.append(f"{len(steps) - MOST_PROBLEMS} more")
+    if len(steps) == 1:
+        return f"{shown[0]} waits for itself"
+    alone = len({rank for rank, _ in steps}) == 1
+    what = "operations of one rank wait for each other" if alone else "ranks wait for each other"
+    return f"{what}: {', which waits for '.join([*shown, 'the first'])}"
