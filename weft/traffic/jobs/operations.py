@@ -6,6 +6,7 @@ Ranks that run the same program on other peers and in other groups share one `Op
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ MAX_OPERATIONS = 20_000_000
 MAX_SIZE_BYTES = 1 << 46
 MAX_DURATION_PS = 1 << 62
 MAX_TAG = (1 << 63) - 1
+_COLUMNS = 8
 
 Integers = NDArray[np.int64]
 
@@ -141,15 +143,17 @@ class OperationsBuilder:
     those are done, or have started. `stream` is a number, or NO_STREAM.
     """
 
-    _rows: list[tuple[int, int, int, int, int, int, int, int]] = field(default_factory=list)
-    _after: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
+    _columns: array[int] = field(default_factory=lambda: array("q"))
+    """Eight values of each operation."""
+    _edges: array[int] = field(default_factory=lambda: array("q"))
+    """Three values of each dependency: the operation, what it follows, and whether its start is enough."""
     _calls: dict[tuple[int, int], int] = field(default_factory=dict)
     _categories: dict[str, int] = field(default_factory=lambda: {"": 0})
     _names: dict[str, int] = field(default_factory=lambda: {"": 0})
 
     def __len__(self) -> int:
         """Return how many operations there are so far."""
-        return len(self._rows)
+        return len(self._columns) // _COLUMNS
 
     def compute(
         self,
@@ -223,8 +227,13 @@ class OperationsBuilder:
 
     def add_after(self, operation: int, after: Iterable[int], *, start: bool = False) -> None:
         """Have an operation follow others, too."""
-        done, started = self._after[operation]
-        self._after[operation] = (done, (*started, *after)) if start else ((*done, *after), started)
+        for other in after:
+            self._edges.extend((operation, other, start))
+
+    def add_edges(self, operations: Integers, after: Integers, start: bool = False) -> None:
+        """Have operations follow others, too: each the one at its place in `after`."""
+        edges = np.stack([operations, after, np.full(len(operations), start, np.int64)], axis=1)
+        self._edges.frombytes(np.ascontiguousarray(edges, np.int64).tobytes())
 
     def _add(
         self,
@@ -241,33 +250,20 @@ class OperationsBuilder:
     ) -> int:
         if not NO_STREAM <= stream < MAX_STREAMS:
             raise OperationsError(f"stream {stream} (valid: {NO_STREAM} to {MAX_STREAMS - 1})")
-        if len(self._rows) >= MAX_OPERATIONS:
+        number = len(self)
+        if number >= MAX_OPERATIONS:
             raise OperationsError(f"more than {MAX_OPERATIONS} operations of a rank")
         categories = self._categories.setdefault(category, len(self._categories))
         names = self._names.setdefault(name, len(self._names))
-        self._rows.append((kind, stream, duration_ps, size_bytes, target, tag, categories, names))
-        self._after.append((tuple(after), tuple(after_start)))
-        return len(self._rows) - 1
+        self._columns.extend((kind, stream, duration_ps, size_bytes, target, tag, categories, names))
+        self.add_after(number, after)
+        self.add_after(number, after_start, start=True)
+        return number
 
     def build(self) -> Operations:
         """Return the operations. Raises OperationsError if one follows an operation that there is not."""
-        columns = np.array(self._rows, np.int64).reshape(-1, 8).T
-        counts = [len(done) + len(started) for done, started in self._after]
-        offsets = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
-        after = np.array([each for pair in self._after for part in pair for each in part], np.int64)
-        starts = np.array(
-            [
-                is_start
-                for done, started in self._after
-                for is_start in (*[False] * len(done), *[True] * len(started))
-            ],
-            np.bool_,
-        )
-        if len(bad := np.flatnonzero((after < 0) | (after >= len(self._rows)))):
-            operation = int(np.searchsorted(offsets, bad[0], side="right")) - 1
-            raise OperationsError(
-                f"operation {operation} follows operation {after[bad[0]]} (valid: 0 to {len(self._rows) - 1})"
-            )
+        columns = np.array(self._columns, np.int64).reshape(-1, _COLUMNS).T
+        offsets, after, starts = self._sorted_edges()
         rows_of_peers = np.isin(columns[0], (Kind.SEND, Kind.RECEIVE))
         operations = Operations(
             kind=columns[0].astype(np.uint8),
@@ -279,7 +275,7 @@ class OperationsBuilder:
             category=columns[6].astype(np.int16),
             name=columns[7].astype(np.int32),
             after_offsets=offsets,
-            after=after.astype(np.int32),
+            after=after,
             after_start=starts,
             calls=tuple(self._calls),
             categories=tuple(self._categories),
@@ -287,10 +283,24 @@ class OperationsBuilder:
             peer_slots=int(columns[4][rows_of_peers].max(initial=-1)) + 1,
             group_slots=max((group for group, _ in self._calls), default=-1) + 1,
         )
-        for array in vars(operations).values():
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
+        for column in vars(operations).values():
+            if isinstance(column, np.ndarray):
+                column.flags.writeable = False
         return operations
+
+    def _sorted_edges(self) -> tuple[Integers, NDArray[np.int32], NDArray[np.bool_]]:
+        """Return dependencies by operation, as `Operations` has them: those on an end before those on a start."""
+        operations, after, starts = np.array(self._edges, np.int64).reshape(-1, 3).T
+        count = len(self)
+        wrong = (operations < 0) | (operations >= count) | (after < 0) | (after >= count)
+        for bad in np.flatnonzero(wrong)[:1]:
+            raise OperationsError(
+                f"operation {operations[bad]} follows operation {after[bad]} (valid: 0 to {count - 1})"
+            )
+        order = np.lexsort((starts, operations))
+        offsets = np.zeros(count + 1, np.int64)
+        np.cumsum(np.bincount(operations, minlength=count), out=offsets[1:])
+        return offsets, after[order].astype(np.int32), starts[order].astype(np.bool_)
 
 
 def bytes_by_category(operations: Operations, kind: Kind = Kind.SEND) -> Counter[str]:
