@@ -27,6 +27,7 @@ LAYERS = [
     "error_translation",
     "cli",
     "scenario",
+    "jobs",
     "recording",
     "results",
     "clocks",

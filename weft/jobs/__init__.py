@@ -1,0 +1,1 @@
+"""Jobs made from descriptions of what people run: training of transformers."""

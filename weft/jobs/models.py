@@ -1,0 +1,159 @@
+"""Transformers: the sizes that parameters, computation and traffic follow from, and published ones by name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import model_validator
+
+from weft.quantities.definitions import whole
+from weft.quantities.section import Section
+
+Size = Annotated[int, whole(1, 1 << 24)]
+"""Of a dimension of a model."""
+
+
+class Experts(Section):
+    """A mixture of experts, in place of the feed-forward part of layers."""
+
+    count: Annotated[int, whole(2, 1 << 16)]
+    """Routed experts of a layer."""
+    top_k: Annotated[int, whole(1, 1 << 10)]
+    """How many of them compute a token."""
+    feed_forward: Size
+    """Inner size of an expert."""
+    shared: Annotated[int, whole(0, 1 << 10)] = 0
+    """Further experts, which compute every token."""
+    dense_layers: Annotated[int, whole(0, 1 << 12)] = 0
+    """The first layers, which have a feed-forward part in place of experts."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Experts:
+        if self.top_k > self.count:
+            raise ValueError(f"top_k: {self.top_k} of {self.count} experts (valid: 1 to {self.count})")
+        return self
+
+
+class LatentAttention(Section):
+    """Multi-head latent attention (DeepSeek-V2, section 2.1): latents of queries, and of keys and values."""
+
+    query_rank: Size
+    """Size of the latent of the queries."""
+    kv_rank: Size
+    """Size of the latent of keys and values."""
+    head: Size
+    """A head's part of query and key without position."""
+    rotary_head: Size
+    """A head's part with rotary position; all heads share the key's."""
+    value_head: Size
+    """A head's value."""
+
+
+class Transformer(Section):
+    """A decoder-only transformer."""
+
+    layers: Annotated[int, whole(1, 1 << 12)]
+    """How many there are."""
+    hidden: Size
+    """Size of a token between layers."""
+    heads: Annotated[int, whole(1, 1 << 12)]
+    """Of attention."""
+    kv_heads: Annotated[int, whole(1, 1 << 12)] | None = None
+    """Of keys and values (grouped-query attention); by default as many as `heads`."""
+    head: Size | None = None
+    """Size of a head; by default `hidden` over `heads`."""
+    feed_forward: Size
+    """Inner size of the feed-forward part."""
+    vocabulary: Size
+    """Tokens that there are."""
+    sequence: Size
+    """Tokens of a sequence."""
+    family: Literal["llama", "gpt"] = "llama"
+    """`llama`: gated feed-forward part, RMS norms, rotary positions, no biases, an output matrix of its own. `gpt`: two
+    matrices, layer norms, learned positions, biases, dropout, output by the matrix of the embedding."""
+    experts: Experts | None = None
+    """A mixture of experts."""
+    latent_attention: LatentAttention | None = None
+    """Attention through latents, in place of `kv_heads` and `head`."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Transformer:
+        if self.head is None and self.latent_attention is None and self.hidden % self.heads:
+            raise ValueError(
+                f"hidden: {self.hidden} over {self.heads} heads (valid: a multiple, or give `head`, the size of one)"
+            )
+        if self.heads % self.key_value_heads:
+            raise ValueError(
+                f"kv_heads: {self.key_value_heads} for {self.heads} heads (valid: a divisor of {self.heads})"
+            )
+        if self.experts and self.experts.dense_layers > self.layers:
+            raise ValueError(
+                f"experts.dense_layers: {self.experts.dense_layers} of {self.layers} layers (valid: 0 to {self.layers})"
+            )
+        return self
+
+    @property
+    def key_value_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.heads if self.kv_heads is None else self.kv_heads
+
+    @property
+    def query_size(self) -> int:
+        """Elements of a head's query and key."""
+        latent = self.latent_attention
+        return latent.head + latent.rotary_head if latent else self._head_size
+
+    @property
+    def value_size(self) -> int:
+        """Elements of a head's value."""
+        return self.latent_attention.value_head if self.latent_attention else self._head_size
+
+    @property
+    def _head_size(self) -> int:
+        return self.hidden // self.heads if self.head is None else self.head
+
+    @property
+    def is_gpt(self) -> bool:
+        """Whether layers have biases, dropout and two feed-forward matrices."""
+        return self.family == "gpt"
+
+    def experts_of(self, layer: int) -> Experts | None:
+        """Return the experts of a layer, from 0; None if it has a feed-forward part."""
+        return self.experts if self.experts and layer >= self.experts.dense_layers else None
+
+
+MODELS: dict[str, Transformer] = {
+    # Touvron et al. 2023, "LLaMA", table 2, and "Llama 2", table 1.
+    "7B": Transformer(layers=32, hidden=4096, heads=32, feed_forward=11008, vocabulary=32000, sequence=4096),
+    # Grattafiori et al. 2024, "The Llama 3 Herd of Models", table 3.
+    "70B": Transformer(
+        layers=80, hidden=8192, heads=64, kv_heads=8, feed_forward=28672, vocabulary=128256, sequence=8192
+    ),
+    "405B": Transformer(
+        layers=126, hidden=16384, heads=128, kv_heads=8, feed_forward=53248, vocabulary=128256, sequence=8192
+    ),
+    # DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", section 4.2; without the multi-token prediction module.
+    "DeepSeek-V3": Transformer(
+        layers=61,
+        hidden=7168,
+        heads=128,
+        feed_forward=18432,
+        vocabulary=129280,
+        sequence=4096,
+        experts=Experts(count=256, top_k=8, feed_forward=2048, shared=1, dense_layers=3),
+        latent_attention=LatentAttention(
+            query_rank=1536, kv_rank=512, head=128, rotary_head=64, value_head=128
+        ),
+    ),
+    # Brown et al. 2020, "Language Models are Few-Shot Learners", table 2.1, with Megatron-LM's padded vocabulary.
+    "GPT-3": Transformer(
+        layers=96,
+        hidden=12288,
+        heads=96,
+        feed_forward=49152,
+        vocabulary=51200,
+        sequence=2048,
+        family="gpt",
+    ),
+}
+"""Published models by name."""

@@ -1,0 +1,158 @@
+"""What is trained, and how: everything that a training step's memory, computation and traffic follow from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from weft.jobs.accelerators import ACCELERATORS, PRECISION_BYTES, Accelerator, Precision
+from weft.jobs.models import Transformer
+from weft.jobs.parallelism import Parallelism
+from weft.jobs.pipeline_schedules import PIPELINE_SCHEDULES, Step
+from weft.quantities.section import Section
+
+Recomputation = Literal["none", "selective", "full"]
+
+
+class PlanError(ValueError):
+    """A plan whose parts do not fit together; `key` is the one to change, the message ends with what is valid."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(problem)
+        self.key = key
+
+
+class Precisions(Section):
+    """Of what a step computes with, stores and sends."""
+
+    compute: Precision = "bf16"
+    """Of matrix products."""
+    weights: Precision = "bf16"
+    """Of weights, also where they are gathered."""
+    activations: Precision = "bf16"
+    """Of activations and their gradients, also between ranks."""
+    gradients: Precision = "fp32"
+    """Of weights' gradients, also where they are reduced."""
+    dispatch: Precision = "bf16"
+    """Of tokens on their way to experts, and of their gradients on the way back to experts."""
+
+    def bytes_of(self, what: str) -> int:
+        """Return the bytes of an element of one of the fields."""
+        return PRECISION_BYTES[getattr(self, what)]
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """A step of training.
+
+    Attributes:
+        model: what is trained.
+        parallel: how ranks share it.
+        micro_batches: of each replica, one after the other.
+        micro_batch: sequences of each of them.
+        accelerator: of every rank.
+        precisions: of elements.
+        recomputation: which activations the backward pass computes again: none, those of attention's scores
+            (`selective`, Korthikanti et al. 2022, section 5), or all of a layer (`full`).
+
+    """
+
+    model: Transformer
+    parallel: Parallelism = field(default_factory=Parallelism)
+    micro_batches: int = 1
+    micro_batch: int = 1
+    accelerator: Accelerator = ACCELERATORS["H100"]
+    precisions: Precisions = field(default_factory=Precisions)
+    recomputation: Recomputation = "selective"
+
+    def __post_init__(self) -> None:
+        """Raise PlanError for degrees that do not divide what they share."""
+        self._check_divisions()
+        parallel, schedule = self.parallel, PIPELINE_SCHEDULES.named(self.parallel.schedule)
+        parts = parallel.pipeline * parallel.virtual_stages
+        if parts > self.model.layers:
+            raise PlanError(
+                "parallel.pipeline",
+                f"{parallel.pipeline} stages of {parallel.virtual_stages} parts for {self.model.layers} layers "
+                f"(valid: up to {max(self.model.layers // parallel.virtual_stages, 1)})",
+            )
+        if objection := schedule.objection(parallel.pipeline, self.micro_batches, parallel.virtual_stages):
+            raise PlanError("parallel.schedule", objection)
+        if parallel.zero >= 2 and parallel.pipeline > 1:
+            # As DeepSpeed refuses it: every micro-batch would reduce all gradients.
+            raise PlanError(
+                "parallel.zero", f"{parallel.zero} with {parallel.pipeline} pipeline stages (valid: 0 or 1)"
+            )
+        if self.precisions.compute not in self.accelerator.peak_tflops:
+            raise PlanError(
+                "precisions.compute",
+                f"{self.precisions.compute}, which the accelerator lacks "
+                f"(valid: {', '.join(self.accelerator.peak_tflops)})",
+            )
+
+    def _check_divisions(self) -> None:
+        model, parallel = self.model, self.parallel
+        for key, what, total in (
+            ("tensor", "heads", model.heads),
+            ("tensor", "kv_heads", model.heads if model.latent_attention else model.key_value_heads),
+            ("tensor", "feed_forward", model.feed_forward),
+            ("tensor", "experts.feed_forward", model.experts.feed_forward if model.experts else 0),
+            ("context", "sequence", model.sequence),
+            ("expert", "experts.count", model.experts.count if model.experts else 0),
+        ):
+            self._check_division(key, getattr(parallel, key), f"the model's {what}", total)
+        if parallel.sequence:
+            tokens = model.sequence // parallel.context
+            self._check_division("tensor", parallel.tensor, "each rank's part of the sequence", tokens)
+        if parallel.expert > 1 and model.experts is None:
+            raise PlanError("parallel.expert", f"{parallel.expert} for a model without experts (valid: 1)")
+        self._check_division("expert", parallel.expert, "the product of context and data", parallel.replicas)
+        if model.experts and parallel.tensor > 1 and not parallel.sequence:
+            # As Megatron-LM requires; otherwise each of the tensor ranks would send every token.
+            raise PlanError("parallel.sequence", "false with tensor parallelism and experts (valid: true)")
+
+    @staticmethod
+    def _check_division(key: str, degree: int, what: str, total: int) -> None:
+        if total % degree:
+            below = next(each for each in range(min(degree, total), 0, -1) if total % each == 0)
+            above = next((each for each in range(degree, total + 1) if total % each == 0), below)
+            valid = f"{below}" if below == above else f"{below} or {above}"
+            raise PlanError(f"parallel.{key}", f"{degree} does not divide {what}, {total} (nearest: {valid})")
+
+    @property
+    def sequences(self) -> int:
+        """Sequences of a step, of all replicas: the global batch."""
+        return self.parallel.data * self.micro_batches * self.micro_batch
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a step."""
+        return self.sequences * self.model.sequence
+
+    @property
+    def rank_tokens(self) -> int:
+        """Tokens of a micro-batch on a rank, before tensor parallelism divides them."""
+        return self.micro_batch * self.model.sequence // self.parallel.context
+
+    @cached_property
+    def stage_steps(self) -> tuple[tuple[Step, ...], ...]:
+        """The passes of each pipeline stage, in order."""
+        parallel = self.parallel
+        schedule = PIPELINE_SCHEDULES.named(parallel.schedule)
+        return tuple(
+            tuple(schedule.steps(stage, parallel.pipeline, self.micro_batches, parallel.virtual_stages))
+            for stage in range(parallel.pipeline)
+        )
+
+    def layers_of(self, stage: int, part: int) -> range:
+        """Return which layers a part of a stage has."""
+        return self.parallel.layers_of(self.model.layers, stage, part)
+
+    def has_embedding(self, stage: int, part: int) -> bool:
+        """Return whether a part of a stage begins with the embedding."""
+        return stage == 0 and part == 0
+
+    def has_output(self, stage: int, part: int) -> bool:
+        """Return whether a part of a stage ends with the output matrix and the loss."""
+        return stage == self.parallel.pipeline - 1 and part == self.parallel.virtual_stages - 1
