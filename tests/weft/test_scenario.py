@@ -77,6 +77,13 @@ def test_errors_name_place_value_and_choices(tmp_path, text, line, words):
         ({"fabric": {"k": 8, "leaves": 4}}, ["fabric.leaves", "follows from k: 8"]),
         ({"fabric": {"k": 8, "ranks_per_host": 3}}, ["fabric.ranks_per_host", "valid: 1, 2, 4"]),
         ({"fabric": {"kind": "fat_treee"}}, ["fabric.kind", "did you mean 'fat_tree'"]),
+        ({"fabric": {"kind": "dragonfly+"}}, ["fabric.kind", "did you mean 'dragonfly_plus'"]),
+        (
+            {"routing": {"ugal_threshold": "5KB"}},
+            [
+                "routing.ugal_threshold: kind: shortest_paths has none (valid: dimension_order_ugal, dragonfly_ugal)"
+            ],
+        ),
         ({"fabric": {"kind": ["fat_tree"]}}, ["fabric.kind", "fat_tree"]),
         ({"fabric": [2]}, ["fabric: must be a mapping"]),
         ({"traffic": [{"incast": "h99"}]}, ["h99", "h0"]),

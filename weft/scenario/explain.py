@@ -14,6 +14,7 @@ from weft.quantities.units import shown
 from weft.scenario.dotted import key_of
 from weft.scenario.places import Path, Places
 from weft.scenario.valid_values import field_of, keys_of, sections_in, valid_values
+from weft.scenario.values import SectionKeyError
 
 _SHOWN_CHARACTERS = 60
 _MOST_PROBLEMS = 5
@@ -28,6 +29,8 @@ def explain(
     found: dict[tuple[str | int, ...], list[Any]] = {}
     for problem in error.errors():
         path = _path_in(tree, problem["loc"], problem["type"])
+        if isinstance(wrong := problem.get("ctx", {}).get("error"), SectionKeyError):
+            path = (*path, wrong.key)
         found.setdefault(path, []).append(problem)
     # Of a value that may be a list or something else, what is wrong within the list says more.
     deepest = [
@@ -63,7 +66,9 @@ def _describe(problems: list[Any], model: type[BaseModel], path: Path, above: Pa
     if problem["type"] == "missing":
         return f"{key}: is missing; it must be {_valid_at(model, path)}"
     if len(problems) == 1 and problem["type"] == "value_error":
-        message = _LONG.sub(lambda word: f"{word.group()[:_SHOWN_CHARACTERS]}…", str(problem["ctx"]["error"]))
+        wrong = problem["ctx"]["error"]
+        text = wrong.problem if isinstance(wrong, SectionKeyError) else str(wrong)
+        message = _LONG.sub(lambda word: f"{word.group()[:_SHOWN_CHARACTERS]}…", text)
         return f"{key}: {message}" if key else message
     key = key or "the scenario"
     return f"{key}: {shown(problem['input'])} is not valid; valid: {_valid_at(model, path)}"

@@ -19,7 +19,7 @@ from weft.controller.routing import DEFAULT_ROUTING, ROUTING_KINDS
 from weft.hints import did_you_mean
 from weft.quantities.definitions import PositiveTime, SizeOrZero
 from weft.quantities.units import shown
-from weft.scenario.values import Name, Section
+from weft.scenario.values import Name, Section, SectionKeyError
 
 _OF_MODES: dict[str, tuple[LoadBalancingMode, ...]] = {
     "flowlet_gap": ("flowlet", "adaptive"),
@@ -62,15 +62,18 @@ class RoutingSection(Section):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> RoutingSection:
-        compares_queues = "ecmp_nonminimal" in ROUTING_KINDS.named(self.kind).tables
+        compares_queues = _compares_queues(self.kind)
         if "ugal_threshold" in self.model_fields_set and not compares_queues:
-            raise ValueError(f"ugal_threshold: kind: {self.kind} has none (valid: those by UGAL)")
+            valid = ", ".join(kind for kind in ROUTING_KINDS if _compares_queues(kind))
+            raise SectionKeyError("ugal_threshold", f"kind: {self.kind} has none (valid: {valid})")
         for name, modes in _OF_MODES.items():
             if name == "depth_lifetime" and compares_queues:
                 continue
             if name in self.model_fields_set and self.load_balancing not in modes:
                 valid = " or ".join(modes)
-                raise ValueError(f"{name}: load_balancing: {self.load_balancing} has none (valid: {valid})")
+                raise SectionKeyError(
+                    name, f"load_balancing: {self.load_balancing} has none (valid: {valid})"
+                )
         return self
 
     @property
@@ -93,3 +96,8 @@ class RoutingSection(Section):
             hysteresis_bytes=self.hysteresis,
             depth_lifetime_ps=self.depth_lifetime,
         )
+
+
+def _compares_queues(kind: str) -> bool:
+    """Return whether a kind of routing chooses by UGAL."""
+    return "ecmp_nonminimal" in ROUTING_KINDS.named(kind).tables

@@ -15,7 +15,24 @@ from weft.quantities.section import Section, Text
 from weft.quantities.units import shown
 from weft.traffic.class_reference import CLASS_REFERENCE, is_class_reference
 
-__all__ = ["CLASSES", "ClassReference", "Name", "OfAnyKind", "PriorityClass", "Section", "Text"]
+__all__ = [
+    "CLASSES",
+    "ClassReference",
+    "Name",
+    "OfAnyKind",
+    "PriorityClass",
+    "Section",
+    "SectionKeyError",
+    "Text",
+]
+
+
+class SectionKeyError(ValueError):
+    """What a check of a whole section finds wrong with one of its keys."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(f"{key}: {problem}")
+        self.key, self.problem = key, problem
 
 
 @dataclass(frozen=True)
