@@ -149,6 +149,8 @@ def test_a_fabric_changes_circuits_from_python() -> None:
             running.change_circuits("no")
         with pytest.raises(BadInputError, match=r"dark_time_ps: .*valid: 0 to 10s"):
             running.change_circuits("long", dark_time_ps=-1)
+        with pytest.raises(BadInputError, match=r"drain: 'x' \(valid: True, False, None\)"):
+            running.change_circuits("long", drain="x")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 
@@ -109,3 +111,24 @@ def test_a_threshold_is_ugal_s_alone() -> None:
         RoutingSection(kind="dragonfly_valiant", ugal_threshold=4096)
     with pytest.raises(ValueError, match="depth_lifetime: load_balancing: flow has none"):
         RoutingSection(kind="dragonfly_valiant", depth_lifetime=10**6)
+
+
+@pytest.mark.parametrize(
+    ("routing", "retransmission", "cause"),
+    [
+        (RoutingSection(kind="dragonfly_valiant"), "go-back-n", "routing.kind: dragonfly_valiant"),
+        (RoutingSection(load_balancing="random"), "go-back-n", "routing.load_balancing: random"),
+        (RoutingSection(kind="dragonfly_valiant"), "selective-repeat", None),
+        (RoutingSection(load_balancing="adaptive"), "go-back-n", None),
+    ],
+)
+def test_go_back_n_behind_switches_that_reorder_is_warned_of(
+    routing: RoutingSection, retransmission: Literal["go-back-n", "selective-repeat"], cause: str | None
+) -> None:
+    transport = TransportSection(retransmission=retransmission)
+    with Fabric(
+        DRAGONFLY, clock="virtual", routing=routing, transport=transport, int_telemetry=False
+    ) as found:
+        result = found.summary()
+    assert [warning.split(" sends ")[0] for warning in result.warnings] == ([cause] if cause else [])
+    assert ("warnings" in result.as_dict()) == bool(cause)

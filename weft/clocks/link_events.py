@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, ClassVar
 
 from weft.controller.blocking import BlockingFabricController
@@ -15,6 +15,7 @@ from weft.controller.operations import Operations
 from weft.errors import BadInputError
 from weft.quantities.definitions import TIME
 from weft.results.link_events import LinkEventResult
+from weft.results.unfinished_events import ScheduledEvent, UnfinishedEvent, unfinished
 from weft.scenario.events import EventSection
 from weft.scenario.link_checks import checked_link, events_in_order, links_of_event
 from weft.scenario.options import FabricOptions
@@ -48,10 +49,20 @@ class LinkEvents(abc.ABC):
         self._controller = controller
         self._failure: BaseException | None = None
         self._is_up: dict[LinkEnds, bool] = {}
+        self._scheduled: list[ScheduledEvent] = []
 
     def start(self) -> None:
-        """Do what is to be so from the start, and schedule the rest of `options.events` from now on."""
-        for event in events_in_order(self._options.events):
+        """Do what is to be so from the start, and schedule the rest of `options.events`: the fabric is up then."""
+        events = events_in_order(self._options.events)
+        self._begin([event for event in events if event.at is None])
+        self.operations.up_ps = self._now_ps()
+        self._begin([event for event in events if event.at is not None])
+        if self.operations.settings.limits.any:
+            watch = FabricWatch(self.operations, self.reads_at_once)
+            self._controller.call(self.operations.begin(watch.run()))
+
+    def _begin(self, events: Iterable[EventSection]) -> None:
+        for event in events:
             if event.is_operation:
                 for element in self._elements(event):
                     self._begin_operation(event, element)
@@ -59,9 +70,6 @@ class LinkEvents(abc.ABC):
             for link in links_of_event(self.fabric, self._options, event, "events"):
                 for state, at in event.transitions():
                     self._begin_change(link, state, at, event.rate)
-        if self.operations.settings.limits.any:
-            watch = FabricWatch(self.operations, self.reads_at_once)
-            self._controller.call(self.operations.begin(watch.run()))
 
     def schedule(self, a: str, b: str, state: str, after_ps: int, at_ps: int | None) -> LinkEventResult:
         """Schedule a link's failure or recovery after so much fabric time; `at_ps` is the time stated in the result.
@@ -92,12 +100,26 @@ class LinkEvents(abc.ABC):
         if event.at is None:
             self._controller.call(do(element))
         else:
-            self._schedule_operation(lambda: do(element), event.at)
+            self._schedule_named(f"{element.name} {event.state}", lambda: do(element), event.at)
+
+    def _schedule_named(self, name: str, operation: Operation, at_ps: int) -> None:
+        """Have the controller begin an operation, and follow whether it has."""
+        event = ScheduledEvent(name, at_ps)
+        self._scheduled.append(event)
+
+        async def followed() -> None:
+            event.has_begun = True
+            await operation()
+            event.has_ended = True
+
+        self._schedule_operation(followed, at_ps)
 
     def _begin_change(self, link: FabricLink, state: str, at: int | None, rate_bps: int | None) -> None:
         if state == "slow":
             assert rate_bps is not None
-            self._schedule_rate(link, rate_bps, at or 0)
+            event = ScheduledEvent(f"{self.fabric.link_name(link)} slow", at or 0)
+            self._scheduled.append(event)
+            self._schedule_rate(link, rate_bps, event)
         elif at is None:
             self._begin_without(link)
         else:
@@ -143,10 +165,19 @@ class LinkEvents(abc.ABC):
         if failure is not None:
             raise failure
 
-    def finish(self) -> list[LinkEventResult]:
-        """Return the results as they are now. Raises as `check`."""
+    def results_now(self) -> list[LinkEventResult]:
+        """Return the results, brought up to date. Raises as `check`."""
         self.check()
         return self.results
+
+    def unfinished(self) -> list[UnfinishedEvent]:
+        """Return what was scheduled and has not happened, or not ended."""
+        of_links = (
+            ScheduledEvent(f"{each.link} {each.state}", each.at_ps)
+            for each in self.results
+            if each.at_ps is not None and each.happened_ps is None
+        )
+        return unfinished((*of_links, *self._scheduled))
 
     def controller_events(self) -> list[ControllerEvent]:
         """Return what the controller saw and did, as far as it is kept."""
@@ -164,8 +195,8 @@ class LinkEvents(abc.ABC):
         """Have the controller begin an operation."""
 
     @abc.abstractmethod
-    def _schedule_rate(self, link: FabricLink, rate_bps: int, after_ps: int) -> None:
-        """Have both ends of a link send at another rate."""
+    def _schedule_rate(self, link: FabricLink, rate_bps: int, event: ScheduledEvent) -> None:
+        """Have both ends of a link send at another rate, and note in the event that they do."""
 
     @abc.abstractmethod
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:

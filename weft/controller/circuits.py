@@ -36,7 +36,7 @@ class CircuitPorts(Protocol):
 
 @dataclass(frozen=True)
 class CircuitChange:
-    """A change of the circuits' configuration. Times are of the run's clock, null for what has not happened."""
+    """A change of the circuits' configuration. Times count from when the fabric was up; null: it has not happened."""
 
     derived: ClassVar[Mapping[str, str]] = {"recovery_ps": "recovery_ps"}
 
@@ -127,10 +127,11 @@ class CircuitControl:
     async def _change(self, name: str, drain: bool, dark_time_ps: int) -> CircuitChange:
         controller, clock = self._operations.controller, self._operations.clock
         began_ps = clock.now_ps()
+        since_up_ps = self._operations.since_up_ps
         before, after = controller.fabric, controller.fabric.in_configuration(name)
         removed, added = _links_of_one_alone(before, after), _links_of_one_alone(after, before)
         if not removed and not added:
-            return CircuitChange(name, drain, "nothing to do", began_ps)
+            return CircuitChange(name, drain, "nothing to do", since_up_ps(began_ps))
         self._operations.note("circuits", name, f"{len(removed)} go, {len(added)} come")
         written, rerouted = Written(), False
         if drain:
@@ -144,7 +145,7 @@ class CircuitControl:
                 self._operations.note(
                     "still busy", name, f"{packets:,} packets in the last interval", began_ps
                 )
-                return CircuitChange(name, drain, "still busy", began_ps, rerouted)
+                return CircuitChange(name, drain, "still busy", since_up_ps(began_ps), rerouted)
         dark_ps = clock.now_ps()
         in_flight, queued = self._ports.take_down(removed)
         refused_before = self._ports.refused(removed)
@@ -164,13 +165,13 @@ class CircuitControl:
             configuration=name,
             drain=drain,
             outcome="changed",
-            began_ps=began_ps,
+            began_ps=since_up_ps(began_ps),
             rerouted=rerouted,
             removed=len(removed),
             added=len(added),
-            dark_ps=dark_ps,
-            joined_ps=joined_ps,
-            programmed_ps=programmed_ps,
+            dark_ps=since_up_ps(dark_ps),
+            joined_ps=since_up_ps(joined_ps),
+            programmed_ps=since_up_ps(programmed_ps),
             in_flight_packets=in_flight,
             queued_packets=queued,
             refused_packets=refused,

@@ -21,7 +21,7 @@ class ControllerEvent:
     """Something that a controller saw or did."""
 
     time_ps: int
-    """When it began, by the fabric's clock."""
+    """When it began, counted from when the fabric was up; 0: before, from the start."""
     kind: EventKind
     """What it was."""
     element: str = ""

@@ -72,7 +72,8 @@ class Operations:
     """See the module. Its coroutines run in the controller's event loop.
 
     `failure` is the first error of what runs in the background, which nobody waits for. `on_losses` is called when a
-    plane or a host is lost or there again.
+    plane or a host is lost or there again. Times in `log` count from `up_ps`, when the fabric was up by its clock; they
+    are 0 until then.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Operations:
         self.clock = clock
         self.log = EventLog()
         self.failure: BaseException | None = None
+        self.up_ps: int | None = None
         self._flaps: dict[LinkEnds, FlapState] = {}
         self._damped: dict[LinkEnds, FabricLink] = {}
         self._cordoned: dict[str, Element] = {}
@@ -111,6 +113,10 @@ class Operations:
         """Hosts that are cordoned, or without a link that is up."""
         cordoned = [element.host for element in self._cordoned.values() if element.host is not None]
         return tuple(dict.fromkeys((*cordoned, *sorted(self._dead))))
+
+    def since_up_ps(self, time_ps: int) -> int:
+        """Return a time of the fabric's clock as counted from when the fabric was up; 0 for what was before."""
+        return 0 if self.up_ps is None else max(0, time_ps - self.up_ps)
 
     def follow_link(self, link: FabricLink) -> None:
         """Find out which hosts and planes are lost, or there again, now that a link's state has changed."""
@@ -370,10 +376,9 @@ class Operations:
     def note(self, kind: EventKind, element: str = "", detail: str = "", began_ps: int | None = None) -> None:
         """Add an event to the log: one of now, or one that began then and ends now."""
         now_ps = self.clock.now_ps()
-        if began_ps is None:
-            self.log.add(ControllerEvent(now_ps, kind, element, detail))
-        else:
-            self.log.add(ControllerEvent(began_ps, kind, element, detail, now_ps - began_ps))
+        duration_ps = None if began_ps is None else now_ps - began_ps
+        time_ps = self.since_up_ps(now_ps if began_ps is None else began_ps)
+        self.log.add(ControllerEvent(time_ps, kind, element, detail, duration_ps))
 
     def note_written(self, began_ps: int, why: str, written: Written) -> None:
         """Add to the log what was written, if anything was."""
@@ -381,7 +386,13 @@ class Operations:
             return
         duration_ps = self.clock.now_ps() - began_ps
         event = ControllerEvent(
-            began_ps, "programmed", "", why, duration_ps, written.entries, written.switches
+            self.since_up_ps(began_ps),
+            "programmed",
+            "",
+            why,
+            duration_ps,
+            written.entries,
+            written.switches,
         )
         self.log.add(event)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,7 @@ def report_page(run: RunDirectory) -> str:
         sections=[
             _invalid(run.results),
             _notices(run),
+            _warnings(run.results),
             _cards(run),
             topology_section(run),
             *_sections(parts, figures, all_tables(run)),
@@ -126,10 +127,18 @@ def _notices(run: RunDirectory) -> str:
         notices.append(
             f"the controller had no room for {run.results.dropped_packet_ins} packets that switches sent to it"
         )
-    if not notices:
+    return _notice("missing", "Not on this page", notices)
+
+
+def _warnings(results: Results) -> str:
+    return _notice("warnings", "Warnings", results.all_warnings)
+
+
+def _notice(key: str, title: str, lines: Sequence[str]) -> str:
+    if not lines:
         return ""
-    items = "".join(f"<li>{escape(each)}</li>" for each in notices)
-    return f'<section id="missing" class="notice"><h2>Not on this page</h2><ul>{items}</ul></section>'
+    items = "".join(f"<li>{escape(each)}</li>" for each in lines)
+    return f'<section id="{key}" class="notice"><h2>{title}</h2><ul>{items}</ul></section>'
 
 
 def _subtitle(run: RunDirectory) -> str:

@@ -18,6 +18,7 @@ from weft.results.link_faults import LinkFaultsResult
 from weft.results.packet_conservation import PacketConservation
 from weft.results.queue_depth_ages import QueueDepthAges
 from weft.results.switch_memory import MemoryResult
+from weft.results.unfinished_events import UnfinishedEvent, warnings_of
 from weft.scenario.observe import ObserveSection
 
 _COUNT = Annotated[int, Field(ge=0)]
@@ -233,6 +234,10 @@ class Results:
     """Of the P4 program: cells that are not 0; only if `observe` asks for them, and up to 1,000."""
     rows_lost: int = 0
     """Rows that are missing from the tables."""
+    unfinished_events: list[UnfinishedEvent] = field(default_factory=list)
+    """Only if there are any: scheduled events, of links, of operators, of circuits, that the traffic ended before."""
+    warnings: list[str] = field(default_factory=list)
+    """Only if there are any: options that do not go well together, and what they cost."""
     absent: tuple[str, ...] = ()
 
     __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
@@ -241,6 +246,11 @@ class Results:
     def ok(self) -> bool:
         """Return whether every item of the traffic gave the right result."""
         return all(each.ok for kind in result_kinds() for each in self.of(kind))
+
+    @property
+    def all_warnings(self) -> list[str]:
+        """Return what people should know of the run: `warnings`, and what did not happen."""
+        return [*self.warnings, *warnings_of(self.unfinished_events)]
 
     def of(self, kind: ResultKind[R]) -> list[R]:
         """Return the results of a kind."""
@@ -265,6 +275,8 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "registers",
     "incomplete_captures",
     "queue_depth_ages",
+    "unfinished_events",
+    "warnings",
 )
 """Lists of the file's own that are not written when they are empty."""
 

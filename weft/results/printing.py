@@ -84,6 +84,8 @@ def print_run(console: Console, run: Results) -> None:
     if run.dropped_packet_ins:
         console.print(f"packet-ins that the controller had no room for: {run.dropped_packet_ins}")
     print_packet_conservation(console, run.packet_conservation, run.absorbed)
+    for warning in run.all_warnings:
+        console.print(f"\n[yellow]warning: {warning}[/yellow]")
     if run.lateness is not None:
         _print_lateness(console, run.lateness)
 

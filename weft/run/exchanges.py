@@ -83,6 +83,7 @@ class Exchanges:
     def end(self, name: str, outcome: RunOutcome, in_network: bool = False) -> HostTotals:
         """Write a run down, and return what the hosts have counted so far."""
         self.phases.append(Phase(name, min(outcome.started_ps), max(outcome.finished_ps), outcome.run))
+        self._lab.link_events.results_now()
         stats = self.hosts.stats()
         path = longest_int_path(self._lab.fabric, stats, coarse=self._lab.options.target == "bmv2")
         self.int_path = more_telling(self.int_path, path)

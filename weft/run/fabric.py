@@ -23,6 +23,7 @@ from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.hints import did_you_mean
 from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
+from weft.quantities.units import shown
 from weft.recording.ideal_times import IdealTimes
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
@@ -65,6 +66,7 @@ from weft.run.spec import RunSpec, fabric_run_spec
 from weft.scenario import FLOW_DATA, FabricKeywords
 from weft.scenario.circuits import DARK_TIME, require_configuration
 from weft.scenario.keywords import with_fabric_keywords
+from weft.scenario.routing_checks import reordering_warning
 from weft.system.child_processes import ChildError
 from weft.system.signals import interruptions_first
 from weft.topologies import FabricSpec
@@ -132,7 +134,6 @@ class Fabric:
         self._exchanges = Exchanges(self.lab, self._job, watcher, progress)
         # Where their definitions are, in order of the first run.
         self._collectives_run: dict[str, None] = {}
-        self._up_ps = 0
         self._arrays = ObservedArrays()
         self._exit = contextlib.ExitStack()
 
@@ -150,7 +151,6 @@ class Fabric:
                 self.lab.start_recording()
             with raised_as_weft_errors():
                 self.lab.link_events.start()
-            self._up_ps = self.hosts.now_ps()
             self._exit = stack.pop_all()
         return self
 
@@ -536,13 +536,16 @@ class Fabric:
             dark_time_ps: from when circuits go until new ones are there; by default likewise.
 
         Raises:
-            BadInputError: no such configuration, or a dark time out of range; the message has what is valid.
+            BadInputError: no such configuration, `drain` is no bool, or a dark time out of range; the message has what
+                is valid.
             EnvironmentLacksError: the clock is the real one.
             CheckFailedError: packets used circuits that were to go until `controller.drain_timeout`, so that nothing
                 was changed.
         """
         circuits, section = self.lab.circuits, self.options.circuits
         require_configuration(self.topology, configuration, "configuration")
+        if drain not in (None, True, False):
+            raise BadInputError(f"drain: {shown(drain)} (valid: True, False, None)")
         if dark_time_ps is not None:
             DARK_TIME.check(dark_time_ps, "dark_time_ps")
         if circuits is None:
@@ -721,12 +724,14 @@ class Fabric:
             counters=arrays.counters_in_results,
             registers=arrays.registers_in_results,
             rows_lost=observations.rows_lost,
+            warnings=[warning] if (warning := reordering_warning(self.options)) else [],
             drops=drop_totals(counters, switches, endpoints),
             absorbed=absorbed_totals(counters),
             packet_conservation=None
             if self.options.clock == "real"
             else PacketConservation.of(self.packet_conservation()),
-            link_events=self.lab.link_events.finish(),
+            link_events=self.lab.link_events.results_now(),
+            unfinished_events=self.lab.link_events.unfinished(),
             controller_events=self.lab.link_events.controller_events(),
             retransmissions=totals.retransmissions,
             cnps=totals.cnps,
@@ -746,7 +751,7 @@ class Fabric:
         return self.lab.controller.read_depth_ages() if self.options.load_balancing.is_adaptive else {}
 
     def _since_up_ps(self) -> int:
-        return self.hosts.now_ps() - self._up_ps
+        return self.lab.operations.since_up_ps(self.hosts.now_ps())
 
     def _nics_in_use(self) -> list[int]:
         """Return the numbers of every host's NICs in planes that are in use."""

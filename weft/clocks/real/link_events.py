@@ -19,6 +19,7 @@ from weft.controller.blocking import BlockingFabricController
 from weft.controller.operations import Operations
 from weft.errors import EnvironmentLacksError
 from weft.results.link_events import LinkEventResult
+from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.port_monitor import has_carrier
 from weft.topologies import Endpoint, FabricLink, FabricSpec
@@ -41,7 +42,6 @@ class EmulatedLinkEvents(LinkEvents):
         super().__init__(fabric, options, controller, operations)
         self._epoch_ns = epoch_ns
         self._host_link_up = host_link_up
-        self._started_ps = 0
         self._ports_down: set[tuple[str, int]] = set()
         self._numbers = itertools.count()
         self._due: list[tuple[int, int, Callable[[], None]]] = []
@@ -51,7 +51,6 @@ class EmulatedLinkEvents(LinkEvents):
 
     def start(self) -> None:
         """See LinkEvents."""
-        self._started_ps = self._now_ps()
         self._thread.start()
         super().start()
 
@@ -74,7 +73,7 @@ class EmulatedLinkEvents(LinkEvents):
             return
         now_ps = self._now_ps()
         result = LinkEventResult(
-            self.fabric.link_name(link), "up" if up else "down", now_ps - self._started_ps, now_ps
+            self.fabric.link_name(link), "up" if up else "down", self.operations.since_up_ps(now_ps), now_ps
         )
         # Otherwise it was requested, or the other end has reported it.
         if self._is_change(link, result):
@@ -111,7 +110,7 @@ class EmulatedLinkEvents(LinkEvents):
         # In the background: a drain takes its time, and other events do not wait for it.
         self._after(after_ps, lambda: self._controller.call(self.operations.begin(operation())))
 
-    def _schedule_rate(self, link: FabricLink, rate_bps: int, after_ps: int) -> None:
+    def _schedule_rate(self, link: FabricLink, rate_bps: int, event: ScheduledEvent) -> None:
         raise NotImplementedError("refused by check_events")
 
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:

@@ -18,6 +18,7 @@ from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
 from weft.controller.operations import Operations
 from weft.results.link_events import LinkEventResult, Lost
+from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.options import FabricOptions
 from weft.topologies import FabricLink, FabricSpec
 
@@ -54,9 +55,9 @@ class VirtualLinkEvents(LinkEvents):
             return
         for item in section.schedule:
             change = partial(circuits.change, item.configuration, section.drain, section.dark_time)
-            self._schedule_operation(change, item.at)
+            self._schedule_named(f"circuits {item.configuration}", change, item.at)
 
-    def finish(self) -> list[LinkEventResult]:
+    def results_now(self) -> list[LinkEventResult]:
         """See LinkEvents."""
         self.check()
         for name in list(self._down):
@@ -98,12 +99,13 @@ class VirtualLinkEvents(LinkEvents):
 
         self._loop.call_after_ps(after_ps, begin)
 
-    def _schedule_rate(self, link: FabricLink, rate_bps: int, after_ps: int) -> None:
+    def _schedule_rate(self, link: FabricLink, rate_bps: int, event: ScheduledEvent) -> None:
         def change() -> None:
+            event.has_begun = event.has_ended = True
             for direction in self._ends.directions(link):
                 direction.transmit.rate_bps = rate_bps
 
-        self._loop.call_after_ps(after_ps, change)
+        self._loop.call_after_ps(event.at_ps, change)
 
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:
         result.happened_ps = self._now_ps()
