@@ -72,9 +72,9 @@ def test_a_sample_has_steps_and_packets() -> None:
     with Fabric(topology, clock="virtual") as fabric:
         run = fabric.hosts.prepare_traffic([Flow(0, 1, 10_240)])
         fabric.hosts.start(run)
-        before = fabric.lab.run_sample(fabric.hosts, run)
+        before = fabric.lab.run_sample(fabric.hosts, [run])
         outcome = fabric.hosts.wait(run)
-        after = fabric.lab.run_sample(fabric.hosts, run)
+        after = fabric.lab.run_sample(fabric.hosts, [run])
         assert before.steps_done == 0
         assert after.steps_done == after.step_count > 0
         assert after.packets is not None
@@ -83,7 +83,7 @@ def test_a_sample_has_steps_and_packets() -> None:
         assert 10_240 < after.delivered_bytes - before.delivered_bytes < 13_000
         assert after.emulated_ps >= max(outcome.finished_ps)
         fabric.hosts.release(run)
-        assert fabric.lab.run_sample(fabric.hosts, run).share is None
+        assert fabric.lab.run_sample(fabric.hosts, [run]).share is None
 
 
 def test_progress_shows_what_is_known_and_no_more() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -109,9 +109,9 @@ class Lab(abc.ABC):
     def link_events(self) -> LinkEvents:
         """Links that fail and come back; the hosts have been started."""
 
-    def run_sample(self, hosts: EndpointGroup, run: int) -> Sample:
-        """Return a run's progress; `emulated_ps` and `packets` count from when the fabric was built."""
-        done, count = hosts.steps(run)
+    def run_sample(self, hosts: EndpointGroup, runs: Sequence[int]) -> Sample:
+        """Return the progress of runs; `emulated_ps` and `packets` count from when the fabric was built."""
+        done, count = hosts.steps(runs)
         return Sample(hosts.now_ps(), done, count, None)
 
     @abc.abstractmethod

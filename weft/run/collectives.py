@@ -40,6 +40,11 @@ class Repetitions:
             if not least <= value <= MAX_REPETITIONS:
                 raise BadInputError(f"{name}: {value} (valid: {least} to {MAX_REPETITIONS})")
 
+    @property
+    def is_one(self) -> bool:
+        """Return whether there is one run in all."""
+        return self.warmup + self.count == 1
+
     def draws(self) -> Iterator[tuple[int, int]]:
         """Return every run's number, in order, and what its paths, marks and faults are drawn by.
 

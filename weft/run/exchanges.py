@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,12 @@ from weft.results.counters import HostTotals, longest_int_path, more_telling
 from weft.results.model import IntPath, Phase
 from weft.run.aggregation_job import AggregationJob
 from weft.run.spare_hosts import replace_hosts
+from weft.run.task import Ended, Task
+from weft.traffic.answers import EndedFlows
 from weft.traffic.control import EndpointGroup, RankBuffer
 from weft.traffic.host_stats import HostStats
 from weft.traffic.patterns import Flow
-from weft.traffic.prepared_runs import RunError, RunOutcome
+from weft.traffic.prepared_runs import RunError
 
 
 class Exchanges:
@@ -39,7 +41,6 @@ class Exchanges:
         self._job = job
         self._watcher = watcher
         self._progress = progress
-        self._began = (0, False)
         self._hosts: EndpointGroup | None = None
 
     @property
@@ -64,7 +65,6 @@ class Exchanges:
         first run, so that a run gives the same figures whatever ran before. `draw` numbers what is drawn. Spares take
         the ranks of hosts that are out of use.
         """
-        self._began = draw, in_network
         self._replace_hosts()
         if self._lab.options.transport.connections == "fresh":
             is_quiet = self._lab.settle(draw)
@@ -80,14 +80,41 @@ class Exchanges:
             self._job.leave()
         return replaced
 
-    def end(self, name: str, outcome: RunOutcome, in_network: bool = False) -> HostTotals:
-        """Write a run down, and return what the hosts have counted so far."""
-        self.phases.append(Phase(name, min(outcome.started_ps), max(outcome.finished_ps), outcome.run))
+    def run(
+        self, tasks: Sequence[Task[Any]], timeout_s: float, draw: int = 0, label: str = ""
+    ) -> list[Ended]:
+        """Run tasks beside each other from beginning to end, and write down the phase of each.
+
+        `draw` numbers what is drawn, `label` distinguishes the phases of repetitions. If it fails because a host is
+        lost whose rank a spare can take, all runs again, from the inputs.
+
+        Raises:
+            CheckFailedError: as `weft.Fabric.collective`. RunError: a run failed or did not end in time.
+        """
+        in_network = any(task.in_network for task in tasks)
+        before = self.begin(draw, in_network)
+        while True:
+            try:
+                ended = self._run_once(tasks, timeout_s)
+                break
+            except (RunError, CheckFailedError) as error:
+                if not self._replace_hosts():
+                    raise
+                self._progress(f"running again with a spare host: {error}")
+                self.begin(draw, in_network)
+        for task, each in zip(tasks, ended, strict=True):
+            outcome = each.outcome
+            began, done = min(outcome.started_ps), max(outcome.finished_ps)
+            self.phases.append(Phase(f"{task.name}{label}", began, done, outcome.run))
         self._lab.link_events.results_now()
         stats = self.hosts.stats()
         path = longest_int_path(self._lab.fabric, stats, coarse=self._lab.options.target == "bmv2")
         self.int_path = more_telling(self.int_path, path)
-        return self._totals(stats, in_network)
+        counted = self._totals(stats, in_network) - before
+        return [
+            replace(each, counted=counted, verdict=task.verify(each.outputs) if task.verify else None)
+            for task, each in zip(tasks, ended, strict=True)
+        ]
 
     def _totals(self, endpoint_stats: Sequence[HostStats], in_network: bool) -> HostTotals:
         aggregated = 0
@@ -96,11 +123,11 @@ class Exchanges:
             aggregated = sum(each.aggregated_packets for each in counters.values())
         return HostTotals.of(endpoint_stats, aggregated)
 
-    def watched(self, run: int, flows: Sequence[Flow] = ()) -> contextlib.AbstractContextManager[None]:
-        """Return a context in which the fabric's watcher is shown how far a run, of these flows if any, is."""
+    def _watched(self, runs: Sequence[int], flows: Sequence[Flow]) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which the fabric's watcher is shown how far runs, of these flows if any, are."""
         if self._watcher is None:
             return contextlib.nullcontext()
-        began = self._lab.run_sample(self.hosts, run)
+        began = self._lab.run_sample(self.hosts, runs)
         overhead_bytes = self._lab.frame_bytes - self._lab.options.mtu_bytes
         expected_bytes = sum(
             flow.size_bytes + -(-flow.size_bytes // self._lab.options.mtu_bytes) * overhead_bytes
@@ -108,7 +135,7 @@ class Exchanges:
         )
 
         def take() -> Sample:
-            now = self._lab.run_sample(self.hosts, run)
+            now = self._lab.run_sample(self.hosts, runs)
             return replace(
                 now,
                 emulated_ps=now.emulated_ps - began.emulated_ps,
@@ -119,62 +146,72 @@ class Exchanges:
 
         return watched(self._watcher, take)
 
-    def exchange(
-        self,
-        prepare: Callable[[Sequence[RankBuffer], list[Path]], int],
-        inputs: list[NDArray[Any]] | None,
-        timeout_s: float,
-    ) -> tuple[RunOutcome, list[NDArray[Any]]]:
-        """Run what is prepared over copies of the inputs, and return every rank's data afterwards.
-
-        `prepare` is given the ranks' buffers and the files of their results, none where hosts work on arrays of this
-        process, and returns the run. If it fails because a host is lost whose rank a spare can take, it runs again,
-        from the inputs.
-        """
-        while True:
+    def _run_once(self, tasks: Sequence[Task[Any]], timeout_s: float) -> list[Ended]:
+        with contextlib.ExitStack() as stack:
+            data = [self._data_of(task, stack) for task in tasks]
+            runs: list[int] = []
             try:
-                return self._exchange_once(prepare, inputs, timeout_s)
-            except (RunError, CheckFailedError) as error:
-                if not self._replace_hosts():
-                    raise
-                self._progress(f"running again with a spare host: {error}")
-                self.begin(*self._began)
-
-    def _exchange_once(
-        self,
-        prepare: Callable[[Sequence[RankBuffer], list[Path]], int],
-        inputs: list[NDArray[Any]] | None,
-        timeout_s: float,
-    ) -> tuple[RunOutcome, list[NDArray[Any]]]:
-        if self._lab.shares_memory:
-            outputs = [array.copy() for array in inputs or ()]
-            return self._run_prepared(prepare(outputs, []), timeout_s), outputs
-        with tempfile.TemporaryDirectory(dir=self._lab.directory) as directory:
-            files = [Path(directory, f"rank{rank}.bin") for rank in range(len(inputs or ()))]
-            results = [file.with_suffix(".result") for file in files]
-            for file, array in zip(files, inputs or (), strict=True):
-                array.tofile(file)
-            outcome = self._run_prepared(prepare(files, results), timeout_s)
-            outputs = [
-                np.fromfile(result, array.dtype) for result, array in zip(results, inputs or (), strict=True)
+                for task, each in zip(tasks, data, strict=True):
+                    if task.flows:
+                        self._progress(f"connecting the hosts of {len(task.flows)} flows")
+                    runs.append(task.prepare(each.buffers, each.results))
+                flows = [flow for task in tasks for flow in task.flows]
+                if flows:
+                    self._progress(f"running {len(flows)} flows")
+                with self._watched(runs, flows):
+                    starts = zip(runs, (task.at_ps for task in tasks), strict=True)
+                    outcomes = self.hosts.run_together(list(starts), timeout_s)
+                records = [
+                    self.hosts.flow_records(run) if task.flows else EndedFlows()
+                    for run, task in zip(runs, tasks, strict=True)
+                ]
+            except BaseException as error:
+                self._leave_job(error)
+                raise
+            finally:
+                for run in runs:
+                    self.hosts.release(run)
+            return [
+                Ended(outcome, HostTotals(0, 0), each.outputs(), of_flows)
+                for outcome, each, of_flows in zip(outcomes, data, records, strict=True)
             ]
-            return outcome, outputs
 
-    def _run_prepared(self, run: int, timeout_s: float) -> RunOutcome:
-        """Run what the hosts have prepared to its end."""
-        try:
-            with self.watched(run):
-                return self.hosts.run(run, timeout_s)
-        except BaseException as error:
-            hit = False
-            # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
-            # gone, too, the error to raise is the first.
-            with contextlib.suppress(ControllerError):
-                hit = self._job.has_moved()
-                self._job.leave()
-            if hit and isinstance(error, RunError):
-                raise CheckFailedError(
-                    f"{error}; a link of the job's aggregation tree has failed meanwhile, and with it the "
-                    "reduction (the next one has other trees)"
-                ) from error
-            raise
+    def _data_of(self, task: Task[Any], stack: contextlib.ExitStack) -> _Data:
+        """Return copies of a task's inputs: arrays, or files in a directory of their own, which goes with the stack."""
+        inputs = task.inputs or []
+        if self._lab.shares_memory:
+            return _Data([array.copy() for array in inputs], [])
+        directory = stack.enter_context(tempfile.TemporaryDirectory(dir=self._lab.directory))
+        files = [Path(directory, f"rank{rank}.bin") for rank in range(len(inputs))]
+        for file, array in zip(files, inputs, strict=True):
+            array.tofile(file)
+        return _Data(files, [file.with_suffix(".result") for file in files], [each.dtype for each in inputs])
+
+    def _leave_job(self, error: BaseException) -> None:
+        """After a failed run: raise an error that names the reason if links of the job's tree have failed with it."""
+        hit = False
+        # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
+        # gone, too, the error to raise is the first.
+        with contextlib.suppress(ControllerError):
+            hit = self._job.has_moved()
+            self._job.leave()
+        if hit and isinstance(error, RunError):
+            raise CheckFailedError(
+                f"{error}; a link of the job's aggregation tree has failed meanwhile, and with it the "
+                "reduction (the next one has other trees)"
+            ) from error
+
+
+@dataclass(frozen=True)
+class _Data:
+    """The ranks' buffers of a task; where they are files, the files of the results and their types."""
+
+    buffers: Sequence[RankBuffer]
+    results: list[Path]
+    dtypes: Sequence[np.dtype[Any]] = ()
+
+    def outputs(self) -> list[NDArray[Any]]:
+        """Return every rank's data after the run."""
+        if not self.results:
+            return [each for each in self.buffers if not isinstance(each, Path)]
+        return [np.fromfile(file, dtype) for file, dtype in zip(self.results, self.dtypes, strict=True)]

@@ -21,15 +21,13 @@ from weft.controller.counters import Count
 from weft.controller.features.depth_ages import DepthAges
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
-from weft.hints import did_you_mean
-from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
+from weft.quantities.definitions import TIME
 from weft.quantities.units import shown
-from weft.recording.ideal_times import IdealTimes
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
 from weft.results.arrays import ObservedArrays
 from weft.results.circuit_changes import CIRCUIT_CHANGES
-from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult, collective_result
+from weft.results.collectives import CollectiveResult
 from weft.results.counters import (
     HostTotals,
     absorbed_totals,
@@ -38,7 +36,7 @@ from weft.results.counters import (
     plane_results,
 )
 from weft.results.credits import credit_results
-from weft.results.flows import FLOWS, FlowsResult, flows_result
+from weft.results.flows import FlowsResult
 from weft.results.kinds import R, ResultKind
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import link_fault_results
@@ -47,40 +45,29 @@ from weft.results.packet_conservation import PacketConservation, checked_conserv
 from weft.results.queue_depth_ages import queue_depth_ages
 from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
-from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult, verify_gradients
-from weft.results.verification import Verdict, verify
-from weft.results.workloads import WORKLOADS, WorkloadResult, workload_result
+from weft.results.training_steps import TrainingStepResult
+from weft.results.workloads import WorkloadResult
 from weft.run.aggregation_job import AggregationJob
 from weft.run.collectives import (
     CollectiveRun,
-    Repetitions,
-    checked_buffers,
-    collective_spec,
-    data_of_ranks,
-    found_collective,
-    results_of_ranks,
 )
 from weft.run.exchanges import Exchanges
 from weft.run.made_by import made_by
 from weft.run.spec import RunSpec, fabric_run_spec
-from weft.scenario import FLOW_DATA, FabricKeywords
+from weft.run.task import Ended, Task
+from weft.run.task_maker import TaskMaker
+from weft.scenario import FabricKeywords
 from weft.scenario.circuits import DARK_TIME, require_configuration
 from weft.scenario.keywords import with_fabric_keywords
 from weft.scenario.routing_checks import reordering_warning
 from weft.system.child_processes import ChildError
 from weft.system.signals import interruptions_first
 from weft.topologies import FabricSpec
-from weft.traffic.collectives import COLLECTIVE_KINDS, Collective
-from weft.traffic.control import EndpointGroup, RankBuffer
-from weft.traffic.extensions import TrafficPattern, flows_of
+from weft.traffic.control import EndpointGroup
+from weft.traffic.extensions import TrafficPattern
 from weft.traffic.flow_sizes import FlowSizes
-from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
-from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
-from weft.traffic.patterns import Flow, incast, permutation
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
-from weft.traffic.schedules import CollectiveSpec
-from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
-from weft.traffic.workload import poisson_flows
+from weft.traffic.patterns import Flow
+from weft.traffic.training import TrainingStep
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
@@ -132,6 +119,8 @@ class Fabric:
         self._progress = progress
         self._job = AggregationJob(self.lab)
         self._exchanges = Exchanges(self.lab, self._job, watcher, progress)
+        self.tasks = TaskMaker(self.lab, self._exchanges)
+        """Makes what `run_together` runs."""
         # Where their definitions are, in order of the first run.
         self._collectives_run: dict[str, None] = {}
         self._arrays = ObservedArrays()
@@ -213,16 +202,18 @@ class Fabric:
             BadInputError: unknown names, or buffers that do not fit together.
             CheckFailedError: the run failed or did not end in time.
         """
-        ranks = self.topology.rank_count
-        arrays = checked_buffers(buffers, ranks)
-        found = found_collective(collective)
-        elements = found.element_count(arrays[0].size, ranks)
-        spec = self._spec(found, algorithm, elements, arrays[0].dtype.name, operation, root)
-        inputs = data_of_ranks(found, spec, arrays)
-        runs = Repetitions(repetitions, warmup)
-        figures, outputs = self._run_collective(found, algorithm, spec, inputs, data, timeout_s, runs)
-        shaped = [found.shaped(output, arrays[0].shape) for output in outputs]
-        return CollectiveRun(shaped, figures)
+        task = self.tasks.collective(
+            collective,
+            buffers,
+            algorithm,
+            operation=operation,
+            root=root,
+            data=data,
+            repetitions=repetitions,
+            warmup=warmup,
+        )
+        figures, ended = self._run(task, timeout_s)
+        return CollectiveRun(task.arrays(ended[-1].outputs), figures)
 
     @raised_as_weft_errors()
     def collective_of_lengths(
@@ -242,63 +233,17 @@ class Fabric:
 
         What the network reduces carries data all the same, zeros. Otherwise as `collective`.
         """
-        MESSAGE_SIZE.check(size_bytes, "a collective's size")
-        ranks = self.topology.rank_count
-        found = found_collective(collective)
-        elements = found.element_count(found.input_elements(size_bytes, ranks), ranks)
-        if not elements:
-            raise BadInputError(f"{collective} of {size_bytes} B leaves {ranks} ranks nothing to exchange")
-        spec = self._spec(found, algorithm, elements, dtype, operation, root)
-        runs = Repetitions(repetitions, warmup)
-        figures, _ = self._run_collective(found, algorithm, spec, None, LENGTHS, timeout_s, runs)
-        return figures
-
-    def _run_collective(
-        self,
-        collective: Collective,
-        algorithm: str,
-        spec: CollectiveSpec,
-        inputs: list[NDArray[Any]] | None,
-        data: str,
-        timeout_s: float,
-        repetitions: Repetitions,
-    ) -> tuple[CollectiveResult, list[NDArray[Any]]]:
-        """Run as often as asked, verify and write down a collective; returns every rank's result, none for lengths."""
-
-        def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
-            return self.hosts.prepare_collective(
-                self._over_planes_in_use(spec),
-                algorithm,
-                buffers,
-                results,
-                collective=collective.reference,
-                telemetry=self.options.int_telemetry,
-                payload=self._payload(LENGTHS),
-            )
-
-        self._collectives_run[collective.reference] = None
-        chosen = collective.algorithm(algorithm)
-        name = f"{collective.name} {spec.element_count * ELEMENT_BYTES} B, {algorithm}"
-        verdicts: list[Verdict] = []
-        times_ps: list[int] = []
-        counts: list[HostTotals] = []
-        results: list[NDArray[Any]] = []
-        for number, draw in repetitions.draws():
-            before = self._exchanges.begin(draw, chosen.in_network)
-            outcome, outputs = self._exchanges.exchange(prepare, inputs, timeout_s)
-            after = self._exchanges.end(f"{name}{repetitions.label(number)}", outcome, chosen.in_network)
-            if inputs is not None:
-                results = results_of_ranks(collective, spec, outputs)
-                verdicts.append(verify(collective, chosen, spec, inputs, results))
-            if not repetitions.is_warmup(number):
-                times_ps.append(outcome.duration_ps)
-                counts.append(after - before)
-        figures = collective_result(
-            collective, algorithm, spec, times_ps, counts, verdicts, warmup=repetitions.warmup, data=data
+        task = self.tasks.collective_of_lengths(
+            collective,
+            size_bytes,
+            algorithm,
+            dtype=dtype,
+            operation=operation,
+            root=root,
+            repetitions=repetitions,
+            warmup=warmup,
         )
-        self.add_result(COLLECTIVES, figures)
-        self.first_collective_done_s = self.first_collective_done_s or time.monotonic()
-        return figures, results
+        return self._run(task, timeout_s)[0]
 
     @raised_as_weft_errors()
     def training_step(
@@ -323,51 +268,8 @@ class Fabric:
         Raises:
             BadInputError, CheckFailedError: as `collective`.
         """
-        TIME.check(step.compute_ps, "the step's compute times")
-        timeout_s += step.compute_ps / 10**12 * self.options.dilation
-        arrays = checked_buffers(gradients, self.topology.rank_count) if gradients is not None else None
-        inputs = None if arrays is None else [each.ravel() for each in arrays]
-        count = step.gradient_count if inputs is None else inputs[0].size
-        name = dtype if inputs is None else inputs[0].dtype.name
-        all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
-        spec = self._spec(all_reduce, algorithm, count, name)
-        if count != step.gradient_count:
-            raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
-        before = self._exchanges.begin(in_network=all_reduce.algorithm(algorithm).in_network)
-
-        def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
-            telemetry = self.options.int_telemetry
-            return self.hosts.prepare_training_step(
-                step,
-                algorithm,
-                self._over_planes_in_use(spec),
-                buffers,
-                results,
-                telemetry=telemetry,
-                payload=self._payload(LENGTHS),
-            )
-
-        outcome, outputs = self._exchanges.exchange(prepare, inputs, timeout_s)
-        counted = (
-            self._exchanges.end(f"training step of {count * ELEMENT_BYTES} B, {algorithm}", outcome) - before
-        )
-        verdict = verify_gradients(step, algorithm, spec, inputs, outputs) if inputs is not None else None
-        result = TrainingStepResult(
-            algorithm=algorithm,
-            ranks=spec.rank_count,
-            layers=len(step.layers),
-            buckets=len(step.buckets()),
-            gradient_bytes=count * ELEMENT_BYTES,
-            dtype=name,
-            step_ps=outcome.duration_ps,
-            compute_ps=step.compute_ps,
-            verified=verdict is not None,
-            wrong=verdict.wrong if verdict else 0,
-            identical=verdict.identical if verdict else True,
-            retransmissions=counted.retransmissions,
-        )
-        self.add_result(TRAINING_STEPS, result)
-        return result
+        task = self.tasks.training_step(step, algorithm, gradients, dtype=dtype)
+        return self._run(task, timeout_s + step.compute_ps / 10**12 * self.options.dilation)[0]
 
     @raised_as_weft_errors()
     def incast(
@@ -395,13 +297,8 @@ class Fabric:
             BadInputError: unknown host, plane or data, no other host, or a size that no flow can have.
             CheckFailedError: the run failed or did not end in time.
         """
-        self._require_other_hosts("an incast")
-        target = self.topology.host(receiver).index
-        self.topology.host(receiver).nic(plane)
-        senders = [host.index for host in self.topology.hosts]
-        flows = incast(target, senders, bytes_per_sender, plane, queue_pairs=queue_pairs)
-        name = f"incast on {receiver}, plane {plane}{_divided(queue_pairs)}"
-        return self.run_flows(name, flows, timeout_s, data)
+        task = self.tasks.incast(receiver, bytes_per_sender, plane, data=data, queue_pairs=queue_pairs)
+        return self._run(task, timeout_s)[0]
 
     @raised_as_weft_errors()
     def permutation(
@@ -411,15 +308,9 @@ class Fabric:
 
         `data`, `queue_pairs` and errors as `incast`.
         """
-        self._require_other_hosts("a permutation")
-        flows = [
-            flow
-            for plane in self._nics_in_use()
-            for flow in permutation(
-                len(self.topology.hosts), bytes_per_host, plane, self.options.seed, queue_pairs
-            )
-        ]
-        return self.run_flows(f"permutation{_divided(queue_pairs)}", flows, timeout_s, data)
+        return self._run(
+            self.tasks.permutation(bytes_per_host, data=data, queue_pairs=queue_pairs), timeout_s
+        )[0]
 
     @raised_as_weft_errors()
     def pattern(self, pattern: TrafficPattern, timeout_s: float = 300.0) -> FlowsResult:
@@ -429,48 +320,58 @@ class Fabric:
             BadInputError: the pattern raised, or one of its flows is not possible here; says which and why.
             CheckFailedError: the run failed or did not end in time.
         """
-        flows = flows_of(pattern, self.topology, self.options.seed)
-        return self.run_flows(type(pattern).__name__, flows, timeout_s)
+        return self._run(self.tasks.pattern(pattern), timeout_s)[0]
 
     @raised_as_weft_errors()
     def run_flows(
         self, name: str, flows: Sequence[Flow], timeout_s: float = 300.0, data: str = "zeros"
     ) -> FlowsResult:
         """Run flows from beginning to end, and note the result under `name`; `data` and errors as `incast`."""
-        if data not in FLOW_DATA:
-            raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
-        self._require_no_spares("flows")
-        in_use = self._nics_in_use()
-        for flow in flows:
-            FLOW_SIZE.check(flow.size_bytes, "a flow's size")
-            TIME.check(flow.start_ps, "a flow's start")
-            QUEUE_PAIRS.check(flow.queue_pairs, "a flow's queue pairs")
-            if flow.queue_pairs > flow.size_bytes:
+        return self._run(self.tasks.flows(name, flows, data), timeout_s)[0]
+
+    @raised_as_weft_errors()
+    def run_together(self, tasks: Sequence[Task[Any]], timeout_s: float = 300.0) -> list[Any]:
+        """Run tasks (`self.tasks`) beside each other, each from its `at_ps` on, and return their results in this order.
+
+        What hosts and switches count meanwhile (retransmissions, congestion notifications) is of all tasks together.
+
+        Raises:
+            BadInputError: no task, one that is repeated, or several that reduce in the network. CheckFailedError: one
+                failed, or not all ended in time.
+        """
+        if not tasks:
+            raise BadInputError("nothing to run together (valid: one task or more)")
+        for task in tasks:
+            TIME.check(task.at_ps, f"the start of {task.name}")
+            if not task.repetitions.is_one:
                 raise BadInputError(
-                    f"a flow of {flow.size_bytes} B over {flow.queue_pairs} queue pairs (valid: 1 to {flow.size_bytes})"
+                    f"{task.name} runs several times, which nothing can run beside (valid: once)"
                 )
-            if flow.plane not in in_use and flow.plane < self.topology.nics_per_host:
-                valid = ", ".join(map(str, in_use))
-                raise BadInputError(f"a flow over {flow.plane}, whose plane is out of use (valid: {valid})")
-        before = self._exchanges.begin()
-        group = self.hosts
-        self._progress(f"connecting the hosts of {len(flows)} flows")
-        run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry, payload=self._payload(data))
-        self._progress(f"running {len(flows)} flows")
-        with self._exchanges.watched(run, flows):
-            outcome, records = group.run_flows(run, timeout_s)
-        counted = self._exchanges.end(name, outcome) - before
-        result = flows_result(
-            name,
-            self.topology,
-            flows,
-            records,
-            outcome.duration_ps,
-            retransmissions=counted.retransmissions,
-            cnps=counted.cnps,
-        )
-        self.add_result(FLOWS, result)
-        return result
+        if sum(task.in_network for task in tasks) > 1:
+            raise BadInputError(
+                "several tasks reduce in the network: hosts have one aggregation job (valid: one)"
+            )
+        return self._ended(tasks, [[each] for each in self._exchanges.run(tasks, timeout_s)])
+
+    def _run(self, task: Task[R], timeout_s: float) -> tuple[R, list[Ended]]:
+        """Run a task as often as it is to be; returns its result, and each run."""
+        runs, ended = task.repetitions, list[Ended]()
+        for number, draw in runs.draws():
+            # Of large data only the last repetition's are kept.
+            ended = [replace(each, outputs=[]) for each in ended]
+            ended += self._exchanges.run([task], timeout_s, draw, runs.label(number))
+        return self._ended([task], [ended])[0], ended
+
+    def _ended(self, tasks: Sequence[Task[Any]], ended: Sequence[Sequence[Ended]]) -> list[Any]:
+        """Note the results of tasks, and return them."""
+        results = []
+        for task, runs in zip(tasks, ended, strict=True):
+            if task.collective:
+                self._collectives_run[task.collective] = None
+                self.first_collective_done_s = self.first_collective_done_s or time.monotonic()
+            results.append(task.result(runs))
+            self.add_result(task.kind, results[-1])
+        return results
 
     def add_result(self, kind: ResultKind[R], result: R) -> None:
         """Note what a run has found, of a kind of result that a kind of traffic names; `summary` and tables have it."""
@@ -491,38 +392,7 @@ class Fabric:
         Raises:
             BadInputError, CheckFailedError: as `incast`.
         """
-        self._require_other_hosts("a workload")
-        POSITIVE_TIME.check(duration_ps, "a workload's duration")
-        try:
-            sizes = named_flow_sizes(flow_sizes) if isinstance(flow_sizes, str) else flow_sizes
-            flows = poisson_flows(
-                len(self.topology.hosts), self._nic_rates_bps(), sizes, load, duration_ps, self.options.seed
-            )
-        except ValueError as error:
-            raise BadInputError(str(error)) from None
-        if not flows:
-            raise BadInputError(
-                f"no flow starts within {duration_ps} ps at a load of {load:g}; give the workload more time"
-            )
-        before = self._exchanges.begin()
-        run = self.hosts.prepare_workload(
-            flows, telemetry=self.options.int_telemetry, payload=self._payload(LENGTHS)
-        )
-        with self._exchanges.watched(run, flows):
-            outcome, records = self.hosts.run_flows(run, timeout_s)
-        counted = self._exchanges.end(f"{sizes.name} at a load of {load:g}", outcome) - before
-        result = workload_result(
-            sizes,
-            load,
-            duration_ps,
-            flows,
-            records,
-            IdealTimes.of_fabric(self.lab.controller.controller.fabric, self.options),
-            outcome.duration_ps,
-            counted.cnps,
-        )
-        self.add_result(WORKLOADS, result)
-        return result
+        return self._run(self.tasks.workload(flow_sizes, load, duration_ps), timeout_s)[0]
 
     @raised_as_weft_errors()
     def change_circuits(
@@ -752,48 +622,3 @@ class Fabric:
 
     def _since_up_ps(self) -> int:
         return self.lab.operations.since_up_ps(self.hosts.now_ps())
-
-    def _nics_in_use(self) -> list[int]:
-        """Return the numbers of every host's NICs in planes that are in use."""
-        planes = self.lab.operations.planes_in_use
-        return [nic.number for nic in self.topology.hosts[0].nics if nic.plane in planes]
-
-    def _nic_rates_bps(self) -> tuple[int, ...]:
-        """Return the rate of each of a host's NICs, 0 in planes that are out of use."""
-        in_use = self._nics_in_use()
-        return tuple(nic.link.rate_bps if nic.number in in_use else 0 for nic in self.topology.hosts[0].nics)
-
-    def _spec(
-        self,
-        collective: Collective,
-        algorithm: str,
-        element_count: int,
-        dtype: str,
-        operation: str = "sum",
-        root: int = 0,
-    ) -> CollectiveSpec:
-        """Return the parameters of a collective over the planes that are in use; errors as `collective_spec`."""
-        spec = collective_spec(self.topology, collective, algorithm, element_count, dtype, operation, root)
-        return self._over_planes_in_use(spec)
-
-    def _over_planes_in_use(self, spec: CollectiveSpec) -> CollectiveSpec:
-        """Return what is to be run over the planes that are in use now, which may change from run to run."""
-        return replace(spec, plane_rates_bps=self._nic_rates_bps())
-
-    def _payload(self, data: str) -> Payload:
-        """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
-        return AS_LENGTHS if data == LENGTHS and self.options.clock == "virtual" else AS_BYTES
-
-    def _require_no_spares(self, what: str) -> None:
-        if self.topology.spares:
-            raise BadInputError(f"{what}: between hosts, not ranks, on a fabric with spares (valid: without)")
-
-    def _require_other_hosts(self, what: str) -> None:
-        self._require_no_spares(what)
-        if len(self.topology.hosts) < 2:
-            raise BadInputError(f"{what} needs 2 hosts or more; the fabric has 1")
-
-
-def _divided(queue_pairs: int) -> str:
-    """For the name of a pattern."""
-    return f" over {queue_pairs} queue pairs a flow" if queue_pairs > 1 else ""

@@ -276,9 +276,10 @@ class EndpointGroup:
         """See `PreparedRuns.wait`."""
         return self._runs.wait(run, timeout_s)
 
-    def steps(self, run: int) -> tuple[int, int]:
-        """See `PreparedRuns.steps`."""
-        return self._runs.steps(run)
+    def steps(self, runs: Sequence[int]) -> tuple[int, int]:
+        """Return the sums of `PreparedRuns.steps`."""
+        done, count = zip(*map(self._runs.steps, runs), strict=True)
+        return sum(done), sum(count)
 
     def release(self, run: int) -> None:
         """See `PreparedRuns.release`."""
@@ -287,18 +288,32 @@ class EndpointGroup:
     def run(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
         """Start a prepared run, wait for its end and release it in any case."""
         try:
-            self.start(run)
-            return self.wait(run, timeout_s)
+            return self.run_together([(run, 0)], timeout_s)[0]
         finally:
             self.release(run)
+
+    def run_together(self, runs: Sequence[tuple[int, int]], timeout_s: float = 120.0) -> list[RunOutcome]:
+        """Start prepared runs, each so many picoseconds after a common time, and wait for all to end.
+
+        Raises RunError if one fails, or all have not ended by the timeout.
+        """
+        self._runs.start_all(runs)
+        deadline_s = self._clock.wait_time_s() + timeout_s
+        return [
+            self.wait(run, timeout_s if len(runs) == 1 else max(0.0, deadline_s - self._clock.wait_time_s()))
+            for run, _ in runs
+        ]
 
     def run_flows(self, run: int, timeout_s: float = 120.0) -> tuple[RunOutcome, EndedFlows]:
         """As `run`, of traffic or a workload; also returns its `flow_records`."""
         try:
-            self.start(run)
-            return self.wait(run, timeout_s), self._runs.flow_records(run)
+            return self.run_together([(run, 0)], timeout_s)[0], self._runs.flow_records(run)
         finally:
             self.release(run)
+
+    def flow_records(self, run: int) -> EndedFlows:
+        """See `PreparedRuns.flow_records`."""
+        return self._runs.flow_records(run)
 
     def stats(self) -> list[HostStats]:
         """Return every rank's counters, in order of rank."""

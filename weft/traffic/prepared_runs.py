@@ -95,6 +95,13 @@ class PreparedRuns:
         )
         return start_ps
 
+    def start_all(self, runs: Sequence[tuple[int, int]]) -> None:
+        """Start prepared runs, each so many picoseconds after a time by which every endpoint can have been notified."""
+        ranks = sum(len(self._runs[run].ranks) for run, _ in runs)
+        start_ps = self._clock.now_ps() + self._clock.start_margin_ps(ranks)
+        for run, after_ps in runs:
+            self.start(run, start_ps + after_ps)
+
     def wait(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
         """Wait for the end of a run on all its ranks. Raises RunError if it fails or takes longer."""
         ranks = self._runs[run].ranks
@@ -106,7 +113,7 @@ class PreparedRuns:
         # would be awaited until its timeout; each round also shows how many steps are done, and which planes are lost.
         # A round that is interrupted, because planes are lost or there again, takes no more than its time.
         while unfinished and not is_over and not _any_ended_badly(answers):
-            self._detours.follow(self._runs[run].connections)
+            self._detours.follow(self._connections_in_use())
             self._require_hosts(run)
             answers |= self._calls.all(
                 dict.fromkeys(unfinished, Wait(run, min(left_s, _WAITING_ROUND_S))),
@@ -128,6 +135,10 @@ class PreparedRuns:
         self._runs[run].state = "finished"
         times = [(answers[rank].started_ps or 0, answers[rank].finished_ps or 0) for rank in ranks]
         return RunOutcome(run, tuple(start for start, _ in times), tuple(end for _, end in times))
+
+    def _connections_in_use(self) -> list[tuple[int, Channel]]:
+        """Return those of all runs that have started and not been seen to finish."""
+        return [each for run in self._runs.values() if run.state == "started" for each in run.connections]
 
     def _require_hosts(self, run: int) -> None:
         """Raise RunError if the host of one of a run's ranks is lost."""

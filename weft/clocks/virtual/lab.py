@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -298,10 +298,10 @@ class VirtualLab(Lab):
             clear_registers(wired.switch, registers)
         return True
 
-    def run_sample(self, hosts: EndpointGroup, run: int) -> Sample:
+    def run_sample(self, hosts: EndpointGroup, runs: Sequence[int]) -> Sample:
         """See Lab."""
         with self.partitions.lock():
-            done, count = hosts.steps(run)
+            done, count = hosts.steps(runs)
             counts = self.partitions.packet_conservation()
             sent, delivered = counts["entered"].get("sent"), counts["left"].get("delivered")
             return Sample(

@@ -1,0 +1,79 @@
+"""What hosts can run, beside other things or alone: how it is made ready, and what its end says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic
+
+from numpy.typing import NDArray
+
+from weft.results.counters import HostTotals
+from weft.results.kinds import R, ResultKind
+from weft.results.verification import Verdict
+from weft.run.collectives import Repetitions
+from weft.traffic.answers import EndedFlows
+from weft.traffic.control import RankBuffer
+from weft.traffic.patterns import Flow
+from weft.traffic.prepared_runs import RunOutcome
+
+Prepare = Callable[[Sequence[RankBuffer], list[Path]], int]
+"""Given the ranks' buffers and the files of their results (none where hosts work on arrays of this process), connects
+the hosts and has them make ready; returns the run's number."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run of a task that has ended.
+
+    Attributes:
+        outcome: when each rank began and ended.
+        counted: by all hosts, for what ran beside it, too.
+        outputs: every rank's data; none where lengths stood for them, and of a repetition but the last.
+        records: of the task's flows that have ended.
+        verdict: on the outputs, if they were compared with anything.
+    """
+
+    outcome: RunOutcome
+    counted: HostTotals
+    outputs: list[NDArray[Any]]
+    records: EndedFlows
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Task(Generic[R]):
+    """A run of the hosts that is described and checked, and may begin at any time.
+
+    Attributes:
+        name: of its phase.
+        kind: of its result.
+        prepare: see `Prepare`.
+        result: from all of its runs, in order, warm-ups included.
+        inputs: every rank's data, of which runs use copies.
+        verify: compares a run's outputs with what they should be.
+        arrays: of every rank's data after a run, the results as users get them.
+        in_network: whether switches reduce, for which hosts join an aggregation job.
+        flows: that it consists of, if it does.
+        repetitions: how often it runs.
+        collective: where its definition is, if it has one (`Collective.reference`).
+        at_ps: how long after the start of what it runs beside it begins.
+    """
+
+    name: str
+    kind: ResultKind[R]
+    prepare: Prepare
+    result: Callable[[Sequence[Ended]], R]
+    inputs: list[NDArray[Any]] | None = None
+    verify: Callable[[Sequence[NDArray[Any]]], Verdict] | None = None
+    arrays: Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]] = list
+    in_network: bool = False
+    flows: Sequence[Flow] = ()
+    repetitions: Repetitions = field(default_factory=Repetitions)
+    collective: str = ""
+    at_ps: int = 0
+
+    def at(self, after_ps: int) -> Task[R]:
+        """Return the task, beginning so long after the start of what it runs beside."""
+        return replace(self, at_ps=after_ps)

@@ -1,0 +1,381 @@
+"""Makes tasks of a fabric's hosts: collectives, training steps, flows, workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from weft.clocks.lab import Lab
+from weft.error_translation import raised_as_weft_errors
+from weft.errors import BadInputError
+from weft.hints import did_you_mean
+from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
+from weft.recording.ideal_times import IdealTimes
+from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult, collective_result
+from weft.results.flows import FLOWS, FlowsResult, flows_result
+from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult, verify_gradients
+from weft.results.verification import Verdict, verify
+from weft.results.workloads import WORKLOADS, WorkloadResult, workload_result
+from weft.run.collectives import (
+    Repetitions,
+    checked_buffers,
+    collective_spec,
+    data_of_ranks,
+    found_collective,
+    results_of_ranks,
+)
+from weft.run.exchanges import Exchanges
+from weft.run.task import Ended, Task
+from weft.scenario import FLOW_DATA
+from weft.traffic.collectives import COLLECTIVE_KINDS, Collective
+from weft.traffic.control import RankBuffer
+from weft.traffic.extensions import TrafficPattern, flows_of
+from weft.traffic.flow_sizes import FlowSizes
+from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
+from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
+from weft.traffic.patterns import Flow, incast, permutation
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.schedules import CollectiveSpec
+from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
+from weft.traffic.workload import poisson_flows
+
+
+class TaskMaker:
+    """Checks what is asked for, and returns it as a task of the lab's hosts.
+
+    Arguments and errors are those of the methods of `weft.Fabric` of the same names, which run a task at once.
+    """
+
+    def __init__(self, lab: Lab, exchanges: Exchanges) -> None:
+        self._lab = lab
+        self._exchanges = exchanges
+        self._topology, self._options = lab.fabric, lab.options
+
+    @raised_as_weft_errors()
+    def collective(
+        self,
+        collective: str,
+        buffers: Sequence[NDArray[Any]],
+        algorithm: str = "ring",
+        *,
+        operation: str = "sum",
+        root: int = 0,
+        data: str = "given",
+        repetitions: int = 1,
+        warmup: int = 0,
+    ) -> Task[CollectiveResult]:
+        """Return a collective over given data."""
+        ranks = self._topology.rank_count
+        arrays = checked_buffers(buffers, ranks)
+        found = found_collective(collective)
+        elements = found.element_count(arrays[0].size, ranks)
+        spec = self._spec(found, algorithm, elements, arrays[0].dtype.name, operation, root)
+        inputs = data_of_ranks(found, spec, arrays)
+
+        def shaped(ranks_data: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+            return [found.shaped(each, arrays[0].shape) for each in results_of_ranks(found, spec, ranks_data)]
+
+        task = self._collective(found, algorithm, spec, inputs, data, Repetitions(repetitions, warmup))
+        return replace(task, arrays=shaped)
+
+    @raised_as_weft_errors()
+    def collective_of_lengths(
+        self,
+        collective: str,
+        size_bytes: int,
+        algorithm: str = "ring",
+        *,
+        dtype: str = "float32",
+        operation: str = "sum",
+        root: int = 0,
+        repetitions: int = 1,
+        warmup: int = 0,
+    ) -> Task[CollectiveResult]:
+        """Return a collective of lengths."""
+        MESSAGE_SIZE.check(size_bytes, "a collective's size")
+        ranks = self._topology.rank_count
+        found = found_collective(collective)
+        elements = found.element_count(found.input_elements(size_bytes, ranks), ranks)
+        if not elements:
+            raise BadInputError(f"{collective} of {size_bytes} B leaves {ranks} ranks nothing to exchange")
+        spec = self._spec(found, algorithm, elements, dtype, operation, root)
+        return self._collective(found, algorithm, spec, None, LENGTHS, Repetitions(repetitions, warmup))
+
+    def _collective(
+        self,
+        collective: Collective,
+        algorithm: str,
+        spec: CollectiveSpec,
+        inputs: list[NDArray[Any]] | None,
+        data: str,
+        repetitions: Repetitions,
+    ) -> Task[CollectiveResult]:
+        chosen = collective.algorithm(algorithm)
+
+        def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
+            return self._exchanges.hosts.prepare_collective(
+                self._over_planes_in_use(spec),
+                algorithm,
+                buffers,
+                results,
+                collective=collective.reference,
+                telemetry=self._options.int_telemetry,
+                payload=self._payload(LENGTHS),
+            )
+
+        def verified(data: Sequence[NDArray[Any]]) -> Verdict:
+            return verify(collective, chosen, spec, inputs or [], results_of_ranks(collective, spec, data))
+
+        def result(ended: Sequence[Ended]) -> CollectiveResult:
+            counting = [each for number, each in enumerate(ended) if not repetitions.is_warmup(number)]
+            return collective_result(
+                collective,
+                algorithm,
+                spec,
+                [each.outcome.duration_ps for each in counting],
+                [each.counted for each in counting],
+                [each.verdict for each in ended if each.verdict is not None],
+                warmup=repetitions.warmup,
+                data=data,
+            )
+
+        return Task(
+            f"{collective.name} {spec.element_count * ELEMENT_BYTES} B, {algorithm}",
+            COLLECTIVES,
+            prepare,
+            result,
+            inputs,
+            verified if inputs is not None else None,
+            in_network=chosen.in_network,
+            repetitions=repetitions,
+            collective=collective.reference,
+        )
+
+    @raised_as_weft_errors()
+    def training_step(
+        self,
+        step: TrainingStep,
+        algorithm: str = "ring",
+        gradients: Sequence[NDArray[Any]] | None = None,
+        *,
+        dtype: str = "float32",
+    ) -> Task[TrainingStepResult]:
+        """Return a step of data-parallel training."""
+        TIME.check(step.compute_ps, "the step's compute times")
+        arrays = checked_buffers(gradients, self._topology.rank_count) if gradients is not None else None
+        inputs = None if arrays is None else [each.ravel() for each in arrays]
+        count = step.gradient_count if inputs is None else inputs[0].size
+        name = dtype if inputs is None else inputs[0].dtype.name
+        all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
+        spec = self._spec(all_reduce, algorithm, count, name)
+        if count != step.gradient_count:
+            raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
+
+        def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
+            return self._exchanges.hosts.prepare_training_step(
+                step,
+                algorithm,
+                self._over_planes_in_use(spec),
+                buffers,
+                results,
+                telemetry=self._options.int_telemetry,
+                payload=self._payload(LENGTHS),
+            )
+
+        def verified(data: Sequence[NDArray[Any]]) -> Verdict:
+            return verify_gradients(step, algorithm, spec, inputs or [], data)
+
+        def result(ended: Sequence[Ended]) -> TrainingStepResult:
+            (run,) = ended
+            verdict = run.verdict
+            return TrainingStepResult(
+                algorithm=algorithm,
+                ranks=spec.rank_count,
+                layers=len(step.layers),
+                buckets=len(step.buckets()),
+                gradient_bytes=count * ELEMENT_BYTES,
+                dtype=name,
+                step_ps=run.outcome.duration_ps,
+                compute_ps=step.compute_ps,
+                verified=verdict is not None,
+                wrong=verdict.wrong if verdict else 0,
+                identical=verdict.identical if verdict else True,
+                retransmissions=run.counted.retransmissions,
+            )
+
+        return Task(
+            f"training step of {count * ELEMENT_BYTES} B, {algorithm}",
+            TRAINING_STEPS,
+            prepare,
+            result,
+            inputs,
+            verified if inputs is not None else None,
+            in_network=all_reduce.algorithm(algorithm).in_network,
+        )
+
+    @raised_as_weft_errors()
+    def incast(
+        self,
+        receiver: str,
+        bytes_per_sender: int,
+        plane: int = 0,
+        *,
+        data: str = "zeros",
+        queue_pairs: int = 1,
+    ) -> Task[FlowsResult]:
+        """Return an incast."""
+        self._require_other_hosts("an incast")
+        target = self._topology.host(receiver).index
+        self._topology.host(receiver).nic(plane)
+        senders = [host.index for host in self._topology.hosts]
+        flows = incast(target, senders, bytes_per_sender, plane, queue_pairs=queue_pairs)
+        return self.flows(f"incast on {receiver}, plane {plane}{_divided(queue_pairs)}", flows, data)
+
+    @raised_as_weft_errors()
+    def permutation(
+        self, bytes_per_host: int, *, data: str = "zeros", queue_pairs: int = 1
+    ) -> Task[FlowsResult]:
+        """Return a permutation."""
+        self._require_other_hosts("a permutation")
+        flows = [
+            flow
+            for plane in self._nics_in_use()
+            for flow in permutation(
+                len(self._topology.hosts), bytes_per_host, plane, self._options.seed, queue_pairs
+            )
+        ]
+        return self.flows(f"permutation{_divided(queue_pairs)}", flows, data)
+
+    @raised_as_weft_errors()
+    def pattern(self, pattern: TrafficPattern) -> Task[FlowsResult]:
+        """Return the flows of a user's pattern."""
+        return self.flows(type(pattern).__name__, flows_of(pattern, self._topology, self._options.seed))
+
+    @raised_as_weft_errors()
+    def flows(self, name: str, flows: Sequence[Flow], data: str = "zeros") -> Task[FlowsResult]:
+        """Return flows, as `Fabric.run_flows` runs them."""
+        if data not in FLOW_DATA:
+            raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
+        self._require_no_spares("flows")
+        in_use = self._nics_in_use()
+        for flow in flows:
+            self._check_flow(flow, in_use)
+
+        def prepare(_buffers: Sequence[RankBuffer], _results: list[Path]) -> int:
+            telemetry = self._options.int_telemetry
+            return self._exchanges.hosts.prepare_traffic(
+                flows, telemetry=telemetry, payload=self._payload(data)
+            )
+
+        def result(ended: Sequence[Ended]) -> FlowsResult:
+            (run,) = ended
+            return flows_result(
+                name,
+                self._topology,
+                flows,
+                run.records,
+                run.outcome.duration_ps,
+                retransmissions=run.counted.retransmissions,
+                cnps=run.counted.cnps,
+            )
+
+        return Task(name, FLOWS, prepare, result, flows=flows)
+
+    def _check_flow(self, flow: Flow, in_use: Sequence[int]) -> None:
+        FLOW_SIZE.check(flow.size_bytes, "a flow's size")
+        TIME.check(flow.start_ps, "a flow's start")
+        QUEUE_PAIRS.check(flow.queue_pairs, "a flow's queue pairs")
+        if flow.queue_pairs > flow.size_bytes:
+            raise BadInputError(
+                f"a flow of {flow.size_bytes} B over {flow.queue_pairs} queue pairs (valid: 1 to {flow.size_bytes})"
+            )
+        if flow.plane not in in_use and flow.plane < self._topology.nics_per_host:
+            valid = ", ".join(map(str, in_use))
+            raise BadInputError(f"a flow over {flow.plane}, whose plane is out of use (valid: {valid})")
+
+    @raised_as_weft_errors()
+    def workload(self, flow_sizes: str | FlowSizes, load: float, duration_ps: int) -> Task[WorkloadResult]:
+        """Return a workload."""
+        self._require_other_hosts("a workload")
+        POSITIVE_TIME.check(duration_ps, "a workload's duration")
+        try:
+            sizes = named_flow_sizes(flow_sizes) if isinstance(flow_sizes, str) else flow_sizes
+            flows = poisson_flows(
+                len(self._topology.hosts), self._nic_rates_bps(), sizes, load, duration_ps, self._options.seed
+            )
+        except ValueError as error:
+            raise BadInputError(str(error)) from None
+        if not flows:
+            raise BadInputError(
+                f"no flow starts within {duration_ps} ps at a load of {load:g}; give the workload more time"
+            )
+
+        def prepare(_buffers: Sequence[RankBuffer], _results: list[Path]) -> int:
+            telemetry = self._options.int_telemetry
+            return self._exchanges.hosts.prepare_workload(
+                flows, telemetry=telemetry, payload=self._payload(LENGTHS)
+            )
+
+        def result(ended: Sequence[Ended]) -> WorkloadResult:
+            (run,) = ended
+            return workload_result(
+                sizes,
+                load,
+                duration_ps,
+                flows,
+                run.records,
+                IdealTimes.of_fabric(self._lab.controller.controller.fabric, self._options),
+                run.outcome.duration_ps,
+                run.counted.cnps,
+            )
+
+        return Task(f"{sizes.name} at a load of {load:g}", WORKLOADS, prepare, result, flows=flows)
+
+    def _nics_in_use(self) -> list[int]:
+        """Return the numbers of every host's NICs in planes that are in use."""
+        planes = self._lab.operations.planes_in_use
+        return [nic.number for nic in self._topology.hosts[0].nics if nic.plane in planes]
+
+    def _nic_rates_bps(self) -> tuple[int, ...]:
+        """Return the rate of each of a host's NICs, 0 in planes that are out of use."""
+        in_use = self._nics_in_use()
+        return tuple(nic.link.rate_bps if nic.number in in_use else 0 for nic in self._topology.hosts[0].nics)
+
+    def _spec(
+        self,
+        collective: Collective,
+        algorithm: str,
+        element_count: int,
+        dtype: str,
+        operation: str = "sum",
+        root: int = 0,
+    ) -> CollectiveSpec:
+        """Return the parameters of a collective over the planes that are in use; errors as `collective_spec`."""
+        spec = collective_spec(self._topology, collective, algorithm, element_count, dtype, operation, root)
+        return self._over_planes_in_use(spec)
+
+    def _over_planes_in_use(self, spec: CollectiveSpec) -> CollectiveSpec:
+        """Return what is to be run over the planes that are in use now, which may change from run to run."""
+        return replace(spec, plane_rates_bps=self._nic_rates_bps())
+
+    def _payload(self, data: str) -> Payload:
+        """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
+        return AS_LENGTHS if data == LENGTHS and self._options.clock == "virtual" else AS_BYTES
+
+    def _require_no_spares(self, what: str) -> None:
+        if self._topology.spares:
+            raise BadInputError(f"{what}: between hosts, not ranks, on a fabric with spares (valid: without)")
+
+    def _require_other_hosts(self, what: str) -> None:
+        self._require_no_spares(what)
+        if len(self._topology.hosts) < 2:
+            raise BadInputError(f"{what} needs 2 hosts or more; the fabric has 1")
+
+
+def _divided(queue_pairs: int) -> str:
+    """For the name of a pattern."""
+    return f" over {queue_pairs} queue pairs a flow" if queue_pairs > 1 else ""
