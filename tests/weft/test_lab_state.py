@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from weft.clocks.real import lab_state
+from weft.clocks.real import interfaces, lab_state
 from weft.errors import EnvironmentLacksError
 from weft.system.processes import ProcessId, end
 
@@ -21,7 +21,7 @@ def sleeper() -> subprocess.Popen:
 
 def test_a_state_comes_back_as_it_was_saved(state_file):
     state = lab_state.claim(state_file)
-    state.interfaces = ["p0l0-eth1"]
+    state.interface_group = 7
     state.grpc = {"p0l0": ("127.0.0.1:9559", 1)}
     state.dropped_packet_ins = {"p0l0": 3}
     state.save(state_file)
@@ -45,6 +45,14 @@ def test_clean_ends_the_listed_processes_and_no_others(state_file, tmp_path):
         for process in (mine, other):
             process.kill()
             process.wait()
+
+
+def test_no_group_is_not_the_group_of_all_interfaces(monkeypatch):
+    """The kernel's default group is 0, as is that of a state from before the lab's first interface."""
+    commands = []
+    monkeypatch.setattr(subprocess, "run", lambda *arguments, **_: commands.append(arguments))
+    assert interfaces.delete_all(0) == []
+    assert not commands
 
 
 def test_a_running_lab_is_neither_claimed_nor_cleaned(state_file):

@@ -6,6 +6,7 @@ another's.
 
 from __future__ import annotations
 
+import os
 import secrets
 import subprocess
 from pathlib import Path
@@ -54,6 +55,20 @@ def delete(interface: str, group: int) -> bool:
         return False
     done = subprocess.run(["ip", "link", "delete", interface], check=False, capture_output=True)
     return done.returncode == 0
+
+
+def delete_all(group: int) -> list[str]:
+    """Delete all interfaces of the group; return the names of those that are gone.
+
+    They go at once: the kernel waits for packets in flight whenever it removes interfaces, up to 0.1 s, and after a
+    request for each would wait for each.
+    """
+    if not group:
+        return []
+    found = [entry.name for entry in os.scandir(_SYSTEM) if is_of_group(entry.name, group)]
+    if found:
+        subprocess.run(["ip", "link", "delete", "group", str(group)], check=False, capture_output=True)
+    return [name for name in sorted(found) if not is_of_group(name, group)]
 
 
 def _end(group: int, name: str, mac: str, pid: int) -> list[str]:

@@ -76,7 +76,6 @@ class MininetLab(Lab):
         stack.callback(self._release)
         self.directory = stack.enter_context(scratch_directory())
         self._state.directories.append(str(self.directory))
-        self._state.interfaces = [port.interface for switch in self.fabric.switches for port in switch.ports]
         self._state.interface_group = new_group()
         self._access = LabAccess(lab_state.STATE_FILE.parent, self._own_directory)
 

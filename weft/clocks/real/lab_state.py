@@ -31,16 +31,13 @@ STATE_FILE = Path(os.environ.get("WEFT_STATE_FILE", "/run/weft/lab.json"))
 class LabState:
     """One lab: its owner, what it made, and how to reach its switches.
 
-    `interfaces` are the names of those that the lab makes, all in `interface_group`
-    (`weft.clocks.real.interfaces`): others of these names are not its own. `hosts` gives the
-    process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations`
-    the socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it had no
-    room for.
+    All interfaces that the lab makes are in `interface_group` (`weft.clocks.real.interfaces`). `hosts` gives the
+    process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations` the
+    socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it had no room for.
     """
 
     owner: ProcessId
     processes: list[ProcessId] = field(default_factory=list)
-    interfaces: list[str] = field(default_factory=list)
     interface_group: int = 0
     directories: list[str] = field(default_factory=list)
     fabric: dict[str, Any] = field(default_factory=dict)
@@ -148,9 +145,7 @@ def _remove(state: LabState, path: Path, force: bool) -> list[str]:
     for process in state.processes:
         if end(process):
             removed.append(f"process {process.pid}")
-    for interface in state.interfaces:
-        if interfaces.delete(interface, state.interface_group):
-            removed.append(f"interface {interface}")
+    removed += [f"interface {name}" for name in interfaces.delete_all(state.interface_group)]
     for directory in state.directories:
         if Path(directory).is_dir():
             shutil.rmtree(directory, ignore_errors=True)

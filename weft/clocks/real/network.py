@@ -209,6 +209,7 @@ class FabricNetwork:
 
     def stop(self) -> None:
         """Take everything down."""
+        interfaces.delete_all(self._interface_group)
         try:
             self.net.stop()
         except AssertionError:
