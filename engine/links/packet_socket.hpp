@@ -1,5 +1,4 @@
-// An AF_PACKET socket on an interface of the process's network namespace: mapped receive ring, batched
-// transmission.
+// What receives from an AF_PACKET socket and sends through it, in batches.
 #pragma once
 
 #include <linux/if_packet.h>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "links/bound_socket.hpp"
 #include "links/delay_line.hpp"
 #include "links/node.hpp"
 #include "observe/statistics.hpp"
@@ -16,14 +16,7 @@
 
 namespace weft {
 
-class PacketRing;
 class PcapWriter;
-
-struct PacketSocketConfig {
-  std::string interface;
-  bool promiscuous = true;
-  uint64_t ring_bytes = 2ull * 1024 * 1024;
-};
 
 #define WEFT_PACKET_SOCKET_COUNTERS(STATISTIC)                                                            \
   STATISTIC(uint64_t, received_packets, "from the interface")                                             \
@@ -50,18 +43,21 @@ struct PacketSocketCounters {
 // socket never sees its own frames. Real clock only.
 class PacketSocket : public Node, public Pollable {
  public:
-  // Throws std::system_error (naming the interface) if it can't be opened, std::invalid_argument for a bad
-  // name or ring size.
-  PacketSocket(Engine& engine, PacketSocketConfig config);
+  PacketSocket(Engine& engine, PacketSocketConfig config, std::unique_ptr<BoundSocket> socket);
   ~PacketSocket() override;
   PacketSocket(const PacketSocket&) = delete;
   PacketSocket& operator=(const PacketSocket&) = delete;
 
+  // The socket for the constructor, which needs no lock of the engine's. Throws as BoundSocket does, and
+  // std::logic_error if the engine's clock is not real.
+  static std::unique_ptr<BoundSocket> open(const Engine& engine, const PacketSocketConfig& config);
+
   // Where received frames go. Until this is called they stay in the ring.
   void connect(Node& node, int port);
   void receive(int port, PacketPtr packet) override;
-  // Idempotent; packets sent afterwards are counted as interface_down_packets.
-  void close();
+  // Parts with the socket, for the caller to close; null if that has been done. Packets sent afterwards are
+  // counted as interface_down_packets.
+  std::unique_ptr<BoundSocket> detach();
 
   Engine& engine() override { return engine_; }
   const std::string& interface() const { return config_.interface; }
@@ -72,23 +68,19 @@ class PacketSocket : public Node, public Pollable {
   // Records frames received from the interface and frames sent to it, in one file or two; null stops.
   void set_capture(std::shared_ptr<PcapWriter> received, std::shared_ptr<PcapWriter> sent);
 
-  int file_descriptor() const override { return fd_; }
+  int file_descriptor() const override { return socket_ == nullptr ? -1 : socket_->file_descriptor(); }
   TimePs poll() override;
   void flush() override;
 
  private:
-  void open();
   void read_statistics();
   TimePs take_frame(const tpacket2_hdr& header);
   void count_transmit_error(int error);
-  void release();
 
   Engine& engine_;
   PacketSocketConfig config_;
-  int fd_ = -1;
-  int interface_index_ = 0;
   int mtu_bytes_ = 0;
-  std::unique_ptr<PacketRing> ring_;
+  std::unique_ptr<BoundSocket> socket_;
   DelayLine delay_line_;
   std::vector<PacketPtr> transmit_batch_;
   PacketSocketCounters counters_;

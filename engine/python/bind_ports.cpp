@@ -252,10 +252,16 @@ void bind_packet_socket(py::module_& m) {
       R"doc(An AF_PACKET socket on an interface of this process's network namespace; real clock only.
 
 What it receives as a Node is sent out of the interface; what arrives there goes to the connected node.
+To open and to close one takes the kernel tens of milliseconds; several threads may do so at once.
 Raises OSError if it can't be opened, RuntimeError on a virtual clock.)doc")
       .def(py::init([](Engine& engine, const std::string& interface, bool promiscuous, uint64_t ring_bytes) {
-             return make_component<PacketSocket>(engine, engine,
-                                                 PacketSocketConfig{interface, promiscuous, ring_bytes});
+             const PacketSocketConfig config{interface, promiscuous, ring_bytes};
+             std::unique_ptr<BoundSocket> socket;
+             {
+               const py::gil_scoped_release release;  // the kernel takes its time
+               socket = PacketSocket::open(engine, config);
+             }
+             return make_component<PacketSocket>(engine, engine, config, std::move(socket));
            }),
            "engine"_a, "interface"_a, py::kw_only(), "promiscuous"_a = true,
            "ring_bytes"_a = PacketSocketConfig().ring_bytes, py::keep_alive<1, 2>())
@@ -268,8 +274,13 @@ Raises OSError if it can't be opened, RuntimeError on a virtual clock.)doc")
           "node"_a, "port"_a = 0, "Where received frames go. Until then they wait in the ring.")
       .def("close",
            [](PacketSocket& socket) {
-             PythonGuard guard(socket.engine());
-             socket.close();
+             std::unique_ptr<BoundSocket> closing;
+             {
+               PythonGuard guard(socket.engine());
+               closing = socket.detach();
+             }
+             const py::gil_scoped_release release;  // the kernel takes its time
+             closing.reset();
            })
       .def_property_readonly("interface", &PacketSocket::interface)
       .def_property_readonly("mtu_bytes", &PacketSocket::mtu_bytes)

@@ -803,6 +803,7 @@ class PacketSocket(Node):
     """An AF_PACKET socket on an interface of this process's network namespace; real clock only.
 
     What it receives as a Node is sent out of the interface; what arrives there goes to the connected node.
+    To open and to close one takes the kernel tens of milliseconds; several threads may do so at once.
     Raises OSError if it can't be opened, RuntimeError on a virtual clock.
     """
     def __init__(

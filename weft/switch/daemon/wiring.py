@@ -7,6 +7,7 @@ delay. Frames between switches were paced and delayed by their sender.
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from weft.engine import Engine, PacketSocket
@@ -30,20 +31,29 @@ class Wiring(WiredSwitches):
         self._flusher = Repeater(self.flush_captures, FLUSH_INTERVAL_S)
         self._port_monitor: PortMonitor | None = None
         self.board = PortBoard()
-        for wired in self.switches.values():
-            for port in wired.ports.values():
-                if port.config.interface is not None:
-                    self._open(port.config.interface, port, wired)
+        self._open_sockets()
 
-    def _open(self, interface: str, port: WiredPort, wired: WiredSwitch) -> None:
-        port.socket = PacketSocket(self.engine, interface)
-        port.link.connect(port.socket)
+    def _open_sockets(self) -> None:
+        ends = [
+            (port.config.interface, port, wired)
+            for wired in self.switches.values()
+            for port in wired.ports.values()
+            if port.config.interface is not None
+        ]
+        with _waiting_threads() as threads:
+            sockets = threads.map(partial(PacketSocket, self.engine), [interface for interface, *_ in ends])
+            for (_, port, wired), socket in zip(ends, sockets, strict=True):
+                self._join(port, wired, socket)
+
+    def _join(self, port: WiredPort, wired: WiredSwitch, socket: PacketSocket) -> None:
+        port.socket = socket
+        port.link.connect(socket)
         if port.uplink_link is None:
-            wired.lead_to(port.config.port, port.socket)
+            wired.lead_to(port.config.port, socket)
             return
         # The host's own port has paced what it sends; other programs of the host are held to the rate here.
         port.uplink = self.make_transmit(self.engine, port.config, port.uplink_link, arrivals_serialised=True)
-        port.socket.connect(port.uplink)
+        socket.connect(port.uplink)
 
     def start(self, realtime_priority: int = 0) -> None:
         """Start the engine's thread under SCHED_FIFO, or as any other thread where that is not permitted."""
@@ -78,7 +88,15 @@ class Wiring(WiredSwitches):
         try:
             super().close()
         finally:
-            for wired in self.switches.values():
-                for port in wired.ports.values():
-                    if port.socket is not None:
-                        port.socket.close()
+            ports = [port for wired in self.switches.values() for port in wired.ports.values()]
+            with _waiting_threads() as threads:
+                list(
+                    threads.map(
+                        PacketSocket.close, [port.socket for port in ports if port.socket is not None]
+                    )
+                )
+
+
+def _waiting_threads() -> ThreadPoolExecutor:
+    """Return threads to open and close sockets: all wait for the kernel at once, instead of for one after the other."""
+    return ThreadPoolExecutor(max_workers=64)
