@@ -1,6 +1,8 @@
 """Imports between the packages point one way (ARCHITECTURE.md, "Packages")."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -75,6 +77,12 @@ def wrong_imports(package: str, allowed: Iterable[str]) -> dict[str, list[str]]:
     files = sorted((ROOT / "weft" / package).rglob("*.py")) or [ROOT / "weft" / f"{package}.py"]
     names = {f"weft.{each}" for each in (*allowed, package)}
     return {str(path.relative_to(ROOT)): sorted(extra) for path in files if (extra := imported(path) - names)}
+
+
+def test_a_process_of_a_host_starts_without_pydantic() -> None:
+    """A lab starts one for each host (ARCHITECTURE.md, "Endpoints")."""
+    program = "import sys, weft.traffic.endpoint; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
 
 
 def test_weft_does_not_import_its_fuzzer() -> None:

@@ -11,7 +11,8 @@ from pydantic_core import CoreSchema, core_schema
 
 from weft.hints import did_you_mean
 from weft.quantities.definitions import whole
-from weft.quantities.section import Section, Text
+from weft.quantities.section import Section
+from weft.quantities.text import Text
 from weft.quantities.units import shown
 from weft.traffic.class_reference import CLASS_REFERENCE, is_class_reference
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated
 
-from weft.quantities.section import Text
+from weft.quantities.text import Text
 from weft.topologies import addressing
 from weft.topologies.errors import TopologyError
 from weft.topologies.parts import Endpoint, FabricLink, PortSpec, SwitchSpec

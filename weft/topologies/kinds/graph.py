@@ -9,7 +9,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
-from weft.quantities.section import Section, Text
+from weft.quantities.section import Section
+from weft.quantities.text import Text
 from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
 from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
