@@ -41,6 +41,7 @@ class Endpoints:
                 child = self._start(host)
                 stack.callback(child.close)
                 self.children.append(child)
+            stack.callback(self._ask_to_end)
             self.lab.own(*(child.process.pid for child in self.children))
             transport = self._transport()
             settings = [self._settings(host, transport) for host in self.lab.fabric.hosts]
@@ -57,6 +58,11 @@ class Endpoints:
 
     def __exit__(self, *_: object) -> None:
         self._exit.close()
+
+    def _ask_to_end(self) -> None:
+        """Let all end at the same time."""
+        for child in self.children:
+            child.ask_to_end()
 
     def _start(self, host: HostSpec) -> JsonLinesChild:
         log = self.lab.directory / f"{host.name}.log"

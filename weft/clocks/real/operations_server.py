@@ -6,6 +6,8 @@ Whoever may open the socket may: its directory lets in root and the lab's owner 
 from __future__ import annotations
 
 import json
+import selectors
+import socket
 import socketserver
 import threading
 from pathlib import Path
@@ -30,14 +32,24 @@ class OperationsServer:
     ) -> None:
         self.answers = RequestAnswers(controller, operations, dilation)
         self._server = _Server(path, self.answers)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="operations", daemon=True)
+        self._stop, self._stopped = socket.socketpair()
+        self._thread = threading.Thread(target=self._serve, name="operations", daemon=True)
         self._thread.start()
+
+    def _serve(self) -> None:
+        """Take requests until `_stop` is closed. serve_forever would look for that every half second."""
+        with selectors.DefaultSelector() as selector:
+            for each in (self._server, self._stopped):
+                selector.register(each, selectors.EVENT_READ)
+            while all(key.fileobj is not self._stopped for key, _ in selector.select()):
+                self._server.handle_request()
 
     def close(self) -> None:
         """Take no more requests."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._stop.close()
         self._thread.join()
+        self._stopped.close()
+        self._server.server_close()
 
 
 class RequestAnswers:
@@ -97,6 +109,7 @@ class RequestAnswers:
 
 class _Server(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
+    timeout = 0  # of handle_request, which is called when a request has come
 
     def __init__(self, path: Path, answers: RequestAnswers) -> None:
         self.answers = answers
