@@ -1,0 +1,17 @@
+"""Traces of jobs and flows that other tools have recorded or generated, and jobs as traces for other tools."""
+
+from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
+from weft.jobs.traces.errors import TraceError
+from weft.jobs.traces.registry import TRACE_FORMATS, read_trace, write_trace
+from weft.jobs.traces.roofline import Roofline
+
+__all__ = [
+    "TRACE_FORMATS",
+    "ReadOptions",
+    "Roofline",
+    "Trace",
+    "TraceError",
+    "TraceFormat",
+    "read_trace",
+    "write_trace",
+]

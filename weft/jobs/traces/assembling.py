@@ -1,0 +1,86 @@
+"""Makes a job from what is read rank by rank: numbers for peers, groups and calls; one copy of equal programs."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from weft.jobs.traces.errors import TraceError
+from weft.traffic.jobs import CollectiveCall, Group, Job, Operations, OperationsBuilder, RankPart
+
+MAX_RANKS = 65_536
+MAX_TRACE_OPERATIONS = 20_000_000
+
+
+class JobAssembler:
+    """Collects the ranks of a job."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.groups: list[Group] = []
+        self.calls: list[CollectiveCall] = []
+        self.traffic_classes: dict[str, int] = {}
+        self._group_numbers: dict[str, int] = {}
+        self._call_numbers: dict[CollectiveCall, int] = {}
+        self._parts: list[RankPart] = []
+        self._programs: dict[bytes, Operations] = {}
+        self._operation_count = 0
+
+    def add_group(self, group: Group) -> int:
+        """Add a group of a name that there is not yet, and return its number."""
+        self._group_numbers[group.name] = len(self.groups)
+        self.groups.append(group)
+        return len(self.groups) - 1
+
+    def group_number(self, name: str) -> int | None:
+        """Return the number of a group, None where there is none of that name."""
+        return self._group_numbers.get(name)
+
+    def call_number(self, call: CollectiveCall) -> int:
+        """Return the number of a call, a new one where there is none such."""
+        if call not in self._call_numbers:
+            self._call_numbers[call] = len(self.calls)
+            self.calls.append(call)
+        return self._call_numbers[call]
+
+    def add_rank(self, rank: RankAssembler, source: str) -> None:
+        """Add the next rank. Raises TraceError, with `source`, for more operations than a trace may have."""
+        self._operation_count += len(rank.operations)
+        if self._operation_count > MAX_TRACE_OPERATIONS:
+            raise TraceError(
+                f"{source}: more than {MAX_TRACE_OPERATIONS} operations up to here, the most of a trace"
+            )
+        operations = rank.operations.build()
+        shared = self._programs.setdefault(_digest(operations), operations)
+        self._parts.append(RankPart(shared, tuple(rank.peers), tuple(rank.groups), rank.compute_scale))
+
+    def job(self) -> Job:
+        """Return the job of all ranks that were added. Raises JobError."""
+        return Job(self.name, tuple(self._parts), tuple(self.groups), tuple(self.calls), self.traffic_classes)
+
+
+class RankAssembler:
+    """Collects the operations of a rank. `peers` and `groups` may be given beforehand, to have their slots."""
+
+    def __init__(self, peers: tuple[int, ...] = (), groups: tuple[int, ...] = ()) -> None:
+        self.operations = OperationsBuilder()
+        self.compute_scale = 1.0
+        self.peers = {peer: slot for slot, peer in enumerate(peers)}
+        self.groups = {group: slot for slot, group in enumerate(groups)}
+
+    def peer_slot(self, peer: int) -> int:
+        """Return the slot of a peer."""
+        return self.peers.setdefault(peer, len(self.peers))
+
+    def group_slot(self, group: int) -> int:
+        """Return the slot of a group."""
+        return self.groups.setdefault(group, len(self.groups))
+
+
+def _digest(operations: Operations) -> bytes:
+    digest = hashlib.sha256()
+    for name, value in vars(operations).items():
+        content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+        digest.update(f"{name} {len(content)} ".encode() + content)
+    return digest.digest()

@@ -1,0 +1,1 @@
+"""MLCommons Chakra execution traces: one file a rank, NAME.RANK.et, and the process groups in NAME.json."""

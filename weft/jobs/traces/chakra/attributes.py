@@ -1,0 +1,72 @@
+"""The attributes of a Chakra node: values of one name come in several types, as the writers of traces differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.jobs.traces.chakra.messages import INTEGERS
+from weft.jobs.traces.errors import TraceError
+
+
+class Attributes:
+    """The attributes of a node, by name; each is read as the type that it must have."""
+
+    def __init__(self, node: Any) -> None:
+        self._attributes = {each.name: each for each in node.attr}
+
+    def integer(self, name: str, place: str, default: int | None = None) -> int:
+        """Return an integer of any type. Raises TraceError if it is missing without a default, negative, or none."""
+        attribute = self._attributes.get(name)
+        if attribute is None:
+            if default is None:
+                found = ", ".join(sorted(self._attributes)) or "none"
+                raise TraceError(f"{place}: attribute {name!r} is missing (there are: {found})")
+            return default
+        kind = attribute.WhichOneof("value")
+        if kind not in INTEGERS:
+            raise TraceError(f"{place}: attribute {name!r} is {_shown(kind)} (valid: an integer)")
+        value = int(getattr(attribute, kind))
+        if value < 0:
+            raise TraceError(f"{place}: attribute {name!r} is {value} (valid: 0 or more)")
+        return value
+
+    def flag(self, name: str, place: str) -> bool:
+        """Return a flag, as bool or integer; False where it is missing. Raises TraceError for other types."""
+        attribute = self._attributes.get(name)
+        if attribute is None:
+            return False
+        kind = attribute.WhichOneof("value")
+        if kind != "bool_val" and kind not in INTEGERS:
+            raise TraceError(f"{place}: attribute {name!r} is {_shown(kind)} (valid: a bool)")
+        return bool(getattr(attribute, kind))
+
+    def text(self, name: str, place: str) -> str:
+        """Return a text, "" where it is missing; an integer as its digits. Raises TraceError for other types."""
+        attribute = self._attributes.get(name)
+        if attribute is None:
+            return ""
+        kind = attribute.WhichOneof("value")
+        if kind != "string_val" and kind not in INTEGERS:
+            raise TraceError(f"{place}: attribute {name!r} is {_shown(kind)} (valid: a string)")
+        return str(getattr(attribute, kind))
+
+    def numbers(self, name: str, place: str) -> list[int] | None:
+        """Return a list of integers, None where it is missing. Raises TraceError for other types."""
+        attribute = self._attributes.get(name)
+        if attribute is None:
+            return None
+        kind = attribute.WhichOneof("value")
+        if kind != "uint64_list":
+            raise TraceError(f"{place}: attribute {name!r} is {_shown(kind)} (valid: a uint64_list)")
+        return list(attribute.uint64_list.values)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._attributes
+
+    def names(self) -> set[str]:
+        """Return the names of all attributes."""
+        return set(self._attributes)
+
+
+def _shown(kind: str | None) -> str:
+    return kind.removesuffix("_val") if kind else "of a type that Weft does not read"

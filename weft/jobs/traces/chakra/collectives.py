@@ -1,0 +1,52 @@
+"""Chakra's collectives as Weft's, and back. Chakra's `comm_size` is a rank's input, Weft's size that of nccl-tests."""
+
+from __future__ import annotations
+
+from weft.jobs.traces.chakra.messages import CollectiveType
+from weft.jobs.traces.errors import TraceError
+from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.jobs import CollectiveCall
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+
+_COLLECTIVES = {
+    CollectiveType.ALL_REDUCE: "allreduce",
+    CollectiveType.REDUCE: "reduce",
+    CollectiveType.ALL_GATHER: "allgather",
+    CollectiveType.BROADCAST: "broadcast",
+    CollectiveType.ALL_TO_ALL: "alltoall",
+    CollectiveType.REDUCE_SCATTER: "reducescatter",
+    CollectiveType.REDUCE_SCATTER_BLOCK: "reducescatter",
+    # torch.distributed has NCCL, which has none, reduce an element instead.
+    CollectiveType.BARRIER: "allreduce",
+}
+_GATHERED = "allgather"
+"""Its result is as large as all inputs together."""
+
+
+def call_of(number: int, input_bytes: int, members: int, place: str) -> CollectiveCall | None:
+    """Return the call of a collective among so many ranks, None if there is nothing to do.
+
+    Sizes are rounded up to whole elements for each rank. Raises TraceError, with `place`, for what Weft has not.
+    """
+    try:
+        kind = CollectiveType(number)
+        collective = _COLLECTIVES[kind]
+    except (ValueError, KeyError):
+        named = CollectiveType(number).name if number in list(CollectiveType) else str(number)
+        valid = ", ".join(f"{each.name} {each.value}" for each in _COLLECTIVES)
+        raise TraceError(f"{place}: comm_type {named} cannot be run (valid: {valid})") from None
+    if kind == CollectiveType.BARRIER:
+        input_bytes = ELEMENT_BYTES
+    if input_bytes == 0 or members == 1:
+        return None
+    size_bytes = input_bytes * (members if collective == _GATHERED else 1)
+    whole = COLLECTIVE_KINDS[collective].least_size_bytes(members)
+    return CollectiveCall(collective, -(-size_bytes // whole) * whole)
+
+
+def type_and_input_bytes(call: CollectiveCall, members: int) -> tuple[CollectiveType, int]:
+    """Return Chakra's type and `comm_size` of a call, those of an all-to-all for what Chakra does not have."""
+    for kind, collective in _COLLECTIVES.items():
+        if collective == call.collective:
+            return kind, call.size_bytes // (members if collective == _GATHERED else 1)
+    return CollectiveType.ALL_TO_ALL, call.size_bytes

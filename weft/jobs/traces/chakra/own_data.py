@@ -1,0 +1,90 @@
+"""What a job has and Chakra does not: Weft writes it beside, as one attribute of a file and some of its nodes."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from weft.jobs.traces.assembling import JobAssembler
+from weft.jobs.traces.errors import TraceError
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.jobs import CollectiveCall
+from weft.traffic.schedule_nodes import DataType
+
+FILE_ATTRIBUTE = "weft"
+"""Of a file's GlobalMetadata: `RankData` as JSON."""
+DURATION = "weft_duration_ps"
+STREAM = "weft_stream"
+CATEGORY = "weft_category"
+CALL = "weft_call"
+"""Place in `JobData.calls`."""
+TIMER = "weft_timer"
+AFTER, AFTER_START = "weft_after", "weft_after_start"
+"""Dependencies of a node that follows the start of another, which Chakra cannot say."""
+NODE_ATTRIBUTES = frozenset((DURATION, STREAM, CATEGORY, CALL, TIMER, AFTER, AFTER_START))
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class CallData(_Strict):
+    """A `CollectiveCall`."""
+
+    collective: str = Field(max_length=4096)
+    size_bytes: int = Field(ge=0, lt=1 << 46)
+    algorithm: str = Field("", max_length=100)
+    dtype: str = DataType.FLOAT32.value
+    operation: str = Operation.SUM.name
+    root: int = 0
+
+    @classmethod
+    def of(cls, call: CollectiveCall) -> CallData:
+        """Return the data of a call."""
+        return cls(**{**vars(call), "dtype": call.dtype.value, "operation": call.operation.name})
+
+    def call(self) -> CollectiveCall:
+        """Return the call. Raises KeyError, ValueError for an operation or an element type that there is not."""
+        return CollectiveCall(
+            **{**dict(self), "dtype": DataType(self.dtype), "operation": Operation[self.operation]}
+        )
+
+
+class JobData(_Strict):
+    """What concerns all ranks; rank 0's file has it."""
+
+    name: str = Field(max_length=4096)
+    group_names: list[str]
+    calls: list[CallData]
+    traffic_classes: dict[str, int]
+
+
+class RankData(_Strict):
+    """What concerns one rank."""
+
+    version: Literal[1] = 1
+    peers: list[int]
+    groups: list[int]
+    compute_scale: float = Field(1.0, gt=0, allow_inf_nan=False)
+    job: JobData | None = None
+
+
+def rank_data(text: str, source: str) -> RankData:
+    """Return what a file's attribute says. Raises TraceError if it does not say it as Weft does."""
+    try:
+        return RankData.model_validate_json(text)
+    except ValidationError as error:
+        first: Any = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise TraceError(f"{source}: attribute '{FILE_ATTRIBUTE}', {key}: {first['msg']}") from None
+
+
+def apply_to_job(data: JobData, job: JobAssembler, source: str) -> None:
+    """Give a job the name and the calls that it had. Raises TraceError for calls that cannot be."""
+    job.name = data.name
+    job.traffic_classes = dict(data.traffic_classes)
+    try:
+        job.calls = [each.call() for each in data.calls]
+    except (KeyError, ValueError) as error:
+        raise TraceError(f"{source}: attribute '{FILE_ATTRIBUTE}': a call of {error}") from None

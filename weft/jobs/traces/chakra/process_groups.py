@@ -1,0 +1,82 @@
+"""The process groups of a Chakra trace: a JSON object of each one's name and ranks, as ASTRA-sim reads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from weft.cache import read_bytes
+from weft.jobs.traces.assembling import JobAssembler
+from weft.jobs.traces.errors import TraceError
+from weft.traffic.jobs import Group, JobError
+
+MAX_FILE_BYTES = 1 << 28
+EVERYBODY = ("", "0")
+"""Names of the group of all ranks, unless a file says otherwise."""
+
+
+class ProcessGroups:
+    """The groups of a trace, by the names that nodes have for them."""
+
+    def __init__(self, job: JobAssembler, rank_count: int, path: Path | None) -> None:
+        self.rank_count = rank_count
+        self._job = job
+        self._source = str(path or "")
+        self._numbers: dict[str, int] = {}
+        self._members: list[frozenset[int]] = []
+        for name, ranks in (_read(path) if path else {}).items():
+            self._add(name, ranks)
+
+    def _add(self, name: str, ranks: tuple[int, ...]) -> int:
+        for rank in ranks:
+            if not 0 <= rank < self.rank_count:
+                raise TraceError(
+                    f"{self._source}: process group {name!r} has rank {rank} (valid: 0 to {self.rank_count - 1})"
+                )
+        try:
+            self._numbers[name] = self._job.add_group(Group(name, ranks))
+        except JobError as error:
+            raise TraceError(f"{self._source}: {error}") from None
+        self._members.append(frozenset(ranks))
+        return self._numbers[name]
+
+    def number(self, name: str, rank: int, place: str) -> int:
+        """Return the number of a group. Raises TraceError, with `place`, if there is none or the rank is not in it."""
+        number = self._numbers.get(name)
+        if number is None and name in EVERYBODY:
+            number = self._add(name, tuple(range(self.rank_count)))
+            for other in EVERYBODY:
+                self._numbers.setdefault(other, number)
+        if number is None:
+            valid = (
+                ", ".join(map(repr, list(self._numbers)[:20]))
+                or "none, as there is no file of process groups"
+            )
+            raise TraceError(f"{place}: no process group {name!r} (valid: {valid})")
+        if rank not in self._members[number]:
+            raise TraceError(f"{place}: rank {rank} is not in process group {name!r}")
+        return number
+
+    def rename(self, names: list[str], source: str) -> None:
+        """Give the groups other names, in order; nodes keep those of the file. Raises TraceError for wrong ones."""
+        if len(names) != len(self._job.groups):
+            raise TraceError(f"{source}: {len(names)} names for {len(self._job.groups)} process groups")
+        try:
+            self._job.groups = [
+                Group(name, group.ranks) for name, group in zip(names, self._job.groups, strict=True)
+            ]
+        except JobError as error:
+            raise TraceError(f"{source}: {error}") from None
+
+
+def _read(path: Path) -> dict[str, tuple[int, ...]]:
+    try:
+        groups = json.loads(read_bytes(path, MAX_FILE_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{path}: no JSON: {error}") from None
+    if not isinstance(groups, dict):
+        raise TraceError(f"{path}: a {type(groups).__name__} (valid: an object of names and lists of ranks)")
+    for name, ranks in groups.items():
+        if not isinstance(ranks, list) or any(type(rank) is not int for rank in ranks):
+            raise TraceError(f"{path}: process group {name!r} is no list of ranks")
+    return {name: tuple(ranks) for name, ranks in groups.items()}

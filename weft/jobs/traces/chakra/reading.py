@@ -1,0 +1,238 @@
+"""Reads one rank's Chakra file as the rank's operations."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from weft.jobs.traces.assembling import JobAssembler, RankAssembler
+from weft.jobs.traces.chakra import own_data
+from weft.jobs.traces.chakra.attributes import Attributes
+from weft.jobs.traces.chakra.collectives import call_of
+from weft.jobs.traces.chakra.framing import parsed, unframed
+from weft.jobs.traces.chakra.messages import GlobalMetadata, Node, NodeType
+from weft.jobs.traces.chakra.process_groups import ProcessGroups
+from weft.jobs.traces.definition import ReadOptions
+from weft.jobs.traces.errors import TraceError
+from weft.traffic.jobs import NO_STREAM, OperationsError
+
+PS_PER_MICROSECOND = 10**6
+MAX_MICROSECONDS = 10**12
+ACCELERATOR_STREAM, PROCESSOR_STREAM, MEMORY_STREAM = 0, 1, 2
+_USED = {
+    "is_cpu_op", "num_ops", "tensor_size", "comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "pg_name",
+}  # fmt: skip
+
+
+class RankReader:
+    """Reads one rank's file. After `read`, `node_ids` are the nodes of its operations, `ignored` counts attributes."""
+
+    def __init__(
+        self, job: JobAssembler, groups: ProcessGroups, rank: int, source: str, options: ReadOptions
+    ) -> None:
+        self._job = job
+        self._groups = groups
+        self._rank = rank
+        self._source = source
+        self._options = options
+        self._assembler = RankAssembler()
+        self._operations: array[int] = array("q")
+        self._after: array[int] = array("Q")
+        self._start_edges: list[tuple[int, int]] = []
+        self._adders = {
+            NodeType.INVALID: self._add_nothing,
+            NodeType.METADATA: self._add_nothing,
+            NodeType.MEMORY_LOAD: self._add_memory,
+            NodeType.MEMORY_STORE: self._add_memory,
+            NodeType.COMPUTE: self._add_compute,
+            NodeType.SEND: self._add_send,
+            NodeType.RECEIVE: self._add_receive,
+            NodeType.COLLECTIVE: self._add_collective,
+        }
+        self.node_ids: array[int] = array("Q")
+        self.ignored: Counter[str] = Counter()
+
+    def read(self, data: bytes) -> RankAssembler:
+        """Return the rank's operations. Raises TraceError with file and node."""
+        number = -1
+        for number, message in enumerate(unframed(data, self._source)):
+            if number == 0:
+                self._read_metadata(parsed(GlobalMetadata, message, self._source, number))
+            else:
+                self._read_node(parsed(Node, message, self._source, number), number)
+        if number < 0:
+            raise TraceError(f"{self._source}: the file is empty (valid: GlobalMetadata, then nodes)")
+        self._link()
+        return self._assembler
+
+    def _read_metadata(self, metadata: Any) -> None:
+        text = Attributes(metadata).text(own_data.FILE_ATTRIBUTE, self._source)
+        if not text:
+            return
+        data = own_data.rank_data(text, self._source)
+        self._assembler = RankAssembler(tuple(data.peers), tuple(data.groups))
+        self._assembler.compute_scale = data.compute_scale
+        if data.job is not None and self._rank == 0:
+            self._groups.rename(data.job.group_names, self._source)
+            own_data.apply_to_job(data.job, self._job, self._source)
+
+    def _read_node(self, node: Any, number: int) -> None:
+        place = f"{self._source}: node {node.id}"
+        try:
+            add = self._adders[NodeType(node.type)]
+        except ValueError:
+            valid = ", ".join(f"{each.name} {each.value}" for each in NodeType)
+            raise TraceError(f"{place}: type {node.type} (valid: {valid})") from None
+        attributes = Attributes(node)
+        try:
+            add(node, attributes, place)
+        except OperationsError as error:
+            raise TraceError(f"{place}: {error}") from None
+        self.node_ids.append(node.id)
+        self.ignored.update(attributes.names() - _USED - own_data.NODE_ATTRIBUTES)
+        self._note_dependencies(node, attributes, number - 1, place)
+
+    def _note_dependencies(self, node: Any, attributes: Attributes, operation: int, place: str) -> None:
+        after_start = attributes.numbers(own_data.AFTER_START, place)
+        # ASTRA-sim waits for both, too (RESOLVE_CTRL_DEPS of Chakra's feeder, version 3).
+        after = [*node.data_deps, *node.ctrl_deps]
+        if after_start is not None:
+            after = attributes.numbers(own_data.AFTER, place) or []
+            self._start_edges.extend((operation, each) for each in after_start)
+        self._operations.extend([operation] * len(after))
+        self._after.extend(after)
+
+    def _link(self) -> None:
+        """Have operations follow those of the nodes that theirs name."""
+        ids = np.array(self.node_ids, np.uint64)
+        order = np.argsort(ids, kind="stable")
+        ordered = ids[order]
+        for twice in np.flatnonzero(ordered[1:] == ordered[:-1])[:1]:
+            raise TraceError(f"{self._source}: node {ordered[twice]} occurs twice (valid: each number once)")
+        for operations, after, start in (
+            (np.array(self._operations, np.int64), np.array(self._after, np.uint64), False),
+            (
+                np.array([each for each, _ in self._start_edges], np.int64),
+                np.array([each for _, each in self._start_edges], np.uint64),
+                True,
+            ),
+        ):
+            places = np.searchsorted(ordered, after)
+            known = (places < len(ids)) & (
+                ordered[np.minimum(places, len(ids) - 1)] == after if len(ids) else False
+            )
+            for bad in np.flatnonzero(~known)[:1]:
+                raise TraceError(
+                    f"{self._source}: node {ids[operations[bad]]} depends on node {after[bad]}, which there is not"
+                )
+            self._assembler.operations.add_edges(operations, order[places], start)
+
+    def _common(self, node: Any, attributes: Attributes, place: str, stream: int) -> dict[str, Any]:
+        """Return what operations of all kinds have."""
+        if own_data.STREAM in attributes:
+            stream = attributes.integer(own_data.STREAM, place) - 1
+        return {
+            "stream": stream,
+            "name": node.name,
+            "category": attributes.text(own_data.CATEGORY, place),
+        }
+
+    def _recorded_ps(self, node: Any, attributes: Attributes, place: str) -> int:
+        if own_data.DURATION in attributes:
+            return attributes.integer(own_data.DURATION, place)
+        if node.duration_micros > MAX_MICROSECONDS:
+            raise TraceError(
+                f"{place}: a duration of {node.duration_micros} µs (valid: 0 to {MAX_MICROSECONDS})"
+            )
+        return int(node.duration_micros) * PS_PER_MICROSECOND
+
+    def _add_nothing(self, node: Any, attributes: Attributes, place: str) -> None:
+        self._assembler.operations.compute(0, **self._common(node, attributes, place, NO_STREAM))
+
+    def _add_memory(self, node: Any, attributes: Attributes, place: str) -> None:
+        duration_ps = self._modelled_ps(
+            node, 0, attributes.integer("tensor_size", place, 0), attributes, place
+        )
+        self._assembler.operations.compute(
+            duration_ps, **self._common(node, attributes, place, MEMORY_STREAM)
+        )
+
+    def _add_compute(self, node: Any, attributes: Attributes, place: str) -> None:
+        if attributes.flag(own_data.TIMER, place):
+            common = self._common(node, attributes, place, NO_STREAM)
+            del common["stream"]
+            self._assembler.operations.timer(self._recorded_ps(node, attributes, place), **common)
+            return
+        if attributes.flag("is_cpu_op", place):
+            stream, duration_ps = PROCESSOR_STREAM, self._recorded_ps(node, attributes, place)
+        else:
+            stream = ACCELERATOR_STREAM
+            operations = attributes.integer("num_ops", place, 0)
+            moved_bytes = attributes.integer("tensor_size", place, 0)
+            duration_ps = self._modelled_ps(node, operations, moved_bytes, attributes, place)
+        self._assembler.operations.compute(duration_ps, **self._common(node, attributes, place, stream))
+
+    def _modelled_ps(
+        self, node: Any, operations: int, moved_bytes: int, attributes: Attributes, place: str
+    ) -> int:
+        """Return the duration by the roofline where one is asked for and the node says enough, else as recorded."""
+        roofline = self._options.roofline
+        if own_data.DURATION not in attributes and (operations or moved_bytes):
+            if roofline is not None:
+                return roofline.duration_ps(operations, moved_bytes)
+            if not node.duration_micros:
+                raise TraceError(
+                    f"{place}: {operations} operations on {moved_bytes} B and no duration, "
+                    f"so an accelerator must be given"
+                )
+        return self._recorded_ps(node, attributes, place)
+
+    def _add_send(self, node: Any, attributes: Attributes, place: str) -> None:
+        sender = attributes.integer("comm_src", place, self._rank)
+        if sender != self._rank:
+            raise TraceError(f"{place}: rank {sender} sends (valid in this file: {self._rank})")
+        peer = self._peer_slot(attributes.integer("comm_dst", place), place)
+        self._assembler.operations.send(
+            peer, *self._size_and_tag(attributes, place), **self._common(node, attributes, place, NO_STREAM)
+        )
+
+    def _add_receive(self, node: Any, attributes: Attributes, place: str) -> None:
+        receiver = attributes.integer("comm_dst", place, self._rank)
+        if receiver != self._rank:
+            raise TraceError(f"{place}: rank {receiver} receives (valid in this file: {self._rank})")
+        peer = self._peer_slot(attributes.integer("comm_src", place), place)
+        self._assembler.operations.receive(
+            peer, *self._size_and_tag(attributes, place), **self._common(node, attributes, place, NO_STREAM)
+        )
+
+    def _size_and_tag(self, attributes: Attributes, place: str) -> tuple[int, int]:
+        return attributes.integer("comm_size", place), attributes.integer("comm_tag", place, 0)
+
+    def _peer_slot(self, peer: int, place: str) -> int:
+        if peer == self._rank or peer >= self._groups.rank_count:
+            raise TraceError(
+                f"{place}: rank {self._rank} and rank {peer} exchange a message "
+                f"(valid: another of 0 to {self._groups.rank_count - 1})"
+            )
+        return self._assembler.peer_slot(peer)
+
+    def _add_collective(self, node: Any, attributes: Attributes, place: str) -> None:
+        group = self._groups.number(attributes.text("pg_name", place), self._rank, place)
+        common = self._common(node, attributes, place, NO_STREAM)
+        if own_data.CALL in attributes:
+            number: int | None = attributes.integer(own_data.CALL, place)
+        else:
+            call = call_of(
+                attributes.integer("comm_type", place),
+                attributes.integer("comm_size", place, 0),
+                len(self._job.groups[group].ranks),
+                place,
+            )
+            number = None if call is None else self._job.call_number(call)
+        if number is None:
+            self._assembler.operations.compute(0, **common)
+        else:
+            self._assembler.operations.collective(self._assembler.group_slot(group), number, **common)

@@ -1,0 +1,7 @@
+"""What is wrong with a trace."""
+
+from __future__ import annotations
+
+
+class TraceError(ValueError):
+    """A trace that cannot be read or written; the message names the file and the rank, node or line."""

@@ -1,0 +1,61 @@
+"""The formats of traces, found by name or by what a path looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
+from weft.jobs.traces.errors import TraceError
+from weft.registry import Registry, classes_of
+from weft.traffic.jobs import Job, JobError, check_job
+
+
+def _kinds_in(module: ModuleType) -> Iterator[tuple[str, TraceFormat]]:
+    return ((kind.name, kind()) for kind in classes_of(TraceFormat, module))  # type: ignore[type-abstract]
+
+
+TRACE_FORMATS: Registry[TraceFormat] = Registry("weft.jobs.traces.formats", "format", _kinds_in, TraceError)
+
+
+def read_trace(path: Path, format_name: str = "", options: ReadOptions | None = None) -> Trace:
+    """Return a trace, whose job can come to an end.
+
+    Args:
+        path: file or folder, as the format has it.
+        format_name: of `TRACE_FORMATS`; "" for the one that the path looks like.
+        options: what formats leave open.
+
+    Raises:
+        TraceError: it cannot be read, or its job cannot come to an end; with file, rank, and node or line.
+        OSError: a file cannot be read.
+    """
+    trace = _format_of(path, format_name).read(path, options or ReadOptions())
+    if trace.job is not None:
+        try:
+            check_job(trace.job, trace.locate)
+        except JobError as error:
+            raise TraceError(f"{path}: the job cannot come to an end\n{error}") from None
+    return trace
+
+
+def write_trace(job: Job, path: Path, format_name: str) -> list[Path]:
+    """Write a job, and return the files. Raises TraceError for what the format cannot express."""
+    chosen = TRACE_FORMATS.named(format_name)
+    if not chosen.is_written:
+        valid = ", ".join(name for name, each in TRACE_FORMATS.items() if each.is_written)
+        raise TraceError(f"{chosen.title} is not written (valid: {valid})")
+    return chosen.write(job, path)
+
+
+def _format_of(path: Path, name: str) -> TraceFormat:
+    if name:
+        return TRACE_FORMATS.named(name)
+    for each in TRACE_FORMATS.values():
+        if each.recognises(path):
+            return each
+    raise TraceError(
+        f"{path}: no trace, or one of an unknown format (valid: a path of {', '.join(TRACE_FORMATS)}, or the "
+        f"format's name)"
+    )
