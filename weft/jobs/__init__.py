@@ -1,1 +1,1 @@
-"""Jobs made from descriptions of what people run: training of transformers."""
+"""Jobs made from descriptions of what people run: training of transformers, and traces that were recorded."""

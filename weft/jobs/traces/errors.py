@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weft.errors import BadInputError
 
-class TraceError(ValueError):
+
+class TraceError(BadInputError):
     """A trace that cannot be read or written; the message names the file and the rank, node or line."""
