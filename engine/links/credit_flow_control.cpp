@@ -26,6 +26,8 @@ CreditFlowControl::CreditFlowControl(Engine& engine, TransmitPort& port, const C
   if (config.update_interval_ps < 1)
     throw std::invalid_argument("credit update_interval_ps is " + std::to_string(config.update_interval_ps) +
                                 " (1 or more)");
+  config_.update_interval_ps = std::max(
+      config.update_interval_ps, kFramesPerUpdate * port.rate().serialisation_ps(config.largest_frame_bytes));
   for (Lane& lane : lanes_) {
     lane.limit_blocks = static_cast<uint32_t>(config.peer_buffer_bytes / SharedBuffer::kCreditBlockBytes);
     lane.announced_blocks = buffer_blocks_;

@@ -25,7 +25,7 @@ struct CreditConfig {
   // A lane waits until it has credit for such a frame, whatever its next one is.
   uint64_t largest_frame_bytes = 0;
   // While frames are sent, or cannot be for want of credit, the count is sent to the far end at least so
-  // often.
+  // often; on slow links as often as CreditFlowControl::kFramesPerUpdate of these frames pass.
   TimePs update_interval_ps = 20 * kPsPerUs;
 };
 
@@ -80,6 +80,8 @@ class CreditFlowControl : public IngressListener, public TransmitObserver {
  private:
   static constexpr uint32_t kModulus = 4096;
   static constexpr uint32_t kHalf = kModulus / 2;
+  // Updates go before all else, so that on a slow link they would leave nothing of it to data.
+  static constexpr TimePs kFramesPerUpdate = 4;
 
   struct Lane {
     uint32_t sent_blocks = 0;       // FCTBS: sent in all, modulo 4096

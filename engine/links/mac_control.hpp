@@ -29,7 +29,7 @@ struct PriorityPause {
 
 // IEEE's second EtherType for local experiments. Frames to another address have a shim of it
 // (docs/spec/frames.md).
-constexpr uint16_t kCreditEtherType = 0x88B6;
+constexpr uint16_t kCreditEtherType = roce::kEtherTypeIntermediateShim;
 constexpr roce::MacAddress kDestination = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
 
 // In one frame what InfiniBand's flow control packets carry, one for each virtual lane (InfiniBand

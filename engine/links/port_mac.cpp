@@ -50,6 +50,15 @@ void PortMac::set_credit_memory(SharedBuffer& buffer, uint32_t number, int lane)
   credits_->set_memory(buffer, number);
 }
 
+void PortMac::classify_by_dscp(const ClassByDscp& classes) {
+  class_by_dscp_ = std::make_unique<ClassByDscp>(classes);
+}
+
+uint8_t PortMac::class_of(const Packet& packet) const {
+  const auto dscp = dscp_of(packet.bytes());
+  return dscp ? (*class_by_dscp_)[*dscp] : uint8_t{Packet::kNoLane};
+}
+
 void PortMac::set_switching(const SwitchingConfig& config, HeaderParser* parser) {
   if (config.latency_ps < 0)
     throw std::invalid_argument("switching latency_ps is " + std::to_string(config.latency_ps) +
@@ -70,6 +79,7 @@ void PortMac::receive(int /*port*/, PacketPtr packet) {
     if (!take_control(*packet)) ++counters_.unknown_control_packets;
     return;
   }
+  if (class_by_dscp_ != nullptr) packet->set_virtual_lane(class_of(*packet));
   if (credits_ != nullptr) credits_->on_arrival(*packet);
   if (passes_at_once_)
     hand_over(std::move(packet));

@@ -3,6 +3,7 @@
 // control nor latency has none; its link leads straight to the node.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -13,6 +14,7 @@
 #include "links/transmit_port.hpp"
 #include "memory/ring_buffer.hpp"
 #include "observe/statistics.hpp"
+#include "packets/frame_dscp.hpp"
 #include "packets/packet.hpp"
 #include "switch/shared_buffer.hpp"
 #include "time/engine.hpp"
@@ -27,6 +29,9 @@ struct SwitchingConfig {
   // A packet with more headers than that, whose payload the program thus looks at, is stored first.
   uint64_t header_limit_bytes = 256;
 };
+
+// The classes of frames by their DSCP. Packet::kNoLane where nothing is known of one.
+using ClassByDscp = std::array<uint8_t, kDscpCount>;
 
 #define WEFT_PORT_MAC_COUNTERS(STATISTIC)                                                 \
   STATISTIC(TrafficCounter, received, "all frames")                                       \
@@ -54,6 +59,9 @@ class PortMac : public Node {
 
   // The memory of a lane that credits promise: as much as enable_credits() was given.
   void set_credit_memory(SharedBuffer& buffer, uint32_t number, int lane);
+  // For frames from outside the engine, which do not say in which class their sender queued them: it marked
+  // that in the DSCP. Those whose class is not known belong to no lane.
+  void classify_by_dscp(const ClassByDscp& classes);
   // Cut-through is for links that are early (Link::set_early) and as fast as `transmit`. Throws
   // std::invalid_argument for a negative latency, or cut-through without a rate or a parser.
   void set_switching(const SwitchingConfig& config, HeaderParser* parser);
@@ -80,6 +88,7 @@ class PortMac : public Node {
 
   bool is_control(const Packet& packet) const;
   bool take_control(const Packet& packet);
+  uint8_t class_of(const Packet& packet) const;
   void hand_over(PacketPtr packet);
   void pass_later(PacketPtr packet);
   TimePs headers_in_ps(const Packet& packet, TimePs whole_ps) const;
@@ -92,6 +101,7 @@ class PortMac : public Node {
   bool passes_at_once_ = true;
   SwitchingConfig switching_;
   HeaderParser* parser_ = nullptr;
+  std::unique_ptr<ClassByDscp> class_by_dscp_;
   std::unique_ptr<PriorityFlowControl> pfc_;
   std::unique_ptr<CreditFlowControl> credits_;
   RingBuffer<Passing> passing_;

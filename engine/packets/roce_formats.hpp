@@ -15,11 +15,13 @@ constexpr uint16_t kUdpPort = 4791;
 constexpr uint16_t kEtherTypeIpv4 = 0x0800;
 constexpr uint16_t kEtherTypeIpv6 = 0x86DD;
 constexpr uint16_t kEtherTypeIntShim = 0x88B5;
+constexpr uint16_t kEtherTypeIntermediateShim = 0x88B6;
 constexpr uint8_t kIpProtocolUdp = 17;
 constexpr uint16_t kDefaultPartitionKey = 0xFFFF;
 
 constexpr size_t kEthernetBytes = 14;
 constexpr size_t kIntShimBytes = 46;
+constexpr size_t kIntermediateShimBytes = 6;
 constexpr size_t kIpv4Bytes = 20;
 constexpr size_t kIpv6Bytes = 40;
 constexpr size_t kUdpBytes = 8;

@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -138,6 +139,21 @@ void set_pause_limits(PortMac& mac, SharedBuffer& buffer, uint32_t number, int p
                           .hysteresis_bytes = hysteresis_bytes});
 }
 
+void classify_by_dscp(PortMac& mac, const std::map<int, int>& classes) {
+  ClassByDscp by_dscp;
+  by_dscp.fill(Packet::kNoLane);
+  for (const auto& [dscp, priority_class] : classes) {
+    if (dscp < 0 || dscp >= kDscpCount)
+      throw std::invalid_argument("DSCP " + std::to_string(dscp) + " (0 to 63)");
+    if (priority_class < 0 || priority_class >= kClasses)
+      throw std::invalid_argument("class " + std::to_string(priority_class) + " for DSCP " +
+                                  std::to_string(dscp) + " (0 to 7)");
+    by_dscp[static_cast<size_t>(dscp)] = static_cast<uint8_t>(priority_class);
+  }
+  PythonGuard guard(mac.engine());
+  mac.classify_by_dscp(by_dscp);
+}
+
 void enable_credits(PortMac& mac, const std::string& source_mac, const std::vector<int>& classes,
                     uint64_t buffer_bytes, std::optional<uint64_t> peer_buffer_bytes,
                     uint64_t largest_frame_bytes, TimePs update_interval_ps) {
@@ -198,6 +214,12 @@ RuntimeError at a port with PFC.)doc")
 
 Without it everything is taken at once. Raises ValueError when it does not fit, RuntimeError where the class has
 no credits.)doc")
+      .def(
+          "classify_by_dscp", &classify_by_dscp, "classes"_a,
+          R"doc(Take frames for what their sender queued in the class of their DSCP, as those from an interface are.
+
+Those of other DSCPs belong to no lane, and so to the class in which they are queued here. Raises ValueError for
+a DSCP or class that there is not.)doc")
       .def(
           "set_switching",
           [](PortMac& mac, TimePs latency_ps, bool cut_through, uint64_t header_limit_bytes,

@@ -11,7 +11,13 @@ from tests.topologies.test_builder import torus
 from weft.controller.entities import Entity
 from weft.controller.errors import SettingError
 from weft.controller.features import FEATURES, Settings
-from weft.controller.features.virtual_lanes import CLASSES_OF_LANES, DSCP_OF_CLASS, lane_entities
+from weft.controller.features.identity import CLASS_OF_DSCP, class_entities
+from weft.controller.features.virtual_lanes import (
+    CLASSES_OF_LANES,
+    DSCP_OF_CLASS,
+    class_of_dscp,
+    lane_entities,
+)
 from weft.controller.lossless import LosslessSettings
 from weft.controller.plan import FabricState, desired_entities
 from weft.controller.routing import ROUTING_KINDS
@@ -39,6 +45,19 @@ def test_one_lane_needs_nothing() -> None:
     assert lane_entities(SWITCH, ONE_LANE) == []
     planned = desired_entities(FABRIC, Settings(), FabricState())
     assert not any(of_table(entities, table) for entities in planned.values() for table in TABLES)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, MOST_LANES])
+def test_ports_classify_frames_as_the_program_does(count: int) -> None:
+    lanes = VirtualLanes(count)
+    entities = [*class_entities(), *lane_entities(SWITCH, lanes)]
+    for table in ("class_map", "class_map_ipv6"):
+        installed = {
+            match_of(each)["dscp"]: arguments_of(each)["class"] for each in of_table(entities, table)
+        }
+        assert installed == class_of_dscp(lanes)
+    assert set(CLASS_OF_DSCP.items()) <= set(class_of_dscp(lanes).items())
+    assert len(set(class_of_dscp(lanes).values())) == len(class_of_dscp(lanes))
 
 
 def test_the_first_rule_has_the_highest_priority() -> None:

@@ -268,6 +268,26 @@ def test_copies_hold_the_memory_of_one_packet(flow_control: FlowControl) -> None
 
 
 @pytest.mark.parametrize("flow_control", ["pfc", "credits"])
+def test_a_lost_carrier_holds_nothing_back(flow_control: FlowControl) -> None:
+    """The far end gives no more credits and ends no pause, so what waits for it is dropped."""
+    chain = Chain(flow_control, GBPS)
+    away, on = routed([Order(UNICAST, 3, ASIDE)]), routed([Order(UNICAST, 3, ON)] * 3)
+    aside = chain.wired.switches[0].ports[ASIDE]
+    aside.link.connect(Collector(chain.engine))
+    for _ in range(10):
+        chain.sender.enqueue(Sent(0, 3, 500, away).frame, 3)
+    chain.engine.run_for(20_000_000)
+    assert aside.transmit.queue_depth_bytes > 0
+    chain.wired.switches[0].set_port_up(ASIDE, False)
+    assert aside.transmit.queue_depth_bytes == 0
+    for _ in range(10):
+        chain.sender.enqueue(Sent(0, 3, 500, away).frame, 3)
+        chain.sender.enqueue(Sent(0, 3, 500, on).frame, 3)
+    chain.engine.run_for(20_000_000)
+    assert chain.collectors[SWITCHES - 1, ON].received_packets == 10
+
+
+@pytest.mark.parametrize("flow_control", ["pfc", "credits"])
 def test_a_port_that_goes_down_gives_back_what_its_queue_held(flow_control: FlowControl) -> None:
     chain = Chain(flow_control, GBPS)
     for number in range(8):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft import Fabric, topologies
-from weft.clocks.environment import require_for
+from weft.clocks import environment
 from weft.engine import Collector, Engine, Link, PortMac, SharedBuffer, TransmitPort
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.results.run_result import RunResult
@@ -473,11 +473,32 @@ def test_links_that_are_not_there_are_refused() -> None:
         run(credits={"classes": [3], "links": ["p0l0<->p0l1"]})
 
 
-def test_credits_are_refused_in_real_time() -> None:
+def test_bmv2_has_no_credits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "require_bmv2", lambda: None)
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
-    options = FabricOptions(clock="real", credits=CreditsSection(classes=[3]))
-    with pytest.raises(EnvironmentLacksError, match="credits: they are the virtual clock's"):
-        require_for(topology, options)
+    options = FabricOptions(clock="real", target="bmv2", dilation=1.0, credits=CreditsSection(classes=[3]))
+    with pytest.raises(EnvironmentLacksError, match="BMv2 does not have credits"):
+        environment.require_for(topology, options)
+
+
+def test_updates_leave_a_slow_link_to_data() -> None:
+    """At 10 Mb/s an update each 20 µs would take more than there is."""
+    engine = Engine()
+    link = Link(engine, delay_ps=0)
+    port = TransmitPort(engine, link, rate_bps=10**7)
+    mac = PortMac(engine, port, Collector(engine))
+    mac.enable_credits(
+        source_mac=FIRST_MAC, classes=[LANE], buffer_bytes=4096, largest_frame_bytes=FRAME_BYTES
+    )
+    sink = Collector(engine)
+    link.connect(sink)
+    for _ in range(8):
+        port.enqueue(bytes(FRAME_BYTES), LANE)
+    # Four frames use up the credit; nobody answers, so the port goes on asking.
+    engine.run_for(100 * serialisation_ps(FRAME_BYTES, 10**7))
+    frames = [data for _, _, data in sink.packets]
+    assert sum(len(data) == FRAME_BYTES for data in frames) == 4
+    assert 100 // 4 - 2 <= sum(len(data) == 60 for data in frames) <= 100 // 4 + 1
 
 
 def test_a_port_has_one_flow_control() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.links.ring_routing import ring, route_clockwise
 from weft import Fabric, topologies
-from weft.errors import BadInputError, EnvironmentLacksError
+from weft.errors import BadInputError
 from weft.scenario import CreditsSection, EventSection, PfcSection
 from weft.traffic.patterns import Flow
 
@@ -116,13 +116,3 @@ def test_lanes_that_may_lose_packets_are_refused(monkeypatch: pytest.MonkeyPatch
         refused = pytest.raises(BadInputError, match=rf"credits\.classes: .*{words}")
         with refused, Fabric(ring(4), clock="virtual", credits=CreditsSection(classes=classes)):
             pass
-
-
-def test_lanes_are_the_virtual_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    route_clockwise(monkeypatch, with_dateline=True)
-    monkeypatch.setattr("weft.clocks.lab.require_for", lambda *_: None)  # of the machine
-    refused = pytest.raises(
-        EnvironmentLacksError, match=r"pfc: .*2 virtual lanes, which are the virtual clock's"
-    )
-    with refused, Fabric(ring(4), clock="real", pfc=PfcSection(classes=[3, 4])):
-        pass

@@ -26,9 +26,13 @@ def routings_of(path: Path) -> list[str]:
     return sorted(valid, key=lambda name: (name != DEFAULT_ROUTING, name))
 
 
-def scenario_of(path: Path, clock: str, routing: str) -> Scenario:
-    """Return an example's scenario under a clock and a kind of routing, which hosts take in the order that it has."""
+def scenario_of(path: Path, clock: str, routing: str, **sections: Any) -> Scenario:
+    """Return an example's scenario under a clock and a kind of routing, which hosts take in the order that it has.
+
+    `sections` take the place of its own, or come to it.
+    """
     tree: dict[str, Any] = read_mapping(path, "scenario") | {"clock": clock, "routing": {"kind": routing}}
+    tree |= sections
     if ROUTING_KINDS[routing].intermediates is not None:
         tree["transport"] = {"retransmission": "selective-repeat"} | tree.get("transport", {})
     anchor_paths(tree, path.parent)

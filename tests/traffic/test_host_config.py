@@ -28,6 +28,7 @@ FULL = HostConfig(
             nearest_hops=1,
             hop_round_trip_ps=3,
             credits=CreditSettings((3, 4), 65536, 1300),
+            class_of_dscp={26: 3, 32: 4},
         ),
         dataclasses.replace(NIC, pfc_quanta=9),
     ),
@@ -55,9 +56,14 @@ def test_full_has_no_value_left_at_its_default():
             if field.default is not dataclasses.MISSING and getattr(each, field.name) != field.default
         }
         assert given, each
-    of_nics = [set(vars(nic).items()) - set(vars(NIC).items()) for nic in FULL.nics[1:]]
-    named = {name for items in of_nics for name, _ in items}
-    optional = {each.name for each in dataclasses.fields(NIC) if each.default is not dataclasses.MISSING}
+    named = {
+        name for nic in FULL.nics[1:] for name, value in vars(nic).items() if value != getattr(NIC, name)
+    }
+    optional = {
+        each.name
+        for each in dataclasses.fields(NIC)
+        if not each.default is each.default_factory is dataclasses.MISSING
+    }
     assert named == optional
 
 

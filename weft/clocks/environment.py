@@ -127,11 +127,6 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
             f"control.latency: {options.control.latency} ps is the virtual clock's; the real clock has that of the "
             "machine: leave it out, or use --clock virtual"
         )
-    if options.credits.classes:
-        raise EnvironmentLacksError(
-            "credits: they are the virtual clock's: frames on real interfaces do not carry their virtual lane. "
-            "Take pfc, or use --clock virtual"
-        )
     if options.switching.cut_through:
         raise EnvironmentLacksError(
             "switching.mode: cut-through is the virtual clock's: on real interfaces only whole frames come. "
@@ -156,7 +151,7 @@ def _require_nothing_that_bmv2_lacks(fabric: FabricSpec, options: FabricOptions)
         lacking.append("observe.captures")
     if options.links == "internal":
         lacking.append("links: internal")
-    of_engine = ("buffer", "scheduling", "pfc", "switching")
+    of_engine = ("buffer", "scheduling", "pfc", "credits", "switching")
     lacking += [name for name in of_engine if getattr(options, name) != getattr(_DEFAULTS, name)]
     if options.dilation != 1.0:
         lacking.append(f"a dilation of {options.dilation:g} (only 1)")

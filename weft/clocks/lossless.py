@@ -8,7 +8,6 @@ from weft.controller.features.virtual_lanes import require_lanes
 from weft.controller.lossless import LosslessSettings, cycle_of_routes
 from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.channels import cycle_text
-from weft.errors import EnvironmentLacksError
 from weft.scenario import CreditsSection, FabricOptions, KeyProblem, PfcSection
 from weft.topologies import FabricSpec
 
@@ -29,7 +28,6 @@ def require_lossless_routes(fabric: FabricSpec, options: FabricOptions, settings
 
     Raises:
         KeyProblem: says which lanes are missing, or which buffers may wait for each other.
-        EnvironmentLacksError: the clock has no lanes.
     """
     key, section = _section(options)
     if not section.classes:
@@ -42,11 +40,6 @@ def require_lossless_routes(fabric: FabricSpec, options: FabricOptions, settings
         )
     lanes = [ROUTING_KINDS.named(settings.routing).lanes(fabric, plane) for plane in range(fabric.planes)]
     for each in lanes:
-        if each.count > 1 and options.clock == "real":
-            raise EnvironmentLacksError(
-                f"{key}: routes by {settings.routing} need {each.count} virtual lanes, which are the virtual clock's: "
-                "frames on real interfaces do not carry theirs. Use --clock virtual"
-            )
         try:
             require_lanes(each, settings.of(LosslessSettings))
         except SettingError as error:

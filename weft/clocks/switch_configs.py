@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from weft.clocks.switch_memory import buffer_config, credits_config, pfc_config, require_shared_memory
+from weft.clocks.switch_memory import (
+    buffer_config,
+    classes_of_dscps,
+    credits_config,
+    pfc_config,
+    require_shared_memory,
+)
 from weft.scenario import FabricOptions, LinkFaults, SwitchingSection
 from weft.switch.daemon.config import FaultsConfig, PortConfig, SwitchConfig, SwitchingConfig
 from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
@@ -15,10 +21,13 @@ def switch_configs(fabric: FabricSpec, options: FabricOptions, frame_bytes: int)
     Raises:
         KeyProblem: a switch's buffer does not hold what is reserved in it.
     """
-    return [_switch_config(switch, options, frame_bytes) for switch in fabric.switches]
+    classes = classes_of_dscps(fabric, options)
+    return [_switch_config(switch, options, frame_bytes, classes[switch.plane]) for switch in fabric.switches]
 
 
-def _switch_config(switch: SwitchSpec, options: FabricOptions, frame_bytes: int) -> SwitchConfig:
+def _switch_config(
+    switch: SwitchSpec, options: FabricOptions, frame_bytes: int, class_of_dscp: dict[int, int]
+) -> SwitchConfig:
     switching = options.switching
     config = SwitchConfig(
         device_id=switch.device_id,
@@ -31,6 +40,7 @@ def _switch_config(switch: SwitchSpec, options: FabricOptions, frame_bytes: int)
             if options.clock == "virtual" or not port.is_dark
         ),
         buffer=buffer_config(switch, options),
+        class_of_dscp=class_of_dscp,
         switching=None
         if switching == SwitchingSection()
         else SwitchingConfig(latency_ps=switching.latency, cut_through=switching.cut_through),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from weft.controller.features.virtual_lanes import class_of_dscp
+from weft.controller.routing import ROUTING_KINDS
 from weft.engine import CREDIT_BLOCK_BYTES, pfc_headroom_bytes
 from weft.scenario import FabricOptions, KeyProblem
 from weft.switch.daemon.config import BufferConfig, CreditsConfig, PfcConfig, SwitchConfig
-from weft.topologies import Endpoint, PortSpec, SwitchSpec
+from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
 from weft.traffic.transport_settings import CreditSettings
 
 
@@ -90,6 +92,14 @@ def require_shared_memory(config: SwitchConfig, frame_bytes: int) -> None:
             f"{buffer.capacity_bytes} B of {config.name} leave nothing to share: its {len(config.ports)} "
             f"ports reserve {reserved} B and need {headroom} B of headroom for PFC and {credit} B for credits",
         )
+
+
+def classes_of_dscps(fabric: FabricSpec, options: FabricOptions) -> list[dict[int, int]]:
+    """Return the classes of frames on interfaces by their DSCP, for each plane; nothing where no port has to know."""
+    if options.clock == "virtual" or not (options.pfc.classes or options.credits.classes):
+        return [{}] * fabric.planes
+    kind = ROUTING_KINDS.named(options.routing.kind)
+    return [class_of_dscp(kind.lanes(fabric, plane)) for plane in range(fabric.planes)]
 
 
 def host_credits(

@@ -644,6 +644,12 @@ class SharedBuffer:
 class PortMac(Node):
     """The receiving half of a port with flow control, in front of `node`; `transmit` is its sending half."""
     def __init__(self, engine: Engine, transmit: TransmitPort, node: Node, port: int = 0) -> None: ...
+    def classify_by_dscp(self, classes: collections.abc.Mapping[int, int]) -> None:
+        """Take frames for what their sender queued in the class of their DSCP, as those from an interface are.
+
+        Those of other DSCPs belong to no lane, and so to the class in which they are queued here. Raises ValueError for
+        a DSCP or class that there is not.
+        """
     def enable_credits(
         self,
         *,

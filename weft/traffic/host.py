@@ -107,6 +107,8 @@ class Host:
         if not config.pfc_quanta and config.credits is None:
             return None
         mac = PortMac(self.engine, transmit_port, self.nic, port)
+        if config.class_of_dscp:
+            mac.classify_by_dscp(dict(config.class_of_dscp))
         if config.pfc_quanta:
             mac.enable_pfc(source_mac=config.mac, pause_quanta=config.pfc_quanta)
         if config.credits is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -42,7 +43,7 @@ class NicConfig:
     `hop_round_trip_ps`.
 
     `pfc_quanta`: the port obeys PFC, and would ask for pauses of so many quanta; 0: it takes no part. `credits`: of its
-    link, None where it has none.
+    link, None where it has none. `class_of_dscp`: the class in which a frame from an interface was sent, for credits.
     """
 
     interface: str
@@ -58,6 +59,7 @@ class NicConfig:
     paced: bool = True
     pfc_quanta: int = 0
     credits: CreditSettings | None = None
+    class_of_dscp: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 from weft.clocks.endpoint_settings import loaded_round_trips, nic_settings, patient_timeout_ps, recording_of
 from weft.clocks.losses import losses_of
 from weft.clocks.real.switch_daemon import REALTIME_PRIORITY
-from weft.clocks.switch_memory import host_pfc_quanta, lossless_buffer_bytes
+from weft.clocks.switch_memory import (
+    classes_of_dscps,
+    host_credits,
+    host_pfc_quanta,
+    lossless_buffer_bytes,
+)
 from weft.system.child_processes import JsonLinesChild, python_environment, python_module
 from weft.topologies import HostSpec
 from weft.traffic.control import EndpointGroup
@@ -103,6 +108,8 @@ class Endpoints:
                 host,
                 round_trips.longer_by(lab.options.nic.round_trip_ps(lab.options.mtu_bytes)),
                 host_pfc_quanta(lab.options),
+                partial(host_credits, lab.options, lab.frame_bytes),
+                classes_of_dscps(lab.fabric, lab.options),
             ),
             transport=transport,
             nic_costs=lab.options.nic.costs(),

@@ -28,6 +28,12 @@ def lane_classes(sent_in: int, lanes: VirtualLanes) -> tuple[int, ...]:
     return classes[: lanes.count] if len(classes) >= lanes.count else (sent_in,)
 
 
+def class_of_dscp(lanes: VirtualLanes) -> dict[int, int]:
+    """Return the classes that switches give to packets by their DSCP; those of any other are in class 0."""
+    later = {DSCP_OF_CLASS[number]: number for classes in _moved(lanes) for number in classes[1:]}
+    return CLASS_OF_DSCP | later
+
+
 def require_lanes(lanes: VirtualLanes, lossless: LosslessSettings) -> None:
     """Check that the lanes of all lossless classes lose nothing either, and that there are enough.
 

@@ -26,6 +26,7 @@ class _Frozen(BaseModel):
 
 _CLASSES = 8
 _PriorityClass = Annotated[int, Field(ge=0, lt=_CLASSES)]
+_Dscp = Annotated[int, Field(ge=0, lt=64)]
 
 
 class BufferConfig(_Frozen):
@@ -107,7 +108,11 @@ class PortConfig(_Frozen):
 
 
 class SwitchConfig(_Frozen):
-    """A switch and its ports."""
+    """A switch and its ports.
+
+    `class_of_dscp`: in which class the sender of a frame that comes by an interface had queued it, which flow control
+    has to know; frames of other DSCPs are accounted in the class in which they are queued here.
+    """
 
     device_id: int = Field(ge=0, lt=2**64)
     name: str = Field(min_length=1)
@@ -117,6 +122,7 @@ class SwitchConfig(_Frozen):
     time_unit: Literal["ns", "us"] = "ns"
     ports: tuple[PortConfig, ...] = ()
     buffer: BufferConfig | None = None
+    class_of_dscp: dict[_Dscp, _PriorityClass] = {}
     switching: SwitchingConfig | None = None
 
     @model_validator(mode="after")

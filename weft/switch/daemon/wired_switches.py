@@ -136,6 +136,19 @@ class WiredSwitch:
         mac = self.ports[number].mac
         return link.add_far_end(self.switch.native, number) if mac is None else link.add_far_end(mac)
 
+    def set_port_up(self, number: int, up: bool) -> None:
+        """Tell the switch that a port has lost its carrier or has it again.
+
+        Where flow control would let the queue wait for the lost far end, and with it all queues behind, it is dropped.
+        """
+        port = self.ports[number]
+        if port.mac is not None and up != port.transmit.is_up:
+            with self.switch.engine.lock():
+                port.transmit.set_up(up)
+                if up:
+                    port.mac.restart()
+        self.switch.set_port_up(number, up)
+
     def device(self, clock_ns: Callable[[], int] = time.time_ns) -> Device:
         """A P4Runtime device for the switch; `clock_ns` stamps what it reports to its controllers."""
         return Device(
@@ -323,6 +336,8 @@ def _make_mac(wired: WiredSwitch, port: WiredPort) -> PortMac | None:
         mac.set_switching(
             latency_ps=switching.latency_ps, cut_through=switching.cut_through, parsed_by=native
         )
+    if port.config.interface is not None and wired.config.class_of_dscp:
+        mac.classify_by_dscp(wired.config.class_of_dscp)
     if pfc is not None:
         assert wired.buffer is not None
         _enable_pfc(mac, port.config.port, pfc, wired.buffer)

@@ -76,7 +76,7 @@ class Wiring(WiredSwitches):
         self._port_monitor.start()
 
     def _set_port_up(self, wired: WiredSwitch, port: int, up: bool) -> None:
-        wired.switch.set_port_up(port, up)
+        wired.set_port_up(port, up)
         self.board.set_up(wired.config.device_id, port, up)
 
     def close(self) -> None:
