@@ -107,6 +107,10 @@ class Parallelism(Section):
         """Return the ranks that have the same experts' parameters."""
         return self._replicas_of(rank, range(self._replica(rank) % self.expert, self.replicas, self.expert))
 
+    def end_stages_group(self, rank: int) -> tuple[int, ...]:
+        """Return the ranks of the first and the last stage that stand where a rank stands in its own."""
+        return tuple(self.stage_peer(rank, stage) for stage in (0, self.pipeline - 1))
+
     def stage_peer(self, rank: int, stage: int) -> int:
         """Return the rank of another stage that a rank exchanges activations with."""
         return self.rank_at(self.place(rank)._replace(pipeline=stage))

@@ -149,6 +149,12 @@ class TrainingPlan:
         """Return which layers a part of a stage has."""
         return self.parallel.layers_of(self.model.layers, stage, part)
 
+    def units_of(self, stage: int, part: int) -> list[int]:
+        """Return the units of a part of a stage: its layers, before them the embedding (-1), behind them the output."""
+        before = [-1] if self.has_embedding(stage, part) else []
+        behind = [self.model.layers] if self.has_output(stage, part) else []
+        return [*before, *self.layers_of(stage, part), *behind]
+
     def has_embedding(self, stage: int, part: int) -> bool:
         """Return whether a part of a stage begins with the embedding."""
         return stage == 0 and part == 0

@@ -112,16 +112,22 @@ def active_parameters(model: Transformer) -> int:
 
 def part_parameters(plan: TrainingPlan, stage: int, part: int) -> Parameters:
     """Return the parameters of a part of a stage, of all ranks that share it."""
+    return sum((unit_parameters(plan, each) for each in plan.units_of(stage, part)), Parameters())
+
+
+def unit_parameters(plan: TrainingPlan, unit: int) -> Parameters:
+    """Return the parameters of a unit, of all ranks that share it.
+
+    Units are the layers from 0, before them the embedding (-1), behind them norm and output. If a model outputs by its
+    embedding, the last of several stages has a copy of it, as in Megatron-LM.
+    """
     model = plan.model
-    found = sum((layer_parameters(model, each) for each in plan.layers_of(stage, part)), Parameters())
-    if plan.has_embedding(stage, part):
-        found += embedding_parameters(model)
-    if plan.has_output(stage, part):
-        found += output_parameters(model)
-        if model.is_gpt and plan.parallel.pipeline > 1:
-            # The last stage has a copy of the embedding (Narayanan et al. 2021, section 5.1; Megatron-LM).
-            found += Parameters(model.vocabulary * model.hidden)
-    return found
+    if unit < 0:
+        return embedding_parameters(model)
+    if unit < model.layers:
+        return layer_parameters(model, unit)
+    is_copied = model.is_gpt and plan.parallel.pipeline > 1
+    return output_parameters(model) + Parameters(model.vocabulary * model.hidden if is_copied else 0)
 
 
 def rank_share(plan: TrainingPlan, parameters: Parameters) -> tuple[int, int]:

@@ -1,0 +1,56 @@
+"""Sizes of what ranks exchange for a micro-batch, a layer, or a step."""
+
+from __future__ import annotations
+
+from weft.jobs.formulas.parameters import rank_share, unit_parameters
+from weft.jobs.models import Experts
+from weft.jobs.training_plan import TrainingPlan
+
+
+def activation_bytes(plan: TrainingPlan) -> int:
+    """Return b·s·h elements: a micro-batch between layers, of the ranks that share it by tensor parallelism."""
+    return plan.rank_tokens * plan.model.hidden * plan.precisions.bytes_of("activations")
+
+
+def boundary_bytes(plan: TrainingPlan) -> int:
+    """Return what a rank sends to the next stage: b·s·h elements, its share of them with sequence parallelism."""
+    return activation_bytes(plan) // plan.parallel.sequence_shares
+
+
+def key_value_bytes(plan: TrainingPlan) -> int:
+    """Return the keys and values of whole sequences that a rank's heads need.
+
+    With latent attention they are gathered as latents, from which each rank projects its heads.
+    """
+    model, parallel = plan.model, plan.parallel
+    tokens = plan.rank_tokens * parallel.context
+    if latent := model.latent_attention:
+        elements = latent.kv_rank + latent.rotary_head
+    else:
+        elements = model.key_value_heads * (model.query_size + model.value_size) // parallel.tensor
+    return tokens * elements * plan.precisions.bytes_of("activations")
+
+
+def routed_bytes(plan: TrainingPlan, experts: Experts, precision: str) -> int:
+    """Return what a rank sends to experts, its own included: tokens × top-k × h elements.
+
+    Args:
+        plan: of the step.
+        experts: of the layer.
+        precision: which of the plan's: "dispatch" to experts, "activations" back from them.
+    """
+    tokens = plan.rank_tokens // plan.parallel.sequence_shares
+    return tokens * experts.top_k * plan.model.hidden * plan.precisions.bytes_of(precision)
+
+
+def embedding_bytes(plan: TrainingPlan) -> int:
+    """Return the gradients of a tensor rank's part of the embedding."""
+    elements = -(-plan.model.vocabulary * plan.model.hidden // plan.parallel.tensor)
+    return elements * plan.precisions.bytes_of("gradients")
+
+
+def unit_bytes(plan: TrainingPlan, unit: int, what: str) -> tuple[int, int]:
+    """Return a rank's weights or gradients of a unit: of its dense parameters, and of its experts'."""
+    dense, experts = rank_share(plan, unit_parameters(plan, unit))
+    element = plan.precisions.bytes_of(what)
+    return dense * element, experts * element

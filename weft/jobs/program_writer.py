@@ -1,0 +1,138 @@
+"""Writes the operations of a rank: most follow each other, some run beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum, IntEnum
+
+from weft.traffic.jobs import CollectiveCall, Operations, OperationsBuilder
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+
+
+class GroupKind(Enum):
+    """What the ranks of a group share."""
+
+    TENSOR = "tensor"
+    CONTEXT = "context"
+    DATA = "data"
+    EXPERT = "expert"
+    EXPERT_DATA = "expert data"
+    EMBEDDING = "embedding"
+
+
+class Stream(IntEnum):
+    """Of a rank. Collectives have streams of their own, so that timelines show a row for each."""
+
+    COMPUTE = 0
+    TENSOR = 1
+    CONTEXT = 2
+    EXPERT = 3
+    DATA = 4
+    WEIGHTS = 5
+
+
+class ProgramWriter:
+    """Adds operations behind `cursor`, those that the next one follows.
+
+    Computations that directly follow each other become one.
+
+    Args:
+        group_sizes: ranks of each kind of group that the program's ranks are in; collectives of others are left out.
+        calls: places of all calls in `Job.calls`, of all programs of a job; new ones are added.
+    """
+
+    def __init__(self, group_sizes: Mapping[GroupKind, int], calls: dict[CollectiveCall, int]) -> None:
+        self._sizes = group_sizes
+        self._slots = {kind: slot for slot, kind in enumerate(group_sizes)}
+        self._calls = calls
+        self._builder = OperationsBuilder()
+        self._cursor: tuple[int, ...] = ()
+        self._pending: tuple[int, str, str] | None = None
+        self._peers: dict[int, int] = {}
+
+    @property
+    def cursor(self) -> tuple[int, ...]:
+        """The operations that the next one follows."""
+        self._flush()
+        return self._cursor
+
+    @property
+    def peers(self) -> tuple[int, ...]:
+        """What `send` and `receive` have named, in the order of their slots."""
+        return tuple(self._peers)
+
+    def wait_for(self, operations: Iterable[int | None]) -> None:
+        """Have the next operation follow these, too, where there are any."""
+        self._cursor = (*self.cursor, *(each for each in operations if each is not None))
+
+    def compute(self, duration_ps: int, category: str, name: str) -> None:
+        """Add a computation."""
+        if self._pending is not None and self._pending[1:] == (category, name):
+            self._pending = (self._pending[0] + duration_ps, category, name)
+            return
+        self._flush()
+        if duration_ps:
+            self._pending = (duration_ps, category, name)
+
+    def collective(
+        self, kind: GroupKind, collective: str, size_bytes: int, stream: Stream, category: str
+    ) -> None:
+        """Add a collective, which the next operation follows."""
+        operation = self.beside(kind, collective, size_bytes, stream, category)
+        if operation is not None:
+            self._cursor = (operation,)
+
+    def beside(
+        self,
+        kind: GroupKind,
+        collective: str,
+        size_bytes: int,
+        stream: Stream,
+        category: str,
+        *,
+        after: Iterable[int | None] | None = None,
+    ) -> int | None:
+        """Add a collective that runs beside what follows; return its number, None in a group of one rank.
+
+        Its size is rounded up to elements for every rank. It follows what `after` names, by default the cursor.
+        """
+        self._flush()
+        ranks = self._sizes.get(kind, 1)
+        if ranks == 1 or not size_bytes:
+            return None
+        unit = ranks * ELEMENT_BYTES
+        call = CollectiveCall(collective, -(-size_bytes // unit) * unit)
+        return self._builder.collective(
+            self._slots[kind],
+            self._calls.setdefault(call, len(self._calls)),
+            stream=stream,
+            after=[each for each in (self._cursor if after is None else after) if each is not None],
+            category=category,
+        )
+
+    def send(self, peer: int, size_bytes: int, tag: int, category: str) -> None:
+        """Add a send beside what follows."""
+        self._builder.send(self._slot(peer), size_bytes, tag, after=self.cursor, category=category)
+
+    def receive(self, peer: int, size_bytes: int, tag: int, category: str) -> None:
+        """Add a receive, which may be done early, and have the next operation follow it, too."""
+        self._flush()
+        received = self._builder.receive(self._slot(peer), size_bytes, tag, category=category)
+        self._cursor = (*self._cursor, received)
+
+    def finish(self) -> Operations:
+        """Return what was written."""
+        self._flush()
+        return self._builder.build()
+
+    def _slot(self, peer: int) -> int:
+        return self._peers.setdefault(peer, len(self._peers))
+
+    def _flush(self) -> None:
+        if self._pending is not None:
+            duration_ps, category, name = self._pending
+            self._pending = None
+            operation = self._builder.compute(
+                duration_ps, stream=Stream.COMPUTE, after=self._cursor, category=category, name=name
+            )
+            self._cursor = (operation,)

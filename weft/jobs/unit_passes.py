@@ -1,0 +1,134 @@
+"""Passes over a unit of the model: the embedding, a layer, or norm and output."""
+
+from __future__ import annotations
+
+from weft.jobs.compute_times import ComputeTimes
+from weft.jobs.formulas.messages import activation_bytes, key_value_bytes, routed_bytes
+from weft.jobs.models import Experts
+from weft.jobs.program_writer import GroupKind, ProgramWriter, Stream
+from weft.jobs.training_plan import TrainingPlan
+
+
+class UnitPasses:
+    """Writes passes over units, which are numbered as in `unit_parameters`.
+
+    Tensor parallelism: an all-reduce behind attention and one behind the feed-forward part (Shoeybi et al. 2019,
+    section 3); with sequence parallelism an all-gather before and a reduce-scatter behind each, and in the backward
+    pass a further all-gather of the part's input, beside the computation (Korthikanti et al. 2022, section 4.2.2).
+    Context parallelism: keys and values are gathered, again in the backward pass, and their gradients reduced
+    (Grattafiori et al. 2024, section 3.3.2). Experts: tokens go to them and back; so do gradients. Where tensor
+    parallelism splits experts, its ranks gather the tokens that came to each of them.
+
+    The scalars of the loss that tensor ranks reduce are left out.
+    """
+
+    def __init__(self, plan: TrainingPlan, writer: ProgramWriter) -> None:
+        self._plan, self._writer = plan, writer
+        self._times = ComputeTimes(plan)
+        self._size = activation_bytes(plan)
+
+    def forward(self, unit: int, name: str, category: str = "forward") -> None:
+        """Write a forward pass."""
+        if unit < 0:
+            self._scatter()
+        elif unit == self._plan.model.layers:
+            self._gather()
+            self._writer.compute(self._times.output(), category, name)
+        else:
+            self._layer_forward(unit, name, category)
+
+    def backward(self, unit: int, name: str, *, with_weights: bool) -> None:
+        """Write a backward pass; the gradients of weights may be another pass."""
+        if unit < 0:
+            self._gather()
+        elif unit == self._plan.model.layers:
+            again = self._gather_again()
+            self._writer.compute(self._times.output() * (2 if with_weights else 1), "backward", name)
+            self._writer.wait_for([again])
+            self._scatter()
+        else:
+            if self._plan.recomputation == "full":
+                self._layer_forward(unit, name, "backward")
+            self._feed_forward_backward(unit, name, with_weights)
+            self._attention_backward(unit, name, with_weights)
+
+    def weights(self, unit: int, name: str) -> None:
+        """Write a pass for the gradients of weights."""
+        if unit == self._plan.model.layers:
+            self._writer.compute(self._times.output(), "backward", name)
+        elif unit >= 0:
+            times = self._times
+            total_ps = times.experts(unit) + times.feed_forward(unit) + times.attention_weights(unit)
+            self._writer.compute(total_ps, "backward", name)
+
+    def _layer_forward(self, layer: int, name: str, category: str) -> None:
+        self._gather()
+        self._context("allgather")
+        self._writer.compute(self._times.attention_forward(layer), category, name)
+        self._scatter()
+        experts = self._plan.model.experts_of(layer)
+        # A router alone computes on each rank's own tokens.
+        has_dense = experts is None or experts.shared > 0
+        if has_dense:
+            self._gather()
+        self._writer.compute(self._times.feed_forward(layer), category, name)
+        if has_dense:
+            self._scatter()
+        if experts:
+            self._routed(experts, layer, name, category, passes=1)
+
+    def _feed_forward_backward(self, layer: int, name: str, with_weights: bool) -> None:
+        passes = 2 if with_weights else 1
+        experts = self._plan.model.experts_of(layer)
+        if experts:
+            self._routed(experts, layer, name, "backward", passes)
+        duration_ps = self._times.feed_forward(layer) * passes
+        if experts and not experts.shared:
+            self._writer.compute(duration_ps, "backward", name)
+            return
+        self._gather()
+        again = self._gather_again()
+        self._writer.compute(duration_ps, "backward", name)
+        self._writer.wait_for([again])
+        self._scatter()
+
+    def _attention_backward(self, layer: int, name: str, with_weights: bool) -> None:
+        weights_ps = self._times.attention_weights(layer) if with_weights else 0
+        self._gather()
+        self._context("allgather")
+        again = self._gather_again()
+        self._writer.compute(self._times.attention_inputs(layer) + weights_ps, "backward", name)
+        self._context("reducescatter")
+        self._writer.wait_for([again])
+        self._scatter()
+
+    def _gather(self) -> None:
+        """Have tensor ranks gather the tokens between which sequence parallelism divides them."""
+        if self._plan.parallel.sequence:
+            self._tensor("allgather", self._size)
+
+    def _gather_again(self) -> int | None:
+        """Gather an input that sequence parallelism has not kept whole, beside what follows."""
+        if not self._plan.parallel.sequence:
+            return None
+        return self._writer.beside(GroupKind.TENSOR, "allgather", self._size, Stream.TENSOR, "tensor")
+
+    def _scatter(self) -> None:
+        """Have tensor ranks sum their parts of a result."""
+        self._tensor("reducescatter" if self._plan.parallel.sequence else "allreduce", self._size)
+
+    def _tensor(self, collective: str, size_bytes: int) -> None:
+        self._writer.collective(GroupKind.TENSOR, collective, size_bytes, Stream.TENSOR, "tensor")
+
+    def _context(self, collective: str) -> None:
+        size_bytes = key_value_bytes(self._plan)
+        self._writer.collective(GroupKind.CONTEXT, collective, size_bytes, Stream.CONTEXT, "context")
+
+    def _routed(self, experts: Experts, layer: int, name: str, category: str, passes: int) -> None:
+        there, back = (routed_bytes(self._plan, experts, each) for each in ("dispatch", "activations"))
+        tensor = self._plan.parallel.tensor
+        self._writer.collective(GroupKind.EXPERT, "alltoall", there, Stream.EXPERT, "expert")
+        self._tensor("allgather", there * tensor)
+        self._writer.compute(self._times.experts(layer) * passes, category, name)
+        self._tensor("reducescatter", back * tensor)
+        self._writer.collective(GroupKind.EXPERT, "alltoall", back, Stream.EXPERT, "expert")
