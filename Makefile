@@ -9,15 +9,8 @@ setup:
 demo: setup
 	.venv/bin/weft run labs/01-allreduce/scenario.yaml
 
-# Labs run alone: their clock is the wall's. All others share the cores. A stage that fails stops no other.
 test: setup
-	@status=0; \
-	for stage in lint fast slow labs; do \
-	  echo "== test-$$stage"; \
-	  $(MAKE) --no-print-directory test-$$stage || { status=1; failed="$$failed $$stage"; }; \
-	done; \
-	[ $$status = 0 ] || echo "make test: failed in:$$failed"; \
-	exit $$status
+	@MAKE="$(MAKE)" .ci/test
 
 # The inner loop: `make test-fast` is what to run after every change.
 test-lint: setup
@@ -50,7 +43,7 @@ lint: setup
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/clang-format --dry-run --Werror $$(git ls-files 'engine/*.cpp' 'engine/*.hpp')
-	shellcheck vagrant/*.sh .ci/run .ci/sanitize
+	shellcheck vagrant/*.sh .ci/run .ci/sanitize .ci/test
 
 format: setup
 	.venv/bin/ruff check --fix .

@@ -63,7 +63,7 @@ def test_the_documentation_builds_without_a_broken_link(tmp_path):
 
 
 def test_scripts_pass_shellcheck():
-    passes(tool("shellcheck"), "vagrant/provision.sh", ".ci/run", ".ci/sanitize")
+    passes(tool("shellcheck"), "vagrant/provision.sh", ".ci/run", ".ci/sanitize", ".ci/test")
 
 
 def test_the_vagrantfile_is_valid():

@@ -1,0 +1,83 @@
+"""`make test` runs all stages (.ci/test): here with a stand-in for make, whose stages are sleeps and words."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / ".ci" / "test"
+MAKE = """#!/usr/bin/env bash
+set -e
+cd "$(dirname "$0")"
+stage=$2
+echo "$stage begins"
+case $stage in
+  test-slow) echo $$ >slow; [[ ! -e long ]] || exec sleep 1000 ;;
+  # The slow stage has begun, and what it has said is not among this.
+  test-labs) until [[ -s slow ]]; do sleep 0.01; done; [[ ! -e long ]] || { echo $$ >labs; exec sleep 1000; } ;;
+esac
+echo "$stage ends"
+[[ ! -e fails-$stage ]]
+"""
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Path:
+    path = tmp_path / "make"
+    path.write_text(MAKE, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def started(make: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [SCRIPT],
+        env=os.environ | {"MAKE": str(make), "TMPDIR": str(make.parent)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def lines_of(*stages: str) -> list[str]:
+    return [
+        line for each in stages for line in (f"== test-{each}", f"test-{each} begins", f"test-{each} ends")
+    ]
+
+
+@pytest.mark.parametrize("failing", [[], ["lint"], ["labs", "slow"]], ids="-".join)
+def test_stages_come_one_after_the_other_and_those_that_fail_are_named(
+    make: Path, failing: list[str]
+) -> None:
+    for each in failing:
+        (make.parent / f"fails-test-{each}").touch()
+    process = started(make)
+    output, errors = process.communicate(timeout=60)
+    assert errors == ""
+    named = [f"make test: failed in: {' '.join(failing)}"] if failing else []
+    assert output.splitlines() == [*lines_of("lint", "fast", "labs", "slow"), *named]
+    assert process.returncode == bool(failing)
+
+
+def test_an_interrupt_ends_the_labs_and_the_slow_tests(make: Path) -> None:
+    (make.parent / "long").touch()
+    process = started(make)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line == "test-labs begins\n":
+            break
+    while not (make.parent / "labs").exists():
+        assert process.poll() is None
+    slow = os.pidfd_open(int((make.parent / "slow").read_text(encoding="utf-8")))
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    with pytest.raises(ProcessLookupError):
+        signal.pidfd_send_signal(slow, 0)
+    os.close(slow)
+    assert not list(make.parent.glob("tmp.*"))
