@@ -1,0 +1,172 @@
+"""Reads GOAL text as a job. Each `cpu` of a rank is a stream."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from weft.jobs.traces.assembling import MAX_RANKS, JobAssembler, RankAssembler
+from weft.jobs.traces.definition import ReadOptions
+from weft.jobs.traces.errors import TraceError
+from weft.jobs.traces.goal.grammar import Statement, statements
+from weft.traffic.jobs import Job, JobError, OperationsError
+
+PS_PER_NS = 1000
+
+
+class _WrongStatement(Exception):
+    """Says what is wrong, without the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """What others wait for.
+
+    Attributes:
+        start: the operation whose start is its start.
+        end: the operation whose end, or start if `ends_at_start`, is its end.
+    """
+
+    start: int
+    end: int
+    ends_at_start: bool = False
+
+
+class _RankText:
+    """The statements of one rank."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self.assembler = RankAssembler()
+        self.lines: array[int] = array("q")
+        self._options = options
+        self._labels: dict[str, _Label] = {}
+        self._dependencies: list[tuple[Statement, str, str, bool]] = []
+
+    def add(self, statement: Statement, rank: int, rank_count: int) -> None:
+        """Add an operation or a dependency. Raises OperationsError, _WrongStatement."""
+        said = statement.said
+        if "requires" in said:
+            self._dependencies.append(
+                (statement, said["later"], said["earlier"], said["requires"] == "irequires")
+            )
+            return
+        label = self._operation(statement, rank, rank_count)
+        self.lines.extend([statement.line] * (len(self.assembler.operations) - len(self.lines)))
+        name = said.get("label")
+        if name is None:
+            return
+        if name in self._labels:
+            raise _WrongStatement(f"label {name!r} occurs twice in rank {rank}")
+        self._labels[name] = label
+
+    def _operation(self, statement: Statement, rank: int, rank_count: int) -> _Label:
+        operations, cpu = self.assembler.operations, statement.number("cpu")
+        name = statement.said.get("label", "")
+        if "calc" in statement.said:
+            calculated = operations.compute(statement.number("calc") * PS_PER_NS, stream=cpu, name=name)
+            return _Label(calculated, calculated)
+        peer, tag = self._peer_and_tag(statement, rank, rank_count)
+        overhead_ps = self._options.send_overhead_ps
+        if "sent" in statement.said:
+            size_bytes = statement.number("sent")
+            before = [operations.compute(overhead_ps, stream=cpu, name=name)] if overhead_ps else []
+            sent = operations.send(peer, size_bytes, tag, after=before, name=name)
+            if size_bytes > self._options.eager_bytes:
+                return _Label((before or [sent])[0], sent)
+            return _Label(before[0], before[0]) if before else _Label(sent, sent, ends_at_start=True)
+        received = operations.receive(peer, statement.number("received"), tag, name=name)
+        if not overhead_ps:
+            return _Label(received, received)
+        return _Label(received, operations.compute(overhead_ps, stream=cpu, after=[received], name=name))
+
+    def _peer_and_tag(self, statement: Statement, rank: int, rank_count: int) -> tuple[int, int]:
+        peer, tag = statement.number("peer"), statement.number("tag")
+        if peer < 0 or tag < 0:
+            raise _WrongStatement(
+                "a message from any rank or of any tag, -1, cannot be run (valid: 0 or more)"
+            )
+        if peer >= rank_count or peer == rank:
+            raise _WrongStatement(
+                f"rank {rank} and rank {peer} exchange a message (valid: another of 0 to {rank_count - 1})"
+            )
+        return self.assembler.peer_slot(peer), tag
+
+    def link(self, source: str, rank: int) -> None:
+        """Have operations follow those that dependencies name, wherever in the rank those stand."""
+        for statement, later, earlier, at_start in self._dependencies:
+            for name in (later, earlier):
+                if name not in self._labels:
+                    raise TraceError(f"{source}, line {statement.line}: rank {rank} has no label {name!r}")
+            awaited = self._labels[earlier]
+            self.assembler.operations.add_after(
+                self._labels[later].start,
+                [awaited.start if at_start else awaited.end],
+                start=at_start or awaited.ends_at_start,
+            )
+        self._dependencies.clear()
+        self._labels.clear()
+
+
+class GoalReader:
+    """Reads a text. After `read`, `place` says where an operation stands."""
+
+    def __init__(self, name: str, source: str, options: ReadOptions) -> None:
+        self._job = JobAssembler(name)
+        self._source = source
+        self._options = options
+        self._rank_count = 0
+        self._ranks: dict[int, _RankText] = {}
+
+    def read(self, lines: Iterable[str]) -> Job:
+        """Return the job. Raises TraceError with file and line."""
+        rank, text = -1, None
+        for statement in statements(lines, self._source):
+            try:
+                if "num_ranks" in statement.said:
+                    self._set_rank_count(statement.number("num_ranks"))
+                elif "rank" in statement.said:
+                    if text is not None:
+                        raise _WrongStatement(f"rank {rank} has not ended (valid: }} first)")
+                    rank, text = statement.number("rank"), self._begin(statement.number("rank"))
+                elif text is None:
+                    raise _WrongStatement("a statement outside of any rank (valid: rank R {)")
+                elif "end" in statement.said:
+                    text.link(self._source, rank)
+                    text = None
+                else:
+                    text.add(statement, rank, self._rank_count)
+            except (OperationsError, _WrongStatement) as error:
+                raise TraceError(f"{self._source}, line {statement.line}: {error}") from None
+        if text is not None:
+            raise TraceError(f"{self._source}: rank {rank} does not end (valid: }} at its end)")
+        return self._joined()
+
+    def _set_rank_count(self, count: int) -> None:
+        if self._rank_count or not 1 <= count <= MAX_RANKS:
+            raise _WrongStatement(f"num_ranks {count} (valid: once, 1 to {MAX_RANKS})")
+        self._rank_count = count
+
+    def _begin(self, rank: int) -> _RankText:
+        if rank >= self._rank_count:
+            raise _WrongStatement(f"rank {rank} (valid: below num_ranks, {self._rank_count})")
+        if rank in self._ranks:
+            raise _WrongStatement(f"rank {rank} occurs twice")
+        self._ranks[rank] = _RankText(self._options)
+        return self._ranks[rank]
+
+    def _joined(self) -> Job:
+        missing = [str(rank) for rank in range(self._rank_count) if rank not in self._ranks]
+        if missing or not self._rank_count:
+            what = f"ranks {', '.join(missing[:20])} are missing" if missing else "num_ranks is missing"
+            raise TraceError(f"{self._source}: {what}")
+        for rank in range(self._rank_count):
+            self._job.add_rank(self._ranks[rank].assembler, self._source)
+        try:
+            return self._job.job()
+        except JobError as error:
+            raise TraceError(f"{self._source}: {error}") from None
+
+    def place(self, rank: int, operation: int) -> str:
+        """Return the file and the line of an operation."""
+        return f"{self._source}, line {self._ranks[rank].lines[operation]}"
