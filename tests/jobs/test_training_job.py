@@ -13,6 +13,7 @@ from weft.jobs.pipeline_schedules import PIPELINE_SCHEDULES, Pass, most_held
 from weft.jobs.traffic_bytes import sent_bytes
 from weft.jobs.training_job import ComputeVariation, pipeline_job, training_job
 from weft.jobs.training_plan import PlanError, Precisions, TrainingPlan
+from weft.traffic.jobs.breakdown import breakdowns
 from weft.traffic.jobs.checks import check_job
 from weft.traffic.jobs.ideal import ideal_times
 from weft.traffic.jobs.operations import Kind
@@ -286,3 +287,25 @@ def test_a_precision_that_the_accelerator_lacks():
         PlanError, match=r"fp8, which the accelerator lacks \(valid: bf16, fp16, tf32, fp32\)"
     ):
         TrainingPlan(SMALL, accelerator=ACCELERATORS["A100"], precisions=Precisions(compute="fp8"))
+
+
+@pytest.mark.parametrize("model", [SMALL, MIXED], ids=["dense", "experts"])
+def test_without_communication_ranks_compute_or_have_bubbles(model):
+    plan = plan_of(model, pipeline=4, data=2, expert=1)
+    job = training_job(plan)
+    times = ideal_times(job)
+    for found, part in zip(breakdowns(job, times), job.parts, strict=True):
+        assert found.compute_ps.total() == part.operations.duration_ps.sum()
+        assert found.exposed_ps.total() == 0
+        assert found.total_ps == end_ps(plan)
+    # What is no bubble of the pipeline is a wait for the replica, or for the stage with the output: none here.
+    assert {found.stall_ps for found in breakdowns(job, times)} == {0}
+
+
+def test_a_straggler_stalls_the_rest():
+    plan = plan_of(data=4)
+    job = training_job(plan, ComputeVariation(stragglers={2: 1.5}))
+    found = breakdowns(job, ideal_times(job))
+    assert found[2].stall_ps == 0 == found[2].bubble_ps
+    assert found[0].stall_ps > 0.4 * found[0].compute_ps.total()
+    assert len({each.total_ps for each in found}) == 1
