@@ -11,7 +11,9 @@ from weft.controller.elements import Element, link_element
 from weft.controller.event_log import ControllerEvent
 from weft.controller.fabric import Repair
 from weft.controller.fabric_watch import FabricWatch
+from weft.controller.failures import Failures
 from weft.controller.operations import Operations
+from weft.controller.reachability import connected_parts
 from weft.errors import BadInputError
 from weft.quantities.definitions import TIME
 from weft.results.link_events import LinkEventResult
@@ -20,6 +22,7 @@ from weft.scenario.events import EventSection
 from weft.scenario.link_checks import checked_link, events_in_order, links_of_event
 from weft.scenario.options import FabricOptions
 from weft.topologies import FabricLink, FabricSpec, LinkChoice, LinkEnds
+from weft.traffic.parted_hosts import PartedHosts
 
 Operation = Callable[[], Coroutine[Any, Any, object]]
 """Begins what an operator wants done."""
@@ -102,9 +105,9 @@ class LinkEvents(abc.ABC):
         else:
             self._schedule_named(f"{element.name} {event.state}", lambda: do(element), event.at)
 
-    def _schedule_named(self, name: str, operation: Operation, at_ps: int) -> None:
-        """Have the controller begin an operation, and follow whether it has."""
-        event = ScheduledEvent(name, at_ps)
+    def _schedule_named(self, name: str, operation: Operation, at_ps: int, joins: bool = False) -> None:
+        """Have the controller begin an operation, and follow whether it has; see ScheduledEvent."""
+        event = ScheduledEvent(name, at_ps, joins)
         self._scheduled.append(event)
 
         async def followed() -> None:
@@ -178,6 +181,24 @@ class LinkEvents(abc.ABC):
             if each.at_ps is not None and each.happened_ps is None
         )
         return unfinished((*of_links, *self._scheduled))
+
+    def parted(self) -> PartedHosts | None:
+        """Return which hosts links keep apart; None while nothing does, or something is to happen that may end it."""
+        fabric = self._controller.controller.fabric  # in the present configuration of circuits
+        down = frozenset(ends for ends, is_up in list(self._is_up.items()) if not is_up)
+        if not (down or fabric.circuits) or self._may_join():
+            return None
+        parts: dict[int, dict[int, int]] = {}
+        for nic, part in connected_parts(fabric, Failures(down)).items():
+            parts.setdefault(nic.port, {})[fabric.host(nic.node).index] = part
+        names = [fabric.link_name(link) for link in fabric.links if link.ends in down]
+        return PartedHosts(parts, tuple(names))
+
+    def _may_join(self) -> bool:
+        """Return whether a link is to come up, or circuits are to change."""
+        return any(each.state == "up" and each.happened_ps is None for each in self.results) or any(
+            each.joins and not each.has_ended for each in self._scheduled
+        )
 
     def controller_events(self) -> list[ControllerEvent]:
         """Return what the controller saw and did, as far as it is kept."""

@@ -15,9 +15,9 @@ def hosts_cut_off(fabric: FabricSpec, before: Failures, after: Failures) -> list
 
     Of hosts that are parted, those in the smaller part count as cut off.
     """
-    parts_after = _parts(fabric, after)
+    parts_after = connected_parts(fabric, after)
     together: dict[int, dict[int, list[Endpoint]]] = {}
-    for nic, part in _parts(fabric, before).items():
+    for nic, part in connected_parts(fabric, before).items():
         together.setdefault(part, {}).setdefault(parts_after[nic], []).append(nic)
     names = {
         nic.node
@@ -32,13 +32,13 @@ def parts_hosts(fabric: FabricSpec, plane: int, failures: Failures, without: Col
     """Return whether failures keep hosts apart in a plane that it joins without them; `without` some hosts."""
     switches = fabric.switches_of_plane(plane)
     whole, left = (
-        {part for nic, part in _parts(fabric, each, switches).items() if nic.node not in without}
+        {part for nic, part in connected_parts(fabric, each, switches).items() if nic.node not in without}
         for each in (NO_FAILURES, failures)
     )
     return len(left) > len(whole)
 
 
-def _parts(
+def connected_parts(
     fabric: FabricSpec, failures: Failures, switches: Sequence[SwitchSpec] | None = None
 ) -> dict[Endpoint, int]:
     """Return the number of the connected part that each host's port is in; a port without a link is its own.

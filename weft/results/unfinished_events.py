@@ -13,10 +13,11 @@ _MOST_NAMED = 4
 
 @dataclass
 class ScheduledEvent:
-    """What is to happen, and how far it is. Times count from when the fabric was up."""
+    """What is to happen, and how far it is; whether it may join hosts. Times count from when the fabric was up."""
 
     event: str
     at_ps: int
+    joins: bool = False
     has_begun: bool = False
     has_ended: bool = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from weft.traffic.host_config import HostConfig
 from weft.traffic.host_stats import HostStats
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES, Payload
+from weft.traffic.parted_hosts import PartedHosts
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
 from weft.traffic.plane_detours import Losses, PlaneDetours
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns, RunOutcome
@@ -89,6 +91,19 @@ class EndpointGroup:
         self._ip_version = ip_version
         self._shares_memory = shares_memory
         self._next_run = 1
+
+    def follow_parted(self, parted: Callable[[], PartedHosts | None]) -> None:
+        """Have runs that cannot end fail: `parted` says which hosts links keep apart for good, None for none.
+
+        It is a method, whose object is not kept: hosts in an error's traceback would else keep a fabric that was left.
+        """
+        method = weakref.WeakMethod(parted)
+
+        def ask() -> PartedHosts | None:
+            known = method()
+            return known() if known is not None else None
+
+        self._runs.parted = ask
 
     def now_ps(self) -> int:
         """Return the emulated time that all endpoints agree on."""
@@ -208,6 +223,7 @@ class EndpointGroup:
                 PrepareTraffic(number, by_rank[each.rank], payload, self._rank_unless_own(each.rank))
                 for each in schedules
             ],
+            flows,
         )
 
     def prepare_workload(
@@ -230,7 +246,7 @@ class EndpointGroup:
         )
         memory = {rank: answer.memory for rank, answer in answers.items()}
         written_peers = {rank: sorted({flow.peer for flow in sent[rank]}) for rank in ranks}
-        return self._runs.add(number, PreparedRun(ranks, memory, written_peers, []))
+        return self._runs.add(number, PreparedRun(ranks, memory, written_peers, [], flows))
 
     def _provided(self, schedule: Schedule, buffers: Sequence[RankBuffer], rank: int) -> Provided | None:
         """Return what a rank is handed as it is; None where endpoints make and map their own."""
@@ -260,13 +276,17 @@ class EndpointGroup:
         return self._new_run_number()
 
     def _prepare(
-        self, number: int, schedules: Sequence[Schedule], commands: Sequence[Command[Prepared]]
+        self,
+        number: int,
+        schedules: Sequence[Schedule],
+        commands: Sequence[Command[Prepared]],
+        flows: Sequence[Flow] = (),
     ) -> int:
         ranks = [schedule.rank for schedule in schedules]
         answers = self._calls.all(dict(zip(ranks, commands, strict=True)))
         memory = {rank: answer.memory for rank, answer in answers.items()}
         written_peers = {schedule.rank: schedule.written_peers() for schedule in schedules}
-        return self._runs.add(number, PreparedRun(ranks, memory, written_peers, peers_of(schedules)))
+        return self._runs.add(number, PreparedRun(ranks, memory, written_peers, peers_of(schedules), flows))
 
     def start(self, run: int, start_ps: int | None = None) -> int:
         """See `PreparedRuns.start`."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from weft.traffic.answers import EndedFlows, Memory, RunState
-from weft.traffic.commands import AskFlowRecords, Release, Start, Wait
+from weft.traffic.commands import AskFlowRecords, AskStats, Release, Start, Wait
 from weft.traffic.connections import Connections
 from weft.traffic.endpoint_calls import EndpointCalls
+from weft.traffic.parted_hosts import Pair, PartedHosts
+from weft.traffic.patterns import Flow
 from weft.traffic.plane_detours import Losses, PlaneDetours
 from weft.traffic.run_clock import RunClock
-from weft.traffic.schedule_nodes import Channel
+from weft.traffic.schedule_nodes import SCALE_UP, Channel
 
 _WAITING_ROUND_S = 2.0
 # Less than that is what rounding has left.
@@ -39,18 +41,24 @@ class RunOutcome:
 
 @dataclass
 class PreparedRun:
-    """A run on its ranks: their memory, the peers to which each writes, and the connections that it uses."""
+    """A run on its ranks: their memory, the peers to which each writes, its connections, and its flows if any."""
 
     ranks: list[int]
     memory: dict[int, Memory]
     written_peers: dict[int, list[int]]
     connections: list[tuple[int, Channel]]
+    flows: Sequence[Flow] = ()
     state: str = "prepared"
     steps: tuple[int, int] = (0, 0)
+    heard: tuple[int, float] = (-1, 0.0)
+    """Packets that its hosts had received when hosts were last found parted, and since when it has been so many."""
 
 
 class PreparedRuns:
-    """Runs by their numbers. `names` are those of the ranks, for errors."""
+    """Runs by their numbers. `names` are those of the ranks, for errors.
+
+    `parted` says which hosts links keep apart for good, None for none: a run between such ends with an error.
+    """
 
     def __init__(
         self,
@@ -68,6 +76,7 @@ class PreparedRuns:
         self._clock = clock
         self._names = names
         self._runs: dict[int, PreparedRun] = {}
+        self.parted: Callable[[], PartedHosts | None] = lambda: None
 
     def add(self, number: int, run: PreparedRun) -> int:
         """Enter a run; returns its number."""
@@ -121,6 +130,7 @@ class PreparedRuns:
             )
             self._runs[run].steps = _steps_of(answers.values())
             unfinished = [rank for rank in unfinished if answers[rank].state != "finished"]
+            self._require_joined(run, unfinished)
             is_over = left_s < _LEAST_WAIT_S
             left_s = max(0.0, deadline_s - self._clock.wait_time_s())
         troubles = [
@@ -131,7 +141,8 @@ class PreparedRuns:
         ]
         if troubles:
             how = "failed" if _any_ended_badly(answers) else f"did not finish within {timeout_s:g} s"
-            raise RunError(f"run {run} {how}: " + "; ".join(troubles))
+            parted = self._parted(run, unfinished)
+            raise RunError(f"run {run} {how}: " + "; ".join([*troubles, *([parted] if parted else [])]))
         self._runs[run].state = "finished"
         times = [(answers[rank].started_ps or 0, answers[rank].finished_ps or 0) for rank in ranks]
         return RunOutcome(run, tuple(start for start, _ in times), tuple(end for _, end in times))
@@ -146,6 +157,41 @@ class PreparedRuns:
         gone = [self._name(rank) for rank in self._runs[run].ranks if self._calls.host_of(rank) in lost]
         if gone:
             raise RunError(f"run {run} failed: {', '.join(gone)} lost")
+
+    def _require_joined(self, run: int, ranks: Sequence[int]) -> None:
+        """Raise RunError if links keep ranks apart for good, and none of these has received a packet for a round."""
+        problem = self._parted(run, ranks)
+        if not problem:
+            return
+        stats = self._calls.all(dict.fromkeys(ranks, AskStats()))
+        packets = sum(plane["nic"]["received_packets"] for each in stats.values() for plane in each["planes"])
+        prepared, now_s = self._runs[run], self._clock.wait_time_s()
+        if packets != prepared.heard[0]:
+            prepared.heard = packets, now_s
+        elif now_s - prepared.heard[1] > _WAITING_ROUND_S / 2:
+            raise RunError(f"run {run} failed: {problem}")
+
+    def _parted(self, run: int, ranks: Sequence[int]) -> str:
+        """Return in words which of a run's ranks that have not ended links keep apart for good; empty for none."""
+        parted = self.parted() if ranks else None
+        apart = parted.among(self._pairs(run, set(ranks))) if parted is not None else []
+        return parted.problem(apart, self._names) if parted is not None and apart else ""
+
+    def _pairs(self, run: int, ranks: set[int]) -> Iterator[Pair]:
+        """Yield what a run's ranks still exchange: NICs and pairs of hosts.
+
+        Of flows those that have not ended; otherwise all connections but those in lost planes, which others stand for.
+        """
+        prepared, host_of = self._runs[run], self._calls.host_of
+        ended = set(self.flow_records(run).flow) if prepared.flows else set()
+        for number, flow in enumerate(prepared.flows):
+            if number not in ended:
+                yield flow.plane, host_of(flow.source), host_of(flow.destination)
+        losses = self._losses() if self._losses is not None else Losses()
+        detoured = losses.nics if losses.nics_in_use else ()
+        for rank, channel in prepared.connections if not prepared.flows else ():
+            if channel.label != SCALE_UP and channel.plane not in detoured and {rank, channel.peer} <= ranks:
+                yield channel.plane, host_of(rank), host_of(channel.peer)
 
     def _name(self, rank: int) -> str:
         return self._names[self._calls.host_of(rank)]

@@ -170,6 +170,7 @@ class MininetLab(Lab):
         """Start a process in every host's namespace; see Lab."""
         with Endpoints(self) as endpoints:
             self._hosts = endpoints.group
+            self._hosts.follow_parted(self._link_events.parted)
             yield endpoints.group
 
     @property

@@ -22,7 +22,7 @@ from weft.results.link_events import LinkEventResult
 from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.port_monitor import has_carrier
-from weft.topologies import Endpoint, FabricLink, FabricSpec
+from weft.topologies import Endpoint, FabricLink, FabricSpec, LinkEnds
 
 
 class EmulatedLinkEvents(LinkEvents):
@@ -43,6 +43,7 @@ class EmulatedLinkEvents(LinkEvents):
         self._epoch_ns = epoch_ns
         self._host_link_up = host_link_up
         self._ports_down: set[tuple[str, int]] = set()
+        self._unplanned: set[LinkEnds] = set()
         self._numbers = itertools.count()
         self._due: list[tuple[int, int, Callable[[], None]]] = []
         self._changed = threading.Condition()
@@ -77,8 +78,13 @@ class EmulatedLinkEvents(LinkEvents):
         )
         # Otherwise it was requested, or the other end has reported it.
         if self._is_change(link, result):
+            (self._unplanned.discard if up else self._unplanned.add)(link.ends)
             self.results.append(result)
             self._after(self._options.control.detection, lambda: self._replan(link, result))
+
+    def _may_join(self) -> bool:
+        """See LinkEvents; whoever took a link down by hand may bring it up again."""
+        return super()._may_join() or any(not self._is_up[ends] for ends in self._unplanned.copy())
 
     def close(self) -> None:
         """Cancel all further events."""

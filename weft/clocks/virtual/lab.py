@@ -222,6 +222,7 @@ class VirtualLab(Lab):
             self._link_events = VirtualLinkEvents(
                 self.fabric, self.options, ends, self._loop, self.controller, self.operations, self.circuits
             )
+            group.follow_parted(self._link_events.parted)
             yield group
 
     def _require_path(self, source: int, destination: int, nic: int) -> None:

@@ -55,7 +55,7 @@ class VirtualLinkEvents(LinkEvents):
             return
         for item in section.schedule:
             change = partial(circuits.change, item.configuration, section.drain, section.dark_time)
-            self._schedule_named(f"circuits {item.configuration}", change, item.at)
+            self._schedule_named(f"circuits {item.configuration}", change, item.at, joins=True)
 
     def results_now(self) -> list[LinkEventResult]:
         """See LinkEvents."""
