@@ -40,6 +40,7 @@ TRAFFIC: dict[str, Any] = {
     "permutation": {"permutation": 64},
     "workload": {"workload": {"flow_sizes": "websearch", "load": 0.3, "duration": "50us"}},
     "circuits": {"circuits": "b"},
+    "together": {"together": [{"permutation": 64}, {"incast": "h0", "at": "1us"}]},
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.

@@ -90,5 +90,5 @@ def result_kinds() -> tuple[ResultKind[Any], ...]:
     """Return the kinds of results that kinds of traffic name, each once, in their order."""
     # Scenarios, where the sections are found, know nothing of results; `TrafficItem` in weft/run names them.
     named = [inspect.getattr_static(section, "results") for section in TRAFFIC_KINDS.values()]
-    found = {kind.key: kind for kind in named}
+    found = {kind.key: kind for kind in named if kind is not None}
     return tuple(sorted(found.values(), key=lambda kind: (kind.order, kind.key)))

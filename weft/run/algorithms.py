@@ -84,6 +84,11 @@ def suitable(topology: FabricSpec, collective: Collective, progress: Progress) -
     return [name for name, objection in found.items() if not objection]
 
 
+def any_in_network(collective: Collective, algorithms: Sequence[str]) -> bool:
+    """Return whether switches reduce in one of these algorithms."""
+    return any(collective.algorithm(name).in_network for name in algorithms)
+
+
 def check_algorithms(
     collective: Collective, algorithms: Sequence[str], fabric: TopologySection, key: str, root: int = 0
 ) -> None:

@@ -8,6 +8,7 @@ from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_order
 from weft.scenario.topology import check_fabric
+from weft.scenario.traffic import check_starts_by_itself
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.extensions import congestion_needs
 
@@ -18,6 +19,7 @@ def check_across(scenario: Scenario) -> None:
     check_fabric(fabric)
     check_options(scenario)
     for index, traffic in enumerate(scenario.traffic):
+        check_starts_by_itself(traffic, f"traffic[{index}]")
         traffic.check(fabric, f"traffic[{index}]")
 
 

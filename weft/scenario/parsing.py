@@ -20,7 +20,7 @@ from weft.scenario.model import Scenario
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.topology import parse_fabric
-from weft.scenario.traffic import kind_of_item
+from weft.scenario.traffic import TOGETHER, kind_of_item
 from weft.scenario.values import Section
 from weft.scenario.yaml_files import read_mapping
 from weft.traffic.class_reference import absolute_reference, is_class_reference
@@ -130,7 +130,9 @@ def parse_scenario(
             plain["fabric"] = parse_fabric(plain["fabric"], places, context)
         if "traffic" in plain:
             items = _as_list(plain["traffic"])
-            plain["traffic"] = [_parse_traffic(*item, places, context) for item in enumerate(items)]
+            plain["traffic"] = [
+                _parse_traffic(item, places, context, ("traffic", index)) for index, item in enumerate(items)
+            ]
         scenario = _validated(Scenario, plain, places, context)
         check_across(scenario)
     except KeyProblem as problem:
@@ -153,13 +155,22 @@ def _as_list(value: Any) -> list[Any]:
     return value
 
 
-def _parse_traffic(index: int, item: Any, places: Places, context: dict[str, Any]) -> Section:
-    key = f"traffic[{index}]"
+def _parse_traffic(
+    item: Any, places: Places, context: dict[str, Any], path: tuple[str | int, ...]
+) -> Section:
+    key = key_of(path)
     if isinstance(item, Section):
         return item
     if not isinstance(item, dict):
         raise KeyProblem(key, f"must be a mapping, is {shown(item)}")
-    return _validated(kind_of_item(item, key), item, places, context, ("traffic", index))
+    beside = item.get(TOGETHER)
+    if isinstance(beside, list) and len(path) == len(("traffic", 0)):
+        parsed = [
+            _parse_traffic(each, places, context, (*path, TOGETHER, index))
+            for index, each in enumerate(beside)
+        ]
+        item = {**item, TOGETHER: parsed}
+    return _validated(kind_of_item(item, key), item, places, context, path)
 
 
 def _validated(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
+from weft.quantities.definitions import Time
 from weft.quantities.units import shown
 from weft.registry import Registry, classes_of
 from weft.scenario.places import KeyProblem
@@ -26,8 +27,17 @@ class TrafficSection(Section):
 
     kind: ClassVar[str]
 
+    at: Time = 0
+    """Of an item of `together`: how long after the start of the first ones it begins."""
+
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check what no single key shows. Raises KeyProblem for a key below `key`, the item's own."""
+
+
+def check_starts_by_itself(item: TrafficSection, key: str) -> None:
+    """Check that an item which nothing runs beside has no time of its own. Raises KeyProblem."""
+    if "at" in item.model_fields_set:
+        raise KeyProblem(f"{key}.at", "is for items of together; others begin when the one before has ended")
 
 
 def _kinds_in(module: ModuleType) -> Iterator[tuple[str, type[TrafficSection]]]:
@@ -61,4 +71,11 @@ def _item_of(value: object) -> TrafficSection:
         raise ValueError(str(problem)) from None
 
 
+def _kinds_beside_others() -> list[type[TrafficSection]]:
+    return [section for kind, section in TRAFFIC_KINDS.items() if kind != TOGETHER]
+
+
+TOGETHER = "together"
+"""The kind whose items are items of the traffic."""
+TrafficBesideOthers = Annotated[TrafficSection, OfAnyKind(_item_of, _kinds_beside_others)]
 Traffic = Annotated[TrafficSection, OfAnyKind(_item_of, lambda: TRAFFIC_KINDS.values())]

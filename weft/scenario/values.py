@@ -81,6 +81,10 @@ class OfAnyKind:
     read: Callable[[object], Section]
     sections: Callable[[], Iterable[type[Section]]]
 
+    def kinds(self) -> list[str]:
+        """Return the names of the kinds."""
+        return [getattr(section, "kind", section.__name__) for section in self.sections()]
+
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
         """Have pydantic read values by `read`, and dump a section with the keys of its own kind."""
         return core_schema.no_info_plain_validator_function(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from weft.clocks.lab import Progress
@@ -17,6 +17,7 @@ from weft.topologies.kinds.base import TopologySection
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
+    from weft.run.task import Task
 
 Run = Callable[["Fabric", Progress], None]
 
@@ -24,8 +25,8 @@ Run = Callable[["Fabric", Progress], None]
 class TrafficItem(TrafficSection):
     """An item that can be run. A kind says its name, its keys and `run`; the rest where it has something to say."""
 
-    results: ClassVar[ResultKind[Any]]
-    """What its runs leave; several kinds may share one."""
+    results: ClassVar[ResultKind[Any] | None]
+    """What its runs leave; several kinds may share one. None: what its items leave."""
     lacking: ClassVar[str] = ""
     """Why it cannot run under the real clock; empty if it can."""
 
@@ -54,11 +55,33 @@ class TrafficItem(TrafficSection):
         """Check the classes of users that it names, before anything is built. Raises BadInputError."""
 
 
+class JoinableItem(TrafficItem):
+    """An item that can run beside others, in `together`."""
+
+    @abstractmethod
+    def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
+        """Make the data, as `prepare`; return what makes the item's one task of a fabric, from its `tasks`."""
+
+    def check_single(self, key: str) -> None:
+        """Check that it is one run, as it must be beside others. Raises KeyProblem for a key below `key`."""
+
+    @property
+    def reduces_in_network(self) -> bool:
+        """Whether switches reduce, which they do for one item at a time."""
+        return False
+
+
 def items_of(scenario: Scenario) -> tuple[TrafficItem, ...]:
     """Return a scenario's traffic as what can be run."""
     items = tuple(item for item in scenario.traffic if isinstance(item, TrafficItem))
     assert len(items) == len(scenario.traffic), "a kind of traffic is a TrafficItem"
     return items
+
+
+def require_one(values: Sequence[object], key: str) -> None:
+    """Check that a list of an item of `together` names one thing, so that the item is one run. Raises KeyProblem."""
+    if len(values) != 1:
+        raise KeyProblem(key, f"beside other items there must be one, there are {len(values) or 'none'}")
 
 
 def check_queue_pairs(queue_pairs: int, size_bytes: int, key: str) -> None:
@@ -72,7 +95,7 @@ def check_queue_pairs(queue_pairs: int, size_bytes: int, key: str) -> None:
 class FlowItem(TrafficItem):
     """An item of flows between hosts."""
 
-    results: ClassVar[ResultKind[Any]] = FLOWS
+    results: ClassVar[ResultKind[Any] | None] = FLOWS
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that there is a host to send to."""
@@ -82,3 +105,15 @@ class FlowItem(TrafficItem):
             raise KeyProblem(
                 "fabric.spares", f"{fabric.spares}: {key} has flows, between hosts and not ranks (valid: 0)"
             )
+
+
+class FlowsBesideOthers(FlowItem, JoinableItem):
+    """Flows between hosts that can run beside other items."""
+
+    @abstractmethod
+    def task(self, fabric: Fabric) -> Task[Any]:
+        """Return it as a task of a running fabric."""
+
+    def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
+        """There are no data to make."""
+        return self.task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,11 +12,11 @@ from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import MessageSize, whole
-from weft.results.collectives import COLLECTIVES, LENGTHS
-from weft.run.algorithms import check_algorithms, check_paths, suitable
+from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult
+from weft.run.algorithms import any_in_network, check_algorithms, check_paths, suitable
 from weft.run.collectives import random_elements
 from weft.run.gradients import mlp_gradients
-from weft.run.traffic_kinds.base import Run, TrafficItem
+from weft.run.traffic_kinds.base import JoinableItem, Run, require_one
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmName, CollectiveName
 from weft.topologies import FabricSpec
@@ -27,13 +28,14 @@ from weft.traffic.training import GRADIENT_COLLECTIVE
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
+    from weft.run.task import Task
 
 DEFAULT_SIZE_BYTES = 65536
 Inputs = list[NDArray[Any]]
 """A buffer for each rank."""
 
 
-class CollectiveTraffic(TrafficItem):
+class CollectiveTraffic(JoinableItem):
     """A collective, run once per algorithm and size, each result checked against NumPy."""
 
     kind = "collective"
@@ -98,6 +100,36 @@ class CollectiveTraffic(TrafficItem):
             return 0
         elements = (self._definition().input_elements(size, ranks) for size in self.sizes)
         return sum(elements) * ELEMENT_BYTES
+
+    def check_single(self, key: str) -> None:
+        """Check that there is one algorithm, one size and one run of them."""
+        require_one(self.algorithms or (), f"{key}.algorithms")
+        if self.sizes:
+            require_one(self.sizes, f"{key}.sizes")
+        for name in ("repetitions", "warmup"):
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise KeyProblem(
+                    f"{key}.{name}", "beside other items a collective runs once (valid: leave it out)"
+                )
+
+    @property
+    def reduces_in_network(self) -> bool:
+        """Whether an algorithm does."""
+        return any_in_network(self._definition(), self.algorithms or ())
+
+    def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[CollectiveResult]]:
+        """Make the inputs."""
+        [inputs], [algorithm] = self._inputs(ranks, seed), list(self.algorithms or [])
+
+        def task(fabric: Fabric) -> Task[CollectiveResult]:
+            options: dict[str, Any] = {"operation": self.operation, "root": self.root}
+            if isinstance(inputs, int):
+                return fabric.tasks.collective_of_lengths(
+                    self.collective, inputs, algorithm, dtype=self.dtype, **options
+                )
+            return fabric.tasks.collective(self.collective, inputs, algorithm, data=self.data, **options)
+
+        return task
 
     def prepare(self, ranks: int, seed: int) -> Run:
         """Make the inputs of every size."""

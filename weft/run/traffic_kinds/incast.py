@@ -8,7 +8,8 @@ from weft.clocks.lab import Progress
 from weft.hints import did_you_mean
 from weft.quantities.definitions import FlowSize, QueuePairs, whole
 from weft.quantities.units import shown
-from weft.run.traffic_kinds.base import FlowItem, check_queue_pairs
+from weft.results.flows import FlowsResult
+from weft.run.traffic_kinds.base import FlowsBesideOthers, check_queue_pairs
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import FlowData
 from weft.scenario.values import Text
@@ -17,9 +18,10 @@ from weft.topologies.kinds.base import TopologySection
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
+    from weft.run.task import Task
 
 
-class IncastTraffic(FlowItem):
+class IncastTraffic(FlowsBesideOthers):
     """Every other host writes to one host at the same time, on one plane."""
 
     kind = "incast"
@@ -51,5 +53,11 @@ class IncastTraffic(FlowItem):
         """Have the others write."""
         progress(f"incast on {self.incast}")
         fabric.incast(
+            self.incast, self.bytes_per_sender, self.plane, data=self.data, queue_pairs=self.queue_pairs
+        )
+
+    def task(self, fabric: Fabric) -> Task[FlowsResult]:
+        """Return the flows to the host."""
+        return fabric.tasks.incast(
             self.incast, self.bytes_per_sender, self.plane, data=self.data, queue_pairs=self.queue_pairs
         )

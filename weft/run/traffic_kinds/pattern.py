@@ -8,16 +8,18 @@ from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.error_translation import raised_as_weft_errors
-from weft.run.traffic_kinds.base import FlowItem
+from weft.results.flows import FlowsResult
+from weft.run.traffic_kinds.base import FlowsBesideOthers
 from weft.scenario.values import ClassReference
 from weft.topologies import FabricSpec
 from weft.traffic.extensions import ClassSpec, TrafficPattern, flows_of, make
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
+    from weft.run.task import Task
 
 
-class PatternTraffic(FlowItem):
+class PatternTraffic(FlowsBesideOthers):
     """Flows of a user's class, a `weft.TrafficPattern`, made with `parameters`."""
 
     kind = "pattern"
@@ -37,6 +39,10 @@ class PatternTraffic(FlowItem):
         pattern = self._made()
         progress(type(pattern).__name__)
         fabric.pattern(pattern)
+
+    def task(self, fabric: Fabric) -> Task[FlowsResult]:
+        """Return the class's flows."""
+        return fabric.tasks.pattern(self._made())
 
     @raised_as_weft_errors()
     def _made(self) -> TrafficPattern:

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import FlowSize, QueuePairs
-from weft.run.traffic_kinds.base import FlowItem, check_queue_pairs
+from weft.results.flows import FlowsResult
+from weft.run.traffic_kinds.base import FlowsBesideOthers, check_queue_pairs
 from weft.scenario.traffic import FlowData
 from weft.topologies.kinds.base import TopologySection
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
+    from weft.run.task import Task
 
 
-class PermutationTraffic(FlowItem):
+class PermutationTraffic(FlowsBesideOthers):
     """Every host writes to one other, drawn from the seed, on all planes."""
 
     kind = "permutation"
@@ -35,3 +37,7 @@ class PermutationTraffic(FlowItem):
         """Have all write."""
         progress("permutation")
         fabric.permutation(self.permutation, data=self.data, queue_pairs=self.queue_pairs)
+
+    def task(self, fabric: Fabric) -> Task[FlowsResult]:
+        """Return the flows."""
+        return fabric.tasks.permutation(self.permutation, data=self.data, queue_pairs=self.queue_pairs)

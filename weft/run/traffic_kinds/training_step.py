@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import TIME, MessageSize, Size, Time, whole
 from weft.quantities.units import shortest_time
 from weft.results.collectives import LENGTHS
-from weft.results.training_steps import TRAINING_STEPS
-from weft.run.algorithms import check_algorithms, check_paths, suitable
+from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult
+from weft.run.algorithms import any_in_network, check_algorithms, check_paths, suitable
 from weft.run.collectives import random_elements
-from weft.run.traffic_kinds.base import TrafficItem
+from weft.run.traffic_kinds.base import JoinableItem, require_one
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmName
 from weft.scenario.values import Section
@@ -26,6 +28,7 @@ from weft.traffic.training import GRADIENT_COLLECTIVE, Layer, TrainingStep
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
+    from weft.run.task import Task
 
 
 class LayerSection(Section):
@@ -41,7 +44,7 @@ class LayerSection(Section):
     """How many there are."""
 
 
-class TrainingStepTraffic(TrafficItem):
+class TrainingStepTraffic(JoinableItem):
     """A step of training, run once per algorithm. Buckets of gradients are all-reduced beside the backward pass."""
 
     kind = "training_step"
@@ -90,9 +93,32 @@ class TrainingStepTraffic(TrafficItem):
             return 0
         return sum(layer.count * layer.gradients for layer in self.layers)
 
+    def check_single(self, key: str) -> None:
+        """Check that there is one algorithm."""
+        require_one(self.algorithms or (), f"{key}.algorithms")
+
+    @property
+    def reduces_in_network(self) -> bool:
+        """Whether an algorithm does."""
+        return any_in_network(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or ())
+
+    def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[TrainingStepResult]]:
+        """Make the gradients."""
+        step, [algorithm] = self._step(), list(self.algorithms or [])
+        gradients = self._gradients(step, ranks, seed)
+        return lambda fabric: fabric.tasks.training_step(step, algorithm, gradients, dtype=self.dtype)
+
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Run a step by every algorithm."""
-        step = TrainingStep(
+        step = self._step()
+        gradients = self._gradients(step, fabric.topology.rank_count, fabric.options.seed)
+        all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
+        for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):
+            progress(f"training step of {step.gradient_count * ELEMENT_BYTES} B of gradients, {algorithm}")
+            fabric.training_step(step, algorithm, gradients, dtype=self.dtype)
+
+    def _step(self) -> TrainingStep:
+        return TrainingStep(
             layers=tuple(
                 Layer(layer.gradients // ELEMENT_BYTES, layer.forward, layer.backward)
                 for layer in self.layers
@@ -101,14 +127,10 @@ class TrainingStepTraffic(TrafficItem):
             bucket_bytes=self.bucket,
             optimizer_ps=self.optimizer,
         )
-        gradients = None
-        if self.data != LENGTHS:
-            generator = np.random.default_rng(fabric.options.seed)
-            gradients = [
-                random_elements(generator, self.dtype, step.gradient_count)
-                for _ in range(fabric.topology.rank_count)
-            ]
-        all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
-        for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):
-            progress(f"training step of {step.gradient_count * ELEMENT_BYTES} B of gradients, {algorithm}")
-            fabric.training_step(step, algorithm, gradients, dtype=self.dtype)
+
+    def _gradients(self, step: TrainingStep, ranks: int, seed: int) -> list[NDArray[Any]] | None:
+        """Return those of every rank; None where lengths stand for them."""
+        if self.data == LENGTHS:
+            return None
+        generator = np.random.default_rng(seed)
+        return [random_elements(generator, self.dtype, step.gradient_count) for _ in range(ranks)]

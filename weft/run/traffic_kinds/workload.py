@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import TIME, number
-from weft.results.workloads import WORKLOADS
-from weft.run.traffic_kinds.base import FlowItem
+from weft.results.workloads import WORKLOADS, WorkloadResult
+from weft.run.traffic_kinds.base import FlowsBesideOthers
 from weft.scenario.values import Section
 from weft.traffic.flow_sizes import FlowSizesName
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
+    from weft.run.task import Task
 
 
 class WorkloadSection(Section):
@@ -26,7 +27,7 @@ class WorkloadSection(Section):
     """For how long flows start."""
 
 
-class WorkloadTraffic(FlowItem):
+class WorkloadTraffic(FlowsBesideOthers):
     """A workload of many flows, whose completion times are compared with those on an idle fabric."""
 
     kind = "workload"
@@ -40,3 +41,8 @@ class WorkloadTraffic(FlowItem):
         load = self.workload
         progress(f"{load.flow_sizes} at a load of {load.load:g}")
         fabric.workload(load.flow_sizes, load.load, load.duration)
+
+    def task(self, fabric: Fabric) -> Task[WorkloadResult]:
+        """Return the flows."""
+        load = self.workload
+        return fabric.tasks.workload(load.flow_sizes, load.load, load.duration)

@@ -1,0 +1,79 @@
+"""Together: items that run beside each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from weft.clocks.lab import Progress
+from weft.results.kinds import ResultKind
+from weft.run.traffic_kinds.base import JoinableItem, Run, TrafficItem
+from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import TRAFFIC_KINDS, TrafficBesideOthers
+from weft.topologies import FabricSpec
+from weft.topologies.kinds.base import TopologySection
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+
+class TogetherTraffic(TrafficItem):
+    """Items that run beside each other. What hosts count meanwhile (retransmissions, CNPs) is of all of them."""
+
+    kind = "together"
+    results: ClassVar[ResultKind[Any] | None] = None
+
+    together: list[TrafficBesideOthers] = Field(min_length=1)
+    """Items of the traffic of one run each; with `at: TIME` one begins so long after the first ones."""
+
+    @property
+    def _items(self) -> list[JoinableItem]:
+        return [item for item in self.together if isinstance(item, JoinableItem)]
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that each is one run that others can run beside."""
+        for number, item in enumerate(self.together):
+            own = f"{key}.together[{number}]"
+            if not isinstance(item, JoinableItem):
+                valid = ", ".join(
+                    kind for kind, section in TRAFFIC_KINDS.items() if issubclass(section, JoinableItem)
+                )
+                raise KeyProblem(own, f"nothing can run beside {item.kind} (valid: {valid})")
+            item.check(fabric, own)
+            item.check_single(own)
+        in_network = [number for number, item in enumerate(self._items) if item.reduces_in_network]
+        if len(in_network) > 1:
+            raise KeyProblem(
+                f"{key}.together[{in_network[1]}].algorithms",
+                f"switches reduce for item {in_network[0]} at the same time, and hosts have one aggregation job",
+            )
+
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check that the fabric has what each needs."""
+        for number, item in enumerate(self._items):
+            item.check_fabric(topology, f"{key}.together[{number}]")
+
+    def check_classes(self, topology: FabricSpec, seed: int) -> None:
+        """Check the classes that each names."""
+        for item in self._items:
+            item.check_classes(topology, seed)
+
+    def data_bytes(self, ranks: int) -> int:
+        """Return the memory of all of them."""
+        return sum(item.data_bytes(ranks) for item in self._items)
+
+    def prepare(self, ranks: int, seed: int) -> Run:
+        """Make the data of all of them."""
+        made = [(item.prepare_task(ranks, seed), item.at) for item in self._items]
+
+        def run(fabric: Fabric, progress: Progress) -> None:
+            tasks = [make(fabric).at(at_ps) for make, at_ps in made]
+            progress(f"together: {', '.join(task.name for task in tasks)}")
+            fabric.run_together(tasks)
+
+        return run
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Make the data and run all."""
+        self.prepare(fabric.topology.rank_count, fabric.options.seed)(fabric, progress)
