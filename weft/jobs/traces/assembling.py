@@ -7,7 +7,9 @@ import hashlib
 import numpy as np
 
 from weft.jobs.traces.errors import TraceError
+from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.jobs import CollectiveCall, Group, Job, Operations, OperationsBuilder, RankPart
+from weft.traffic.jobs.operations import MAX_SIZE_BYTES
 
 MAX_RANKS = 65_536
 MAX_TRACE_OPERATIONS = 20_000_000
@@ -84,3 +86,17 @@ def _digest(operations: Operations) -> bytes:
         content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
         digest.update(f"{name} {len(content)} ".encode() + content)
     return digest.digest()
+
+
+def whole_call(collective: str, size_bytes: int, ranks: int, root: int = 0) -> CollectiveCall | None:
+    """Return the call of a collective of nccl-tests' size, None if there is nothing to do: no bytes, or one rank.
+
+    The size is rounded up to whole elements for each rank. Raises ValueError for more than a job may have.
+    """
+    if size_bytes == 0 or ranks == 1:
+        return None
+    whole_bytes = COLLECTIVE_KINDS[collective].least_size_bytes(ranks)
+    rounded = -(-size_bytes // whole_bytes) * whole_bytes
+    if rounded > MAX_SIZE_BYTES:
+        raise ValueError(f"{collective} of {rounded} B (valid: up to {MAX_SIZE_BYTES})")
+    return CollectiveCall(collective, rounded, root=root)

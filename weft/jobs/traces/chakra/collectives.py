@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from weft.jobs.traces.assembling import whole_call
 from weft.jobs.traces.chakra.messages import CollectiveType
 from weft.jobs.traces.errors import TraceError
-from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 
@@ -26,7 +26,7 @@ _GATHERED = "allgather"
 def call_of(number: int, input_bytes: int, members: int, place: str) -> CollectiveCall | None:
     """Return the call of a collective among so many ranks, None if there is nothing to do.
 
-    Sizes are rounded up to whole elements for each rank. Raises TraceError, with `place`, for what Weft has not.
+    Raises TraceError, with `place`, for what Weft has not.
     """
     try:
         kind = CollectiveType(number)
@@ -37,11 +37,10 @@ def call_of(number: int, input_bytes: int, members: int, place: str) -> Collecti
         raise TraceError(f"{place}: comm_type {named} cannot be run (valid: {valid})") from None
     if kind == CollectiveType.BARRIER:
         input_bytes = ELEMENT_BYTES
-    if input_bytes == 0 or members == 1:
-        return None
-    size_bytes = input_bytes * (members if collective == _GATHERED else 1)
-    whole = COLLECTIVE_KINDS[collective].least_size_bytes(members)
-    return CollectiveCall(collective, -(-size_bytes // whole) * whole)
+    try:
+        return whole_call(collective, input_bytes * (members if collective == _GATHERED else 1), members)
+    except ValueError as error:
+        raise TraceError(f"{place}: {error}") from None
 
 
 def type_and_input_bytes(call: CollectiveCall, members: int) -> tuple[CollectiveType, int]:

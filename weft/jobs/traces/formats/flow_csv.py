@@ -1,0 +1,60 @@
+"""Flow lists as CSV: a line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
+from weft.jobs.traces.errors import TraceError
+from weft.jobs.traces.tables.lines import csv_rows, first_lines, header_of, whole
+from weft.quantities.limits import MAX_FLOW_BYTES, MAX_FLOW_QUEUE_PAIRS
+from weft.quantities.units import parse_size_bytes, parse_time_ps
+from weft.traffic.patterns import Flow
+
+NEEDED = ("source", "destination", "size")
+OPTIONAL = ("start", "plane", "queue_pairs")
+MAX_HOSTS = 1 << 20
+MAX_START_PS = 1 << 60
+
+
+def checked_flow(flow: Flow, place: str) -> Flow:
+    """Return a flow. Raises TraceError for one from a host to itself, or of a size that there is not."""
+    if flow.source == flow.destination:
+        raise TraceError(f"{place}: host {flow.source} sends to itself (valid: another host)")
+    if not 1 <= flow.size_bytes <= MAX_FLOW_BYTES:
+        raise TraceError(f"{place}: a flow of {flow.size_bytes} B (valid: 1 to {MAX_FLOW_BYTES})")
+    if flow.start_ps > MAX_START_PS:
+        raise TraceError(f"{place}: a start at {flow.start_ps} ps (valid: 0 to {MAX_START_PS})")
+    if flow.queue_pairs > flow.size_bytes:
+        raise TraceError(
+            f"{place}: {flow.queue_pairs} queue pairs (valid: 1 to {flow.size_bytes}, its bytes)"
+        )
+    return flow
+
+
+class FlowCsv(TraceFormat):
+    """A CSV file with columns source, destination, size, and perhaps start, plane and queue_pairs."""
+
+    name = "flow_csv"
+    title = "a CSV list of flows"
+    holds_flows = True
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether the first line has the columns."""
+        return set(NEEDED) <= set(header_of(first_lines(path)))
+
+    def read(self, path: Path, options: ReadOptions) -> Trace:
+        """Return the flows; hosts and planes are numbered from 0, starts are after the traffic's own."""
+        host = whole(0, MAX_HOSTS - 1)
+        flows = []
+        for row in csv_rows(path, NEEDED, OPTIONAL):
+            flow = Flow(
+                row.read("source", host),
+                row.read("destination", host),
+                row.read("size", parse_size_bytes),
+                row.read("plane", whole(0, 255), 0),
+                row.read("start", parse_time_ps, 0),
+                row.read("queue_pairs", whole(1, MAX_FLOW_QUEUE_PAIRS), 1),
+            )
+            flows.append(checked_flow(flow, row.place))
+        return Trace(flows=tuple(flows))

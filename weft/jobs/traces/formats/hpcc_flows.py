@@ -1,0 +1,74 @@
+"""Flow lists of the HPCC simulator (alibaba-edu/High-Precision-Congestion-Control) and of those made from it."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
+from weft.jobs.traces.errors import TraceError
+from weft.jobs.traces.formats.flow_csv import MAX_HOSTS, checked_flow
+from weft.jobs.traces.tables.lines import MAX_ROWS, first_lines, lines_of, whole
+from weft.quantities.units import shown
+from weft.traffic.patterns import Flow
+
+_FIELDS = "source destination class port bytes start_s"
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,30})?(e-?[0-9]{1,2})?", re.ASCII)
+_PS_PER_S = 10**12
+
+
+class HpccFlows(TraceFormat):
+    """A text: the number of flows, then a line each of source, destination, class, port, bytes and start in seconds."""
+
+    name = "hpcc_flows"
+    title = "a list of flows of the HPCC simulator"
+    holds_flows = True
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether there is a number, and then a line of six words."""
+        lines = first_lines(path)
+        return len(lines) > 1 and lines[0].strip().isdigit() and len(lines[1].split()) == len(_FIELDS.split())
+
+    def read(self, path: Path, options: ReadOptions) -> Trace:
+        """Return as many flows as the first line says, as the simulator does. Class and port are left out.
+
+        A start is rounded to picoseconds.
+        """
+        lines = lines_of(path)
+        count = _number(lines.readline().strip(), f"{path}, line 1", 0, MAX_ROWS)
+        flows: list[Flow] = []
+        left = 0
+        for line, text in enumerate(lines, 2):
+            if not text.strip():
+                continue
+            if len(flows) < count:
+                flows.append(_flow(text.split(), f"{path}, line {line}"))
+            else:
+                left += 1
+        if len(flows) < count:
+            raise TraceError(f"{path}: {len(flows)} flows (valid: {count}, as line 1 says)")
+        notes = [f"{left} lines after the {count} flows that line 1 says are left out"] if left else []
+        return Trace(flows=tuple(flows), notes=notes)
+
+
+def _number(text: str, place: str, least: int, most: int) -> int:
+    try:
+        return whole(least, most)(text)
+    except ValueError as error:
+        raise TraceError(f"{place}: {error}") from None
+
+
+def _flow(fields: list[str], place: str) -> Flow:
+    if len(fields) != len(_FIELDS.split()):
+        raise TraceError(f"{place}: {len(fields)} words (valid: {_FIELDS})")
+    source, destination, _, _, size, start = fields
+    if not _SECONDS.fullmatch(start):
+        raise TraceError(f"{place}: {shown(start)} is no time in seconds (valid: 0.000123, say)")
+    flow = Flow(
+        _number(source, place, 0, MAX_HOSTS - 1),
+        _number(destination, place, 0, MAX_HOSTS - 1),
+        _number(size, place, 1, 1 << 60),
+        start_ps=round(Fraction(start) * _PS_PER_S),
+    )
+    return checked_flow(flow, place)

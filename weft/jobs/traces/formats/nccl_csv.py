@@ -1,0 +1,169 @@
+"""Logs of NCCL's calls as CSV: what `NCCL_DEBUG_SUBSYS=COLL` prints for each call, a line each."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft.cache import collector_paused
+from weft.jobs.traces.assembling import MAX_RANKS, JobAssembler, RankAssembler, whole_call
+from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
+from weft.jobs.traces.errors import TraceError
+from weft.jobs.traces.tables.lines import Row, csv_rows, first_lines, header_of, whole
+from weft.quantities.units import parse_time_ps, shown
+from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.jobs import NO_STREAM, Group, JobError, OperationsError
+
+NEEDED = ("rank", "operation", "count", "datatype", "communicator")
+OPTIONAL = ("root", "stream", "group", "start")
+MAX_COUNT = 1 << 46
+_DATATYPES = {
+    "int8": 1, "uint8": 1, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "float16": 2, "float32": 4,
+    "float64": 8, "bfloat16": 2, "float8e4m3": 1, "float8e5m2": 1,
+}  # fmt: skip
+"""Bytes of an element; NCCL prints the place in this list (ncclDataType_t)."""
+_COLLECTIVES = {
+    "allreduce": "allreduce",
+    "allgather": "allgather",
+    "reducescatter": "reducescatter",
+    "broadcast": "broadcast",
+    "bcast": "broadcast",
+    "reduce": "reduce",
+    "alltoall": "alltoall",
+}
+_PER_RANK = ("allgather", "reducescatter", "alltoall")
+"""Of these, NCCL's count is of the elements for or from each rank."""
+_SEND, _RECEIVE = "send", "recv"
+
+
+def _element_bytes(text: str) -> int:
+    name = text.lower().removeprefix("nccl")
+    if name.isdigit() and len(name) < 3 and int(name) < len(_DATATYPES):
+        return list(_DATATYPES.values())[int(name)]
+    if name in _DATATYPES:
+        return _DATATYPES[name]
+    raise ValueError(f"{shown(text)} (valid: {', '.join(_DATATYPES)}, or NCCL's number)")
+
+
+def _operation(text: str) -> str:
+    name = text.lower().removeprefix("nccl")
+    if name in _COLLECTIVES or name in (_SEND, _RECEIVE):
+        return name
+    raise ValueError(f"{shown(text)} (valid: {', '.join((*_COLLECTIVES, _SEND, _RECEIVE))})")
+
+
+@dataclass
+class _Rank:
+    """A rank's operations, and of each stream the last ones, which the next follow, and the group that they are of."""
+
+    assembler: RankAssembler = field(default_factory=RankAssembler)
+    last: dict[str, tuple[str, list[int], list[int]]] = field(default_factory=dict)
+    lines: array[int] = field(default_factory=lambda: array("q"))
+
+    def awaited(self, stream: str, group: str) -> list[int]:
+        """Return what the next operation of a stream follows: those of a group start together."""
+        last_group, own, before = self.last.get(stream, ("", [], []))
+        return before if group and group == last_group else own
+
+    def note(self, stream: str, group: str, operation: int, awaited: list[int]) -> None:
+        """Note that an operation is the last of a stream, perhaps with others of its group."""
+        last_group, own, _ = self.last.get(stream, ("", [], []))
+        is_with_them = group and group == last_group
+        self.last[stream] = (group, [*own, operation] if is_with_them else [operation], awaited)
+
+
+class NcclCsv(TraceFormat):
+    """A CSV file of calls, in the order in which each rank makes them.
+
+    Columns: rank, operation (AllReduce, …, Send, Recv), count and datatype as NCCL has them, communicator (a name that
+    all its ranks share), and perhaps root (of Send and Recv the peer; numbered within the communicator), stream,
+    group (of ncclGroupStart: calls of a stream with the same name start together) and start (the earliest).
+    """
+
+    name = "nccl_csv"
+    title = "a CSV log of NCCL's calls"
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether the first line has the columns."""
+        return set(NEEDED) <= set(header_of(first_lines(path)))
+
+    @collector_paused()
+    def read(self, path: Path, options: ReadOptions) -> Trace:
+        """Return the job of all calls. Those of one stream of a rank follow each other."""
+        job = JobAssembler(path.stem)
+        try:
+            ranks = _read(path, job)
+            for each in ranks:
+                job.add_rank(each.assembler, str(path))
+            made = job.job()
+        except JobError as error:
+            raise TraceError(f"{path}: {error}") from None
+        return Trace(made, locate=lambda rank, operation: f"{path}, line {ranks[rank].lines[operation]}")
+
+
+def _read(path: Path, job: JobAssembler) -> list[_Rank]:
+    rows, rank = list(csv_rows(path, NEEDED, OPTIONAL)), whole(0, MAX_RANKS - 1)
+    groups = _add_groups(job, ((row.read("communicator", str), row.read("rank", rank)) for row in rows))
+    ranks = _ranks(path, groups)
+    for row in rows:
+        number = row.read("rank", rank)
+        own = ranks[number]
+        try:
+            _add_call(job, own, number, row)
+        except (OperationsError, ValueError) as error:
+            raise TraceError(f"{row.place}: {error}") from None
+        own.lines.extend([row.line] * (len(own.assembler.operations) - len(own.lines)))
+    return ranks
+
+
+def _add_groups(job: JobAssembler, uses: Iterable[tuple[str, int]]) -> list[tuple[int, ...]]:
+    """Add a group for each communicator, of the ranks that use it, and return all groups' ranks."""
+    members: dict[str, set[int]] = {}
+    for name, rank in uses:
+        members.setdefault(name, set()).add(rank)
+    for name, ranks in members.items():
+        job.add_group(Group(name, tuple(sorted(ranks))))
+    return [group.ranks for group in job.groups]
+
+
+def _ranks(path: Path, groups: list[tuple[int, ...]]) -> list[_Rank]:
+    found = {rank for ranks in groups for rank in ranks}
+    if not found:
+        raise TraceError(f"{path}: no calls")
+    missing = [str(rank) for rank in range(max(found)) if rank not in found]
+    if missing:
+        raise TraceError(f"{path}: calls of ranks {', '.join(missing[:20])} are missing")
+    return [_Rank() for _ in range(len(found))]
+
+
+def _add_call(job: JobAssembler, own: _Rank, rank: int, row: Row) -> None:
+    number = job.group_number(row.read("communicator", str))
+    assert number is not None, "a group for each communicator"
+    members = job.groups[number].ranks
+    operation = row.read("operation", _operation)
+    size_bytes = row.read("count", whole(0, MAX_COUNT)) * row.read("datatype", _element_bytes)
+    stream, group = row.read("stream", str, ""), row.read("group", str, "")
+    awaited = own.awaited(stream, group)
+    builder = own.assembler.operations
+    start_ps = row.read("start", parse_time_ps, 0)
+    after = [*awaited, builder.timer(start_ps)] if start_ps else awaited
+    name = row.cells["operation"]
+    if operation in (_SEND, _RECEIVE):
+        peer = members[row.read("root", whole(0, len(members) - 1))]
+        if peer == rank:
+            raise TraceError(f"{row.place}: rank {rank} exchanges a message with itself")
+        add = builder.send if operation == _SEND else builder.receive
+        added = add(own.assembler.peer_slot(peer), size_bytes, number, after=after, name=name)
+    else:
+        collective = _COLLECTIVES[operation]
+        root = row.read("root", whole(0, len(members) - 1), 0) if COLLECTIVE_KINDS[collective].has_root else 0
+        size_bytes *= len(members) if collective in _PER_RANK else 1
+        call = whole_call(collective, size_bytes, len(members), root)
+        if call is None:
+            added = builder.compute(0, stream=NO_STREAM, after=after, name=name)
+        else:
+            slot = own.assembler.group_slot(number)
+            added = builder.collective(slot, job.call_number(call), after=after, name=name)
+    own.note(stream, group, added, awaited)
