@@ -103,9 +103,13 @@ class Parallelism(Section):
         first = own - own % self.expert
         return self._replicas_of(rank, range(first, first + self.expert))
 
+    def expert_member(self, rank: int) -> int:
+        """Return a rank's number among those that share its experts."""
+        return self._replica(rank) % self.expert
+
     def expert_data_group(self, rank: int) -> tuple[int, ...]:
         """Return the ranks that have the same experts' parameters."""
-        return self._replicas_of(rank, range(self._replica(rank) % self.expert, self.replicas, self.expert))
+        return self._replicas_of(rank, range(self.expert_member(rank), self.replicas, self.expert))
 
     def end_stages_group(self, rank: int) -> tuple[int, ...]:
         """Return the ranks of the first and the last stage that stand where a rank stands in its own."""

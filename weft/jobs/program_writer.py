@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 
+from weft.jobs.parallelism import Parallelism
 from weft.traffic.jobs import CollectiveCall, Operations, OperationsBuilder
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 
@@ -16,8 +18,35 @@ class GroupKind(Enum):
     CONTEXT = "context"
     DATA = "data"
     EXPERT = "expert"
+    EXPERT_ACROSS_HOSTS = "expert across hosts"
+    EXPERT_WITHIN_HOST = "expert within host"
     EXPERT_DATA = "expert data"
     EMBEDDING = "embedding"
+
+
+@dataclass(frozen=True)
+class StagePeer:
+    """Who stands in another pipeline stage where a rank stands in its own."""
+
+    stage: int
+
+    def rank(self, parallel: Parallelism, own: int) -> int:
+        """Return the peer of a rank."""
+        return parallel.stage_peer(own, self.stage)
+
+
+@dataclass(frozen=True)
+class ExpertPeer:
+    """Who has a number among the ranks that share a rank's experts."""
+
+    member: int
+
+    def rank(self, parallel: Parallelism, own: int) -> int:
+        """Return the peer of a rank."""
+        return parallel.expert_group(own)[self.member]
+
+
+Peer = StagePeer | ExpertPeer
 
 
 class Stream(IntEnum):
@@ -48,7 +77,8 @@ class ProgramWriter:
         self._builder = OperationsBuilder()
         self._cursor: tuple[int, ...] = ()
         self._pending: tuple[int, str, str] | None = None
-        self._peers: dict[int, int] = {}
+        self._peers: dict[Peer, int] = {}
+        self._exchanges = 0
 
     @property
     def cursor(self) -> tuple[int, ...]:
@@ -57,8 +87,8 @@ class ProgramWriter:
         return self._cursor
 
     @property
-    def peers(self) -> tuple[int, ...]:
-        """What `send` and `receive` have named, in the order of their slots."""
+    def peers(self) -> tuple[Peer, ...]:
+        """Those that operations have named, in the order of their slots."""
         return tuple(self._peers)
 
     def wait_for(self, operations: Iterable[int | None]) -> None:
@@ -110,22 +140,41 @@ class ProgramWriter:
             category=category,
         )
 
-    def send(self, peer: int, size_bytes: int, tag: int, category: str) -> None:
+    def send(self, peer: Peer, size_bytes: int, tag: int, category: str) -> None:
         """Add a send beside what follows."""
         self._builder.send(self._slot(peer), size_bytes, tag, after=self.cursor, category=category)
 
-    def receive(self, peer: int, size_bytes: int, tag: int, category: str) -> None:
+    def receive(self, peer: Peer, size_bytes: int, tag: int, category: str) -> None:
         """Add a receive, which may be done early, and have the next operation follow it, too."""
         self._flush()
         received = self._builder.receive(self._slot(peer), size_bytes, tag, category=category)
         self._cursor = (*self._cursor, received)
+
+    def exchange(self, sent: Mapping[Peer, int], received: Mapping[Peer, int], category: str) -> None:
+        """Add messages of so many bytes, none where there are none; the next operation follows all of them.
+
+        Ranks that have the same exchanges in the same order know them by number.
+        """
+        before, tag = self.cursor, self._exchanges
+        self._exchanges += 1
+        sends = [
+            self._builder.send(self._slot(peer), size_bytes, tag, after=before, category=category)
+            for peer, size_bytes in sent.items()
+            if size_bytes
+        ]
+        receives = [
+            self._builder.receive(self._slot(peer), size_bytes, tag, after=before, category=category)
+            for peer, size_bytes in received.items()
+            if size_bytes
+        ]
+        self._cursor = (*sends, *receives) or before
 
     def finish(self) -> Operations:
         """Return what was written."""
         self._flush()
         return self._builder.build()
 
-    def _slot(self, peer: int) -> int:
+    def _slot(self, peer: Peer) -> int:
         return self._peers.setdefault(peer, len(self._peers))
 
     def _flush(self) -> None:

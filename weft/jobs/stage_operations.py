@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from weft.jobs.compute_times import ComputeTimes
 from weft.jobs.formulas.messages import boundary_bytes, embedding_bytes, unit_bytes
 from weft.jobs.pipeline_schedules import Pass, Step
-from weft.jobs.program_writer import GroupKind, ProgramWriter, Stream
+from weft.jobs.program_writer import GroupKind, Peer, ProgramWriter, StagePeer, Stream
 from weft.jobs.training_plan import TrainingPlan
 from weft.jobs.unit_passes import UnitPasses
 from weft.traffic.jobs import CollectiveCall, Operations
@@ -18,17 +18,19 @@ def stage_operations(
     stage: int,
     group_sizes: Mapping[GroupKind, int],
     calls: dict[CollectiveCall, int],
-) -> tuple[Operations, tuple[int, ...]]:
-    """Return the operations of a step on the ranks of a stage, and the stage in each slot for peers.
+    member: int = 0,
+) -> tuple[Operations, tuple[Peer, ...]]:
+    """Return the operations of a step on the ranks of a stage, and who is in each slot for peers.
 
     Args:
         plan: of the step.
         stage: from 0.
         group_sizes: ranks of each kind of group that the stage's ranks are in, in order of the slots for groups.
         calls: as of `ProgramWriter`.
+        member: the ranks' number among those that share their experts; it matters where routing is not balanced.
     """
     writer = ProgramWriter(group_sizes, calls)
-    program = _StageProgram(plan, stage, writer)
+    program = _StageProgram(plan, stage, writer, member)
     for step in plan.stage_steps[stage]:
         program.add(step)
     program.add_optimizer()
@@ -36,9 +38,9 @@ def stage_operations(
 
 
 class _StageProgram:
-    def __init__(self, plan: TrainingPlan, stage: int, writer: ProgramWriter) -> None:
+    def __init__(self, plan: TrainingPlan, stage: int, writer: ProgramWriter, member: int) -> None:
         self._plan, self._stage, self._writer = plan, stage, writer
-        self._units = UnitPasses(plan, writer)
+        self._units = UnitPasses(plan, writer, member)
         self._splits = any(step.what is Pass.WEIGHT for step in plan.stage_steps[stage])
         self._last_reduction: int | None = None
         self._last_gather: int | None = None
@@ -133,13 +135,13 @@ class _StageProgram:
             size_bytes = boundary_bytes(self._plan)
             self._writer.receive(peer, size_bytes, self._tag(step, direction), "pipeline")
 
-    def _peer(self, step: Step, direction: int) -> int | None:
+    def _peer(self, step: Step, direction: int) -> Peer | None:
         """Return the stage of the part before (-1) or behind (1) a step's; None at an end, and where it is the same."""
         stages = self._plan.parallel.pipeline
         place = step.part * stages + self._stage + direction
         if not 0 <= place < stages * self._plan.parallel.virtual_stages or stages == 1:
             return None
-        return place % stages
+        return StagePeer(place % stages)
 
     def _tag(self, step: Step, direction: int) -> int:
         """Return a number of the boundary between two parts, of the pass and of the micro-batch."""

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from weft.jobs.parallelism import Parallelism
-from weft.jobs.program_writer import GroupKind
+from weft.jobs.expert_routing import Routing
+from weft.jobs.program_writer import GroupKind, StagePeer
 from weft.jobs.stage_operations import stage_operations
 from weft.jobs.training_plan import PlanError, TrainingPlan
 from weft.traffic.jobs import CollectiveCall, Group, Job, Operations, RankPart
 from weft.traffic.jobs.operations import MAX_DURATION_PS
-
-_MEMBERS: dict[GroupKind, Callable[[Parallelism, int], tuple[int, ...]]] = {
-    GroupKind.TENSOR: Parallelism.tensor_group,
-    GroupKind.CONTEXT: Parallelism.context_group,
-    GroupKind.DATA: Parallelism.data_group,
-    GroupKind.EXPERT: Parallelism.expert_group,
-    GroupKind.EXPERT_DATA: Parallelism.expert_data_group,
-    GroupKind.EMBEDDING: Parallelism.end_stages_group,
-}
 
 
 @dataclass(frozen=True)
@@ -57,13 +48,16 @@ def training_job(
     parts: list[RankPart] = []
     for stage in range(plan.parallel.pipeline):
         sizes = group_sizes(plan, stage)
-        operations, peers = stage_operations(plan, stage, sizes, calls)
+        programs = [
+            stage_operations(plan, stage, sizes, calls, member) for member in range(_program_count(plan))
+        ]
         for rank in plan.parallel.stage_ranks(stage):
-            keys = [(kind, _MEMBERS[kind](plan.parallel, rank)) for kind in sizes]
+            operations, peers = programs[plan.parallel.expert_member(rank) % len(programs)]
+            keys = [(kind, group_of(plan, kind, rank)) for kind in sizes]
             parts.append(
                 RankPart(
                     _with_jitter(operations, variation, rank),
-                    tuple(plan.parallel.stage_peer(rank, peer) for peer in peers),
+                    tuple(peer.rank(plan.parallel, rank) for peer in peers),
                     tuple(groups.setdefault(key, len(groups)) for key in keys),
                     variation.stragglers.get(rank, 1.0),
                 )
@@ -73,26 +67,60 @@ def training_job(
 
 
 def pipeline_job(plan: TrainingPlan) -> Job:
-    """Return the job of one rank per stage, without collectives: the ideal step of all ranks where none straggles."""
-    programs = [
-        stage_operations(plan, stage, group_sizes={}, calls={}) for stage in range(plan.parallel.pipeline)
-    ]
-    return Job("pipeline", tuple(RankPart(operations, peers) for operations, peers in programs))
+    """Return the job of one rank per stage, without collectives: the ideal step of all ranks where none straggles.
+
+    Routing is balanced in it.
+    """
+    plan = replace(plan, routing=Routing())
+    parts = []
+    for stage in range(plan.parallel.pipeline):
+        operations, peers = stage_operations(plan, stage, group_sizes={}, calls={})
+        parts.append(RankPart(operations, tuple(peer.stage for peer in peers if isinstance(peer, StagePeer))))
+    return Job("pipeline", tuple(parts))
 
 
 def group_sizes(plan: TrainingPlan, stage: int) -> dict[GroupKind, int]:
     """Return the ranks of each kind of group that a stage's ranks are in, in order of the slots; none of one rank."""
-    parallel = plan.parallel
-    sizes = {
-        GroupKind.TENSOR: parallel.tensor,
-        GroupKind.CONTEXT: parallel.context,
-        GroupKind.DATA: parallel.replicas,
-    }
+    rank = plan.parallel.stage_ranks(stage)[0]
+    kinds = [GroupKind.TENSOR, GroupKind.CONTEXT, GroupKind.DATA]
     if plan.model.experts:
-        sizes |= {GroupKind.EXPERT: parallel.expert, GroupKind.EXPERT_DATA: parallel.expert_replicas}
-    if plan.model.is_gpt and stage in (0, parallel.pipeline - 1):
-        sizes[GroupKind.EMBEDDING] = min(parallel.pipeline, 2)
+        is_direct = plan.routing.hosts_per_token is None
+        by_host = [GroupKind.EXPERT_ACROSS_HOSTS, GroupKind.EXPERT_WITHIN_HOST]
+        if plan.routing.is_balanced:
+            kinds += [GroupKind.EXPERT] if is_direct else by_host
+        kinds.append(GroupKind.EXPERT_DATA)
+    if plan.model.is_gpt and stage in (0, plan.parallel.pipeline - 1):
+        kinds.append(GroupKind.EMBEDDING)
+    sizes = {kind: len(group_of(plan, kind, rank)) for kind in kinds}
     return {kind: size for kind, size in sizes.items() if size > 1}
+
+
+def group_of(plan: TrainingPlan, kind: GroupKind, rank: int) -> tuple[int, ...]:
+    """Return the ranks of a rank's group of a kind, in order."""
+    parallel = plan.parallel
+    match kind:
+        case GroupKind.TENSOR:
+            return parallel.tensor_group(rank)
+        case GroupKind.CONTEXT:
+            return parallel.context_group(rank)
+        case GroupKind.DATA:
+            return parallel.data_group(rank)
+        case GroupKind.EXPERT:
+            return parallel.expert_group(rank)
+        case GroupKind.EXPERT_DATA:
+            return parallel.expert_data_group(rank)
+        case GroupKind.EMBEDDING:
+            return tuple(dict.fromkeys(parallel.end_stages_group(rank)))
+    local, members = plan.expert_ranks_per_host, parallel.expert_group(rank)
+    host, place = divmod(parallel.expert_member(rank), local)
+    if kind is GroupKind.EXPERT_ACROSS_HOSTS:
+        return members[place::local]
+    return members[host * local : (host + 1) * local]
+
+
+def _program_count(plan: TrainingPlan) -> int:
+    """Return how many programs a stage has: one, unless ranks that share experts send differently."""
+    return 1 if plan.model.experts is None or plan.routing.is_balanced else plan.parallel.expert
 
 
 def _with_jitter(operations: Operations, variation: ComputeVariation, rank: int) -> Operations:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from weft.jobs.accelerators import ACCELERATORS, PRECISION_BYTES, Accelerator, Precision
+from weft.jobs.expert_routing import RoutedTokens, Routing, routed_tokens
 from weft.jobs.models import Transformer
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.pipeline_schedules import PIPELINE_SCHEDULES, Step
@@ -55,6 +56,8 @@ class TrainingPlan:
         precisions: of elements.
         recomputation: which activations the backward pass computes again: none, those of attention's scores
             (`selective`, Korthikanti et al. 2022, section 5), or all of a layer (`full`).
+        routing: of tokens to experts.
+        ranks_per_host: which stand side by side, in the order of their numbers.
 
     """
 
@@ -65,10 +68,13 @@ class TrainingPlan:
     accelerator: Accelerator = ACCELERATORS["H100"]
     precisions: Precisions = field(default_factory=Precisions)
     recomputation: Recomputation = "selective"
+    routing: Routing = field(default_factory=Routing)
+    ranks_per_host: int = 1
 
     def __post_init__(self) -> None:
         """Raise PlanError for degrees that do not divide what they share."""
         self._check_divisions()
+        self._check_routing()
         parallel, schedule = self.parallel, PIPELINE_SCHEDULES.named(self.parallel.schedule)
         parts = parallel.pipeline * parallel.virtual_stages
         if parts > self.model.layers:
@@ -119,6 +125,63 @@ class TrainingPlan:
             above = next((each for each in range(degree, total + 1) if total % each == 0), below)
             valid = f"{below}" if below == above else f"{below} or {above}"
             raise PlanError(f"parallel.{key}", f"{degree} does not divide {what}, {total} (nearest: {valid})")
+
+    def _check_routing(self) -> None:
+        experts, routing = self.model.experts, self.routing
+        if experts is None:
+            return
+        if routing.popularity is not None and len(routing.popularity) != experts.count:
+            raise PlanError(
+                "routing.popularity", f"of {len(routing.popularity)} experts (valid: of {experts.count})"
+            )
+        if routing.hosts_per_token is None and routing.is_balanced:
+            return
+        if self.ranks_per_host % self.parallel.tensor and self.parallel.expert > 1:
+            raise PlanError(
+                "parallel.tensor",
+                f"{self.parallel.tensor} for hosts of {self.ranks_per_host} ranks, with routing by hosts "
+                f"(valid: a divisor of {self.ranks_per_host})",
+            )
+        if self.parallel.expert % self.expert_ranks_per_host:
+            raise PlanError(
+                "parallel.expert",
+                f"{self.parallel.expert}, of which {self.expert_ranks_per_host} share a host, with routing by hosts "
+                f"(valid: a multiple of {self.expert_ranks_per_host})",
+            )
+
+    @property
+    def expert_ranks_per_host(self) -> int:
+        """Of the ranks that share experts, how many are on each host."""
+        return max(min(self.ranks_per_host // self.parallel.tensor, self.parallel.expert), 1)
+
+    @property
+    def expert_hosts(self) -> int:
+        """On how many hosts the ranks are that share experts."""
+        return self.parallel.expert // self.expert_ranks_per_host
+
+    @property
+    def routed_tokens(self) -> int:
+        """Tokens of a micro-batch that a rank sends to experts."""
+        return self.rank_tokens // self.parallel.sequence_shares
+
+    @cached_property
+    def drawn_tokens(self) -> RoutedTokens:
+        """What ranks that share experts send each other for a micro-batch, if routing is not balanced."""
+        assert self.model.experts is not None
+        return routed_tokens(
+            self.routing,
+            self.model.experts.count,
+            self.model.experts.top_k,
+            self.parallel.expert,
+            self.expert_ranks_per_host,
+            self.routed_tokens,
+        )
+
+    @property
+    def gathered_copies(self) -> int:
+        """Copies of tokens that the tensor ranks of an expert gather, under balanced routing."""
+        top_k = self.model.experts.top_k if self.model.experts else 0
+        return self.rank_tokens * top_k
 
     @property
     def sequences(self) -> int:

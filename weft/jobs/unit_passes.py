@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from weft.jobs.compute_times import ComputeTimes
-from weft.jobs.formulas.messages import activation_bytes, key_value_bytes, routed_bytes
-from weft.jobs.models import Experts
+from weft.jobs.expert_exchange import expert_exchange
+from weft.jobs.formulas.messages import activation_bytes, key_value_bytes, routed_token_bytes
 from weft.jobs.program_writer import GroupKind, ProgramWriter, Stream
 from weft.jobs.training_plan import TrainingPlan
 
@@ -22,10 +22,12 @@ class UnitPasses:
     The scalars of the loss that tensor ranks reduce are left out.
     """
 
-    def __init__(self, plan: TrainingPlan, writer: ProgramWriter) -> None:
+    def __init__(self, plan: TrainingPlan, writer: ProgramWriter, member: int) -> None:
         self._plan, self._writer = plan, writer
         self._times = ComputeTimes(plan)
         self._size = activation_bytes(plan)
+        experts = plan.model.experts
+        self._exchange = None if experts is None else expert_exchange(plan, experts, member)
 
     def forward(self, unit: int, name: str, category: str = "forward") -> None:
         """Write a forward pass."""
@@ -58,8 +60,8 @@ class UnitPasses:
             self._writer.compute(self._times.output(), "backward", name)
         elif unit >= 0:
             times = self._times
-            total_ps = times.experts(unit) + times.feed_forward(unit) + times.attention_weights(unit)
-            self._writer.compute(total_ps, "backward", name)
+            dense_ps = times.feed_forward(unit) + times.attention_weights(unit)
+            self._writer.compute(self._experts_ps(unit) + dense_ps, "backward", name)
 
     def _layer_forward(self, layer: int, name: str, category: str) -> None:
         self._gather()
@@ -75,13 +77,13 @@ class UnitPasses:
         if has_dense:
             self._scatter()
         if experts:
-            self._routed(experts, layer, name, category, passes=1)
+            self._routed(layer, name, category, passes=1)
 
     def _feed_forward_backward(self, layer: int, name: str, with_weights: bool) -> None:
         passes = 2 if with_weights else 1
         experts = self._plan.model.experts_of(layer)
         if experts:
-            self._routed(experts, layer, name, "backward", passes)
+            self._routed(layer, name, "backward", passes)
         duration_ps = self._times.feed_forward(layer) * passes
         if experts and not experts.shared:
             self._writer.compute(duration_ps, "backward", name)
@@ -124,11 +126,16 @@ class UnitPasses:
         size_bytes = key_value_bytes(self._plan)
         self._writer.collective(GroupKind.CONTEXT, collective, size_bytes, Stream.CONTEXT, "context")
 
-    def _routed(self, experts: Experts, layer: int, name: str, category: str, passes: int) -> None:
-        there, back = (routed_bytes(self._plan, experts, each) for each in ("dispatch", "activations"))
-        tensor = self._plan.parallel.tensor
-        self._writer.collective(GroupKind.EXPERT, "alltoall", there, Stream.EXPERT, "expert")
-        self._tensor("allgather", there * tensor)
-        self._writer.compute(self._times.experts(layer) * passes, category, name)
-        self._tensor("reducescatter", back * tensor)
-        self._writer.collective(GroupKind.EXPERT, "alltoall", back, Stream.EXPERT, "expert")
+    def _routed(self, layer: int, name: str, category: str, passes: int) -> None:
+        plan, exchange = self._plan, self._exchange
+        assert exchange is not None, "a layer with experts"
+        there, back = (routed_token_bytes(plan, each) for each in ("dispatch", "activations"))
+        came = round(plan.gathered_copies * exchange.load)
+        exchange.dispatch(self._writer, there)
+        self._tensor("allgather", came * there)
+        self._writer.compute(self._experts_ps(layer) * passes, category, name)
+        self._tensor("reducescatter", came * back)
+        exchange.combine(self._writer, back)
+
+    def _experts_ps(self, layer: int) -> int:
+        return round(self._times.experts(layer) * (self._exchange.load if self._exchange else 1.0))

@@ -16,6 +16,7 @@ from weft.quantities.definitions import Quantity
 from weft.quantities.units import shortest_rate, shortest_size, shortest_time
 from weft.scenario.congestion_reference import congestion_reference
 from weft.scenario.model import Scenario
+from weft.scenario.presets import PRESET_KEY
 from weft.scenario.schema import Key, SectionOfKeys, sections
 from weft.scenario.valid_values import or_joined
 from weft.scenario.values import Name, Text
@@ -73,6 +74,10 @@ def _section(section: SectionOfKeys) -> Iterator[str]:
     yield ""
     yield " ".join((section.model.__doc__ or "").split())
     yield ""
+    if section.presets:
+        names = or_joined([f"`{name}`" for name in section.presets])
+        yield f"In its place, or at its key `{PRESET_KEY}` beside keys that differ, may stand {names}."
+        yield ""
     if section.keys:
         yield "| key | type | valid | default | example | |"
         yield "|---|---|---|---|---|---|"

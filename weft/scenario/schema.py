@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from weft.scenario.model import Scenario
+from weft.scenario.presets import preset_names
 from weft.scenario.traffic import TRAFFIC_KINDS, TrafficSection
 from weft.scenario.valid_values import sections_in, valid_values
 from weft.topologies.kinds import TOPOLOGY_KINDS
@@ -36,11 +37,15 @@ class Key:
 
 @dataclass(frozen=True)
 class SectionOfKeys:
-    """A section: its path (empty: the scenario itself), its class, and the keys that hold values."""
+    """A section: its path (empty: the scenario itself), its class, and the keys that hold values.
+
+    `presets` are the names that may stand in its place.
+    """
 
     path: str
     model: type[BaseModel]
     keys: list[Key]
+    presets: tuple[str, ...] = ()
 
 
 def sections() -> list[SectionOfKeys]:
@@ -48,9 +53,9 @@ def sections() -> list[SectionOfKeys]:
     return list(_sections_of("", Scenario))
 
 
-def _sections_of(path: str, model: type[BaseModel]) -> Iterator[SectionOfKeys]:
+def _sections_of(path: str, model: type[BaseModel], presets: tuple[str, ...] = ()) -> Iterator[SectionOfKeys]:
     keys: list[Key] = []
-    below: list[tuple[str, type[BaseModel]]] = []
+    below: list[tuple[str, type[BaseModel], tuple[str, ...]]] = []
     for name, field in model.model_fields.items():
         own = f"{path}.{field.alias or name}".lstrip(".")
         inner = sections_in(field.annotation)
@@ -63,14 +68,15 @@ def _sections_of(path: str, model: type[BaseModel]) -> Iterator[SectionOfKeys]:
         if not inner or (inner == [TrafficSection] and path):
             keys.append(Key(own, model, field))
         elif inner == [TopologySection]:
-            below += [(f"{own} ({kind})", each.section) for kind, each in TOPOLOGY_KINDS.items()]
+            below += [(f"{own} ({kind})", each.section, ()) for kind, each in TOPOLOGY_KINDS.items()]
         elif inner == [TrafficSection]:
-            below += [(f"{own}[] ({kind})", each) for kind, each in TRAFFIC_KINDS.items()]
+            below += [(f"{own}[] ({kind})", each, ()) for kind, each in TRAFFIC_KINDS.items()]
         elif len(inner) == 1:
-            below.append((f"{own}[]" if _is_list(field.annotation) else own, inner[0]))
-    yield SectionOfKeys(path, model, keys)
-    for own, section in below:
-        yield from _sections_of(own, section)
+            own = f"{own}[]" if _is_list(field.annotation) else own
+            below.append((own, inner[0], preset_names(field.metadata)))
+    yield SectionOfKeys(path, model, keys, presets)
+    for own, section, names in below:
+        yield from _sections_of(own, section, names)
 
 
 def _is_list(annotation: Any) -> bool:

@@ -139,24 +139,50 @@ class _Places:
 
 
 def _chosen(choice: ExpertChoice, places: _Places, tokens: int) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield of each rank the ranks that its tokens choose: an array of tokens x experts.
+    """Yield of each rank the ranks that its tokens choose: an array of tokens x experts."""
+    generator = np.random.default_rng([_SEED, places.ranks])
+    popularity = generator.permutation(skewed_popularity(places.ranks, choice.skew))
+    by_host = popularity.reshape(places.hosts, places.ranks_per_host)
+    for _ in range(places.ranks):
+        chosen = chosen_experts(by_host, tokens, choice.top_k, choice.hosts_per_token, generator)
+        yield places.rank_at[chosen]
+
+
+def skewed_popularity(experts: int, skew: float) -> npt.NDArray[np.float64]:
+    """Return the popularity of experts, the most popular first: of the i-th i^-skew (Zipf)."""
+    return np.arange(1, experts + 1, dtype=float) ** -skew
+
+
+def chosen_experts(
+    popularity: npt.NDArray[np.float64],
+    tokens: int,
+    top_k: int,
+    hosts_per_token: int,
+    generator: np.random.Generator,
+) -> npt.NDArray[np.int64]:
+    """Return the experts that tokens choose: an array of tokens x experts, numbered host by host.
 
     Without replacement and in proportion to popularity: the largest of its logarithm plus Gumbel noise (Kool, van Hoof
-    and Welling, ICML 2019).
+    and Welling, ICML 2019). Hosts are chosen first, in proportion to the sum of their experts' popularity.
+
+    Args:
+        popularity: of the experts of each host, an array of hosts x experts, all above 0.
+        tokens: that choose.
+        top_k: experts of a token, or as many as its hosts have.
+        hosts_per_token: on how many hosts these are, at most.
+        generator: of the noise.
     """
-    generator = np.random.default_rng([_SEED, places.ranks])
-    popularity = np.arange(1, places.ranks + 1, dtype=float) ** -choice.skew
-    by_host = generator.permutation(popularity).reshape(places.hosts, places.ranks_per_host)
-    host_count = min(choice.hosts_per_token, places.hosts)
-    count = min(choice.top_k, host_count * places.ranks_per_host)
-    for _ in range(places.ranks):
-        hosts = _largest(
-            np.log(by_host.sum(axis=1)) + generator.gumbel(size=(tokens, places.hosts)), host_count
-        )
-        weights = np.log(by_host[hosts]) + generator.gumbel(size=(tokens, host_count, places.ranks_per_host))
-        picked = _largest(weights.reshape(tokens, host_count * places.ranks_per_host), count)
-        nth, local = np.divmod(picked, places.ranks_per_host)
-        yield places.rank_at[np.take_along_axis(hosts, nth, axis=1) * places.ranks_per_host + local]
+    hosts, experts_per_host = popularity.shape
+    host_count = min(hosts_per_token, hosts)
+    count = min(top_k, host_count * experts_per_host)
+    chosen_hosts = _largest(
+        np.log(popularity.sum(axis=1)) + generator.gumbel(size=(tokens, hosts)), host_count
+    )
+    weights = np.log(popularity[chosen_hosts]) + generator.gumbel(size=(tokens, host_count, experts_per_host))
+    picked = _largest(weights.reshape(tokens, host_count * experts_per_host), count)
+    nth, local = np.divmod(picked, experts_per_host)
+    experts: npt.NDArray[np.int64] = np.take_along_axis(chosen_hosts, nth, axis=1) * experts_per_host + local
+    return experts
 
 
 def _largest(weights: npt.NDArray[Any], count: int) -> npt.NDArray[np.int64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from weft.jobs.formulas.parameters import rank_share, unit_parameters
-from weft.jobs.models import Experts
 from weft.jobs.training_plan import TrainingPlan
 
 
@@ -31,16 +30,9 @@ def key_value_bytes(plan: TrainingPlan) -> int:
     return tokens * elements * plan.precisions.bytes_of("activations")
 
 
-def routed_bytes(plan: TrainingPlan, experts: Experts, precision: str) -> int:
-    """Return what a rank sends to experts, its own included: tokens × top-k × h elements.
-
-    Args:
-        plan: of the step.
-        experts: of the layer.
-        precision: which of the plan's: "dispatch" to experts, "activations" back from them.
-    """
-    tokens = plan.rank_tokens // plan.parallel.sequence_shares
-    return tokens * experts.top_k * plan.model.hidden * plan.precisions.bytes_of(precision)
+def routed_token_bytes(plan: TrainingPlan, precision: str) -> int:
+    """Return the size of a token on its way to experts ("dispatch"), or back from them ("activations")."""
+    return plan.model.hidden * plan.precisions.bytes_of(precision)
 
 
 def embedding_bytes(plan: TrainingPlan) -> int:

@@ -1,0 +1,109 @@
+"""Which ranks the tokens of a micro-batch go to for their experts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from weft.quantities.definitions import number, whole
+from weft.quantities.section import Section
+from weft.traffic.expert_choice import chosen_experts, skewed_popularity
+
+Integers = NDArray[np.int64]
+
+
+class Routing(Section):
+    """How tokens choose among experts. Without skew or popularity all experts have the same number of tokens."""
+
+    hosts_per_token: Annotated[int, whole(1, 1 << 16)] | None = None
+    """A token's experts are on at most so many hosts. It crosses the network once to each, to the rank whose place in
+    that host is the sender's in its own, which passes it on over scale-up links (DeepSeek-V3, section 3.2.2). Without a
+    limit each copy goes to its expert's rank directly."""
+    skew: Annotated[float, number(0, 10)] = 0.0
+    """The i-th most popular expert is chosen in proportion to i^-skew (Zipf); the seed draws which one that is."""
+    popularity: list[Annotated[float, number(0, 1e6, above=True)]] | None = Field(None, min_length=1)
+    """Of each expert, in order of the ranks; it is chosen in proportion. In place of `skew`."""
+    seed: Annotated[int, whole(0, 2**31)] = 1
+    """Of what tokens choose. It is drawn once and holds for all layers and micro-batches."""
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether all experts have the same number of tokens."""
+        return self.skew == 0 and self.popularity is None
+
+
+@dataclass(frozen=True, eq=False)
+class RoutedTokens:
+    """What ranks that share experts send each other for a micro-batch.
+
+    Attributes:
+        copies: of tokens, from each rank to each rank: one for every expert that a token chose there.
+        to_hosts: tokens, from each rank to each host: one where a token chose any expert there.
+        ranks_per_host: of those that share experts.
+
+    """
+
+    copies: Integers
+    to_hosts: Integers
+    ranks_per_host: int
+
+    def load(self, member: int) -> float:
+        """Return what a rank's experts compute, over the mean."""
+        return float(self.copies[:, member].sum() / self.copies.sum() * len(self.copies))
+
+    def to_relays(self) -> Integers:
+        """Return the tokens from each rank to each rank on the network: to that of the sender's place in a host."""
+        found = np.zeros_like(self.copies)
+        members = np.arange(len(found))
+        for host in range(self.to_hosts.shape[1]):
+            found[members, host * self.ranks_per_host + members % self.ranks_per_host] = self.to_hosts[
+                :, host
+            ]
+        return found
+
+    def within_hosts(self) -> Integers:
+        """Return the copies that each rank passes on to each rank of its host, those of its own tokens included."""
+        count, local = len(self.copies), self.ranks_per_host
+        # copies[sender's host, its place, receiver's host, its place], summed over the senders' hosts.
+        by_place = self.copies.reshape(count // local, local, count // local, local).sum(axis=0)
+        found = np.zeros_like(self.copies)
+        for host in range(count // local):
+            block = slice(host * local, (host + 1) * local)
+            found[block, block] = by_place[:, host, :]
+        return found
+
+
+def routed_tokens(
+    routing: Routing, experts: int, top_k: int, members: int, ranks_per_host: int, tokens: int
+) -> RoutedTokens:
+    """Return what ranks send each other if tokens choose as `routing` says.
+
+    Args:
+        routing: how they choose.
+        experts: of a layer, the same number on each rank.
+        top_k: experts of a token.
+        members: ranks that share the experts, host by host.
+        ranks_per_host: of them, on each host.
+        tokens: of each rank.
+    """
+    generator = np.random.default_rng([routing.seed, experts, members])
+    if routing.popularity is not None:
+        popularity = np.array(routing.popularity)
+    else:
+        popularity = generator.permutation(skewed_popularity(experts, routing.skew))
+    hosts, each = members // ranks_per_host, experts // members
+    by_host = popularity.reshape(hosts, -1)
+    limit = hosts if routing.hosts_per_token is None else routing.hosts_per_token
+    copies = np.zeros((members, members), np.int64)
+    to_hosts = np.zeros((members, hosts), np.int64)
+    for member in range(members):
+        chosen = chosen_experts(by_host, tokens, top_k, limit, generator)
+        copies[member] = np.bincount(chosen.ravel() // each, minlength=members)
+        met = np.zeros((tokens, hosts), np.bool_)
+        np.put_along_axis(met, chosen // by_host.shape[1], True, axis=1)
+        to_hosts[member] = met.sum(axis=0)
+    return RoutedTokens(copies, to_hosts, ranks_per_host)

@@ -1,0 +1,68 @@
+"""Whether a training step fits accelerators' memory, and which single change of the plan would make it fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from weft.jobs.parallelism import Parallelism
+from weft.jobs.plan_summary import largest_memory
+from weft.jobs.training_plan import PlanError, TrainingPlan
+
+_GIB = 2**30
+_MOST_CHANGES = 4
+
+
+def check_memory(plan: TrainingPlan) -> None:
+    """Raise PlanError if a rank needs more memory than its accelerator has; the message names changes that suffice."""
+    stage, memory = largest_memory(plan)
+    if memory.total <= plan.accelerator.memory:
+        return
+    parts = ", ".join(f"{name} {size / _GIB:.1f}" for name, size in vars(memory).items())
+    changes = "; ".join(sufficient_changes(plan)) or "no single change suffices"
+    raise PlanError(
+        "accelerator",
+        f"a rank of stage {stage} needs {memory.total / _GIB:.1f} GiB ({parts}), the accelerator has "
+        f"{plan.accelerator.memory / _GIB:.1f} (valid, for instance: {changes})",
+    )
+
+
+def sufficient_changes(plan: TrainingPlan) -> list[str]:
+    """Return up to four changes of one key each after which the step fits; replicas make up for the ranks."""
+    found: dict[str, str] = {}
+    for key, value, changed in _changes(plan):
+        if key not in found and largest_memory(changed)[1].total <= plan.accelerator.memory:
+            found[key] = f"{key}: {value}"
+    return list(found.values())[:_MOST_CHANGES]
+
+
+def _changes(plan: TrainingPlan) -> Iterator[tuple[str, object, TrainingPlan]]:
+    """Yield changes that leave the number of ranks and sequences as it is, those of a key from the smallest on."""
+    parallel = plan.parallel
+    for zero in range(parallel.zero + 1, 4):
+        yield from _changed(plan, "parallel.zero", zero, {"zero": zero})
+    for key in ("tensor", "pipeline"):
+        for factor in range(2, parallel.data + 1):
+            if parallel.data % factor == 0:
+                degrees = {key: getattr(parallel, key) * factor, "data": parallel.data // factor}
+                value = f"{degrees[key]} with data: {degrees['data']}"
+                more = plan.micro_batches * factor
+                yield from _changed(plan, f"parallel.{key}", value, degrees, micro_batches=more)
+    for size in range(plan.micro_batch - 1, 0, -1):
+        if plan.micro_batch % size == 0:
+            more = plan.micro_batches * plan.micro_batch // size
+            yield from _changed(plan, "micro_batch", size, {}, micro_batch=size, micro_batches=more)
+    if plan.recomputation != "full":
+        yield from _changed(plan, "recomputation", "full", {}, recomputation="full")
+
+
+def _changed(
+    plan: TrainingPlan, key: str, value: object, degrees: Mapping[str, int], **fields: Any
+) -> Iterator[tuple[str, object, TrainingPlan]]:
+    """Yield a change if the plan can be so."""
+    try:
+        parallel = Parallelism(**{**plan.parallel.model_dump(), **degrees})
+        yield key, value, replace(plan, parallel=parallel, **fields)
+    except PlanError:
+        return

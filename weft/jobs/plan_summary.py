@@ -1,0 +1,90 @@
+"""What a training step takes, before anything is run: memory, operations, bytes, and the time without communication."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from weft.jobs.formulas.flops import model_flops_per_token
+from weft.jobs.formulas.memory import Memory, rank_memory
+from weft.jobs.formulas.parameters import active_parameters, model_parameters
+from weft.jobs.traffic_bytes import sent_bytes
+from weft.jobs.training_job import pipeline_job
+from weft.jobs.training_plan import TrainingPlan
+from weft.traffic.jobs import Job
+from weft.traffic.jobs.ideal import ideal_times
+
+PS_PER_S = 10**12
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    """A training step as it is known before the run. The formulas are in `weft/jobs/formulas/`."""
+
+    ranks: int
+    """How many take part."""
+    stages: int
+    """Of the pipeline; ranks of a stage follow each other."""
+    parameters: int
+    """Of the model."""
+    active_parameters: int
+    """Those that compute a token."""
+    tokens: int
+    """Of a step, of all ranks."""
+    model_flops: float
+    """Operations that a step needs, of all ranks; what recomputation adds does not count."""
+    peak_flops_per_s: float
+    """Of all ranks' accelerators together."""
+    memory_bytes: dict[str, int] = field(default_factory=dict)
+    """Of a rank of the stage that needs most: weights, gradients, optimizer, activations."""
+    accelerator_memory_bytes: int = 0
+    """What an accelerator has."""
+    sent_bytes: dict[str, int] = field(default_factory=dict)
+    """By category, what the rank sends that sends most of it."""
+    ideal_ps: int = 0
+    """The step's time if communication took none and no rank were slower."""
+
+    @property
+    def ideal_utilisation(self) -> float:
+        """Return model FLOPs utilisation in the ideal time."""
+        return self.utilisation(self.ideal_ps)
+
+    def utilisation(self, step_ps: int) -> float:
+        """Return model FLOPs utilisation: the step's operations over what accelerators could do in a time."""
+        return self.model_flops / (self.peak_flops_per_s * step_ps / PS_PER_S) if step_ps else 0.0
+
+    def tokens_per_s(self, step_ps: int) -> float:
+        """Return tokens a second if a step takes a time."""
+        return self.tokens * PS_PER_S / step_ps if step_ps else 0.0
+
+
+def summary_of(plan: TrainingPlan, job: Job) -> PlanSummary:
+    """Return the summary of a plan and the job made from it."""
+    parallel, accelerator = plan.parallel, plan.accelerator
+    return PlanSummary(
+        ranks=parallel.rank_count,
+        stages=parallel.pipeline,
+        parameters=model_parameters(plan.model),
+        active_parameters=active_parameters(plan.model),
+        tokens=plan.tokens,
+        model_flops=float(plan.tokens * model_flops_per_token(plan.model)),
+        peak_flops_per_s=parallel.rank_count * accelerator.peak_tflops[plan.precisions.compute] * 1e12,
+        memory_bytes=vars(largest_memory(plan)[1]).copy(),
+        accelerator_memory_bytes=accelerator.memory,
+        sent_bytes=_most_sent(plan, job),
+        ideal_ps=max(each.end_ps for each in ideal_times(pipeline_job(plan))),
+    )
+
+
+def largest_memory(plan: TrainingPlan) -> tuple[int, Memory]:
+    """Return the pipeline stage whose ranks need most memory, and what they need."""
+    memories = [(stage, rank_memory(plan, stage)) for stage in range(plan.parallel.pipeline)]
+    return max(memories, key=lambda each: each[1].total)
+
+
+def _most_sent(plan: TrainingPlan, job: Job) -> dict[str, int]:
+    """Return the most of each category; ranks of a stage send alike."""
+    found = Counter[str]()
+    for stage in range(plan.parallel.pipeline):
+        found |= sent_bytes(job, plan.parallel.stage_ranks(stage)[0])
+    return dict(sorted(found.items()))

@@ -1,0 +1,70 @@
+"""Sections that scenarios may name instead of writing them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from weft.hints import did_you_mean
+from weft.quantities.section import Section
+from weft.quantities.units import shown
+
+PRESET_KEY = "preset"
+
+
+@dataclass(frozen=True)
+class Presets:
+    """Names for a section: one may stand in its place, or at its key `preset`, beside keys that differ.
+
+    Args:
+        what: the section describes.
+        known: returns the sections by name.
+    """
+
+    what: str
+    known: Callable[[], Mapping[str, Section]]
+
+    def filled(self, value: object) -> object:
+        """Return the data that a name stands for; other data as they are. Raises ValueError for an unknown name."""
+        if isinstance(value, Mapping) and PRESET_KEY in value:
+            named = self._named(value[PRESET_KEY])
+            return _merged(named, {key: each for key, each in value.items() if key != PRESET_KEY})
+        return self._named(value) if isinstance(value, str) else value
+
+    def _named(self, name: object) -> dict[str, Any]:
+        known = self.known()
+        if not isinstance(name, str) or name not in known:
+            raise ValueError(f"no {self.what} {shown(name)}; {did_you_mean(str(name), known)}")
+        return known[name].model_dump(exclude_unset=True)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Have pydantic read the data that a name stands for."""
+        return core_schema.no_info_before_validator_function(self.filled, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Return what editors know of it: the section, a name, or a name and keys."""
+        names = {"enum": list(self.known()), "type": "string"}
+        own = {"type": "object", "properties": {PRESET_KEY: names}, "required": [PRESET_KEY]}
+        return {"anyOf": [handler(schema), names, own]}
+
+
+def preset_names(metadata: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names that may stand in place of a field's section, given the field's metadata."""
+    return tuple(name for each in metadata if isinstance(each, Presets) for name in each.known())
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mapping in which `above` counts where both have a key; sections within are merged, too."""
+    found = dict(below)
+    for key, value in above.items():
+        inner = found.get(key)
+        if isinstance(inner, Mapping) and isinstance(value, Mapping):
+            value = _merged(inner, value)
+        found[key] = value
+    return found
