@@ -10,6 +10,8 @@ from weft.errors import BadInputError, CheckFailedError, WeftError
 from weft.system.signals import interruptions_first
 from weft.topologies import TopologyError
 from weft.traffic.extensions import ExtensionError, is_user_error, user_report
+from weft.traffic.jobs import JobError as TrafficJobError
+from weft.traffic.jobs import OperationsError
 from weft.traffic.prepared_runs import RunError
 
 
@@ -26,6 +28,8 @@ def raised_as_weft_errors() -> Iterator[None]:
         TopologyError,
         SettingError,
         JobError,
+        OperationsError,
+        TrafficJobError,
         PipelineError,
         RequestRefusedError,
         ExtensionError,

@@ -2,6 +2,8 @@
 
 #include <variant>
 
+#include "collectives/lane_schedule.hpp"
+
 namespace weft {
 namespace {
 
@@ -24,8 +26,8 @@ StepNote note_of(uint32_t node, const NodeContent& content, TimePs now) {
 
 }  // namespace
 
-GraphProgress::GraphProgress(const Schedule& schedule)
-    : schedule_(schedule), nodes_left_(schedule.step_count()) {
+GraphProgress::GraphProgress(const Schedule& schedule, std::optional<uint32_t> run_tag)
+    : schedule_(schedule), run_tag_(run_tag), nodes_left_(schedule.step_count()) {
   predecessors_left_.reserve(nodes_left_);
   for (uint32_t node = 0; node < schedule.step_count(); ++node) {
     predecessors_left_.push_back(schedule.predecessor_count(node));
@@ -46,17 +48,18 @@ void GraphProgress::proceed(StepActions& actions, uint32_t node) {
 }
 
 void GraphProgress::start(StepActions& actions, uint32_t node, const WriteNode& write) {
-  actions.write(node, {.channel = write.channel,
-                       .source = schedule_.source(write.source),
-                       .length_bytes = write.source.length_bytes,
-                       .as_length = schedule_.is_as_length(write.source),
-                       .remote_address = write.remote_address,
-                       .rkey = write.rkey,
-                       .immediate = write.immediate});
+  actions.write(node,
+                {.channel = write.channel,
+                 .source = schedule_.source(write.source),
+                 .length_bytes = write.source.length_bytes,
+                 .as_length = schedule_.is_as_length(write.source),
+                 .remote_address = write.remote_address,
+                 .rkey = write.rkey,
+                 .immediate = write.immediate ? std::optional(tagged(*write.immediate)) : std::nullopt});
 }
 
 void GraphProgress::start(StepActions& actions, uint32_t node, const WaitReceiveNode& wait) {
-  if (actions.receive(node, wait.channel, wait.immediate, node)) done(actions, node);
+  if (actions.receive(node, wait.channel, tagged(wait.immediate), node)) done(actions, node);
 }
 
 void GraphProgress::start(StepActions& actions, uint32_t node, const ReduceNode& reduction) {
@@ -83,6 +86,12 @@ void GraphProgress::start(StepActions& actions, uint32_t node, const AggregateNo
 
 void GraphProgress::start(StepActions& actions, uint32_t node, const DelayNode& delay) {
   actions.delay(node, delay.duration_ps, node);
+}
+
+uint32_t GraphProgress::tagged(uint32_t immediate) const {
+  if (!run_tag_) return immediate;
+  constexpr uint32_t kTransfers = (1u << LaneSchedule::kTransferBits) - 1;
+  return *run_tag_ << LaneSchedule::kTransferBits | (immediate & kTransfers);
 }
 
 void GraphProgress::done(StepActions& actions, uint32_t node) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "collectives/schedule.hpp"
@@ -12,7 +13,7 @@ namespace weft {
 // Steps and tokens are numbers of nodes.
 class GraphProgress final : public ScheduleProgress {
  public:
-  explicit GraphProgress(const Schedule& schedule);
+  GraphProgress(const Schedule& schedule, std::optional<uint32_t> run_tag);
 
   void begin(StepActions& actions) override;
   bool is_done() const override { return nodes_left_ == 0; }
@@ -29,8 +30,10 @@ class GraphProgress final : public ScheduleProgress {
   void start(StepActions& actions, uint32_t node, const AggregateNode& aggregate);
   void start(StepActions& actions, uint32_t node, const DelayNode& delay);
   void done(StepActions& actions, uint32_t node);
+  uint32_t tagged(uint32_t immediate) const;
 
   const Schedule& schedule_;
+  std::optional<uint32_t> run_tag_;
   std::vector<uint32_t> predecessors_left_;
   size_t nodes_left_;
 };

@@ -24,11 +24,12 @@ bool awaits_acknowledgements(const LaneBlock& block) {
 
 }  // namespace
 
-LaneProgress::LaneProgress(const BoundLanes& lanes)
+LaneProgress::LaneProgress(const BoundLanes& lanes, uint32_t run_tag)
     : lanes_(lanes),
       schedule_(lanes.schedule()),
       marks_(schedule_.marks_count()),
-      stages_left_(schedule_.stages().size()) {
+      stages_left_(schedule_.stages().size()),
+      run_tag_(run_tag) {
   uint64_t step = 0;
   stages_.resize(stages_left_);
   for (uint32_t number = 0; number < stages_left_; ++number) {
@@ -118,7 +119,8 @@ uint32_t LaneProgress::step_of(const Place& place) const {
 }
 
 uint32_t LaneProgress::immediate_of(const Place& place) const {
-  return schedule_.immediate(cell_of(place) + place.instruction.transfer);
+  const uint64_t transfer = cell_of(place) + place.instruction.transfer;
+  return run_tag_ << LaneSchedule::kTransferBits | static_cast<uint32_t>(transfer);
 }
 
 const BoundChannel& LaneProgress::channel_of(const Place& place) const {

@@ -14,7 +14,7 @@ namespace weft {
 // Keeps where each lane is, and nothing of what it has done or will do. Tokens are numbers of lanes.
 class LaneProgress final : public ScheduleProgress {
  public:
-  explicit LaneProgress(const BoundLanes& lanes);
+  LaneProgress(const BoundLanes& lanes, uint32_t run_tag);
 
   void begin(StepActions& actions) override;
   bool is_done() const override { return stages_left_ == 0; }
@@ -90,6 +90,7 @@ class LaneProgress final : public ScheduleProgress {
   std::vector<ReadyElements> marks_;
   std::unordered_map<uint32_t, uint32_t> lane_of_step_;  // sent, and awaited by the lane
   size_t stages_left_;
+  uint32_t run_tag_;
 };
 
 }  // namespace weft

@@ -219,8 +219,8 @@ BoundLanes::BoundLanes(std::shared_ptr<const LaneSchedule> schedule, LaneBinding
   }
 }
 
-std::unique_ptr<ScheduleProgress> BoundLanes::new_progress() const {
-  return std::make_unique<LaneProgress>(*this);
+std::unique_ptr<ScheduleProgress> BoundLanes::new_progress(std::optional<uint32_t> run_tag) const {
+  return std::make_unique<LaneProgress>(*this, run_tag.value_or(schedule_->run_tag()));
 }
 
 }  // namespace weft

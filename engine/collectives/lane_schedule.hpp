@@ -133,9 +133,8 @@ class LaneSchedule {
   const std::vector<StepGrid>& grids() const { return grids_; }
   const ElementTable& table(uint32_t number) const { return *tables_[number]; }
   uint32_t marks_count() const { return marks_count_; }
-  uint32_t immediate(uint64_t transfer) const {
-    return run_tag_ << kTransferBits | static_cast<uint32_t>(transfer);
-  }
+  // Of the runs that are given none.
+  uint32_t run_tag() const { return run_tag_; }
   // Above the last of what is named.
   uint32_t transfer_limit() const { return transfer_limit_; }
   uint32_t channel_limit() const { return channel_limit_; }
@@ -201,7 +200,7 @@ class BoundLanes final : public RunnableSchedule {
   uint32_t step_count() const override { return step_count_; }
   uint32_t channel_limit() const override { return channel_limit_; }
   uint32_t aggregator_limit() const override { return aggregator_limit_; }
-  std::unique_ptr<ScheduleProgress> new_progress() const override;
+  std::unique_ptr<ScheduleProgress> new_progress(std::optional<uint32_t> run_tag) const override;
 
  private:
   std::shared_ptr<const LaneSchedule> schedule_;

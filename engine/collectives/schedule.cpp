@@ -37,8 +37,8 @@ uint32_t Schedule::add_node(NodeContent content, std::span<const uint32_t> after
   return number;
 }
 
-std::unique_ptr<ScheduleProgress> Schedule::new_progress() const {
-  return std::make_unique<GraphProgress>(*this);
+std::unique_ptr<ScheduleProgress> Schedule::new_progress(std::optional<uint32_t> run_tag) const {
+  return std::make_unique<GraphProgress>(*this, run_tag);
 }
 
 void Schedule::check(const NodeContent& content) const {

@@ -91,7 +91,7 @@ class Schedule final : public RunnableSchedule {
   bool is_as_length(const BufferRange& range) const { return buffers_[range.buffer].as_length; }
   uint32_t channel_limit() const override { return channel_limit_; }
   uint32_t aggregator_limit() const override { return aggregator_limit_; }
-  std::unique_ptr<ScheduleProgress> new_progress() const override;
+  std::unique_ptr<ScheduleProgress> new_progress(std::optional<uint32_t> run_tag) const override;
 
  private:
   struct Buffer {

@@ -1,24 +1,14 @@
 #include "collectives/schedule_executor.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <deque>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
-#include "hosts/aggregation_client.hpp"
+#include "collectives/executor_run.hpp"
 #include "hosts/rc_queue_pair.hpp"
 #include "hosts/scale_up.hpp"
 
 namespace weft {
-namespace {
-
-constexpr int kStepBits = 32;
-
-uint64_t work_id(uint64_t run, uint32_t step) { return run << kStepBits | step; }
-
-}  // namespace
 
 const char* run_state_name(RunState state) {
   switch (state) {
@@ -34,150 +24,6 @@ const char* run_state_name(RunState state) {
       return "cancelled";
   }
   return "unknown";
-}
-
-// A run, and what its schedule can have done.
-class ScheduleExecutor::Run final : public StepActions {
- public:
-  Run(ScheduleExecutor& executor, uint64_t number, std::shared_ptr<const RunnableSchedule> schedule)
-      : executor_(executor),
-        number_(number),
-        schedule_(std::move(schedule)),
-        progress_(schedule_->new_progress()),
-        is_recording_(executor.probe_ != nullptr) {
-    status.node_count = schedule_->step_count();
-  }
-
-  uint64_t number() const { return number_; }
-  ScheduleProgress& progress() { return *progress_; }
-  bool is_in(RunState state) const { return status.state == state; }
-  bool has_ended() const { return !is_in(RunState::kWaiting) && !is_in(RunState::kRunning); }
-
-  TimePs now() const override { return executor_.engine_.now(); }
-  void make_ready(uint32_t token) override { ready.push_back(token); }
-  void write(uint32_t step, const WriteRequest& request) override;
-  std::optional<TimePs> receive(uint32_t step, uint32_t channel, uint32_t immediate, uint32_t token) override;
-  void reduce(uint32_t step, const ReduceRequest& request) override;
-  void copy(uint32_t step, uint8_t* destination, const uint8_t* source, uint64_t length_bytes) override;
-  void aggregate(uint32_t step, const AggregateRequest& request) override;
-  void delay(uint32_t step, TimePs duration_ps, uint32_t token) override;
-  bool is_recording() const override { return is_recording_; }
-  void begun(const StepNote& note) override { notes_[note.step] = note; }
-  void done(uint32_t step, TimePs end_ps) override;
-  void skipped(uint32_t) override { ++status.nodes_done; }
-
-  std::deque<uint32_t> ready;
-  bool advancing = false;
-  uint32_t current_step = 0;
-  uint32_t posted = 0;     // steps with a queue pair, which may still read or write the buffers
-  bool forgotten = false;  // to be erased when the last of those completes
-  bool keep_writes = false;
-  std::vector<WriteRecord> writes;
-  RunStatus status;
-
- private:
-  ScheduleExecutor& executor_;
-  uint64_t number_;
-  std::shared_ptr<const RunnableSchedule> schedule_;
-  std::unique_ptr<ScheduleProgress> progress_;
-  bool is_recording_;
-  std::unordered_map<uint32_t, StepNote> notes_;  // of steps that have begun and are not done
-};
-
-void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
-  current_step = step;
-  const Channel& channel = executor_.channels_[request.channel];
-  const uint64_t id = work_id(number_, step);
-  if (channel.scale_up != nullptr) {
-    ++posted;
-    return channel.scale_up->post_write(now(), request.source, request.length_bytes, request.remote_address,
-                                        request.rkey, request.immediate, id);
-  }
-  if (channel.is_removed()) return executor_.fail(*this, step, "its channel has been removed");
-  ++posted;
-  try {
-    executor_.post(request.channel, {.kind = CompletionKind::kWrite,
-                                     .work_id = id,
-                                     .data = request.as_length ? nullptr : request.source,
-                                     .length_bytes = request.length_bytes,
-                                     .remote_address = request.remote_address,
-                                     .rkey = request.rkey,
-                                     .immediate = request.immediate,
-                                     .owner = nullptr,
-                                     .as_length = request.as_length});
-  } catch (...) {
-    --posted;  // refused: no completion will come
-    throw;
-  }
-}
-
-std::optional<TimePs> ScheduleExecutor::Run::receive(uint32_t step, uint32_t channel, uint32_t immediate,
-                                                     uint32_t token) {
-  current_step = step;
-  auto& arrivals = executor_.channels_[channel].arrivals;
-  Arrival& arrival = arrivals[immediate];
-  if (arrival.early.empty()) {
-    arrival.waiting.push_back({number_, step, token});
-    return std::nullopt;
-  }
-  const TimePs arrived_ps = arrival.early.front();
-  arrival.early.erase(arrival.early.begin());
-  if (arrival.early.empty()) arrivals.erase(immediate);
-  return arrived_ps;
-}
-
-void ScheduleExecutor::Run::reduce(uint32_t step, const ReduceRequest& request) {
-  current_step = step;
-  weft::reduce(request.destination, request.source, request.length_bytes / kElementBytes, request.dtype,
-               request.operation);
-}
-
-void ScheduleExecutor::Run::copy(uint32_t step, uint8_t* destination, const uint8_t* source,
-                                 uint64_t length_bytes) {
-  current_step = step;
-  std::memmove(destination, source, length_bytes);
-}
-
-void ScheduleExecutor::Run::aggregate(uint32_t step, const AggregateRequest& request) {
-  current_step = step;
-  AggregationClient* client = executor_.aggregators_[request.aggregator];
-  if (client == nullptr) return executor_.fail(*this, step, "its aggregator has been removed");
-  ++posted;
-  try {
-    client->post_all_reduce(now(), {request.data, request.data, request.length_bytes / kElementBytes},
-                            request.dtype, request.operation, work_id(number_, step));
-  } catch (...) {
-    --posted;  // refused: no completion will come
-    throw;
-  }
-}
-
-void ScheduleExecutor::Run::delay(uint32_t step, TimePs duration_ps, uint32_t token) {
-  current_step = step;
-  executor_.engine_.schedule_at(now() + duration_ps, [&executor = executor_, number = number_, token] {
-    Run* run = executor.running(number);
-    if (run == nullptr) return;
-    run->progress().delay_over(*run, token);
-    executor.advance(*run);
-  });
-}
-
-void ScheduleExecutor::Run::done(uint32_t step, TimePs end_ps) {
-  ++status.nodes_done;
-  if (!is_recording_ || executor_.probe_ == nullptr) [[likely]]
-    return;
-  const auto found = notes_.find(step);
-  if (found == notes_.end()) return;
-  const StepNote& note = found->second;
-  executor_.probe_->step_done({.rank = executor_.rank_,
-                               .run = number_,
-                               .node = step,
-                               .kind = static_cast<int64_t>(note.kind),
-                               .ends = note.channel ? executor_.ends_of(*note.channel) : ConnectionEnds(),
-                               .length_bytes = note.length_bytes,
-                               .start_ps = note.start_ps,
-                               .end_ps = end_ps});
-  notes_.erase(found);
 }
 
 ScheduleExecutor::ScheduleExecutor(Engine& engine) : engine_(engine) {}
@@ -239,6 +85,10 @@ uint64_t ScheduleExecutor::start(std::shared_ptr<const RunnableSchedule> schedul
   if (runs_.contains(number)) {
     throw std::invalid_argument("run " + std::to_string(number) + " exists already (forget it first)");
   }
+  if (number >= kFirstPart) {
+    throw std::invalid_argument("run " + std::to_string(number) + " (valid: 1 to " +
+                                std::to_string(kFirstPart - 1) + ")");
+  }
   next_run_ = std::max(next_run_, number + 1);
   auto run = std::make_unique<Run>(*this, number, std::move(schedule));
   run->keep_writes = options.keep_writes;
@@ -279,6 +129,7 @@ void ScheduleExecutor::forget(uint64_t number) {
   if (!run.has_ended()) {
     throw std::logic_error("run " + std::to_string(number) + " has not ended (cancel it first)");
   }
+  forget_parts(number);
   run.forgotten = true;
   if (run.posted == 0) runs_.erase(number);
 }
@@ -310,6 +161,7 @@ void ScheduleExecutor::advance(Run& run) {
     }
   }
   run.advancing = false;
+  // It may be gone afterwards.
   if (run.is_in(RunState::kRunning) && run.progress().is_done()) end(run, RunState::kFinished);
 }
 
@@ -332,7 +184,7 @@ void ScheduleExecutor::on_completion(const Completion& completion) {
 }
 
 void ScheduleExecutor::queue_pair_done(const Completion& completion) {
-  const uint64_t number = completion.work_id >> kStepBits;
+  const uint64_t number = completion.work_id >> Run::kStepBits;
   const auto step = static_cast<uint32_t>(completion.work_id);
   const auto found = runs_.find(number);
   if (found == runs_.end()) return;
@@ -398,8 +250,11 @@ void ScheduleExecutor::end(Run& run, RunState state) {
   run.status.state = state;
   run.status.finished_ps = engine_.now();
   run.ready.clear();
-  if (state != RunState::kFinished) forget_waiters(run.number());
-  report_end(run.number());
+  if (state != RunState::kFinished) {
+    forget_waiters(run.number());
+    cancel_parts(run.number());
+  }
+  run.part_of ? part_ended(run) : report_end(run.number());
 }
 
 }  // namespace weft

@@ -113,6 +113,14 @@ class ScheduleExecutor : public CompletionHandler {
 
  private:
   class Run;
+  // The step of a run that another one is.
+  struct PartOf {
+    uint64_t run;
+    uint32_t step;
+  };
+  // Parts of runs have numbers from here on, runs those below.
+  static constexpr uint64_t kFirstPart = uint64_t{1} << 31;
+  static constexpr uint64_t kPartLimit = uint64_t{1} << 32;
   struct Waiter {
     uint64_t run;
     uint32_t step;
@@ -149,6 +157,12 @@ class ScheduleExecutor : public CompletionHandler {
   const Run& run_at(uint64_t number) const;
   Run* running(uint64_t number);
   void begin(uint64_t number);
+  void start_part(const PartOf& part_of, const std::shared_ptr<const RunnableSchedule>& schedule,
+                  uint32_t run_tag);
+  void part_ended(const Run& part);
+  void cancel_parts(uint64_t number);
+  void forget_parts(uint64_t number);
+  void release_ended_parts();
   void advance(Run& run);
   void queue_pair_done(const Completion& completion);
   void arrived(const Completion& completion);
@@ -163,6 +177,8 @@ class ScheduleExecutor : public CompletionHandler {
   std::vector<AggregationClient*> aggregators_;
   std::unordered_map<uint64_t, std::unique_ptr<Run>> runs_;
   uint64_t next_run_ = 1;
+  uint64_t next_part_ = kFirstPart;
+  std::vector<uint64_t> ended_parts_;  // not erased yet
   std::function<void(uint64_t)> end_callback_;
   Probe* probe_ = nullptr;
   int32_t rank_ = -1;

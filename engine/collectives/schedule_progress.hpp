@@ -49,6 +49,8 @@ struct AggregateRequest {
   ReduceOperation operation = ReduceOperation::kSum;
 };
 
+class RunnableSchedule;
+
 // What a schedule can have done. A *step* is its number within the run; a *token* is what the schedule wants
 // to have back when there is more to do. What is asked for first is done first.
 class StepActions {
@@ -70,6 +72,10 @@ class StepActions {
   virtual void aggregate(uint32_t step, const AggregateRequest& request) = 0;
   // Calls delay_over(token) after that time.
   virtual void delay(uint32_t step, TimePs duration_ps, uint32_t token) = 0;
+  // Runs another schedule, whose transfers have this tag, beside this one; calls completed(step) when it is
+  // done. If it fails, so does this one.
+  virtual void run_part(uint32_t step, const std::shared_ptr<const RunnableSchedule>& schedule,
+                        uint32_t run_tag) = 0;
 
   virtual bool is_recording() const = 0;
   // Where steps are recorded: what the step is. It ends with done().
@@ -102,7 +108,8 @@ class RunnableSchedule {
   virtual uint32_t channel_limit() const = 0;     // above every channel named
   virtual uint32_t aggregator_limit() const = 0;  // above every aggregator named
   // Of a run; the schedule outlives it.
-  virtual std::unique_ptr<ScheduleProgress> new_progress() const = 0;
+  // With a tag, that takes the place of its own in the immediates of transfers.
+  virtual std::unique_ptr<ScheduleProgress> new_progress(std::optional<uint32_t> run_tag) const = 0;
 };
 
 }  // namespace weft

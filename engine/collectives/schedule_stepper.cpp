@@ -1,11 +1,12 @@
 #include "collectives/schedule_stepper.hpp"
 
 #include <cstring>
+#include <stdexcept>
 
 namespace weft {
 
 ScheduleStepper::ScheduleStepper(std::shared_ptr<const RunnableSchedule> schedule)
-    : schedule_(std::move(schedule)), progress_(schedule_->new_progress()) {}
+    : schedule_(std::move(schedule)), progress_(schedule_->new_progress(std::nullopt)) {}
 
 void ScheduleStepper::begin() {
   progress_->begin(*this);
@@ -52,6 +53,10 @@ void ScheduleStepper::reduce(uint32_t, const ReduceRequest& request) {
 
 void ScheduleStepper::copy(uint32_t, uint8_t* destination, const uint8_t* source, uint64_t length_bytes) {
   std::memmove(destination, source, length_bytes);
+}
+
+void ScheduleStepper::run_part(uint32_t, const std::shared_ptr<const RunnableSchedule>&, uint32_t) {
+  throw std::logic_error("a stepper runs no schedule of schedules");
 }
 
 void ScheduleStepper::advance() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collectives/block_floating_point.hpp"
+#include "collectives/bound_job.hpp"
 #include "collectives/schedule.hpp"
 #include "collectives/schedule_executor.hpp"
 #include "hosts/aggregation_client.hpp"
@@ -192,6 +193,16 @@ Record<"RunWrites"> run_writes(PythonScheduleExecutor& executor, uint64_t run) {
                   "retransmitted_packets"_a = column_of(writes, &WriteRecord::retransmitted_packets));
 }
 
+py::array_t<TimePs> times_array(const std::vector<TimePs>& times_ps) {
+  return py::array_t<TimePs>(static_cast<py::ssize_t>(times_ps.size()), times_ps.data());
+}
+
+std::pair<py::array_t<TimePs>, py::array_t<TimePs>> operation_times(PythonScheduleExecutor& executor,
+                                                                    const BoundJob& job) {
+  PythonGuard guard(executor.engine());
+  return {times_array(job.times().started_ps), times_array(job.times().finished_ps)};
+}
+
 void bind_executor(py::module_& m) {
   using Executor = PythonScheduleExecutor;
   py::class_<ScheduleExecutor, CompletionHandler, std::shared_ptr<ScheduleExecutor>>(m, "_ScheduleExecutor");
@@ -238,6 +249,9 @@ Raises ValueError if the schedule names a channel or aggregator that does not ex
       .def("writes", &run_writes, "run"_a,
            "Columns of the WRITEs acknowledged so far, of a run that was started to keep them; by their "
            "nodes.")
+      .def("operation_times", &operation_times, "job"_a,
+           "When each operation of a job's run has started and ended, in ps; the largest number where it has "
+           "not.")
       .def("cancel", locked<&ScheduleExecutor::cancel, uint64_t>(), "run"_a)
       .def("forget", locked<&ScheduleExecutor::forget, uint64_t>(), "run"_a,
            "Release a run that has ended. Raises RuntimeError if it has not.")
@@ -392,6 +406,7 @@ void bind_block_floating_point(py::module_& m) {
 void bind_collective(py::module_& m) {
   bind_schedule(m);
   bind_lane_schedule(m);
+  bind_jobs(m);
   bind_aggregation(m);
   bind_executor(m);
   bind_block_floating_point(m);

@@ -79,14 +79,20 @@ def test_any_text_gets_one_answer(endpoint, text):
 
 
 def test_a_run_goes_from_prepared_to_released(endpoint):
-    prepared = ask(endpoint, {"command": "traffic", "run": 2**40, "flows": {}})
-    assert prepared == {"run": 2**40, "memory": {}}
-    assert ask(endpoint, {"command": "status", "run": 2**40})["state"] == "prepared"
-    assert "exists already" in ask(endpoint, {"command": "traffic", "run": 2**40, "flows": {}})["error"]
-    assert ask(endpoint, {"command": "start", "run": 2**40})["done"]
-    assert "started already" in ask(endpoint, {"command": "start", "run": 2**40})["error"]
-    assert ask(endpoint, {"command": "release", "run": 2**40})["done"]
-    assert "no run" in ask(endpoint, {"command": "status", "run": 2**40})["error"]
+    prepared = ask(endpoint, {"command": "traffic", "run": 2**31 - 1, "flows": {}})
+    assert prepared == {"run": 2**31 - 1, "memory": {}}
+    assert ask(endpoint, {"command": "status", "run": 2**31 - 1})["state"] == "prepared"
+    assert "exists already" in ask(endpoint, {"command": "traffic", "run": 2**31 - 1, "flows": {}})["error"]
+    assert ask(endpoint, {"command": "start", "run": 2**31 - 1})["done"]
+    assert "started already" in ask(endpoint, {"command": "start", "run": 2**31 - 1})["error"]
+    assert ask(endpoint, {"command": "release", "run": 2**31 - 1})["done"]
+    assert "no run" in ask(endpoint, {"command": "status", "run": 2**31 - 1})["error"]
+
+
+def test_a_run_beyond_the_valid_numbers_is_not_started(endpoint):
+    assert ask(endpoint, {"command": "traffic", "run": 2**31, "flows": {}})["run"] == 2**31
+    assert "valid: 1 to 2147483647" in ask(endpoint, {"command": "start", "run": 2**31})["error"]
+    assert ask(endpoint, {"command": "release", "run": 2**31})["done"]
 
 
 def test_lines_are_split_wherever_the_pipe_breaks_them():

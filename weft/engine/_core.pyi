@@ -1570,6 +1570,51 @@ class ScheduleStepper:
     def unclaimed_arrivals(self) -> int:
         """Writes that have arrived and that nothing has waited for."""
 
+class JobOperations:
+    """The operations of a rank, or of several, as columns; see weft.traffic.jobs.Operations.
+
+    `number` is that of the transfer among those of its peer, or of the collective among those of its group. Raises
+    ValueError, naming the operation, for values out of range and for columns that do not fit each other.
+    """
+    def __init__(
+        self,
+        kind: numpy.typing.NDArray[numpy.uint8],
+        stream: numpy.typing.NDArray[numpy.int16],
+        duration_ps: numpy.typing.NDArray[numpy.int64],
+        size_bytes: numpy.typing.NDArray[numpy.int64],
+        target: numpy.typing.NDArray[numpy.int32],
+        number: numpy.typing.NDArray[numpy.int64],
+        after_offsets: numpy.typing.NDArray[numpy.int64],
+        after: numpy.typing.NDArray[numpy.int32],
+        after_start: numpy.typing.NDArray[numpy.bool],
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def largest_received_bytes(self) -> int:
+        """The size of the largest message that is received."""
+
+class BoundJob(RunnableSchedule):
+    """A rank's part of a job over its channels. For one run.
+
+    `peers` are, by slot, the paths to each: the executor's channel, address and key of where messages land, and the
+    end of the path's share of a striped message in 1/65536. `calls` are, by slot, the schedules of collectives.
+    Messages from `stripe_bytes` on are striped, smaller ones take the paths in turn. Raises ValueError for what the
+    operations need and lack.
+    """
+    def __init__(
+        self,
+        operations: JobOperations,
+        *,
+        peers: collections.abc.Sequence[collections.abc.Sequence[tuple[int, int, int, int]]],
+        calls: collections.abc.Sequence[RunnableSchedule],
+        as_length: bool,
+        run_tag: int,
+        compute_scale: float,
+        stripe_bytes: int,
+    ) -> None: ...
+    @property
+    def step_count(self) -> int: ...
+
 class _AggregationClient(QueuePair):
     pass
 
@@ -1629,6 +1674,10 @@ class ScheduleExecutor(_ScheduleExecutor):
 
         Raises RuntimeError if the engine has no probe.
         """
+    def operation_times(
+        self, job: BoundJob
+    ) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64]]:
+        """When each operation of a job's run has started and ended, in ps; the largest number where it has not."""
     def remove_aggregator(self, aggregator: int) -> None: ...
     def remove_channel(self, channel: int) -> None: ...
     def resume(self, channel: int, queue_pair: RcQueuePair) -> None:

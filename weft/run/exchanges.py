@@ -165,6 +165,10 @@ class Exchanges:
                     self.hosts.flow_records(run) if task.flows else EndedFlows()
                     for run, task in zip(runs, tasks, strict=True)
                 ]
+                times = [
+                    self.hosts.operation_times(run) if task.is_job else ()
+                    for run, task in zip(runs, tasks, strict=True)
+                ]
             except BaseException as error:
                 self._leave_job(error)
                 raise
@@ -172,8 +176,8 @@ class Exchanges:
                 for run in runs:
                     self.hosts.release(run)
             return [
-                Ended(outcome, HostTotals(0, 0), each.outputs(), of_flows)
-                for outcome, each, of_flows in zip(outcomes, data, records, strict=True)
+                Ended(outcome, HostTotals(0, 0), each.outputs(), of_flows, of_operations)
+                for outcome, each, of_flows, of_operations in zip(outcomes, data, records, times, strict=True)
             ]
 
     def _data_of(self, task: Task[Any], stack: contextlib.ExitStack) -> _Data:

@@ -52,6 +52,7 @@ from weft.run.collectives import (
     CollectiveRun,
 )
 from weft.run.exchanges import Exchanges
+from weft.run.jobs import JobRun, PlacedJob
 from weft.run.made_by import made_by
 from weft.run.spec import RunSpec, fabric_run_spec
 from weft.run.task import Ended, Task
@@ -66,6 +67,7 @@ from weft.topologies import FabricSpec
 from weft.traffic.control import EndpointGroup
 from weft.traffic.extensions import TrafficPattern
 from weft.traffic.flow_sizes import FlowSizes
+from weft.traffic.jobs import Job
 from weft.traffic.patterns import Flow
 from weft.traffic.training import TrainingStep
 
@@ -329,6 +331,25 @@ class Fabric:
         """Run flows from beginning to end, and note the result under `name`; `data` and errors as `incast`."""
         return self._run(self.tasks.flows(name, flows, data), timeout_s)[0]
 
+    def run_job(self, job: Job, ranks: Sequence[int] | None = None, timeout_s: float = 300.0) -> JobRun:
+        """Run a job with lengths in place of data; `ranks` are where its own are. Otherwise as `run_jobs`."""
+        return self.run_jobs([PlacedJob(job, None if ranks is None else tuple(ranks))], timeout_s)[0]
+
+    def run_jobs(self, jobs: Sequence[PlacedJob], timeout_s: float = 300.0) -> list[JobRun]:
+        """Run jobs beside each other, with lengths in place of data.
+
+        Args:
+            jobs: each with its place and its start.
+            timeout_s: as `collective`, beyond the latest start.
+
+        Raises:
+            BadInputError: a job that cannot come to an end, for which the fabric has no place, or one of whose
+                collectives cannot be. CheckFailedError: as `collective`.
+        """
+        tasks = [self.tasks.job(each.job, each.ranks).at(each.start_ps) for each in jobs]
+        latest_ps = max((each.start_ps for each in jobs), default=0)
+        return self.run_together(tasks, timeout_s + latest_ps / 10**12 * self.options.dilation)
+
     @raised_as_weft_errors()
     def run_together(self, tasks: Sequence[Task[Any]], timeout_s: float = 300.0) -> list[Any]:
         """Run tasks (`self.tasks`) beside each other, each from its `at_ps` on, and return their results in this order.
@@ -370,7 +391,8 @@ class Fabric:
                 self._collectives_run[task.collective] = None
                 self.first_collective_done_s = self.first_collective_done_s or time.monotonic()
             results.append(task.result(runs))
-            self.add_result(task.kind, results[-1])
+            if task.kind is not None:
+                self.add_result(task.kind, results[-1])
         return results
 
     def add_result(self, kind: ResultKind[R], result: R) -> None:

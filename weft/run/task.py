@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from numpy.typing import NDArray
 
 from weft.results.counters import HostTotals
-from weft.results.kinds import R, ResultKind
+from weft.results.kinds import ResultKind
 from weft.results.verification import Verdict
 from weft.run.collectives import Repetitions
 from weft.traffic.answers import EndedFlows
 from weft.traffic.control import RankBuffer
+from weft.traffic.jobs import RankTimes
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunOutcome
 
+T = TypeVar("T")
+S = TypeVar("S")
 Prepare = Callable[[Sequence[RankBuffer], list[Path]], int]
 """Given the ranks' buffers and the files of their results (none where hosts work on arrays of this process), connects
 the hosts and has them make ready; returns the run's number."""
@@ -32,6 +35,7 @@ class Ended:
         counted: by all hosts, for what ran beside it, too.
         outputs: every rank's data; none where lengths stood for them, and of a repetition but the last.
         records: of the task's flows that have ended.
+        times: of each rank's operations, in emulated time, if the task is a job.
         verdict: on the outputs, if they were compared with anything.
     """
 
@@ -39,16 +43,17 @@ class Ended:
     counted: HostTotals
     outputs: list[NDArray[Any]]
     records: EndedFlows
+    times: Sequence[RankTimes] = ()
     verdict: Verdict | None = None
 
 
 @dataclass(frozen=True)
-class Task(Generic[R]):
+class Task(Generic[T]):
     """A run of the hosts that is described and checked, and may begin at any time.
 
     Attributes:
         name: of its phase.
-        kind: of its result.
+        kind: of its result; None for one that is not noted.
         prepare: see `Prepare`.
         result: from all of its runs, in order, warm-ups included.
         inputs: every rank's data, of which runs use copies.
@@ -58,13 +63,14 @@ class Task(Generic[R]):
         flows: that it consists of, if it does.
         repetitions: how often it runs.
         collective: where its definition is, if it has one (`Collective.reference`).
+        is_job: whether it consists of operations, whose times are wanted.
         at_ps: how long after the start of what it runs beside it begins.
     """
 
     name: str
-    kind: ResultKind[R]
+    kind: ResultKind[Any] | None
     prepare: Prepare
-    result: Callable[[Sequence[Ended]], R]
+    result: Callable[[Sequence[Ended]], T]
     inputs: list[NDArray[Any]] | None = None
     verify: Callable[[Sequence[NDArray[Any]]], Verdict] | None = None
     arrays: Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]] = list
@@ -72,8 +78,15 @@ class Task(Generic[R]):
     flows: Sequence[Flow] = ()
     repetitions: Repetitions = field(default_factory=Repetitions)
     collective: str = ""
+    is_job: bool = False
     at_ps: int = 0
 
-    def at(self, after_ps: int) -> Task[R]:
+    def at(self, after_ps: int) -> Task[T]:
         """Return the task, beginning so long after the start of what it runs beside."""
         return replace(self, at_ps=after_ps)
+
+    def noted(self, kind: ResultKind[Any], result: Callable[[T], S]) -> Task[S]:
+        """Return the task with another result, which is made from its own and noted as of this kind."""
+        return Task(
+            **{**vars(self), "kind": kind, "result": lambda ended: result(self.result(ended))},
+        )

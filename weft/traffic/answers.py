@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from weft.traffic.jobs.times import RankTimes
+from weft.traffic.messages import IN_PROCESS
 from weft.traffic.native_schedule import RemoteBuffer
 
 Memory = Mapping[str, RemoteBuffer]
@@ -94,6 +96,14 @@ class FlowRecords:
 
     run: int
     records: EndedFlows
+
+
+@dataclass(frozen=True)
+class OperationTimes:
+    """When the operations of a rank's part of a job started and were done; a process has written it to a file."""
+
+    run: int
+    times: RankTimes | None = field(default=None, metadata=IN_PROCESS)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,12 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeV
 
 import numpy.typing as npt
 
+from weft.engine import _core
 from weft.traffic.answers import (
     Done,
     FlowRecords,
     Memory,
+    OperationTimes,
     Prepared,
     RunState,
     Saved,
@@ -23,6 +25,8 @@ from weft.traffic.answers import (
     TransportInForce,
 )
 from weft.traffic.host_stats import HostStats
+from weft.traffic.jobs.native_job import SharedParts
+from weft.traffic.jobs.rank_job import RankJob
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import (
     AS_BYTES,
@@ -227,6 +231,33 @@ class PrepareFlows(Command[Prepared], name="flows"):
     received: tuple[WorkloadFlow, ...]
     telemetry: bool = False
     payload: Payload = AS_BYTES
+
+
+@dataclass(frozen=True)
+class ProvidedJob:
+    """What a runner in the same process hands to a host: its operations, and what all ranks of the job share."""
+
+    operations: _core.JobOperations
+    shared: SharedParts
+
+
+@dataclass(frozen=True)
+class PrepareJob(Command[Prepared], name="job"):
+    """Make a rank's part of a job ready; `operations` names a NumPy archive with the columns of its operations."""
+
+    run: int
+    part: RankJob
+    operations: str | None = None
+    payload: Payload = AS_BYTES
+    provided: ProvidedJob | None = field(default=None, metadata=IN_PROCESS)
+
+
+@dataclass(frozen=True)
+class AskOperationTimes(Command[OperationTimes], name="operation_times"):
+    """Ask when the operations of a job's run started and were done; with a path, to write it to a NumPy archive."""
+
+    run: int
+    path: str | None = None
 
 
 @dataclass(frozen=True)

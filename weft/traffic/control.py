@@ -31,6 +31,9 @@ from weft.traffic.connections import Connections, RequirePath
 from weft.traffic.endpoint_calls import EndpointCalls, HostEndpoint
 from weft.traffic.host_config import HostConfig
 from weft.traffic.host_stats import HostStats
+from weft.traffic.job_runs import JobRuns
+from weft.traffic.jobs.placing import PlacedRanks
+from weft.traffic.jobs.times import RankTimes
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.parted_hosts import PartedHosts
@@ -88,6 +91,7 @@ class EndpointGroup:
             self._clock,
             [host.name for host in self._hosts],
         )
+        self._jobs = JobRuns(self._calls, self._connections, self._runs, shares_memory=shares_memory)
         self._ip_version = ip_version
         self._shares_memory = shares_memory
         self._next_run = 1
@@ -247,6 +251,17 @@ class EndpointGroup:
         memory = {rank: answer.memory for rank, answer in answers.items()}
         written_peers = {rank: sorted({flow.peer for flow in sent[rank]}) for rank in ranks}
         return self._runs.add(number, PreparedRun(ranks, memory, written_peers, [], flows))
+
+    def prepare_job(self, placed: PlacedRanks, *, telemetry: bool = True, payload: Payload = AS_BYTES) -> int:
+        """Connect the ranks of a job and have them make ready; returns the run.
+
+        Messages and collectives are of zeros, which travel as `payload` says. Raises JobError for what cannot be.
+        """
+        return self._jobs.prepare(self._new_run_number(), placed, telemetry=telemetry, payload=payload)
+
+    def operation_times(self, run: int) -> list[RankTimes]:
+        """Return when the operations of a job's run started and were done, in order of the job's ranks."""
+        return self._jobs.operation_times(run)
 
     def _provided(self, schedule: Schedule, buffers: Sequence[RankBuffer], rank: int) -> Provided | None:
         """Return what a rank is handed as it is; None where endpoints make and map their own."""

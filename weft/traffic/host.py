@@ -36,7 +36,7 @@ from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
 from weft.traffic.host_stats import ConnectionStats, HostStats
 from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
-from weft.traffic.schedule_nodes import SCALE_UP, Channel
+from weft.traffic.schedule_nodes import Channel
 from weft.traffic.transport_settings import preset_of
 
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
@@ -145,10 +145,10 @@ class Host:
     def connect(self, connection: Connection) -> None:
         """Make a queue pair, in place of one to the same peer with the same label, or of those that stand for it.
 
-        One labelled `SCALE_UP` is made over the host's own links. Raises ValueError if it has none.
+        One labelled for scale-up links is made over the host's own links. Raises ValueError if it has none.
         """
         channel = Channel(connection.plane, connection.peer, connection.label)
-        if connection.label == SCALE_UP:
+        if channel.is_scale_up:
             self._scale_up_port().connect(channel, connection.queue_pair, connection.remote_queue_pair)
             return
         plane = self.plane(connection.plane)

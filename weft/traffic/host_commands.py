@@ -31,6 +31,8 @@ class HostCommands:
             commands.PrepareTrainingStep: self._runs.prepare_training_step,
             commands.PrepareTraffic: self._runs.prepare_traffic,
             commands.PrepareFlows: self._runs.prepare_flows,
+            commands.PrepareJob: self._runs.prepare_job,
+            commands.AskOperationTimes: self._runs.operation_times,
             commands.AskFlowRecords: lambda command: self._runs.flow_records(command.run),
             commands.Start: self._runs.start,
             commands.Status: lambda command: self._runs.state(command.run),

@@ -12,17 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.engine import _core
-from weft.traffic.answers import Done, EndedFlows, FlowRecords, Prepared, RunState
+from weft.traffic.answers import Done, EndedFlows, FlowRecords, OperationTimes, Prepared, RunState
 from weft.traffic.collectives import collective_named
 from weft.traffic.commands import (
+    AskOperationTimes,
     PrepareCollective,
     PrepareFlows,
+    PrepareJob,
     PrepareTraffic,
     PrepareTrainingStep,
     Start,
 )
 from weft.traffic.host import Host
 from weft.traffic.host_flows import HostFlows
+from weft.traffic.host_jobs import HostJob
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import Payload
 from weft.traffic.native_schedule import RemoteBuffer, build_native_schedule
@@ -49,6 +52,7 @@ class HostRuns:
         self._host = host
         self._runs: dict[int, _Run] = {}
         self._flows: dict[int, HostFlows] = {}
+        self._jobs: dict[int, HostJob] = {}
 
     def prepare_collective(self, command: PrepareCollective) -> Prepared:
         """Map the buffers of a collective and register them. Returns where peers may write to."""
@@ -99,6 +103,22 @@ class HostRuns:
         flows = self._flows[command.run] = HostFlows(self._host, command)
         return Prepared(command.run, flows.memory())
 
+    def prepare_job(self, command: PrepareJob) -> Prepared:
+        """Prepare a rank's part of a job. Returns where peers may write to."""
+        self._require_new(command.run)
+        job = self._jobs[command.run] = HostJob(self._host, command)
+        return Prepared(command.run, job.memory())
+
+    def operation_times(self, command: AskOperationTimes) -> OperationTimes:
+        """Return when the operations of a job's run started and were done."""
+        if command.run not in self._jobs:
+            raise ValueError(f"run {command.run} is no run of a job")
+        return self._jobs[command.run].operation_times(command.path)
+
+    def _native(self, number: int) -> HostFlows | HostJob | None:
+        """Return a run that is no schedule of this class."""
+        return self._flows.get(number) or self._jobs.get(number)
+
     def flow_records(self, number: int) -> FlowRecords:
         """Return columns of the flows that a run of traffic, or of a workload, has sent and that have ended."""
         if (flows := self._flows.get(number)) is not None:
@@ -124,7 +144,7 @@ class HostRuns:
         )
 
     def _require_new(self, number: int) -> None:
-        if number in self._runs or number in self._flows:
+        if number in self._runs or self._native(number) is not None:
             raise ValueError(f"run {number} exists already (release it first)")
 
     def _rank(self, given: int | None) -> int:
@@ -153,13 +173,13 @@ class HostRuns:
 
     def start(self, command: Start) -> Done:
         """Start a prepared run at its time, given the memory of all peers that it writes to."""
-        if (flows := self._flows.get(command.run)) is not None:
-            flows.start(command)
+        if (native := self._native(command.run)) is not None:
+            native.start(command)
             return Done()
         run = self._run(command.run)
         if run.native_run is not None:
             raise ValueError(f"run {command.run} has been started already")
-        native = build_native_schedule(
+        schedule = build_native_schedule(
             run.schedule,
             run.buffers,
             self._host.channels(),
@@ -168,14 +188,14 @@ class HostRuns:
             run.payload,
         )
         run.native_run = self._host.executor.start(
-            native, command.start_ps, run=command.run, keep_writes=run.flows_by_node is not None
+            schedule, command.start_ps, run=command.run, keep_writes=run.flows_by_node is not None
         )
         return Done()
 
     def state(self, number: int) -> RunState:
         """Return how far a run is; "prepared" before it is started."""
-        if (flows := self._flows.get(number)) is not None:
-            status = flows.status()
+        if (native := self._native(number)) is not None:
+            status = native.status()
         else:
             run = self._run(number)
             status = None if run.native_run is None else self._host.executor.status(run.native_run)
@@ -197,8 +217,8 @@ class HostRuns:
         Unless it has finished, its connections and aggregation jobs go, too: their queue pairs may still have
         requests on buffers whose files the runner is free to truncate.
         """
-        if (flows := self._flows.pop(number, None)) is not None:
-            flows.release()
+        if (native := self._flows.pop(number, None) or self._jobs.pop(number, None)) is not None:
+            native.release()
             return Done()
         run = self._run(number)
         del self._runs[number]

@@ -59,18 +59,18 @@ class _Builder:
         self.numbers[ZEROS] = self.native.add_lengths(length_bytes)
 
     def span(self, span: Span) -> tuple[int, int, int]:
-        number = _look_up(self.numbers, span.buffer, "buffer")
+        number = look_up(self.numbers, span.buffer, "buffer")
         return number, span.offset_bytes, span.length_bytes
 
     def add(self, node: Node, after: tuple[int, ...]) -> int:
         order = list(after)
         match node:
             case Write(channel, source, destination, immediate):
-                far = _look_up(
+                far = look_up(
                     self.peers.get(channel.peer, {}), destination.buffer, f"rank {channel.peer}'s buffer"
                 )
                 return self.native.add_write(
-                    _look_up(self.channels, channel, "channel"),
+                    look_up(self.channels, channel, "channel"),
                     self.span(source),
                     remote_address=far.virtual_address + destination.offset_bytes,
                     rkey=far.rkey,
@@ -79,7 +79,7 @@ class _Builder:
                 )
             case WaitReceive(channel, immediate):
                 return self.native.add_wait_receive(
-                    _look_up(self.channels, channel, "channel"), immediate, after=order
+                    look_up(self.channels, channel, "channel"), immediate, after=order
                 )
             case Reduce(destination, source, dtype, operation):
                 return self.native.add_reduce(
@@ -93,7 +93,7 @@ class _Builder:
                 return self.native.add_copy(self.span(destination), self.span(source), after=order)
             case Aggregate(plane, span, dtype, operation):
                 return self.native.add_aggregate(
-                    _look_up(self.aggregators, plane, "aggregation job on plane"),
+                    look_up(self.aggregators, plane, "aggregation job on plane"),
                     self.span(span),
                     dtype=dtype.value,
                     operation=operation.name.lower(),
@@ -143,13 +143,13 @@ def _bind_lanes(
         if number in schedule.written:
             far = peers.get(channel.peer, {})
             whose = f"rank {channel.peer}'s buffer"
-            data = _look_up(far, DATA if schedule.has_data else SINK, whose)
-            scratch = _look_up(far, SCRATCH, whose) if schedule.has_data and has_scratch else data
+            data = look_up(far, DATA if schedule.has_data else SINK, whose)
+            scratch = look_up(far, SCRATCH, whose) if schedule.has_data and has_scratch else data
             memory = (data.virtual_address, data.rkey, scratch.virtual_address, scratch.rkey)
-        bound.append((_look_up(channels, channel, "channel"), *memory))
+        bound.append((look_up(channels, channel, "channel"), *memory))
     planes = schedule.planes_aggregated()
     for plane in planes:
-        _look_up(aggregators, plane, "aggregation job on plane")
+        look_up(aggregators, plane, "aggregation job on plane")
     zeros = "lengths" if payload == AS_LENGTHS else "zeros"
     return _core.BoundLanes(
         schedule.native,
@@ -161,7 +161,8 @@ def _bind_lanes(
     )
 
 
-def _look_up(table: Mapping[Any, Any], key: object, what: str) -> Any:
+def look_up(table: Mapping[Any, Any], key: object, what: str) -> Any:
+    """Return what a table has for a key. Raises ValueError, which says what of it there is."""
     try:
         return table[key]
     except KeyError:

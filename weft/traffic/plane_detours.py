@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from weft.traffic.commands import Detour, DetouredChannel, Suspend
 from weft.traffic.connections import Connections
 from weft.traffic.endpoint_calls import EndpointCalls
-from weft.traffic.schedule_nodes import SCALE_UP, Channel
+from weft.traffic.schedule_nodes import Channel
 
 Connection = tuple[int, Channel]
 """A rank's end of one."""
@@ -71,7 +71,7 @@ class PlaneDetours:
         away = [
             end
             for end in ends
-            if end[1].plane in lost.nics and end[1].label != SCALE_UP and end not in self.moved
+            if end[1].plane in lost.nics and not end[1].is_scale_up and end not in self.moved
         ]
         if away:
             self._move(away, sorted(lost.nics_in_use), telemetry)

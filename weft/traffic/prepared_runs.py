@@ -83,6 +83,10 @@ class PreparedRuns:
         self._runs[number] = run
         return number
 
+    def has(self, run: int) -> bool:
+        """Return whether a run has been entered and not been released."""
+        return run in self._runs
+
     def ranks(self, run: int) -> list[int]:
         """Return the ranks that take part in a run."""
         return self._runs[run].ranks

@@ -25,6 +25,17 @@ SINK = "sink"
 SCALE_UP = "scale-up"
 """Label of channels over the links between the ranks of a host."""
 
+
+def scale_up_label(label: str) -> str:
+    """Return the label of the channels over scale-up links that stand beside those of a label."""
+    return f"{SCALE_UP}/{label}"
+
+
+def is_scale_up_label(label: str) -> bool:
+    """Return whether a label is `SCALE_UP` or of `scale_up_label`."""
+    return label == SCALE_UP or label.startswith(f"{SCALE_UP}/")
+
+
 IMMEDIATE_INDEX_BITS = 20
 MAX_RUN_TAG = (1 << (32 - IMMEDIATE_INDEX_BITS)) - 1
 
@@ -53,12 +64,18 @@ class DataType(StrEnum):
 class Channel:
     """A reliable connection to `peer` (a rank) over `plane`; `label` distinguishes those of the same pair.
 
-    For one labelled `SCALE_UP`, which uses no plane's network, `plane` only distinguishes those of the same pair.
+    For one over scale-up links (`is_scale_up`), which uses no plane's network, `plane` only distinguishes those of the
+    same pair.
     """
 
     plane: int
     peer: int
     label: str = "collective"
+
+    @property
+    def is_scale_up(self) -> bool:
+        """Return whether it goes over the links inside a host."""
+        return is_scale_up_label(self.label)
 
 
 @dataclass(frozen=True, slots=True)

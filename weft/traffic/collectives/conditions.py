@@ -16,4 +16,6 @@ def one_rank_a_host(spec: CollectiveSpec) -> str:
     """Condition of algorithms that work inside hosts first, over scale-up links."""
     if spec.ranks_per_host > 1:
         return ""
+    if spec.hosts:
+        return "ranks lie on hosts in no regular order (valid: as many on each, at equal distances)"
     return "hosts of 1 rank have no links inside (valid: 2 ranks a host or more)"

@@ -3,8 +3,10 @@
 from weft.traffic.jobs.checks import check_job
 from weft.traffic.jobs.job import CollectiveCall, Group, Job, JobError, RankPart
 from weft.traffic.jobs.operations import NO_STREAM, Kind, Operations, OperationsBuilder, OperationsError
+from weft.traffic.jobs.times import NEVER_PS, RankTimes
 
 __all__ = [
+    "NEVER_PS",
     "NO_STREAM",
     "CollectiveCall",
     "Group",
@@ -15,5 +17,6 @@ __all__ = [
     "OperationsBuilder",
     "OperationsError",
     "RankPart",
+    "RankTimes",
     "check_job",
 ]

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +134,24 @@ class Operations:
         numbers = np.empty(len(rows), np.int64)
         numbers[order] = np.arange(len(rows)) - np.searchsorted(ordered, ordered, side="left")
         return numbers
+
+    def engine_columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns that the engine's `JobOperations` is made of, by its arguments."""
+        number = np.zeros(len(self), np.int64)
+        for kind in (Kind.SEND, Kind.RECEIVE):
+            number[self.of_kind(kind)] = self.transfer_numbers(kind)
+        number[self.of_kind(Kind.COLLECTIVE)] = self.collective_numbers()
+        return {
+            "kind": self.kind,
+            "stream": self.stream,
+            "duration_ps": self.duration_ps,
+            "size_bytes": self.size_bytes,
+            "target": self.target,
+            "number": number,
+            "after_offsets": self.after_offsets,
+            "after": self.after,
+            "after_start": self.after_start,
+        }
 
 
 @dataclass

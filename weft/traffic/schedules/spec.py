@@ -22,7 +22,8 @@ class CollectiveSpec:
 
     `ranks_per_host` ranks share a host, whose ranks are `rank_stride` apart: 1 where a host's ranks follow each other,
     the number of hosts on a leaf where every rank of a host has a leaf (rail) of its own. A *position* counts the ranks
-    host by host.
+    host by host. Where ranks share hosts in another way, `hosts` has the host of each: scale-up links join those of the
+    same host, and nothing else follows from it.
     """
 
     rank_count: int
@@ -35,6 +36,7 @@ class CollectiveSpec:
     root: int = 0
     ranks_per_host: int = 1
     rank_stride: int = 1
+    hosts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for counts and sizes that make no collective."""
@@ -49,6 +51,11 @@ class CollectiveSpec:
         if self.ranks_per_host < 1 or self.rank_stride < 1:
             raise ValueError(
                 f"{self.ranks_per_host} ranks a host, {self.rank_stride} apart (valid: 1 or more)"
+            )
+        if self.hosts and (len(self.hosts) != self.rank_count or self.ranks_per_host > 1):
+            raise ValueError(
+                f"hosts of {len(self.hosts)} ranks, {self.ranks_per_host} ranks a host "
+                f"(valid: of {self.rank_count}, with 1 rank a host)"
             )
         if self.ranks_per_host > 1 and self.rank_count % (self.ranks_per_host * self.rank_stride):
             raise ValueError(
@@ -95,6 +102,8 @@ class CollectiveSpec:
 
     def share_a_host(self, rank: int, other: int) -> bool:
         """Return whether two ranks are of the same host, so that scale-up links join them."""
+        if self.hosts:
+            return self.hosts[rank] == self.hosts[other]
         if self.ranks_per_host == 1:
             return rank == other
         return self.position(rank) // self.ranks_per_host == self.position(other) // self.ranks_per_host

@@ -1,0 +1,69 @@
+// A rank's part of a job over its channels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "collectives/job_operations.hpp"
+#include "collectives/schedule_progress.hpp"
+
+namespace weft {
+
+// One of the ways to a peer, and where what goes over it lands. `end_share` is the part of a striped message,
+// in 1/65536, that goes over this path and those before it.
+struct PeerPath {
+  uint32_t channel = 0;
+  uint64_t remote_address = 0;
+  uint32_t rkey = 0;
+  uint32_t end_share = 0;
+};
+
+// By slot, the ways to the peer and how a collective that is called runs: a schedule in which a group's ranks
+// have the same transfers. The immediates of messages have the run's tag, those of the n-th collective of any
+// group the tag n further on, modulo 4096.
+struct JobBinding {
+  std::vector<std::vector<PeerPath>> peers;
+  std::vector<std::shared_ptr<const RunnableSchedule>> calls;
+  bool as_length = false;
+  uint32_t run_tag = 0;
+  double compute_scale = 1.0;
+  uint64_t stripe_bytes = 0;  // messages from this size on are striped, smaller ones take paths in turn
+};
+
+// When the operations of a run started and were done; kNever where they have not.
+struct OperationTimes {
+  std::vector<TimePs> started_ps;
+  std::vector<TimePs> finished_ps;
+};
+
+class BoundJob final : public RunnableSchedule {
+ public:
+  static constexpr uint32_t kShareUnit = 1 << 16;
+  static constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 30;
+
+  // Throws std::invalid_argument for slots, paths or schedules that the operations need and lack, shares that
+  // do not ascend to the whole, and a scale that is no positive number.
+  BoundJob(std::shared_ptr<const JobOperations> operations, JobBinding binding);
+
+  const JobOperations& operations() const { return *operations_; }
+  const JobBinding& binding() const { return binding_; }
+  // Of the last run.
+  const OperationTimes& times() const { return *times_; }
+
+  uint32_t step_count() const override { return operations_->size(); }
+  uint32_t channel_limit() const override { return channel_limit_; }
+  uint32_t aggregator_limit() const override { return aggregator_limit_; }
+  std::unique_ptr<ScheduleProgress> new_progress(std::optional<uint32_t> run_tag) const override;
+
+ private:
+  void check_paths(const std::vector<PeerPath>& paths) const;
+
+  std::shared_ptr<const JobOperations> operations_;
+  JobBinding binding_;
+  std::shared_ptr<OperationTimes> times_;
+  uint32_t channel_limit_ = 0;
+  uint32_t aggregator_limit_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,107 @@
+#include "collectives/executor_run.hpp"
+
+#include <cstring>
+
+#include "hosts/aggregation_client.hpp"
+#include "hosts/rc_queue_pair.hpp"
+#include "hosts/scale_up.hpp"
+
+namespace weft {
+
+void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
+  current_step = step;
+  const Channel& channel = executor_.channels_[request.channel];
+  const uint64_t id = work_id(step);
+  if (channel.scale_up != nullptr) {
+    ++posted;
+    return channel.scale_up->post_write(now(), request.source, request.length_bytes, request.remote_address,
+                                        request.rkey, request.immediate, id);
+  }
+  if (channel.is_removed()) return executor_.fail(*this, step, "its channel has been removed");
+  ++posted;
+  try {
+    executor_.post(request.channel, {.kind = CompletionKind::kWrite,
+                                     .work_id = id,
+                                     .data = request.as_length ? nullptr : request.source,
+                                     .length_bytes = request.length_bytes,
+                                     .remote_address = request.remote_address,
+                                     .rkey = request.rkey,
+                                     .immediate = request.immediate,
+                                     .owner = nullptr,
+                                     .as_length = request.as_length});
+  } catch (...) {
+    --posted;  // refused: no completion will come
+    throw;
+  }
+}
+
+std::optional<TimePs> ScheduleExecutor::Run::receive(uint32_t step, uint32_t channel, uint32_t immediate,
+                                                     uint32_t token) {
+  current_step = step;
+  auto& arrivals = executor_.channels_[channel].arrivals;
+  Arrival& arrival = arrivals[immediate];
+  if (arrival.early.empty()) {
+    arrival.waiting.push_back({number_, step, token});
+    return std::nullopt;
+  }
+  const TimePs arrived_ps = arrival.early.front();
+  arrival.early.erase(arrival.early.begin());
+  if (arrival.early.empty()) arrivals.erase(immediate);
+  return arrived_ps;
+}
+
+void ScheduleExecutor::Run::reduce(uint32_t step, const ReduceRequest& request) {
+  current_step = step;
+  weft::reduce(request.destination, request.source, request.length_bytes / kElementBytes, request.dtype,
+               request.operation);
+}
+
+void ScheduleExecutor::Run::copy(uint32_t step, uint8_t* destination, const uint8_t* source,
+                                 uint64_t length_bytes) {
+  current_step = step;
+  std::memmove(destination, source, length_bytes);
+}
+
+void ScheduleExecutor::Run::aggregate(uint32_t step, const AggregateRequest& request) {
+  current_step = step;
+  AggregationClient* client = executor_.aggregators_[request.aggregator];
+  if (client == nullptr) return executor_.fail(*this, step, "its aggregator has been removed");
+  ++posted;
+  try {
+    client->post_all_reduce(now(), {request.data, request.data, request.length_bytes / kElementBytes},
+                            request.dtype, request.operation, work_id(step));
+  } catch (...) {
+    --posted;  // refused: no completion will come
+    throw;
+  }
+}
+
+void ScheduleExecutor::Run::delay(uint32_t step, TimePs duration_ps, uint32_t token) {
+  current_step = step;
+  executor_.engine_.schedule_at(now() + duration_ps, [&executor = executor_, number = number_, token] {
+    Run* run = executor.running(number);
+    if (run == nullptr) return;
+    run->progress().delay_over(*run, token);
+    executor.advance(*run);
+  });
+}
+
+void ScheduleExecutor::Run::done(uint32_t step, TimePs end_ps) {
+  ++status.nodes_done;
+  if (!is_recording_ || executor_.probe_ == nullptr) [[likely]]
+    return;
+  const auto found = notes_.find(step);
+  if (found == notes_.end()) return;
+  const StepNote& note = found->second;
+  executor_.probe_->step_done({.rank = executor_.rank_,
+                               .run = part_of ? part_of->run : number_,
+                               .node = step,
+                               .kind = static_cast<int64_t>(note.kind),
+                               .ends = note.channel ? executor_.ends_of(*note.channel) : ConnectionEnds(),
+                               .length_bytes = note.length_bytes,
+                               .start_ps = note.start_ps,
+                               .end_ps = end_ps});
+  notes_.erase(found);
+}
+
+}  // namespace weft

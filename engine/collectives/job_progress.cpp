@@ -1,0 +1,181 @@
+#include "collectives/job_progress.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "collectives/lane_schedule.hpp"
+
+namespace weft {
+namespace {
+
+using Kind = OperationKind;
+
+// Above every operation's number.
+constexpr uint32_t kOfStream = 1u << 31;
+constexpr double kMaxDurationPs = static_cast<double>(TimePs{1} << 62);
+constexpr uint32_t kTags = 1u << (32 - LaneSchedule::kTransferBits);
+
+}  // namespace
+
+JobProgress::JobProgress(const BoundJob& job, std::shared_ptr<OperationTimes> times)
+    : job_(job),
+      operations_(job.operations()),
+      times_(std::move(times)),
+      streams_(operations_.stream_limit()),
+      operations_left_(operations_.size()) {
+  times_->started_ps.assign(operations_left_, kNever);
+  times_->finished_ps.assign(operations_left_, kNever);
+  predecessors_left_.reserve(operations_left_);
+  for (uint32_t each = 0; each < operations_.size(); ++each) {
+    predecessors_left_.push_back(operations_.predecessor_count(each));
+  }
+}
+
+void JobProgress::begin(StepActions& actions) {
+  begun_ps_ = actions.now();
+  for (uint32_t each = 0; each < operations_.size(); ++each) {
+    if (operations_.predecessor_count(each) == 0) become_ready(actions, each);
+  }
+}
+
+void JobProgress::one_less(StepActions& actions, std::span<const uint32_t> operations) {
+  for (const uint32_t each : operations) {
+    if (--predecessors_left_[each] == 0) become_ready(actions, each);
+  }
+}
+
+void JobProgress::become_ready(StepActions& actions, uint32_t operation) {
+  const int16_t number = operations_.stream(operation);
+  if (number == JobOperations::kNoStream) return actions.make_ready(operation);
+  streams_[static_cast<size_t>(number)].ready.emplace(actions.now(), operation);
+  choose(actions, static_cast<uint16_t>(number));
+}
+
+void JobProgress::choose(StepActions& actions, uint16_t number) {
+  Stream& stream = streams_[number];
+  if (stream.is_busy || stream.is_choosing || stream.ready.empty()) return;
+  stream.is_choosing = true;
+  actions.delay(stream.ready.top().second, 0, kOfStream | number);
+}
+
+void JobProgress::delay_over(StepActions& actions, uint32_t token) {
+  if ((token & kOfStream) == 0) return done(actions, token);
+  Stream& stream = streams_[token & ~kOfStream];
+  stream.is_choosing = false;
+  stream.is_busy = true;
+  const uint32_t operation = stream.ready.top().second;
+  stream.ready.pop();
+  actions.make_ready(operation);
+}
+
+void JobProgress::start(StepActions& actions, uint32_t operation) {
+  times_->started_ps[operation] = actions.now();
+  one_less(actions, operations_.successors_of_start(operation));
+  switch (operations_.kind(operation)) {
+    case Kind::kCompute:
+      note(actions, operation, StepKind::kDelay);
+      return actions.delay(operation, computing_ps(operation), operation);
+    case Kind::kTimer: {
+      note(actions, operation, StepKind::kDelay);
+      const TimePs over_ps = actions.now() - begun_ps_;
+      const TimePs left_ps = std::max<TimePs>(0, operations_.duration_ps(operation) - over_ps);
+      return actions.delay(operation, left_ps, operation);
+    }
+    case Kind::kSend:
+      return send(actions, operation);
+    case Kind::kReceive:
+      return receive(actions, operation);
+    case Kind::kCollective: {
+      const uint32_t tag = (job_.binding().run_tag + operations_.number(operation)) % kTags;
+      return actions.run_part(operation, job_.binding().calls[operations_.target(operation)], tag);
+    }
+  }
+}
+
+TimePs JobProgress::computing_ps(uint32_t operation) const {
+  const TimePs duration_ps = operations_.duration_ps(operation);
+  const double scale = job_.binding().compute_scale;
+  if (scale == 1.0) return duration_ps;
+  const double scaled_ps = static_cast<double>(duration_ps) * scale;
+  return static_cast<TimePs>(std::min(std::round(scaled_ps), kMaxDurationPs));
+}
+
+uint32_t JobProgress::immediate_of(uint32_t operation) const {
+  return job_.binding().run_tag << LaneSchedule::kTransferBits | operations_.number(operation);
+}
+
+// Both ends derive the same from the transfer's number and size.
+std::vector<JobProgress::Message> JobProgress::messages_of(uint32_t operation) const {
+  const std::vector<PeerPath>& paths = job_.binding().peers[operations_.target(operation)];
+  const uint64_t size_bytes = operations_.size_bytes(operation);
+  const bool is_whole = size_bytes == 0 || size_bytes < job_.binding().stripe_bytes || paths.size() == 1;
+  if (is_whole) {
+    const PeerPath& path = paths[operations_.number(operation) % paths.size()];
+    if (size_bytes <= BoundJob::kMaxMessageBytes) return {{&path, size_bytes}};
+  }
+  std::vector<Message> messages;
+  uint64_t start = 0;
+  for (const PeerPath& path : paths) {
+    const uint64_t end = size_bytes * path.end_share / BoundJob::kShareUnit;
+    for (; start < end; start += messages.back().length_bytes) {
+      messages.push_back({&path, std::min(end - start, BoundJob::kMaxMessageBytes)});
+    }
+  }
+  return messages;
+}
+
+void JobProgress::send(StepActions& actions, uint32_t operation) {
+  note(actions, operation, StepKind::kWrite);
+  const std::vector<Message> messages = messages_of(operation);
+  if (messages.size() > 1) parts_left_[operation] = static_cast<uint32_t>(messages.size());
+  for (const Message& message : messages) {
+    actions.write(operation, {.channel = message.path->channel,
+                              .length_bytes = message.length_bytes,
+                              .as_length = job_.binding().as_length,
+                              .remote_address = message.path->remote_address,
+                              .rkey = message.path->rkey,
+                              .immediate = immediate_of(operation)});
+  }
+}
+
+void JobProgress::receive(StepActions& actions, uint32_t operation) {
+  note(actions, operation, StepKind::kWait);
+  const std::vector<Message> messages = messages_of(operation);
+  if (messages.size() > 1) parts_left_[operation] = static_cast<uint32_t>(messages.size());
+  for (const Message& message : messages) {
+    if (actions.receive(operation, message.path->channel, immediate_of(operation), operation)) {
+      part_done(actions, operation);
+    }
+  }
+}
+
+void JobProgress::part_done(StepActions& actions, uint32_t operation) {
+  if (const auto found = parts_left_.find(operation); found != parts_left_.end()) {
+    if (--found->second > 0) return;
+    parts_left_.erase(found);
+  }
+  done(actions, operation);
+}
+
+void JobProgress::done(StepActions& actions, uint32_t operation) {
+  times_->finished_ps[operation] = actions.now();
+  actions.done(operation, actions.now());
+  --operations_left_;
+  one_less(actions, operations_.successors(operation));
+  const int16_t number = operations_.stream(operation);
+  if (number == JobOperations::kNoStream) return;
+  streams_[static_cast<size_t>(number)].is_busy = false;
+  choose(actions, static_cast<uint16_t>(number));
+}
+
+void JobProgress::note(StepActions& actions, uint32_t operation, StepKind kind) const {
+  if (!actions.is_recording()) return;
+  StepNote note{.step = operation, .kind = kind, .channel = {}, .start_ps = actions.now()};
+  if (kind == StepKind::kWrite || kind == StepKind::kWait) {
+    note.channel = job_.binding().peers[operations_.target(operation)].front().channel;
+    note.length_bytes = kind == StepKind::kWrite ? operations_.size_bytes(operation) : 0;
+  }
+  actions.begun(note);
+}
+
+}  // namespace weft

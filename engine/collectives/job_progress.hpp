@@ -1,0 +1,69 @@
+// Goes through the operations of a rank's part of a job.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "collectives/bound_job.hpp"
+#include "collectives/schedule_progress.hpp"
+
+namespace weft {
+
+// Steps are numbers of operations. Tokens are, too, or say that a stream takes the next one.
+//
+// A stream does not take an operation in the event in which it becomes ready but in one at the same time
+// behind it, so that all that become ready at that time are there to choose from.
+class JobProgress final : public ScheduleProgress {
+ public:
+  JobProgress(const BoundJob& job, std::shared_ptr<OperationTimes> times);
+
+  void begin(StepActions& actions) override;
+  bool is_done() const override { return operations_left_ == 0; }
+  void proceed(StepActions& actions, uint32_t operation) override { start(actions, operation); }
+  void received(StepActions& actions, uint32_t operation) override { part_done(actions, operation); }
+  void delay_over(StepActions& actions, uint32_t token) override;
+  void completed(StepActions& actions, uint32_t operation) override { part_done(actions, operation); }
+
+ private:
+  // When it became ready, and its number: the least comes first.
+  using Ready = std::pair<TimePs, uint32_t>;
+  struct Stream {
+    std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+    bool is_busy = false;
+    bool is_choosing = false;
+  };
+  // A message of a send or a receive.
+  struct Message {
+    const PeerPath* path;
+    uint64_t length_bytes;
+  };
+
+  void one_less(StepActions& actions, std::span<const uint32_t> operations);
+  void become_ready(StepActions& actions, uint32_t operation);
+  void choose(StepActions& actions, uint16_t stream);
+  void start(StepActions& actions, uint32_t operation);
+  void send(StepActions& actions, uint32_t operation);
+  void receive(StepActions& actions, uint32_t operation);
+  void part_done(StepActions& actions, uint32_t operation);
+  void done(StepActions& actions, uint32_t operation);
+  std::vector<Message> messages_of(uint32_t operation) const;
+  uint32_t immediate_of(uint32_t operation) const;
+  TimePs computing_ps(uint32_t operation) const;
+  void note(StepActions& actions, uint32_t operation, StepKind kind) const;
+
+  const BoundJob& job_;
+  const JobOperations& operations_;
+  std::shared_ptr<OperationTimes> times_;
+  std::vector<uint32_t> predecessors_left_;
+  std::vector<Stream> streams_;
+  std::unordered_map<uint32_t, uint32_t> parts_left_;  // of operations of several messages
+  TimePs begun_ps_ = 0;
+  size_t operations_left_;
+};
+
+}  // namespace weft

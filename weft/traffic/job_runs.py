@@ -1,0 +1,98 @@
+"""Runs of jobs, from the runner's side: ranks connected, operations handed out, times collected."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from weft.traffic.commands import AskOperationTimes, PrepareJob, ProvidedJob
+from weft.traffic.connections import Connections
+from weft.traffic.endpoint_calls import EndpointCalls
+from weft.traffic.jobs import Operations
+from weft.traffic.jobs.native_job import SharedParts, channels_of, written_ranks
+from weft.traffic.jobs.placing import PlacedRanks
+from weft.traffic.jobs.times import RankTimes
+from weft.traffic.messages import AS_BYTES, Payload
+from weft.traffic.prepared_runs import PreparedRun, PreparedRuns
+from weft.traffic.schedule_nodes import MAX_RUN_TAG
+
+
+class JobRuns:
+    """Makes jobs ready on a fabric's endpoints; those of other processes take operations from files."""
+
+    def __init__(
+        self, calls: EndpointCalls, connections: Connections, runs: PreparedRuns, *, shares_memory: bool
+    ) -> None:
+        self._calls, self._connections, self._runs = calls, connections, runs
+        self._shares_memory = shares_memory
+        # The number of a job among those that are there at the same time, by its run: so that a later one has the same
+        # connections.
+        self._places: dict[int, int] = {}
+
+    def prepare(
+        self, number: int, placed: PlacedRanks, *, telemetry: bool = True, payload: Payload = AS_BYTES
+    ) -> int:
+        """Connect the ranks of a job and have them make ready; returns the run. Raises JobError."""
+        shared = SharedParts()
+        parts = list(placed.parts(self._label(number), number % (MAX_RUN_TAG + 1)))
+        ends = [
+            (rank, channel)
+            for rank, part in zip(placed.ranks, parts, strict=True)
+            for channel in channels_of(part, shared)
+        ]
+        ends = list(dict.fromkeys(ends))
+        self._connections.connect_channels(ends, telemetry)
+        with tempfile.TemporaryDirectory() as directory:
+            files = {} if self._shares_memory else _files(placed, Path(directory))
+            commands = {}
+            for rank, part, described in zip(placed.ranks, parts, placed.job.parts, strict=True):
+                operations = described.operations
+                commands[rank] = PrepareJob(
+                    run=number,
+                    part=part,
+                    operations=files.get(id(operations)),
+                    payload=payload,
+                    provided=ProvidedJob(shared.operations(operations), shared)
+                    if self._shares_memory
+                    else None,
+                )
+            answers = self._calls.all(commands)
+        memory = {rank: answer.memory for rank, answer in answers.items()}
+        written = {rank: written_ranks(part, shared) for rank, part in zip(placed.ranks, parts, strict=True)}
+        return self._runs.add(number, PreparedRun(list(placed.ranks), memory, written, ends))
+
+    def _label(self, run: int) -> str:
+        self._places = {each: place for each, place in self._places.items() if self._runs.has(each)}
+        taken = self._places.values()
+        self._places[run] = next(place for place in count() if place not in taken)
+        return f"job{self._places[run]}"
+
+    def operation_times(self, run: int) -> list[RankTimes]:
+        """Return when each rank's operations started and were done, in order of the job's ranks."""
+        ranks = self._runs.ranks(run)
+        if self._shares_memory:
+            answers = self._calls.all(dict.fromkeys(ranks, AskOperationTimes(run)))
+            return [answer.times for answer in answers.values() if answer.times is not None]
+        with tempfile.TemporaryDirectory() as directory:
+            files = {rank: Path(directory, f"rank{rank}.npz") for rank in ranks}
+            self._calls.all({rank: AskOperationTimes(run, str(file)) for rank, file in files.items()})
+            return [_read_times(files[rank]) for rank in ranks]
+
+
+def _files(placed: PlacedRanks, directory: Path) -> dict[int, str]:
+    """Write each of a job's different operations to a file; returns the names by the operations' identities."""
+    different: dict[int, Operations] = {id(part.operations): part.operations for part in placed.job.parts}
+    files = {}
+    for number, (identity, operations) in enumerate(different.items()):
+        path = directory / f"operations{number}.npz"
+        np.savez(path, **operations.engine_columns())  # type: ignore[arg-type]
+        files[identity] = str(path)
+    return files
+
+
+def _read_times(path: Path) -> RankTimes:
+    with np.load(path, allow_pickle=False) as columns:
+        return RankTimes(**columns)

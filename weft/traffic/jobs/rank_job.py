@@ -1,0 +1,64 @@
+"""A rank's part of a job on a fabric: the channels to its peers, and how it takes part in collectives of groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.traffic.schedule_nodes import Channel, scale_up_label
+from weft.traffic.schedules import CollectiveSpec
+
+SHARE_UNIT = 1 << 16
+"""The whole of a message, as shares of it are counted."""
+
+
+@dataclass(frozen=True)
+class PeerPaths:
+    """The channels to a peer, and up to which part (in 1/65536) each carries a message that is striped."""
+
+    channels: tuple[Channel, ...]
+    end_shares: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless each channel has a share, and the last one ends at the whole."""
+        shares = (0, *self.end_shares)
+        if (
+            len(self.channels) != len(self.end_shares)
+            or list(shares) != sorted(shares)
+            or shares[-1] != SHARE_UNIT
+        ):
+            raise ValueError(f"shares {self.end_shares} (valid: one a channel, ascending to {SHARE_UNIT})")
+
+
+@dataclass(frozen=True)
+class RankCall:
+    """A rank's part in a collective of a group, over connections of the group's own (`label`).
+
+    `ranks` are those of the fabric, by group rank; `spec` and the schedule speak of group ranks.
+    """
+
+    collective: str
+    algorithm: str
+    spec: CollectiveSpec
+    group_rank: int
+    ranks: tuple[int, ...]
+    label: str
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless each group rank has a rank of the fabric."""
+        if len(self.ranks) != self.spec.rank_count:
+            raise ValueError(f"{len(self.ranks)} ranks of a group of {self.spec.rank_count}")
+
+    def channel(self, channel: Channel) -> Channel:
+        """Return the fabric's channel for one of the schedule."""
+        label = scale_up_label(self.label) if channel.is_scale_up else self.label
+        return Channel(channel.plane, self.ranks[channel.peer], label)
+
+
+@dataclass(frozen=True)
+class RankJob:
+    """What a host needs of a job besides the operations: by slot, the paths to peers and the calls of collectives."""
+
+    peers: tuple[PeerPaths, ...]
+    calls: tuple[RankCall, ...]
+    run_tag: int
+    compute_scale: float = 1.0
