@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "lab": ("weft.commands.lab", "lab"),
     "collective": ("weft.commands.collective", "collective"),
     "trace": ("weft.commands.trace", "trace"),
+    "job-trace": ("weft.commands.job_trace", "job_trace"),
     "shell": ("weft.commands.shell", "shell"),
     "exec": ("weft.commands.exec", "exec_command"),
     "labs": ("weft.commands.labs", "labs"),

@@ -41,6 +41,7 @@ TRAFFIC: dict[str, Any] = {
     "workload": {"workload": {"flow_sizes": "websearch", "load": 0.3, "duration": "50us"}},
     "circuits": {"circuits": "b"},
     "together": {"together": [{"permutation": 64}, {"incast": "h0", "at": "1us"}]},
+    "flow_list": {"flow_list": str(ROOT / "examples" / "traces" / "flows.csv")},
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from weft.scenario.model import Scenario
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.topology import parse_fabric
-from weft.scenario.traffic import TOGETHER, kind_of_item
+from weft.scenario.traffic import TOGETHER, TRAFFIC_KINDS, kind_of_item
 from weft.scenario.values import Section
 from weft.scenario.yaml_files import read_mapping
 from weft.traffic.class_reference import absolute_reference, is_class_reference
@@ -80,15 +80,28 @@ def apply_changes(tree: dict[str, Any], changes: Sequence[Change]) -> dict[str, 
 def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
     """Make the files that a scenario's tree names absolute; relative ones lie below `folder`.
 
-    These are the P4 program, a topology's file and every `path/to/file.py:Class`, wherever it stands.
+    These are the P4 program, a topology's file, those of items of the traffic (`TrafficSection.files`) and every
+    `path/to/file.py:Class`, wherever it stands.
     """
-    fabric = tree.get("fabric")
-    for section, key in ((tree, "p4"), (fabric, "path")):
+    for section, key in ((tree, "p4"), (tree.get("fabric"), "path"), *_files_of(tree.get("traffic"))):
         if isinstance(section, dict) and isinstance(section.get(key), str):
             if "\0" in section[key]:
                 raise BadInputError(f"{key}: {shown(section[key])} is not a path (valid: no null character)")
             section[key] = str((folder / section[key]).resolve())
     _anchor_classes(tree, folder)
+
+
+def _files_of(traffic: Any) -> Iterator[tuple[Any, str]]:
+    """Yield items of the traffic, each with a key that names a file."""
+    for item in traffic if isinstance(traffic, list) else [traffic]:
+        if isinstance(item, dict):
+            yield from _files_of(item.get(TOGETHER))
+            yield from (
+                (item, key)
+                for kind, section in TRAFFIC_KINDS.items()
+                if kind in item
+                for key in section.files
+            )
 
 
 def _anchor_classes(tree: Any, folder: Path) -> None:

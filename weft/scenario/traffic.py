@@ -26,6 +26,8 @@ class TrafficSection(Section):
     """An item of the traffic. The key named like its kind distinguishes it from others."""
 
     kind: ClassVar[str]
+    files: ClassVar[tuple[str, ...]] = ()
+    """Keys that name files, relative to the scenario's."""
 
     at: Time = 0
     """Of an item of `together`: how long after the start of the first ones it begins."""

@@ -3,7 +3,7 @@
 from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
 from weft.jobs.traces.errors import TraceError
 from weft.jobs.traces.registry import TRACE_FORMATS, read_trace, write_trace
-from weft.jobs.traces.roofline import Roofline
+from weft.jobs.traces.roofline import Roofline, roofline_of
 
 __all__ = [
     "TRACE_FORMATS",
@@ -13,5 +13,6 @@ __all__ = [
     "TraceError",
     "TraceFormat",
     "read_trace",
+    "roofline_of",
     "write_trace",
 ]

@@ -8,6 +8,7 @@ from types import ModuleType
 
 from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
 from weft.jobs.traces.errors import TraceError
+from weft.quantities.units import shown
 from weft.registry import Registry, classes_of
 from weft.traffic.jobs import Job, JobError, check_job
 
@@ -16,6 +17,7 @@ def _kinds_in(module: ModuleType) -> Iterator[tuple[str, TraceFormat]]:
     return ((kind.name, kind()) for kind in classes_of(TraceFormat, module))  # type: ignore[type-abstract]
 
 
+_MOST_PATH = 1000
 TRACE_FORMATS: Registry[TraceFormat] = Registry("weft.jobs.traces.formats", "format", _kinds_in, TraceError)
 
 
@@ -29,9 +31,14 @@ def read_trace(path: Path, format_name: str = "", options: ReadOptions | None = 
 
     Raises:
         TraceError: it cannot be read, or its job cannot come to an end; with file, rank, and node or line.
-        OSError: a file cannot be read.
     """
-    trace = _format_of(path, format_name).read(path, options or ReadOptions())
+    if len(str(path)) > _MOST_PATH:
+        raise TraceError(f"{shown(str(path))} is too long a path (valid: {_MOST_PATH} characters)")
+    try:
+        trace = _format_of(path, format_name).read(path, options or ReadOptions())
+    except OSError as error:
+        reason = f"{error.filename} cannot be read: {error.strerror}" if error.strerror else str(error)
+        raise TraceError(reason) from None
     if trace.job is not None:
         try:
             check_job(trace.job, trace.locate)

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
+
+from weft.hints import did_you_mean
+from weft.jobs.accelerators import ACCELERATORS, Accelerator, Precision
+from weft.jobs.traces.errors import TraceError
 
 PS_PER_S = 10**12
 
@@ -22,3 +27,17 @@ class Roofline:
     def duration_ps(self, operations: int, moved_bytes: int) -> int:
         """Return the duration of a computation of so many operations on so many bytes, rounded to picoseconds."""
         return round(max(operations / self.flops_per_s, moved_bytes / self.memory_bytes_per_s) * PS_PER_S)
+
+
+def roofline_of(accelerator: str | Accelerator, precision: str) -> Roofline:
+    """Return the roofline of an accelerator, or of one of Weft's by name. Raises TraceError for unknown names."""
+    if isinstance(accelerator, str):
+        if accelerator not in ACCELERATORS:
+            raise TraceError(f"no accelerator {accelerator!r}; {did_you_mean(accelerator, ACCELERATORS)}")
+        accelerator = ACCELERATORS[accelerator]
+    for known in get_args(Precision):
+        if known == precision and known in accelerator.peak_tflops:
+            return Roofline(accelerator.flops_per_s(known), accelerator.memory_bandwidth_gb_per_s * 1e9)
+    raise TraceError(
+        f"precision {precision!r} (valid for this accelerator: {', '.join(accelerator.peak_tflops)})"
+    )

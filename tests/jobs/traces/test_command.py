@@ -1,0 +1,108 @@
+"""`weft job-trace`, and flows that a scenario names by file."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from tests.jobs.traces.random_jobs import differences, random_job
+from weft.cli import weft
+from weft.errors import BadInputError
+from weft.jobs.traces import read_trace, write_trace
+from weft.results.flows import FLOWS
+from weft.run.runner import run_scenario
+from weft.scenario import load_scenario, parse_scenario
+
+FABRIC = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
+FLOWS_TEXT = "source,destination,size,start\n0,3,20000,0ns\n1,3,30000,2us\n"
+GOAL = "num_ranks 2\nrank 0 {\na: calc 100\nb: send 1048576b to 1\nb requires a\n}\nrank 1 {\nrecv 1048576b from 0\n}\n"
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(weft, ["job-trace", *map(str, arguments)], standalone_mode=False)
+
+
+def test_show_says_what_a_trace_holds(tmp_path):
+    (tmp_path / "x.goal").write_text(GOAL)
+    assert invoke("show", tmp_path / "x.goal").output == (
+        "2 ranks, 2 different programs, 0 groups\n"
+        "operations: 1 compute, 1 send, 1 receive\n"
+        "messages: 1MiB; a rank computes for up to 100ns\n"
+    )
+    held = json.loads(invoke("show", tmp_path / "x.goal", "--json", "--send-overhead", "1us").output)
+    assert (held["operations"], held["most_computed_ps"]) == (
+        {"compute": 3, "send": 1, "receive": 1},
+        1_100_000,
+    )
+
+
+def test_show_says_what_flows_there_are(tmp_path):
+    (tmp_path / "x.csv").write_text(FLOWS_TEXT)
+    assert invoke("show", tmp_path / "x.csv").output == (
+        "2 flows of 50000B in all, between 3 hosts (up to 3); the last starts at 2us\n"
+    )
+
+
+def test_convert_goes_there_and_back(tmp_path):
+    job = random_job(7, ())
+    write_trace(job, tmp_path / "job", "chakra")
+    result = invoke("convert", tmp_path / "job", tmp_path / "again")
+    assert result.output == (f"wrote {tmp_path}/again.0.et and {len(job.parts)} more\n")
+    assert differences(job, read_trace(tmp_path / "again").job) == []
+    assert invoke("convert", tmp_path / "again", tmp_path / "x.goal").output == f"wrote {tmp_path}/x.goal\n"
+    assert len(read_trace(tmp_path / "x.goal").job.parts) == len(job.parts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("show", "{}/x.csv", "--format", "goal"), "is no statement of GOAL"),
+        (("show", "{}/x.csv", "--accelerator", "H10"), "no accelerator 'H10'; did you mean 'H100'?"),
+        (("show", "{}/x.csv", "--accelerator", "A100", "--precision", "fp8"), "precision 'fp8' (valid for this acc"),
+        (("show", "{}/x.csv", "--send-overhead", "1"), "'1' is not a time"),
+        (("convert", "{}/x.csv", "{}/y"), "flows cannot be converted (valid: a trace of a job)"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused(tmp_path, arguments, said):
+    (tmp_path / "x.csv").write_text(FLOWS_TEXT)
+    result = invoke(*(each.format(tmp_path) for each in arguments))
+    assert said in str(result.exception)
+
+
+def test_a_scenario_names_flows_relative_to_its_file(tmp_path):
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "x.csv").write_text(FLOWS_TEXT)
+    scenario = {
+        "clock": "virtual",
+        "fabric": FABRIC,
+        "traffic": [{"flow_list": "flows/x.csv"}, {"together": [{"flow_list": "flows/x.csv", "at": "1us"}]}],
+    }
+    (tmp_path / "s.yaml").write_text(json.dumps(scenario))
+    alone, beside = run_scenario(load_scenario(tmp_path / "s.yaml")).of(FLOWS)
+    assert (alone.pattern, alone.flows, alone.bytes_delivered) == ("x", 2, 50_000)
+    assert [alone.records[key].tolist() for key in ("source", "destination", "start_ps")] == [
+        [0, 1],
+        [3, 3],
+        [0, 2_000_000],
+    ]
+    assert alone.time_ps == beside.time_ps
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "x.csv: no trace, or one of an unknown format"),
+        ("source,destination,size\n", "x.csv has no flows"),
+        (GOAL, "x.csv: no trace, or one of an unknown format"),
+        ("source,destination,size\n0,4,1", "flow 1 is of host 4 (valid: 0 to 3)"),
+        ("source,destination,size,plane\n0,1,1,1", "flow 1 is on plane 1 (valid: 0 to 0)"),
+        ("source,destination,size\n0,0,1", "line 2: host 0 sends to itself"),
+    ],
+)
+def test_flows_that_a_fabric_cannot_have_are_refused(tmp_path, text, said):
+    if text is not None:
+        (tmp_path / "x.csv").write_text(text)
+    tree = {"clock": "virtual", "fabric": FABRIC, "traffic": [{"flow_list": str(tmp_path / "x.csv")}]}
+    with pytest.raises(BadInputError, match=r"traffic\[0\]\.flow_list") as error:
+        parse_scenario(tree)
+    assert said in str(error.value)

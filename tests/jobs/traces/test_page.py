@@ -1,0 +1,31 @@
+"""docs/traces.md shows what commands print."""
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from weft.cli import weft
+from weft.jobs.traces import TRACE_FORMATS, read_trace
+from weft.paths import ROOT
+
+PAGE = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
+
+
+def test_the_example_prints_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    ((command, shown),) = re.findall(r"```\n\$ weft (.*)\n((?:.+\n)+)```", PAGE)
+    assert CliRunner().invoke(weft, command.split()).output == shown
+
+
+def test_the_page_has_every_format() -> None:
+    rows = re.findall(r"^\| (`.*`) \|.*\| (yes|no) \|$", PAGE, re.MULTILINE)
+    found = {name: written == "yes" for names, written in rows for name in re.findall(r"`(\w+)`", names)}
+    assert found == {name: each.is_written for name, each in TRACE_FORMATS.items()}
+
+
+def test_the_log_of_the_page_is_read(tmp_path) -> None:
+    (text,) = re.findall(r"```\n(rank,.*?)```", PAGE, re.DOTALL)
+    other = text.splitlines()[1].replace("0,", "1,", 1) + "\n1,Recv,65536,float16,pipeline,0,p2p,,\n"
+    (tmp_path / "x.csv").write_text(text + other)
+    assert len(read_trace(tmp_path / "x.csv").job.parts) == 2

@@ -1,0 +1,111 @@
+"""`weft job-trace`: look at traces of jobs and flows, and convert them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.errors import BadInputError
+from weft.quantities.units import parse_size_bytes, parse_time_ps
+
+if TYPE_CHECKING:
+    from weft.jobs.traces import Trace
+
+_TRACE = click.Path(path_type=Path)
+
+
+class _Quantity(click.ParamType[int]):
+    def __init__(self, name: str, parse: Callable[[str], int]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            return self._parse(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a trace is read."""
+    for option in reversed(
+        (
+            click.option("--format", "format_name", default="", metavar="NAME", help="Default: what PATH looks like."),
+            click.option("--accelerator", metavar="NAME", help="Computes what is given as operations and bytes."),
+            click.option("--precision", default="bf16", show_default=True, help="Of the accelerator's operations."),
+            click.option(
+                "--groups", type=click.Path(path_type=Path), help="Process groups of Chakra; default: PATH.json."
+            ),
+            click.option(
+                "--send-overhead",
+                type=_Quantity("time", parse_time_ps),
+                default=0,
+                help="Time of a GOAL rank's processor for each message: o of LogGP.",
+            ),
+            click.option(
+                "--eager",
+                type=_Quantity("size", parse_size_bytes),
+                default=65_535,
+                show_default=True,
+                help="GOAL messages of up to this size are not waited for by their sender: S of LogGOPS.",
+            ),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@click.group("job-trace")
+def job_trace() -> None:
+    """Show and convert traces: Chakra, GOAL, logs of NCCL's calls, lists of flows."""
+
+
+@job_trace.command()
+@click.argument("path", type=_TRACE)
+@_reading
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def show(path: Path, as_json: bool, **reading: Any) -> None:
+    """Read a trace, check that its job can come to an end, and print what it holds."""
+    from weft.jobs.traces.describing import as_dict, describe
+
+    trace = _read(path, **reading)
+    click.echo(json.dumps(as_dict(trace), indent=1) if as_json else describe(trace))
+
+
+@job_trace.command()
+@click.argument("path", type=_TRACE)
+@click.argument("output", type=_TRACE)
+@click.option(
+    "--to", "to_name", default="", metavar="FORMAT", help="Of OUTPUT; default: goal for .goal, else chakra."
+)
+@_reading
+def convert(path: Path, output: Path, to_name: str, **reading: Any) -> None:
+    """Write the job of a trace as Chakra or GOAL; of Chakra, OUTPUT is the beginning of the files' names."""
+    from weft.jobs.traces import write_trace
+
+    trace = _read(path, **reading)
+    if trace.job is None:
+        raise BadInputError(f"{path}: flows cannot be converted (valid: a trace of a job)")
+    files = write_trace(trace.job, output, to_name or ("goal" if output.suffix == ".goal" else "chakra"))
+    click.echo(f"wrote {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else ""))
+
+
+def _read(
+    path: Path,
+    format_name: str,
+    accelerator: str | None,
+    precision: str,
+    groups: Path | None,
+    send_overhead: int,
+    eager: int,
+) -> Trace:
+    from weft.jobs.traces import ReadOptions, read_trace, roofline_of
+
+    roofline = None if accelerator is None else roofline_of(accelerator, precision)
+    return read_trace(path, format_name, ReadOptions(roofline, groups, send_overhead, eager))

@@ -1,0 +1,84 @@
+"""Flow list: flows that a file says."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from weft.clocks.lab import Progress
+from weft.errors import BadInputError
+from weft.hints import did_you_mean
+from weft.jobs.traces import TRACE_FORMATS, read_trace
+from weft.quantities.units import shown
+from weft.results.flows import FlowsResult
+from weft.run.traffic_kinds.base import FlowsBesideOthers
+from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import FlowData
+from weft.scenario.values import Name
+from weft.topologies.kinds.base import TopologySection
+from weft.traffic.patterns import Flow
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+    from weft.run.task import Task
+
+
+def _formats() -> tuple[str, ...]:
+    return tuple(name for name, each in TRACE_FORMATS.items() if each.holds_flows)
+
+
+class FlowListTraffic(FlowsBesideOthers):
+    """Flows that a file lists: CSV, or the text of the simulators around HPCC."""
+
+    kind = "flow_list"
+    files: ClassVar[tuple[str, ...]] = ("flow_list",)
+
+    flow_list: Path
+    """The file; relative to the scenario's file."""
+    format: Annotated[str, Name("format", _formats)] | None = None
+    """By default what the file looks like."""
+    data: FlowData = "zeros"
+    """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""
+
+    @cached_property
+    def _flows(self) -> tuple[Flow, ...]:
+        return read_trace(self.flow_list, self.format or "").flows
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that the file has flows, and the fabric their hosts and planes."""
+        super().check(fabric, key)
+        if self.format is not None and self.format not in _formats():
+            raise KeyProblem(
+                f"{key}.format",
+                f"no format {shown(self.format)} of flows; {did_you_mean(self.format, _formats())}",
+            )
+        own = f"{key}.flow_list"
+        try:
+            flows = self._flows
+        except BadInputError as error:
+            raise KeyProblem(own, str(error)) from None
+        if not flows:
+            raise KeyProblem(own, f"{self.flow_list} has no flows")
+        for number, flow in enumerate(flows, 1):
+            host = max(flow.source, flow.destination)
+            if host >= fabric.host_count:
+                raise KeyProblem(
+                    own,
+                    f"{self.flow_list}: flow {number} is of host {host} (valid: 0 to {fabric.host_count - 1})",
+                )
+            if flow.plane >= fabric.nics_per_host:
+                raise KeyProblem(
+                    own,
+                    f"{self.flow_list}: flow {number} is on plane {flow.plane} "
+                    f"(valid: 0 to {fabric.nics_per_host - 1})",
+                )
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Run the flows."""
+        progress(f"{len(self._flows)} flows of {self.flow_list.name}")
+        fabric.run_flows(self.flow_list.stem, self._flows, data=self.data)
+
+    def task(self, fabric: Fabric) -> Task[FlowsResult]:
+        """Return the flows."""
+        return fabric.tasks.flows(self.flow_list.stem, self._flows, self.data)
