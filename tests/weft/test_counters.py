@@ -5,6 +5,7 @@ import pytest
 from weft import topologies
 from weft.controller.counters import Count, SwitchCounters
 from weft.controller.features.identity import switch_id
+from weft.controller.planned_paths import PlannedPaths
 from weft.results.counters import absorbed_totals, drop_totals, lateness_of, longest_int_path, plane_results
 
 FABRIC = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=1)
@@ -94,11 +95,15 @@ def test_lateness_is_the_worst_of_all_processes():
     assert lateness_of(None, endpoints[1:], 1000, 10.0).largest_ps == 2
 
 
+def paths_of(plane):
+    return PlannedPaths.of_kind(FABRIC, "shortest_paths", plane)
+
+
 def stack(path_id, queues, plane=0, peer=1):
     hops = [
         {"rate_bps": 10**10, "queue_bytes": queue, "timestamp_ns": 1, "tx_bytes": 128} for queue in queues
     ]
-    return {"plane": plane, "peer": peer, "telemetry": {"path_id": path_id, "hops": hops}}
+    return {"plane": plane, "peer": peer, "telemetry": {"path_id": path_id, "overflow": False, "hops": hops}}
 
 
 def path_id(*names):
@@ -112,7 +117,7 @@ def test_int_names_the_switches_of_the_longest_path_with_the_deepest_queue():
     shallow = stack(path_id("p0l0", "p0s0", "p0l1"), [0, 80, 0])
     deep = stack(path_id("p0l0", "p0s1", "p0l1"), [0, 8000, 0])
     endpoints = [{"rank": 0, "connections": [shallow, deep, stack(path_id("p0l0"), [10**6])]}]
-    found = longest_int_path(FABRIC, endpoints)
+    found = longest_int_path(FABRIC, endpoints, paths_of)
     assert (found.source, found.destination, found.plane, found.coarse) == ("h0", "h1", 0, False)
     assert [(hop.switch, hop.queue_bytes) for hop in found.hops] == [
         ("p0l0", 0),
@@ -123,10 +128,12 @@ def test_int_names_the_switches_of_the_longest_path_with_the_deepest_queue():
 
 def test_int_of_an_unknown_path_names_no_switch():
     endpoints = [{"rank": 0, "connections": [stack(0xFFF, [0, 0, 0])]}]
-    assert [hop.switch for hop in longest_int_path(FABRIC, endpoints).hops] == ["?", "?", "?"]
+    found = longest_int_path(FABRIC, endpoints, paths_of)
+    assert [hop.switch for hop in found.hops] == ["?", "?", "?"]
+    assert found.why_unknown == "no path of the present routes has the id 0xfff"
 
 
 @pytest.mark.parametrize("telemetry", [None, {"path_id": 0, "hops": []}])
 def test_without_int_there_is_no_path(telemetry):
     endpoints = [{"rank": 0, "connections": [{"plane": 0, "peer": 1, "telemetry": telemetry}]}]
-    assert longest_int_path(FABRIC, endpoints) is None
+    assert longest_int_path(FABRIC, endpoints, paths_of) is None

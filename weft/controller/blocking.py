@@ -17,6 +17,7 @@ from weft.controller.features.depth_ages import DepthAges
 from weft.controller.features.ecn import EcnDepth, EcnProfile
 from weft.controller.jobs import JobMembership
 from weft.controller.pipeline import Pipeline
+from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.topologies import FabricLink, FabricSpec
 from weft.topologies.addressing import IpVersion
@@ -154,6 +155,10 @@ class BlockingFabricController:
     def link_up(self, link: FabricLink) -> Repair:
         """See `FabricController.link_up`."""
         return self.call(self._controller.link_up(link))
+
+    def planned_paths(self, plane: int) -> PlannedPaths:
+        """See `FabricController.planned_paths`."""
+        return self.call(self._controller.planned_paths(plane))
 
     @property
     def dropped_packet_ins(self) -> int:

@@ -37,6 +37,7 @@ from weft.controller.jobs import Job, JobMembership, JobTable
 from weft.controller.lossless import LosslessSettings
 from weft.controller.pipeline import Pipeline
 from weft.controller.plan import FabricState, Planner, SwitchPlan
+from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EntitySet, plan_updates
 from weft.controller.routing.channels import cycle_text
@@ -325,6 +326,10 @@ class FabricController:
     async def job_uses_avoided(self, job_id: int) -> bool:
         """Return whether a job's trees use what is `avoided`: added again, it has others."""
         return self._jobs.is_hit_by(job_id, self.avoided)
+
+    async def planned_paths(self, plane: int) -> PlannedPaths:
+        """Return the paths of a plane by the routes of the latest plan."""
+        return self._planner.paths(plane)
 
     def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
         """Return what each host of a job must know."""

@@ -12,6 +12,7 @@ from weft.controller.features import FEATURES, Settings
 from weft.controller.features.load_balancing import LoadBalancingSettings, candidate_entities
 from weft.controller.jobs import Job
 from weft.controller.lossless import cycle_of_planes
+from weft.controller.planned_paths import PlannedPaths
 from weft.controller.routing import ROUTING_KINDS, PlaneRouting, plane_routings
 from weft.controller.routing.channels import Channel
 from weft.controller.routing.routes import without_watched_ports
@@ -92,6 +93,16 @@ class Planner:
             name: SwitchPlan(features, routes[name], self._jobs.get(name, ()))
             for name, features in self._features.items()
         }
+
+    def paths(self, plane: int) -> PlannedPaths:
+        """Return the paths of a plane by the routes of the latest plan."""
+        intermediates = ROUTING_KINDS.named(self._routing).intermediates
+        return PlannedPaths(
+            self._fabric,
+            plane,
+            self._planes[plane].destinations(),
+            intermediates(self._fabric, plane) if intermediates is not None else None,
+        )
 
     def cycle(self) -> tuple[Channel, ...]:
         """Return a cycle of buffers in the routes of the latest plan; empty if there is none."""

@@ -305,5 +305,5 @@ def int_path(run: RunDirectory) -> ReportTable | None:
         f"INT {path.source} → {path.destination}, plane {path.plane}",
         ["hop", "switch", "rate", "queue (B)", "timestamp (ns mod 2²⁴)", "sent (B mod 2²⁷)"],
         rows,
-        "the newest acknowledgement's",
+        "the newest acknowledgement's" + (f"; {path.why_unknown}" if path.why_unknown else ""),
     )

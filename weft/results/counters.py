@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING, Literal, cast
 
 from weft.controller.counters import Count, SwitchCounters
-from weft.controller.features.identity import switch_id
+from weft.controller.planned_paths import PlannedPaths
 from weft.engine import counted_drops
 from weft.results.model import IntHop, IntPath, Lateness, PlaneResult
 from weft.switch.daemon.stats import SwitchesStats
-from weft.topologies import FabricSpec, shortest_paths
+from weft.topologies import FabricSpec
 from weft.traffic.host_stats import HostStats
 
 if TYPE_CHECKING:
@@ -182,9 +181,15 @@ def lateness_of(
 
 
 def longest_int_path(
-    fabric: FabricSpec, endpoint_stats: Sequence[HostStats], coarse: bool = False
+    fabric: FabricSpec,
+    endpoint_stats: Sequence[HostStats],
+    planned_paths: Callable[[int], PlannedPaths],
+    coarse: bool = False,
 ) -> IntPath | None:
-    """Return INT's view of a path with the most hops, preferring the deepest queue seen; None without any."""
+    """Return INT's view of a path with the most hops, preferring the deepest queue seen; None without any.
+
+    `planned_paths` returns the paths of a plane by its number.
+    """
     stacks = [
         (endpoint["rank"], connection, telemetry)
         for endpoint in endpoint_stats
@@ -197,12 +202,14 @@ def longest_int_path(
         stacks,
         key=lambda stack: (len(stack[2]["hops"]), max(hop["queue_bytes"] for hop in stack[2]["hops"])),
     )
-    source, destination = fabric.hosts[rank].name, fabric.hosts[connection["peer"]].name
-    switches = _switches_of_path(fabric, source, destination, connection["plane"], telemetry["path_id"])
+    source, destination = fabric.hosts[rank], fabric.hosts[connection["peer"]]
+    first, last = (host.nic(connection["plane"]) for host in (source, destination))
+    count = None if telemetry["overflow"] else len(telemetry["hops"])
+    path = planned_paths(first.plane).with_id(first.switch, last.switch, telemetry["path_id"], count)
     hops = tuple(
         IntHop(
             hop=number,
-            switch=switches[number] if number < len(switches) else "?",
+            switch=path.switches[number] if path.switches else "?",
             rate_bps=hop["rate_bps"],
             queue_bytes=hop["queue_bytes"],
             timestamp_ns=hop["timestamp_ns"],
@@ -210,7 +217,7 @@ def longest_int_path(
         )
         for number, hop in enumerate(telemetry["hops"])
     )
-    return IntPath(source, destination, connection["plane"], hops, coarse)
+    return IntPath(source.name, destination.name, connection["plane"], hops, coarse, path.why_unknown)
 
 
 def more_telling(one: IntPath | None, other: IntPath | None) -> IntPath | None:
@@ -219,15 +226,3 @@ def more_telling(one: IntPath | None, other: IntPath | None) -> IntPath | None:
     return max(
         views, key=lambda path: (len(path.hops), max(hop.queue_bytes for hop in path.hops)), default=None
     )
-
-
-def _switches_of_path(
-    fabric: FabricSpec, source: str, destination: str, plane: int, path_id: int
-) -> tuple[str, ...]:
-    """Find the path whose switches' ids XOR to the path id; none where two paths do."""
-    candidates = []
-    for path in shortest_paths(fabric, source, destination, plane):
-        names = path.nodes[1:-1]
-        if reduce(lambda value, name: value ^ switch_id(fabric.switch(name)), names, 0) == path_id:
-            candidates.append(names)
-    return candidates[0] if len(candidates) == 1 else ()

@@ -55,7 +55,7 @@ class IntHop:
     hop: int
     """From 0, in the order in which the packet met them."""
     switch: str
-    """Its name; `?` where two paths have the same id."""
+    """Its name; `?` where `why_unknown` says why it has none."""
     rate_bps: int
     """Of the port; 0: unknown."""
     queue_bytes: int
@@ -83,6 +83,10 @@ class IntPath:
     """Those that were stamped."""
     coarse: bool = False
     """Each switch has its own clock, in microseconds (BMv2), so times of two hops do not compare."""
+    why_unknown: str = ""
+    """Why switches have no names: no path of the present routes, or more than one, has the id of the stack, the XOR of
+    its switches' ids; empty where they have.
+    """
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,8 @@ def _print_int_path(console: Console, path: IntPath) -> None:
     label = " (coarse: each switch has its own clock, in microseconds)" if path.coarse else ""
     console.print(f"\n[bold]INT[/bold] {path.source} → {path.destination}, plane {path.plane}{label}")
     console.print(table)
+    if path.why_unknown:
+        console.print(f"switches unknown: {path.why_unknown}")
 
 
 def _print_lateness(console: Console, lateness: Lateness) -> None:

@@ -108,7 +108,13 @@ class Exchanges:
             self.phases.append(Phase(f"{task.name}{label}", began, done, outcome.run))
         self._lab.link_events.results_now()
         stats = self.hosts.stats()
-        path = longest_int_path(self._lab.fabric, stats, coarse=self._lab.options.target == "bmv2")
+        controller = self._lab.controller
+        path = longest_int_path(
+            controller.controller.fabric,
+            stats,
+            controller.planned_paths,
+            coarse=self._lab.options.target == "bmv2",
+        )
         self.int_path = more_telling(self.int_path, path)
         counted = self._totals(stats, in_network) - before
         return [
