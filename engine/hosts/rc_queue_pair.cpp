@@ -33,7 +33,8 @@ RcQueuePair::RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryR
     : config_(checked(config)),
       congestion_control_(std::move(congestion_control)),
       path_choice_(std::move(path_choice)),
-      requester_(config_, counters_, pool, required(congestion_control_), path_choice_.get(), handler),
+      gate_(required(congestion_control_)),
+      requester_(config_, counters_, pool, gate_, path_choice_.get(), handler),
       responder_(config_, counters_, pool, memory, handler) {}
 
 void RcQueuePair::fetch(int step) const {

@@ -13,6 +13,7 @@
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_requester.hpp"
 #include "hosts/rc_responder.hpp"
+#include "hosts/send_gate.hpp"
 
 namespace weft {
 
@@ -79,7 +80,7 @@ class RcQueuePair : public QueuePair {
   const CongestionControl& congestion_control() const { return *congestion_control_; }
   // The INT stack of the newest acknowledgement, if any came with one.
   const std::optional<roce::IntStack>& last_telemetry() const { return requester_.last_telemetry(); }
-  uint64_t in_flight_bytes() const { return requester_.in_flight_bytes(); }
+  uint64_t in_flight_bytes() const { return gate_.in_flight_bytes(); }
   // Requests posted and not yet completed.
   size_t outstanding_requests() const { return requester_.outstanding_requests(); }
   // Why the queue pair failed, kSuccess while it works: error() is kFlushed and responder_error() says more
@@ -94,6 +95,7 @@ class RcQueuePair : public QueuePair {
   RcCounters counters_;
   std::shared_ptr<CongestionControl> congestion_control_;
   std::shared_ptr<PathChoice> path_choice_;
+  SendGate gate_;
   RcRequester requester_;
   RcResponder responder_;
   ConnectionEnds ends_;

@@ -39,20 +39,19 @@ roce::RoceHeaders data_headers(const RcConfig& config) {
 
 }  // namespace
 
-RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool,
-                         CongestionControl& congestion_control, PathChoice* path_choice,
-                         CompletionHandler* handler)
+RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool, SendGate& gate,
+                         PathChoice* path_choice, CompletionHandler* handler)
     : config_(config),
       counters_(counters),
       pool_(pool),
-      congestion_control_(congestion_control),
+      gate_(gate),
       handler_(handler),
       headers_(data_headers(config)),
       template_(headers_),
       psn_map_(config.initial_psn),
+      sent_(config, gate, path_choice),
       path_choice_(path_choice),
-      selective_repeat_(config.retransmission == Retransmission::kSelectiveRepeat),
-      loss_detector_(config.reordering_window_ps) {
+      selective_repeat_(config.retransmission == Retransmission::kSelectiveRepeat) {
   headers_.bth.opcode = roce::kRcWriteOnlyImmediate;
   largest_frame_bytes_ = roce::frame_bytes(headers_, config.path_mtu_bytes);
   headers_.bth.opcode = roce::kRcWriteMiddle;
@@ -107,35 +106,25 @@ void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequen
 }
 
 void RcRequester::set_path(TimePs now, uint64_t sequence) {
-  const uint16_t entropy = path_choice_->entropy(now, sequence, sequence < highest_sequence_) & kEntropyMask;
+  const uint16_t entropy = path_choice_->entropy(now, sequence, sequence < sent_.highest()) & kEntropyMask;
   headers_.source_udp_port = static_cast<uint16_t>(kFirstEntropyPort | entropy);
   if (headers_.source_ip.is_ipv6) headers_.flow_label = entropy_flow_label(headers_.source_udp_port);
 }
 
-// Without an acknowledgement to come nothing would open a closed window but the timeout; the packet that
-// closes it therefore asks for one, unless a packet before it has done so. Half a window without a question
-// is too much for a window that may shrink, and so is a long time at a low rate.
 bool RcRequester::should_request_ack(const Outstanding& request, uint64_t sequence,
-                                     uint64_t in_flight_after) const {
+                                     uint64_t frame_bytes) const {
   const bool selective_retransmission = sequence != next_sequence_;
   if (selective_retransmission || sequence + 1 == request.end_sequence) return true;
-  const uint64_t unasked_packets = sequence + 1 - std::max(asked_end_, unacked_sequence_);
-  if (unasked_packets >= config_.ack_interval_packets) return true;
-  if (pacing_gap_ps() * config_.ack_interval_packets > config_.retransmission_timeout_ps / 4) return true;
-  const uint64_t window_bytes = congestion_control_.window_bytes();
-  if (unasked_packets * largest_frame_bytes_ >= window_bytes / 2) return true;
-  return asked_end_ <= unacked_sequence_ && in_flight_after + largest_frame_bytes_ > window_bytes;
+  return sent_.should_ask(sequence, gate_.in_flight_bytes() + frame_bytes, largest_frame_bytes_);
 }
 
 // Retransmissions of selective repeat go first; go-back-N's are next_sequence_'s.
 std::optional<uint64_t> RcRequester::sequence_to_send() {
-  while (!lost_.empty()) {
-    const uint64_t sequence = lost_.front();
-    if (sequence >= unacked_sequence_ && sent_[sequence].state == SentPacket::State::kLost) return sequence;
-    lost_.pop();  // it has arrived after all
+  if (sent_.has_lost()) {
+    if (const std::optional<uint64_t> lost = sent_.next_lost()) return lost;
   }
   const uint64_t limit = selective_repeat_ ? ArrivalWindow::kMaxPackets : kMaxOutstandingPackets - 1;
-  if (next_sequence_ == end_sequence_ || next_sequence_ - unacked_sequence_ >= limit) return std::nullopt;
+  if (next_sequence_ == end_sequence_ || next_sequence_ - sent_.accepted() >= limit) return std::nullopt;
   return next_sequence_;
 }
 
@@ -153,11 +142,10 @@ RcRequester::Outstanding& RcRequester::request_of(uint64_t sequence) {
 // pull()'s to find out.
 bool RcRequester::may_have_data() const {
   if (error_ != CompletionStatus::kSuccess) return false;
-  if (wait_until_ps_ != kNever || !lost_.empty()) return true;
+  if (wait_until_ps_ != kNever || sent_.has_lost()) return true;
   if (next_sequence_ == end_sequence_) return false;
   const bool ends_message = requests_[send_index_].end_sequence <= next_sequence_ + 1;
-  return ends_message || in_flight_bytes_ == 0 ||
-         in_flight_bytes_ + smallest_full_frame_bytes_ <= congestion_control_.window_bytes();
+  return ends_message || gate_.has_room(smallest_full_frame_bytes_);
 }
 
 PacketPtr RcRequester::pull(TimePs now) {
@@ -165,7 +153,7 @@ PacketPtr RcRequester::pull(TimePs now) {
   if (error_ != CompletionStatus::kSuccess) return nullptr;
   const std::optional<uint64_t> sequence = sequence_to_send();
   if (!sequence) return nullptr;
-  const TimePs earliest = std::max(rnr_until_ps_, next_send_ps_);
+  const TimePs earliest = std::max(rnr_until_ps_, gate_.next_send_ps());
   if (now < earliest) {
     wait_until_ps_ = earliest;
     return nullptr;
@@ -174,13 +162,12 @@ PacketPtr RcRequester::pull(TimePs now) {
   const size_t payload_bytes = packet_payload_bytes(request, *sequence);
   set_packet_headers(request, *sequence, payload_bytes);
   const size_t frame_bytes = roce::frame_bytes(headers_, payload_bytes);
-  const uint64_t in_flight_after = in_flight_bytes_ + frame_bytes;
-  if (in_flight_bytes_ > 0 && in_flight_after > congestion_control_.window_bytes()) return nullptr;
+  if (!gate_.has_room(frame_bytes)) return nullptr;
 
-  headers_.bth.acknowledge_request = should_request_ack(request, *sequence, in_flight_after);
+  headers_.bth.acknowledge_request = should_request_ack(request, *sequence, frame_bytes);
   if (headers_.bth.acknowledge_request) {
-    if (asked_end_ <= unacked_sequence_) progress_ps_ = now;  // nobody was asked before
-    asked_end_ = std::max(asked_end_, *sequence + 1);
+    if (!sent_.is_asked()) progress_ps_ = now;  // nobody was asked before
+    sent_.ask(*sequence);
   }
   if (path_choice_ != nullptr) set_path(now, *sequence);
   PacketPtr packet = build(request, *sequence, payload_bytes);
@@ -198,44 +185,19 @@ PacketPtr RcRequester::build(const Outstanding& request, uint64_t sequence, size
 }
 
 void RcRequester::record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes) {
-  const bool retransmission = sequence < highest_sequence_;
   ++counters_.data_packets_sent;
-  if (retransmission) {
+  if (sent_.in_flight_bytes() == 0) progress_ps_ = now;
+  const auto entropy = static_cast<uint16_t>(headers_.source_udp_port & kEntropyMask);
+  if (sent_.record(now, sequence, frame_bytes, entropy)) {
     ++counters_.retransmitted_packets;
     ++request.retransmitted_packets;
   }
-  if (in_flight_bytes_ == 0) progress_ps_ = now;
-  sent_.make_room(unacked_sequence_, sequence);
-  sent_[sequence] = {.sent_ps = now,
-                     .frame_bytes = frame_bytes,
-                     .entropy = static_cast<uint16_t>(headers_.source_udp_port & kEntropyMask),
-                     .state = SentPacket::State::kInFlight,
-                     .retransmitted = retransmission};
-  in_flight_bytes_ += frame_bytes;
   if (sequence == next_sequence_) ++next_sequence_;
-  highest_sequence_ = std::max(highest_sequence_, next_sequence_);
-  if (selective_repeat_) loss_detector_.on_sent(sequence, now);
-  pace_after(now, frame_bytes);
-  congestion_control_.on_packet_sent(now, frame_bytes, retransmission);
-  follow_rate(now);
 }
 
-void RcRequester::pace_after(TimePs now, size_t frame_bytes) {
-  paced_from_ps_ = std::max(next_send_ps_, now);
-  paced_bytes_ = frame_bytes;
-  paced_rate_bps_ = congestion_control_.pacing_rate_bps();
-  next_send_ps_ =
-      paced_from_ps_ + (paced_rate_bps_ == 0 ? 0 : BitRate::serialisation_ps(frame_bytes, paced_rate_bps_));
-}
-
-// A new rate counts from the newest packet on: a gap that was measured at another is made longer or shorter.
 void RcRequester::follow_rate(TimePs now) {
-  const uint64_t rate_bps = congestion_control_.pacing_rate_bps();
-  if (rate_bps == paced_rate_bps_) return;
-  paced_rate_bps_ = rate_bps;
-  next_send_ps_ = paced_from_ps_ + (rate_bps == 0 ? 0 : BitRate::serialisation_ps(paced_bytes_, rate_bps));
-  if (wait_until_ps_ == kNever) return;
-  const TimePs earliest = std::max(rnr_until_ps_, next_send_ps_);
+  if (!gate_.follow_rate() || wait_until_ps_ == kNever) return;
+  const TimePs earliest = std::max(rnr_until_ps_, gate_.next_send_ps());
   wait_until_ps_ = earliest <= now ? kNever : earliest;  // the NIC pulls next
 }
 
@@ -246,14 +208,14 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
   }
   const uint8_t kind = packet.aeth.syndrome & kKindMask;
   const bool is_ack = kind == (roce::kSyndromeAck & kKindMask);
-  const int64_t sequence = psn_map_.sequence(packet.bth.psn, unacked_sequence_);
-  if (sequence >= static_cast<int64_t>(highest_sequence_)) {
+  const int64_t sequence = psn_map_.sequence(packet.bth.psn, sent_.accepted());
+  if (sequence >= static_cast<int64_t>(sent_.highest())) {
     ++counters_.invalid_acknowledgements;
     return;
   }
   // A NAK names the packet it is about, and acknowledges all before.
   const int64_t end = is_ack ? sequence + 1 : sequence;
-  const auto unacked = static_cast<int64_t>(unacked_sequence_);
+  const auto unacked = static_cast<int64_t>(sent_.accepted());
   if (sequence < unacked && !selective_repeat_) {
     ++counters_.stale_acknowledgements;
     return;
@@ -281,78 +243,41 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
 std::optional<uint64_t> RcRequester::answered_sequence(const roce::ParsedPacket& packet,
                                                        uint64_t end_sequence) const {
   if (selective_repeat_) {
-    const int64_t answered = psn_map_.sequence(packet.aeth.msn, unacked_sequence_);
-    if (answered >= static_cast<int64_t>(unacked_sequence_) &&
-        answered < static_cast<int64_t>(highest_sequence_)) {
+    const int64_t answered = psn_map_.sequence(packet.aeth.msn, sent_.accepted());
+    if (answered >= static_cast<int64_t>(sent_.accepted()) &&
+        answered < static_cast<int64_t>(sent_.highest())) {
       return static_cast<uint64_t>(answered);
     }
   }
-  if (end_sequence == unacked_sequence_) return std::nullopt;
+  if (end_sequence == sent_.accepted()) return std::nullopt;
   return end_sequence - 1;
 }
 
 // Everything before `end_sequence` has arrived, and `answered`, which caused this acknowledgement.
 void RcRequester::acknowledge(TimePs now, uint64_t end_sequence, std::optional<uint64_t> answered,
                               const roce::ParsedPacket& packet) {
-  uint64_t bytes = 0;
-  uint64_t packets = 0;
-  const SentPacket newest = answered ? sent_[*answered] : SentPacket();
-  const bool answer_is_new = answered && newest.state != SentPacket::State::kDelivered;
-  const bool marked = packet.bth.becn;
-  for (uint64_t at = unacked_sequence_; at < end_sequence; ++at)
-    settle(now, sent_[at], marked, bytes, packets);
-  if (answered && *answered >= end_sequence) settle(now, sent_[*answered], marked, bytes, packets);
-  if (packets == 0) {
-    if (end_sequence == unacked_sequence_ && selective_repeat_) ++counters_.stale_acknowledgements;
-    unacked_sequence_ = end_sequence;
+  const bool covers_more = end_sequence > sent_.accepted();
+  if (!sent_.acknowledge(now, end_sequence, answered, packet)) {
+    if (!covers_more && selective_repeat_) ++counters_.stale_acknowledgements;
     return;
   }
-  unacked_sequence_ = end_sequence;
   next_sequence_ = std::max(next_sequence_, end_sequence);
   retries_ = 0;
   rnr_retries_ = 0;
   progress_ps_ = now;
-  const TimePs round_trip_ps = answer_is_new && !newest.retransmitted ? now - newest.sent_ps : 0;
-  if (round_trip_ps > 0) round_trips_.add(round_trip_ps);
-  const bool has_echo = packet.telemetry && packet.telemetry->echo;
-  congestion_control_.on_acknowledgement(
-      {.now = now,
-       .acknowledged_bytes = bytes,
-       .acknowledged_packets = packets,
-       .in_flight_bytes = in_flight_bytes_,
-       .round_trip_ps = round_trip_ps,
-       .sequence = answered.value_or(end_sequence - 1),
-       .next_sequence = highest_sequence_,
-       // The peer starts with our own hop limit.
-       .hops = static_cast<uint8_t>(std::max(0, config_.hop_limit - packet.hop_limit)),
-       .congestion_experienced = marked,
-       .telemetry = has_echo ? &*packet.telemetry : nullptr});
-}
-
-// A packet has arrived.
-void RcRequester::settle(TimePs now, SentPacket& packet, bool marked, uint64_t& bytes, uint64_t& packets) {
-  if (packet.state == SentPacket::State::kDelivered) return;
-  if (packet.state == SentPacket::State::kInFlight) in_flight_bytes_ -= packet.frame_bytes;
-  packet.state = SentPacket::State::kDelivered;
-  bytes += packet.frame_bytes;
-  ++packets;
-  if (packet.retransmitted && recovery_times_ != nullptr) recovery_times_->add(now);
-  if (selective_repeat_) loss_detector_.on_delivered(now, packet.sent_ps, packet.retransmitted);
-  if (path_choice_ != nullptr)
-    path_choice_->on_delivered(now, packet.entropy, packet.retransmitted ? 0 : now - packet.sent_ps, marked);
 }
 
 void RcRequester::on_congestion_notification(TimePs now) {
   ++counters_.cnps_received;
-  congestion_control_.on_congestion_notification(now);
+  gate_.congestion_control().on_congestion_notification(now);
   follow_rate(now);
   if (path_choice_ != nullptr) path_choice_->on_congestion_notification(now);
 }
 
 void RcRequester::fail(CompletionStatus status) {
   error_ = status;
-  next_sequence_ = unacked_sequence_;
-  in_flight_bytes_ = 0;
+  next_sequence_ = sent_.accepted();
+  sent_.release();
   wait_until_ps_ = kNever;
 }
 
@@ -377,7 +302,7 @@ void RcRequester::deliver_completions(TimePs now) {
   delivering_ = true;
   while (!requests_.empty()) {
     CompletionStatus status = CompletionStatus::kSuccess;
-    if (requests_.front().end_sequence > unacked_sequence_) {
+    if (requests_.front().end_sequence > sent_.accepted()) {
       if (error_ == CompletionStatus::kSuccess) break;
       status = error_reported_ ? CompletionStatus::kFlushed : error_;
       error_reported_ = true;

@@ -9,13 +9,12 @@
 
 #include "congestion/congestion_control.hpp"
 #include "hosts/arrival_window.hpp"
-#include "hosts/loss_detection.hpp"
 #include "hosts/path_choice.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/recovery_times.hpp"
-#include "hosts/round_trip_estimator.hpp"
-#include "hosts/sent_packets.hpp"
+#include "hosts/send_gate.hpp"
+#include "hosts/sent_stream.hpp"
 #include "memory/ring_buffer.hpp"
 #include "observe/probe.hpp"
 #include "packets/header_template.hpp"
@@ -25,8 +24,8 @@ namespace weft {
 
 class RcRequester {
  public:
-  RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool,
-              CongestionControl& congestion_control, PathChoice* path_choice, CompletionHandler* handler);
+  RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool, SendGate& gate,
+              PathChoice* path_choice, CompletionHandler* handler);
 
   struct Request {
     CompletionKind kind = CompletionKind::kWrite;  // kWrite or kSend
@@ -57,21 +56,17 @@ class RcRequester {
   uint64_t completed_requests() const { return completed_requests_; }
 
   // Notes there when a packet that was sent again is acknowledged; null: nowhere.
-  void set_recovery_times(RecoveryTimes* times) { recovery_times_ = times; }
+  void set_recovery_times(RecoveryTimes* times) { sent_.set_recovery_times(times); }
 
   // Every message that completes is recorded, and every INT stack that comes back if `telemetry`.
   void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry);
 
   const std::optional<roce::IntStack>& last_telemetry() const { return last_telemetry_; }
-  uint64_t in_flight_bytes() const { return in_flight_bytes_; }
   size_t outstanding_requests() const { return requests_.size(); }
   CompletionStatus error() const { return error_; }
 
   // Prefetches what is remembered of the packets that may be answered next, and of those that are sent next.
-  void fetch() const {
-    sent_.fetch(unacked_sequence_);
-    sent_.fetch(next_sequence_);
-  }
+  void fetch() const { sent_.fetch(next_sequence_); }
 
  private:
   struct Outstanding : Request {
@@ -86,18 +81,14 @@ class RcRequester {
   void set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
   void set_path(TimePs now, uint64_t sequence);
   PacketPtr build(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
-  bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t in_flight_after) const;
+  bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t frame_bytes) const;
   void record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes);
 
   std::optional<uint64_t> answered_sequence(const roce::ParsedPacket& packet, uint64_t end_sequence) const;
   void acknowledge(TimePs now, uint64_t end_sequence, std::optional<uint64_t> answered,
                    const roce::ParsedPacket& packet);
-  void settle(TimePs now, SentPacket& packet, bool marked, uint64_t& bytes, uint64_t& packets);
-  void pace_after(TimePs now, size_t frame_bytes);
   void follow_rate(TimePs now);
-  TimePs pacing_gap_ps() const { return next_send_ps_ - paced_from_ps_; }
   void detect_losses(TimePs now);
-  void take_for_lost(TimePs now, uint64_t sequence);
   void go_back(TimePs now);
   void on_nak(TimePs now, uint8_t syndrome);
   void on_rnr_nak(TimePs now, uint8_t timer_code);
@@ -111,36 +102,25 @@ class RcRequester {
   const RcConfig& config_;
   RcCounters& counters_;
   PacketPool& pool_;
-  CongestionControl& congestion_control_;
+  SendGate& gate_;
   CompletionHandler* handler_;
 
   roce::RoceHeaders headers_;  // of the next data packet
   roce::HeaderTemplate template_;
   PsnMap psn_map_;
   std::deque<Outstanding> requests_;
-  size_t send_index_ = 0;          // in requests_, of the request that next_sequence_ belongs to
-  uint64_t end_sequence_ = 0;      // one past the last packet of the last request
-  uint64_t unacked_sequence_ = 0;  // oldest unacknowledged packet
-  uint64_t next_sequence_ = 0;     // next packet to send
-  uint64_t highest_sequence_ = 0;  // one past the newest packet ever sent
-  uint64_t asked_end_ = 0;         // one past the newest packet that asks for an acknowledgement
-  uint64_t in_flight_bytes_ = 0;   // frame bytes sent and neither answered nor taken for lost
-  SentPackets sent_;               // [unacked, highest)
-  RoundTripEstimator round_trips_;
+  size_t send_index_ = 0;       // in requests_, of the request that next_sequence_ belongs to
+  uint64_t end_sequence_ = 0;   // one past the last packet of the last request
+  uint64_t next_sequence_ = 0;  // next packet to send
+  SentStream sent_;
 
   PathChoice* path_choice_;  // null: one path
   bool selective_repeat_;
-  LossDetector loss_detector_;  // this and lost_: selective repeat only
-  RingBuffer<uint64_t> lost_;   // to be sent again
 
   TimePs progress_ps_ = 0;  // when the timeout started to count
   uint32_t retries_ = 0;
   uint32_t rnr_retries_ = 0;
   TimePs rnr_until_ps_ = 0;
-  TimePs next_send_ps_ = 0;        // pacing: when the newest packet has left at the present rate
-  TimePs paced_from_ps_ = 0;       // when it began to leave
-  size_t paced_bytes_ = 0;         // its size
-  uint64_t paced_rate_bps_ = 0;    // the present rate
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
   size_t largest_frame_bytes_ = 0;
   size_t smallest_full_frame_bytes_ = 0;  // with as much payload as fits
@@ -150,7 +130,6 @@ class RcRequester {
   bool error_reported_ = false;  // by the request that failed; those after it are flushed
   bool delivering_ = false;
   std::optional<roce::IntStack> last_telemetry_;
-  RecoveryTimes* recovery_times_ = nullptr;
   Probe* message_probe_ = nullptr;
   Probe* telemetry_probe_ = nullptr;
   ConnectionEnds ends_;

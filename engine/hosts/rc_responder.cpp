@@ -167,8 +167,7 @@ void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
   if (shape.last) finish_message(now, shape, packet);
 }
 
-// An acknowledgement's BECN is for all that it newly covers, so marked packets and others need one each: what
-// came before a change is answered on its own, as DCTCP's receivers do (RFC 8257, section 3.2).
+// Marked packets and others need an acknowledgement each: see selective_answers.hpp.
 void RcResponder::note_mark(bool marked) {
   const uint64_t begin = marks_.empty() ? answered_end_ : marks_.back().last + 1;
   if (marked != mark_ && expected_sequence_ > begin) marks_.push({begin, expected_sequence_ - 1, mark_});
@@ -181,7 +180,7 @@ void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet
   const auto sequence = static_cast<uint64_t>(signed_sequence);
   if (signed_sequence < static_cast<int64_t>(expected_sequence_) || arrivals_.contains(sequence)) {
     ++counters_.duplicate_packets;
-    answer_selectively(sequence, packet.ecn == roce::kCe);
+    selective_answers_.answer(sequence, packet.ecn == roce::kCe);
     return;
   }
   if (!arrivals_.has_room(sequence)) {
@@ -199,9 +198,9 @@ void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet
   if (!in_order) ++counters_.out_of_sequence_packets;
   const bool marked = packet.ecn == roce::kCe;
   if (!in_order || arrivals_.has_gap() || packet.bth.acknowledge_request) {
-    answer_selectively(sequence, marked);
+    selective_answers_.answer(sequence, marked);
   } else {
-    leave_unanswered(sequence, marked);
+    selective_answers_.leave(sequence, marked);
   }
   arrivals_.insert(sequence, {.immediate = packet.immediate,
                               .payload_bytes = static_cast<uint16_t>(packet.payload_bytes),
@@ -209,24 +208,6 @@ void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet
                               .has_immediate = shape.immediate});
   while (const std::optional<Arrival> arrival = arrivals_.pop()) finish_in_order(now, *arrival);
   expected_sequence_ = arrivals_.expected();
-}
-
-void RcResponder::answer_selectively(uint64_t sequence, bool marked) {
-  answer_unanswered(marked);
-  selective_answers_.push({unanswered_ ? unanswered_->first : sequence, sequence, marked});
-  unanswered_.reset();
-}
-
-void RcResponder::leave_unanswered(uint64_t sequence, bool marked) {
-  answer_unanswered(marked);
-  unanswered_ = Marked{unanswered_ ? unanswered_->first : sequence, sequence, marked};
-}
-
-// What is marked otherwise than the next packet does not wait for its answer: see note_mark().
-void RcResponder::answer_unanswered(bool next_is_marked) {
-  if (!unanswered_ || unanswered_->marked == next_is_marked) return;
-  selective_answers_.push(*unanswered_);
-  unanswered_.reset();
 }
 
 uint8_t RcResponder::place_alone(const Shape& shape, const roce::ParsedPacket& packet) {
@@ -408,28 +389,13 @@ PacketPtr RcResponder::build_answer() {
 
 // One for each packet behind a gap; packets in order are acknowledged all at once, if they are marked alike.
 PacketPtr RcResponder::build_selective_answer() {
-  Marked answered = selective_answers_.pop();
-  const uint64_t end = end_of_like_marks(answered.marked);
-  while (answered.last < end && !selective_answers_.empty() &&
-         selective_answers_.front().marked == answered.marked) {
-    answered = selective_answers_.pop();
-  }
-  const bool gap = arrivals_.has_gap() && end == expected_sequence_;
+  const SelectiveAnswers::Answer answer = selective_answers_.take(expected_sequence_);
+  const bool gap = arrivals_.has_gap() && answer.end == expected_sequence_;
   headers_.aeth = {static_cast<uint8_t>(gap ? roce::kSyndromeNakSequence : roce::kSyndromeAckNoCredits),
-                   psn_map_.psn(answered.last)};
-  headers_.bth.psn = psn_map_.psn(gap ? end : end - 1);
+                   psn_map_.psn(answer.answered)};
+  headers_.bth.psn = psn_map_.psn(gap ? answer.end : answer.end - 1);
   ++(gap ? counters_.sequence_naks_sent : counters_.acknowledgements_sent);
-  return build_acknowledgement(answered.marked);
-}
-
-// One past the last packet that an answer to such a one may cover: others wait for an answer of their own.
-uint64_t RcResponder::end_of_like_marks(bool marked) const {
-  uint64_t end = expected_sequence_;
-  for (size_t at = 0; at < selective_answers_.size(); ++at) {
-    if (selective_answers_[at].marked != marked) end = std::min(end, selective_answers_[at].first);
-  }
-  if (unanswered_ && unanswered_->marked != marked) end = std::min(end, unanswered_->first);
-  return end;
+  return build_acknowledgement(answer.marked);
 }
 
 // BECN reports the mark to the sender (InfiniBand specification, annex A10: a CNP, or an ACK).

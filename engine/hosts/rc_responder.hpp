@@ -10,6 +10,7 @@
 #include "hosts/memory_region.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
+#include "hosts/selective_answers.hpp"
 #include "memory/ring_buffer.hpp"
 #include "packets/header_template.hpp"
 #include "packets/psn.hpp"
@@ -57,20 +58,8 @@ class RcResponder {
   };
   static Shape shape_of(uint8_t opcode);
 
-  // Packets that are answered together: one, or those in order that came since the answer before; and whether
-  // a switch had marked them.
-  struct Marked {
-    uint64_t first = 0;
-    uint64_t last = 0;
-    bool marked = false;
-  };
-
   void note_gap(int64_t sequence);
   void note_mark(bool marked);
-  void answer_selectively(uint64_t sequence, bool marked);
-  void leave_unanswered(uint64_t sequence, bool marked);
-  void answer_unanswered(bool next_is_marked);
-  uint64_t end_of_like_marks(bool marked) const;
   void note_congestion(TimePs now, const roce::ParsedPacket& packet);
   void notify(TimePs now);
   void accept(TimePs now, const roce::ParsedPacket& packet);
@@ -109,10 +98,9 @@ class RcResponder {
   RingBuffer<Marked> marks_;
   uint64_t answered_end_ = 0;
   bool mark_ = false;
-  ArrivalWindow arrivals_;                // this and the next: selective repeat only
-  RingBuffer<Marked> selective_answers_;  // packets to be answered
-  std::optional<Marked> unanswered_;      // in order, and nobody has asked to answer them
-  uint32_t msn_ = 0;                      // messages completed, 24 bits
+  ArrivalWindow arrivals_;  // this and the next: selective repeat only
+  SelectiveAnswers selective_answers_;
+  uint32_t msn_ = 0;  // messages completed, 24 bits
   std::deque<Receive> receives_;
 
   Message message_ = Message::kNone;  // in progress

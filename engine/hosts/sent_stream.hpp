@@ -1,0 +1,114 @@
+// Packets that a queue pair sends in one sequence, its requests or its READ responses: which are out, which
+// have arrived, and what congestion control and path choice learn of that.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "hosts/loss_detection.hpp"
+#include "hosts/path_choice.hpp"
+#include "hosts/rc_config.hpp"
+#include "hosts/recovery_times.hpp"
+#include "hosts/round_trip_estimator.hpp"
+#include "hosts/send_gate.hpp"
+#include "hosts/sent_packets.hpp"
+#include "memory/ring_buffer.hpp"
+#include "packets/roce_codec.hpp"
+
+namespace weft {
+
+// Congestion control counts all packets of a queue pair in one sequence, in the order in which they are sent
+// first. While a queue pair has one stream, the two sequences are the same.
+class PacketNumbers {
+ public:
+  void note(uint64_t sequence, uint64_t number) {
+    const uint64_t shift = number - sequence;
+    if (shift != newest_shift_) {
+      shifts_.push({sequence, shift});
+      newest_shift_ = shift;
+    }
+  }
+  // Of a packet that is not older than one asked for before.
+  uint64_t number(uint64_t sequence) {
+    while (!shifts_.empty() && shifts_.front().from <= sequence) shift_ = shifts_.pop().shift;
+    return sequence + shift_;
+  }
+
+ private:
+  struct Shift {
+    uint64_t from = 0;
+    uint64_t shift = 0;
+  };
+  uint64_t shift_ = 0;
+  uint64_t newest_shift_ = 0;
+  RingBuffer<Shift> shifts_;
+};
+
+class SentStream {
+ public:
+  // `path_choice` may be null: one path.
+  SentStream(const RcConfig& config, SendGate& gate, PathChoice* path_choice);
+
+  uint64_t accepted() const { return accepted_; }
+  uint64_t highest() const { return highest_; }
+  uint64_t asked_end() const { return asked_end_; }
+  bool is_asked() const { return asked_end_ > accepted_; }
+  uint64_t in_flight_bytes() const { return in_flight_bytes_; }
+  const RoundTripEstimator& round_trips() const { return round_trips_; }
+
+  // Whether the next packet should ask for an acknowledgement; `frame_bytes` with it are then in flight.
+  bool should_ask(uint64_t sequence, uint64_t in_flight_after, uint64_t largest_frame_bytes) const;
+  void ask(uint64_t sequence) { asked_end_ = std::max(asked_end_, sequence + 1); }
+  // The packet is on its way. Returns whether it had been sent before.
+  bool record(TimePs now, uint64_t sequence, uint16_t frame_bytes, uint16_t entropy);
+  // Everything before `end` has arrived, and `answered`, which caused this acknowledgement. Returns whether
+  // anything of that is new.
+  bool acknowledge(TimePs now, uint64_t end, std::optional<uint64_t> answered,
+                   const roce::ParsedPacket& packet);
+  // Selective repeat: takes for lost what packets sent later have overtaken, and says whether there is any.
+  bool detect_losses(TimePs now);
+  // When detect_losses() is to be called again without any acknowledgement; kNever: not at all.
+  TimePs loss_deadline_ps() const { return selective_repeat_ ? losses_.deadline_ps() : kNever; }
+  // Selective repeat: takes for lost the oldest packet of [from, end), and all others of them that were sent
+  // at `overdue_ps` or before.
+  void take_overdue_for_lost(TimePs now, uint64_t from, uint64_t end, TimePs overdue_ps);
+  // Selective repeat: the next packet to be sent again.
+  std::optional<uint64_t> next_lost();
+  bool has_lost() const { return !lost_.empty(); }
+  // All that was sent of [accepted, end) is lost.
+  void go_back(TimePs now, uint64_t end);
+  // Nothing is in flight any more.
+  void release();
+
+  void set_recovery_times(RecoveryTimes* times) { recovery_times_ = times; }
+  void fetch(uint64_t next) const {
+    sent_.fetch(accepted_);
+    sent_.fetch(next);
+  }
+
+ private:
+  struct Settled {
+    uint64_t bytes = 0;
+    uint64_t packets = 0;
+  };
+  void settle(TimePs now, SentPacket& packet, bool marked, Settled& settled);
+  void take_for_lost(TimePs now, uint64_t sequence);
+
+  const RcConfig& config_;
+  SendGate& gate_;
+  PathChoice* path_choice_;
+  bool selective_repeat_;
+  uint64_t accepted_ = 0;         // oldest packet that is not known to have arrived
+  uint64_t highest_ = 0;          // one past the newest packet ever sent
+  uint64_t asked_end_ = 0;        // one past the newest packet that asks for an acknowledgement
+  uint64_t in_flight_bytes_ = 0;  // this stream's part of the gate's
+  SentPackets sent_;              // [accepted, highest)
+  PacketNumbers numbers_;
+  RoundTripEstimator round_trips_;
+  LossDetector losses_;        // this and the next: selective repeat only
+  RingBuffer<uint64_t> lost_;  // to be sent again
+  RecoveryTimes* recovery_times_ = nullptr;
+};
+
+}  // namespace weft
