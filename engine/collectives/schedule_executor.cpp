@@ -177,6 +177,7 @@ void ScheduleExecutor::on_completion(const Completion& completion) {
       return queue_pair_done(completion);
     case CompletionKind::kWriteImmediate:
       return arrived(completion);
+    case CompletionKind::kRead:
     case CompletionKind::kSend:
     case CompletionKind::kReceive:
       return;  // schedules post none

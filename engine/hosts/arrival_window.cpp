@@ -21,6 +21,15 @@ std::optional<Arrival> ArrivalWindow::pop() {
   return arrival;
 }
 
+void ArrivalWindow::skip(uint64_t packets) {
+  const uint64_t end = expected_ + packets;
+  while (waiting_ > 0 && expected_ < end) {
+    if (std::exchange(at(expected_), Arrival()).arrived) --waiting_;
+    ++expected_;
+  }
+  expected_ = end;
+}
+
 void ArrivalWindow::grow(uint64_t least_packets) {
   std::vector<Arrival> larger(std::bit_ceil(std::max<uint64_t>(least_packets, kFirstPackets)));
   for (uint64_t sequence = expected_; sequence < expected_ + arrivals_.size(); ++sequence) {

@@ -14,6 +14,7 @@ struct Arrival {
   bool arrived = false;
   bool ends_message = false;
   bool has_immediate = false;
+  bool is_read = false;  // whose responses take the sequence numbers that follow
 };
 
 class ArrivalWindow {
@@ -34,6 +35,8 @@ class ArrivalWindow {
   void insert(uint64_t sequence, Arrival arrival);
   // Takes the next packet in order, if it has arrived.
   std::optional<Arrival> pop();
+  // The next `packets` of the order will not come; what has come in their place is forgotten.
+  void skip(uint64_t packets);
 
  private:
   static constexpr size_t kFirstPackets = 64;

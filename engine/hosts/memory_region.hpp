@@ -1,4 +1,4 @@
-// Registered memory: what a peer may write to, by rkey and virtual address.
+// Registered memory: what a peer may write to and read from, by rkey and virtual address.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,18 @@
 
 namespace weft {
 
+// What peers may do with a region.
+enum RemoteAccess : uint8_t { kRemoteWrite = 1, kRemoteRead = 2, kRemoteAtomic = 4 };
+constexpr uint8_t kAnyRemoteAccess = kRemoteWrite | kRemoteRead | kRemoteAtomic;
+
 // A range of virtual addresses backed by a buffer, which the owner or else the caller keeps alive. A null
-// buffer is a sink: accesses are checked and counted, the bytes are discarded.
+// buffer is a sink: accesses are checked and counted, what is written is discarded, what is read is zeros.
 struct MemoryRegion {
   uint32_t rkey = 0;
   uint64_t virtual_address = 0;
   uint8_t* data = nullptr;
   uint64_t length_bytes = 0;
-  bool remote_write = true;
+  uint8_t access = kRemoteWrite;      // of RemoteAccess
   std::shared_ptr<const void> owner;  // keeps the buffer alive while it is registered
 };
 
@@ -25,14 +29,15 @@ class MemoryRegistry {
  public:
   // Registers a buffer and returns its rkey. Keys are never reused, so a stale one is refused.
   // Throws std::invalid_argument if the range of virtual addresses wraps.
-  uint32_t add(uint64_t virtual_address, uint8_t* data, uint64_t length_bytes, bool remote_write = true,
+  uint32_t add(uint64_t virtual_address, uint8_t* data, uint64_t length_bytes, uint8_t access = kRemoteWrite,
                std::shared_ptr<const void> owner = nullptr);
   // Throws std::invalid_argument if the rkey is unknown.
   void remove(uint32_t rkey);
 
-  // The region that lets a peer write [virtual_address, +length_bytes), null if the rkey is unknown, the
-  // range is not wholly inside or writing is not allowed.
-  const MemoryRegion* find_writable(uint32_t rkey, uint64_t virtual_address, uint64_t length_bytes) const;
+  // The region that grants a peer this access to [virtual_address, +length_bytes), null if the rkey is
+  // unknown, the range is not wholly inside or the access is not allowed.
+  const MemoryRegion* find(uint32_t rkey, uint64_t virtual_address, uint64_t length_bytes,
+                           RemoteAccess access) const;
   // The region of an rkey, null if unknown.
   const MemoryRegion* find(uint32_t rkey) const;
 

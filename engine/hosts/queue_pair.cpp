@@ -32,6 +32,8 @@ const char* completion_kind_name(CompletionKind kind) {
       return "write";
     case CompletionKind::kSend:
       return "send";
+    case CompletionKind::kRead:
+      return "read";
     case CompletionKind::kReceive:
       return "receive";
     case CompletionKind::kWriteImmediate:

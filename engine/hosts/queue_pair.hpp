@@ -34,6 +34,7 @@ Fault completion_fault(CompletionStatus status);
 enum class CompletionKind : uint8_t {
   kWrite,           // requester: a WRITE was acknowledged
   kSend,            // requester: a SEND was acknowledged
+  kRead,            // requester: the data of a READ is all there
   kReceive,         // responder: a SEND arrived in a posted receive
   kWriteImmediate,  // responder: a WRITE with immediate arrived
   kAggregate,       // worker: an all-reduce in the network is done

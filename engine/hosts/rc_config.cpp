@@ -14,6 +14,8 @@
 namespace weft {
 namespace {
 
+constexpr uint32_t kMaxOutstandingReads = 128;
+
 [[noreturn]] void refuse(const char* parameter, uint64_t value, const char* valid) {
   throw std::invalid_argument(std::string(parameter) + " is " + std::to_string(value) + " (valid: " + valid +
                               ")");
@@ -50,6 +52,8 @@ void check(const RcConfig& config) {
   }
   if (config.timeout_backoff_limit > 20)
     refuse("timeout_backoff_limit", config.timeout_backoff_limit, "0 to 20");
+  if (config.max_outstanding_reads == 0 || config.max_outstanding_reads > kMaxOutstandingReads)
+    refuse("max_outstanding_reads", config.max_outstanding_reads, "1 to 128");
   if (config.rnr_retry_limit > 7) refuse("rnr_retry_limit", config.rnr_retry_limit, "0 to 6, 7 for ever");
   if (config.rnr_timer_code > 31) refuse("rnr_timer_code", config.rnr_timer_code, "0 to 31");
   if (config.reordering_window_ps < 0) throw std::invalid_argument("reordering_window_ps is negative");
@@ -88,6 +92,27 @@ roce::RoceHeaders headers_to_peer(const RcConfig& config) {
   headers.hop_limit = config.hop_limit;
   headers.bth.destination_qp = config.remote_queue_pair;
   return headers;
+}
+
+roce::RoceHeaders data_headers(const RcConfig& config) {
+  roce::RoceHeaders headers = headers_to_peer(config);
+  headers.dscp = roce::kDataDscp;
+  headers.ecn = roce::kEct0;
+  if (config.telemetry) headers.telemetry.emplace();
+  return headers;
+}
+
+roce::RoceHeaders control_headers(const RcConfig& config) {
+  roce::RoceHeaders headers = headers_to_peer(config);
+  headers.dscp = roce::kControlDscp;
+  headers.ecn = roce::kNotEct;
+  return headers;
+}
+
+void set_entropy(roce::RoceHeaders& headers, uint16_t entropy) {
+  constexpr uint16_t kFirstEntropyPort = 0xC000;
+  headers.source_udp_port = static_cast<uint16_t>(kFirstEntropyPort | entropy);
+  if (headers.source_ip.is_ipv6) headers.flow_label = entropy_flow_label(headers.source_udp_port);
 }
 
 size_t full_frame_bytes(const RcConfig& config) {

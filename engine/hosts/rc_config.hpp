@@ -46,6 +46,9 @@ struct RcConfig {
   uint32_t timeout_backoff_limit = 5;
   uint32_t retry_limit = 7;  // timeouts in a row without progress until the queue pair fails
 
+  // READs whose responses a requester may still expect, and that a responder has resources for.
+  uint32_t max_outstanding_reads = 16;
+
   uint32_t rnr_retry_limit = 7;  // 7: for ever, as in the specification
   uint8_t rnr_timer_code = 4;  // how long a peer is to wait while no receive is posted (table 45): 4 = 40 us
   // The specification has a WRITE with immediate consume a posted receive. False delivers the immediate
@@ -89,6 +92,12 @@ roce::RoceHeaders headers_on_path(const Config& config) {
 
 // Headers of everything a queue pair sends to its peer: addresses, entropy, hop limit and queue pair number.
 roce::RoceHeaders headers_to_peer(const RcConfig& config);
+
+// Of its data, with room for INT if the configuration asks for it; and of its acknowledgements and CNPs.
+roce::RoceHeaders data_headers(const RcConfig& config);
+roce::RoceHeaders control_headers(const RcConfig& config);
+// Has a packet take the path of this entropy, 14 bits.
+void set_entropy(roce::RoceHeaders& headers, uint16_t entropy);
 
 // Frame of a data packet with a full payload, from Ethernet to iCRC (go-back-N: within a message).
 size_t full_frame_bytes(const RcConfig& config);

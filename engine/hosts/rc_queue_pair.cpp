@@ -20,6 +20,10 @@ CongestionControl& required(const std::shared_ptr<CongestionControl>& congestion
   return *congestion_control;
 }
 
+bool is_read_response(uint8_t opcode) {
+  return opcode >= roce::kRcReadResponseFirst && opcode <= roce::kRcReadResponseOnly;
+}
+
 bool is_request(uint8_t opcode) {
   return opcode <= roce::kRcReadRequest || opcode == roce::kRcCompareSwap || opcode == roce::kRcFetchAdd ||
          opcode == roce::kRcSendLastInvalidate || opcode == roce::kRcSendOnlyInvalidate;
@@ -35,7 +39,7 @@ RcQueuePair::RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryR
       path_choice_(std::move(path_choice)),
       gate_(required(congestion_control_)),
       requester_(config_, counters_, pool, gate_, path_choice_.get(), handler),
-      responder_(config_, counters_, pool, memory, handler) {}
+      responder_(config_, counters_, pool, memory, gate_, path_choice_.get(), handler) {}
 
 void RcQueuePair::fetch(int step) const {
   if (step == 0) {
@@ -90,6 +94,29 @@ void RcQueuePair::post_send(TimePs now, const uint8_t* data, uint64_t length_byt
   wake();
 }
 
+void RcQueuePair::post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address,
+                            uint32_t rkey, uint64_t work_id, std::shared_ptr<const void> owner) {
+  requester_.post(now, {.kind = CompletionKind::kRead,
+                        .work_id = work_id,
+                        .length_bytes = length_bytes,
+                        .remote_address = remote_address,
+                        .rkey = rkey,
+                        .owner = std::move(owner),
+                        .target = target});
+  wake();
+}
+
+void RcQueuePair::post_read_as_length(TimePs now, uint64_t length_bytes, uint64_t remote_address,
+                                      uint32_t rkey, uint64_t work_id) {
+  requester_.post(now, {.kind = CompletionKind::kRead,
+                        .work_id = work_id,
+                        .length_bytes = length_bytes,
+                        .remote_address = remote_address,
+                        .rkey = rkey,
+                        .as_length = true});
+  wake();
+}
+
 void RcQueuePair::post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id,
                                std::shared_ptr<const void> owner) {
   responder_.post_receive(now, {data, length_bytes, work_id, std::move(owner)});
@@ -111,17 +138,44 @@ void RcQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
     requester_.on_acknowledgement(now, packet);
   } else if (opcode == roce::kCnp) {
     requester_.on_congestion_notification(now);
+  } else if (is_read_response(opcode)) {
+    responder_.note_congestion(now, packet);
+    requester_.on_read_response(now, packet);
+  } else if (opcode == roce::kReadAcknowledge && responder_.reads() != nullptr) {
+    responder_.reads()->on_acknowledgement(now, packet);
+    requester_.note_telemetry(now, packet);
   } else if (is_request(opcode)) {
     responder_.on_request(now, packet);
   } else {
     ++counters_.unexpected_opcode;
   }
+  follow_rate(now);
   join_errors(now);
 }
 
-PacketPtr RcQueuePair::pull_control(TimePs now) { return responder_.pull_control(now); }
+PacketPtr RcQueuePair::pull_control(TimePs now) {
+  if (PacketPtr packet = responder_.pull_control(now)) return packet;
+  return requester_.pull_control();
+}
 
-PacketPtr RcQueuePair::pull(TimePs now) { return requester_.pull(now); }
+// Requests and responses take turns.
+PacketPtr RcQueuePair::pull(TimePs now) {
+  if (!may_have_responses()) [[likely]]
+    return pull_request(now);
+  const bool request_first = response_pulled_;
+  if (PacketPtr packet = request_first ? pull_request(now) : pull_response(now)) return packet;
+  return request_first ? pull_response(now) : pull_request(now);
+}
+
+PacketPtr RcQueuePair::pull_request(TimePs now) {
+  response_pulled_ = false;
+  return requester_.pull(now);
+}
+
+PacketPtr RcQueuePair::pull_response(TimePs now) {
+  response_pulled_ = true;
+  return responder_.pull_response(now);
+}
 
 TimePs RcQueuePair::next_deadline() const {
   return std::min(requester_.next_deadline(), responder_.next_deadline());
@@ -130,7 +184,15 @@ TimePs RcQueuePair::next_deadline() const {
 void RcQueuePair::on_deadline(TimePs now) {
   requester_.on_deadline(now);
   responder_.on_deadline(now);
+  follow_rate(now);
   join_errors(now);
+}
+
+// Requests and responses share a rate, which an event of either may change.
+void RcQueuePair::follow_rate(TimePs now) {
+  if (responder_.reads() == nullptr) return;
+  requester_.renew_wait(now);
+  responder_.reads()->follow_rate(now);
 }
 
 // A queue pair fails as a whole (section 10.3.1, error state).

@@ -40,6 +40,14 @@ class RcQueuePair : public QueuePair {
   // Posts a SEND; completes with kSend. Otherwise as post_write.
   void post_send(TimePs now, const uint8_t* data, uint64_t length_bytes, std::optional<uint32_t> immediate,
                  uint64_t work_id, std::shared_ptr<const void> owner = nullptr);
+  // Posts an RDMA READ of `length_bytes` bytes at the peer's `remote_address` into `target` (null: they are
+  // discarded). Completes with kRead when all are there. Throws std::invalid_argument if it is too long for
+  // the PSNs. Otherwise as post_write.
+  void post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
+                 uint64_t work_id, std::shared_ptr<const void> owner = nullptr);
+  // Posts a READ whose responses carry their payload as a length, see post_write_as_length.
+  void post_read_as_length(TimePs now, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
+                           uint64_t work_id);
   // Posts a request that another queue pair has withdrawn.
   void post(TimePs now, RcRequester::Request request) {
     requester_.post(now, std::move(request));
@@ -55,9 +63,11 @@ class RcQueuePair : public QueuePair {
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
   PacketPtr pull_control(TimePs now) override;
   PacketPtr pull(TimePs now) override;
-  PulledPacket last_pulled() const override { return requester_.last_pulled(); }
-  bool may_have_control() const override { return responder_.has_answer(); }
-  bool may_have_data() const override { return requester_.may_have_data(); }
+  PulledPacket last_pulled() const override {
+    return response_pulled_ ? responder_.reads()->last_pulled() : requester_.last_pulled();
+  }
+  bool may_have_control() const override { return responder_.has_answer() || requester_.has_answer(); }
+  bool may_have_data() const override { return requester_.may_have_data() || may_have_responses(); }
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
   void fetch(int step) const override;
@@ -89,6 +99,12 @@ class RcQueuePair : public QueuePair {
   CompletionStatus responder_error() const { return responder_.error(); }
 
  private:
+  bool may_have_responses() const {
+    return responder_.reads() != nullptr && responder_.reads()->may_have_data();
+  }
+  PacketPtr pull_request(TimePs now);
+  PacketPtr pull_response(TimePs now);
+  void follow_rate(TimePs now);
   void join_errors(TimePs now);
 
   RcConfig config_;
@@ -99,6 +115,7 @@ class RcQueuePair : public QueuePair {
   RcRequester requester_;
   RcResponder responder_;
   ConnectionEnds ends_;
+  bool response_pulled_ = false;  // what was pulled last; the other goes first then
 };
 
 }  // namespace weft

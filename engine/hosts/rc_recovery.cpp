@@ -28,7 +28,7 @@ void RcRequester::go_back(TimePs now) {
   progress_ps_ = now;
 }
 
-void RcRequester::on_nak(TimePs now, uint8_t syndrome) {
+void RcRequester::on_nak(TimePs now, uint64_t sequence, uint8_t syndrome) {
   if (syndrome == roce::kSyndromeNakSequence) {
     ++counters_.sequence_naks_received;
     if (selective_repeat_) return;  // detect_losses() infers it from what arrived
@@ -42,6 +42,11 @@ void RcRequester::on_nak(TimePs now, uint8_t syndrome) {
     return;
   }
   ++counters_.fatal_naks_received;
+  // What was asked for before is still on its way.
+  if (done_end() < sequence) {
+    refusal_ = status;
+    return;
+  }
   fail(status);
 }
 
@@ -68,7 +73,7 @@ TimePs RcRequester::retransmission_timeout_ps() const {
 }
 
 TimePs RcRequester::timeout_deadline() const {
-  if (next_sequence_ == sent_.accepted() || error_ != CompletionStatus::kSuccess) return kNever;
+  if (!is_waiting() || error_ != CompletionStatus::kSuccess) return kNever;
   // Without a question on its way no answer can come; a low rate may hold the one that asks back for long.
   return (sent_.is_asked() ? progress_ps_ : std::max(progress_ps_, gate_.next_send_ps())) +
          retransmission_timeout_ps();
@@ -91,12 +96,17 @@ void RcRequester::on_deadline(TimePs now) {
 
 void RcRequester::on_timeout(TimePs now) {
   ++counters_.timeouts;
-  if (retries_ == config_.retry_limit) {
-    fail(CompletionStatus::kRetryExceeded);
-    return;
-  }
+  if (refusal_ != CompletionStatus::kSuccess) return fail(refusal_);
+  if (retries_ == config_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
   const TimePs overdue_ps = now - retransmission_timeout_ps();
   ++retries_;
+  if (reads_ != nullptr) {
+    reads_->ask_again(sent_.accepted());
+    if (next_sequence_ == sent_.accepted()) {
+      progress_ps_ = now;
+      return;  // the peer's congestion control hears of it, not ours
+    }
+  }
   gate_.congestion_control().on_loss(now, true);
   if (!selective_repeat_) {
     go_back(now);

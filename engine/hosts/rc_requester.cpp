@@ -9,9 +9,6 @@
 namespace weft {
 namespace {
 
-constexpr uint64_t kMaxMessageBytes = 1ull << 31;
-constexpr uint16_t kFirstEntropyPort = 0xC000;
-
 // AETH syndrome: what kind of answer it is, and its value.
 constexpr uint8_t kKindMask = 0x60;
 constexpr uint8_t kValueMask = 0x1F;
@@ -27,14 +24,6 @@ uint8_t opcode_of(CompletionKind kind, bool first, bool last, bool immediate) {
   if (!last) return write ? kRcWriteMiddle : kRcSendMiddle;
   if (immediate) return write ? kRcWriteLastImmediate : kRcSendLastImmediate;
   return write ? kRcWriteLast : kRcSendLast;
-}
-
-roce::RoceHeaders data_headers(const RcConfig& config) {
-  roce::RoceHeaders headers = headers_to_peer(config);
-  headers.dscp = roce::kDataDscp;
-  headers.ecn = roce::kEct0;
-  if (config.telemetry) headers.telemetry.emplace();
-  return headers;
 }
 
 }  // namespace
@@ -69,18 +58,26 @@ void RcRequester::post(TimePs now, Request request) {
     throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +
                                 " bytes (valid: at most 2147483648)");
   }
-  if (selective_repeat_ && request.kind != CompletionKind::kWrite) {
-    throw std::invalid_argument("a queue pair with selective repeat carries WRITEs only");
+  if (selective_repeat_ && request.kind == CompletionKind::kSend) {
+    throw std::invalid_argument("a queue pair with selective repeat carries no SENDs");
   }
-  const uint64_t packets =
-      std::max<uint64_t>(1, (request.length_bytes + config_.path_mtu_bytes - 1) / config_.path_mtu_bytes);
+  const uint64_t psns = packets_of_payload(request.length_bytes, config_.path_mtu_bytes);
+  const bool reads = is_read(request.kind);
+  if (reads && psns > kMaxReadPackets) {
+    throw std::invalid_argument(
+        "READ of " + std::to_string(request.length_bytes) + " bytes (valid: at most " +
+        std::to_string(kMaxReadPackets * config_.path_mtu_bytes) + " with this path MTU)");
+  }
+  const uint64_t packets = reads ? 1 : psns;
   if (request.posted_ps == kNever) request.posted_ps = now;
-  requests_.push_back(Outstanding{std::move(request), end_sequence_, end_sequence_ + packets});
+  requests_.push_back(Outstanding{std::move(request), end_sequence_, end_sequence_ + packets, end_psn_});
   end_sequence_ += packets;
+  end_psn_ += psns;
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
 }
 
 size_t RcRequester::packet_payload_bytes(const Outstanding& request, uint64_t sequence) const {
+  if (is_read(request.kind)) return 0;
   const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
   return std::min<uint64_t>(config_.path_mtu_bytes, request.length_bytes - offset);
 }
@@ -91,7 +88,8 @@ void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequen
   const bool first = sequence == request.first_sequence;
   const bool last = sequence + 1 == request.end_sequence;
   const bool immediate = request.immediate.has_value();
-  headers_.bth.psn = psn_map_.psn(sequence);
+  if (is_read(request.kind)) return set_read_headers(request, request.first_psn, 0);
+  headers_.bth.psn = psn_map_.psn(request.psn_of(sequence));
   headers_.immediate = request.immediate.value_or(0);
   if (selective_repeat_) {
     const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
@@ -105,10 +103,16 @@ void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequen
   }
 }
 
-void RcRequester::set_path(TimePs now, uint64_t sequence) {
-  const uint16_t entropy = path_choice_->entropy(now, sequence, sequence < sent_.highest()) & kEntropyMask;
-  headers_.source_udp_port = static_cast<uint16_t>(kFirstEntropyPort | entropy);
-  if (headers_.source_ip.is_ipv6) headers_.flow_label = entropy_flow_label(headers_.source_udp_port);
+void RcRequester::set_read_headers(const Request& request, uint64_t psn, uint64_t offset_bytes) {
+  headers_.bth.opcode = roce::kRcReadRequest;
+  headers_.bth.psn = psn_map_.psn(psn);
+  headers_.bth.solicited = false;
+  headers_.reth = {request.remote_address + offset_bytes, request.rkey,
+                   static_cast<uint32_t>(request.length_bytes - offset_bytes)};
+}
+
+void RcRequester::set_path(TimePs now, uint64_t sequence, bool retransmission) {
+  set_entropy(headers_, path_choice_->entropy(now, sequence, retransmission) & kEntropyMask);
 }
 
 bool RcRequester::should_request_ack(const Outstanding& request, uint64_t sequence,
@@ -123,9 +127,26 @@ std::optional<uint64_t> RcRequester::sequence_to_send() {
   if (sent_.has_lost()) {
     if (const std::optional<uint64_t> lost = sent_.next_lost()) return lost;
   }
-  const uint64_t limit = selective_repeat_ ? ArrivalWindow::kMaxPackets : kMaxOutstandingPackets - 1;
-  if (next_sequence_ == end_sequence_ || next_sequence_ - sent_.accepted() >= limit) return std::nullopt;
+  if (next_sequence_ == end_sequence_ || !may_send_next()) return std::nullopt;
   return next_sequence_;
+}
+
+// PSNs in use must leave their order known, and a READ needs one of the peer's resources.
+bool RcRequester::may_send_next() {
+  const uint64_t limit = selective_repeat_ ? ArrivalWindow::kMaxPackets : kMaxOutstandingPackets - 1;
+  if (next_sequence_ - sent_.accepted() >= limit) return false;
+  const Outstanding& request = request_of(next_sequence_);
+  const bool reads = is_read(request.kind);
+  if (reads_ == nullptr) {
+    if (reads) reads_ = std::make_unique<OutstandingReads>(config_, counters_, pool_, psn_map_);
+    return true;
+  }
+  const uint64_t psn = request.psn_of(next_sequence_);
+  if (psn - reads_->psn_of(sent_.accepted()) >= limit) return false;
+  const uint64_t last_psn =
+      reads ? psn + packets_of_payload(request.length_bytes, config_.path_mtu_bytes) - 1 : psn;
+  if (last_psn - reads_->oldest_psn(sent_.accepted()) >= kMaxOutstandingPackets - 1) return false;
+  return !reads || next_sequence_ < sent_.highest() || reads_->has_room();
 }
 
 RcRequester::Outstanding& RcRequester::request_of(uint64_t sequence) {
@@ -141,7 +162,8 @@ RcRequester::Outstanding& RcRequester::request_of(uint64_t sequence) {
 // False if all is sent, or the window has no room for the next packet and that is a full one; other cases are
 // pull()'s to find out.
 bool RcRequester::may_have_data() const {
-  if (error_ != CompletionStatus::kSuccess) return false;
+  if (error_ != CompletionStatus::kSuccess || refusal_ != CompletionStatus::kSuccess) return false;
+  if (reads_ != nullptr && reads_->has_repeat()) return true;
   if (wait_until_ps_ != kNever || sent_.has_lost()) return true;
   if (next_sequence_ == end_sequence_) return false;
   const bool ends_message = requests_[send_index_].end_sequence <= next_sequence_ + 1;
@@ -150,7 +172,10 @@ bool RcRequester::may_have_data() const {
 
 PacketPtr RcRequester::pull(TimePs now) {
   wait_until_ps_ = kNever;
-  if (error_ != CompletionStatus::kSuccess) return nullptr;
+  if (error_ != CompletionStatus::kSuccess || refusal_ != CompletionStatus::kSuccess) return nullptr;
+  if (reads_ != nullptr && reads_->has_repeat()) {
+    if (PacketPtr packet = pull_repeat(now)) return packet;
+  }
   const std::optional<uint64_t> sequence = sequence_to_send();
   if (!sequence) return nullptr;
   const TimePs earliest = std::max(rnr_until_ps_, gate_.next_send_ps());
@@ -169,12 +194,31 @@ PacketPtr RcRequester::pull(TimePs now) {
     if (!sent_.is_asked()) progress_ps_ = now;  // nobody was asked before
     sent_.ask(*sequence);
   }
-  if (path_choice_ != nullptr) set_path(now, *sequence);
+  if (is_read(request.kind)) reads_->add(request, *sequence, request.first_psn);
+  if (path_choice_ != nullptr) set_path(now, *sequence, *sequence < sent_.highest());
   PacketPtr packet = build(request, *sequence, payload_bytes);
   counters_.data_bytes_sent += payload_bytes;
   last_pulled_ = {payload_bytes, *sequence == request.first_sequence};
   record_sent(now, request, *sequence, static_cast<uint16_t>(frame_bytes));
   return packet;
+}
+
+// Asks again for what is missing of a READ: a small packet, on which neither window nor rate is spent.
+PacketPtr RcRequester::pull_repeat(TimePs now) {
+  const std::optional<OutstandingReads::Repeat> repeat = reads_->next_repeat();
+  if (!repeat) return nullptr;
+  set_read_headers(*repeat->request, repeat->psn, repeat->offset_bytes);
+  headers_.bth.acknowledge_request = true;
+  if (path_choice_ != nullptr) set_path(now, repeat->sequence, true);
+  ++counters_.data_packets_sent;
+  ++counters_.retransmitted_packets;
+  const auto request = std::partition_point(requests_.begin(), requests_.end(), [&](const Outstanding& each) {
+    return each.end_sequence <= repeat->sequence;
+  });
+  ++request->retransmitted_packets;
+  last_pulled_ = {0, true};
+  return repeat->request->as_length ? template_.build_as_length(pool_, headers_, 0)
+                                    : template_.build(pool_, headers_);
 }
 
 PacketPtr RcRequester::build(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {
@@ -196,7 +240,11 @@ void RcRequester::record_sent(TimePs now, Outstanding& request, uint64_t sequenc
 }
 
 void RcRequester::follow_rate(TimePs now) {
-  if (!gate_.follow_rate() || wait_until_ps_ == kNever) return;
+  if (gate_.follow_rate()) renew_wait(now);
+}
+
+void RcRequester::renew_wait(TimePs now) {
+  if (wait_until_ps_ == kNever) return;
   const TimePs earliest = std::max(rnr_until_ps_, gate_.next_send_ps());
   wait_until_ps_ = earliest <= now ? kNever : earliest;  // the NIC pulls next
 }
@@ -208,7 +256,7 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
   }
   const uint8_t kind = packet.aeth.syndrome & kKindMask;
   const bool is_ack = kind == (roce::kSyndromeAck & kKindMask);
-  const int64_t sequence = psn_map_.sequence(packet.bth.psn, sent_.accepted());
+  const int64_t sequence = sequence_of(packet.bth.psn);
   if (sequence >= static_cast<int64_t>(sent_.highest())) {
     ++counters_.invalid_acknowledgements;
     return;
@@ -216,26 +264,37 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
   // A NAK names the packet it is about, and acknowledges all before.
   const int64_t end = is_ack ? sequence + 1 : sequence;
   const auto unacked = static_cast<int64_t>(sent_.accepted());
-  if (sequence < unacked && !selective_repeat_) {
+  // A READ that was granted may still fail.
+  const bool refuses_read =
+      packet.aeth.syndrome > roce::kSyndromeNakSequence && sequence >= static_cast<int64_t>(done_end());
+  if (sequence < unacked && !selective_repeat_ && !refuses_read) {
     ++counters_.stale_acknowledgements;
     return;
   }
-  if (packet.telemetry && packet.telemetry->echo) {
-    last_telemetry_ = packet.telemetry;
-    if (telemetry_probe_ != nullptr) [[unlikely]]
-      telemetry_probe_->telemetry_arrived(now, ends_, packet.bth.psn, *packet.telemetry);
-  }
+  note_telemetry(now, packet);
   if (is_ack) ++counters_.acknowledgements_received;
   const auto end_sequence = static_cast<uint64_t>(std::max(end, unacked));
   acknowledge(now, end_sequence, answered_sequence(packet, end_sequence), packet);
   if (kind == roce::kSyndromeRnrNak) {
     on_rnr_nak(now, packet.aeth.syndrome & kValueMask);
   } else if (!is_ack) {
-    on_nak(now, packet.aeth.syndrome);
+    on_nak(now, static_cast<uint64_t>(std::max<int64_t>(sequence, 0)), packet.aeth.syndrome);
   }
   if (selective_repeat_) detect_losses(now);
   follow_rate(now);
   deliver_completions(now);
+}
+
+void RcRequester::note_telemetry(TimePs now, const roce::ParsedPacket& packet) {
+  if (!packet.telemetry || !packet.telemetry->echo) return;
+  last_telemetry_ = packet.telemetry;
+  if (telemetry_probe_ != nullptr) [[unlikely]]
+    telemetry_probe_->telemetry_arrived(now, ends_, packet.bth.psn, *packet.telemetry);
+}
+
+int64_t RcRequester::sequence_of(uint32_t psn) const {
+  return reads_ == nullptr ? psn_map_.sequence(psn, sent_.accepted())
+                           : reads_->packet_of(psn, sent_.accepted());
 }
 
 // The packet that the peer answers: with selective repeat the one that the MSN field names, otherwise the
@@ -243,7 +302,7 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
 std::optional<uint64_t> RcRequester::answered_sequence(const roce::ParsedPacket& packet,
                                                        uint64_t end_sequence) const {
   if (selective_repeat_) {
-    const int64_t answered = psn_map_.sequence(packet.aeth.msn, sent_.accepted());
+    const int64_t answered = sequence_of(packet.aeth.msn);
     if (answered >= static_cast<int64_t>(sent_.accepted()) &&
         answered < static_cast<int64_t>(sent_.highest())) {
       return static_cast<uint64_t>(answered);
@@ -265,6 +324,40 @@ void RcRequester::acknowledge(TimePs now, uint64_t end_sequence, std::optional<u
   retries_ = 0;
   rnr_retries_ = 0;
   progress_ps_ = now;
+}
+
+// A response tells that its request has arrived, and all before it have.
+void RcRequester::on_read_response(TimePs now, const roce::ParsedPacket& packet) {
+  if (error_ != CompletionStatus::kSuccess) {
+    ++counters_.dropped_in_error;
+    return;
+  }
+  if (reads_ == nullptr) {
+    ++counters_.unexpected_opcode;
+    return;
+  }
+  const OutstandingReads::Taken taken = reads_->take(packet);
+  switch (taken.arrival) {
+    case OutstandingReads::Arrival::kInvalid:
+      ++counters_.invalid_acknowledgements;
+      return;
+    case OutstandingReads::Arrival::kDuplicate:
+      ++counters_.duplicate_packets;
+      return;
+    case OutstandingReads::Arrival::kBehindGap:
+      ++counters_.out_of_sequence_packets;
+      return;
+    case OutstandingReads::Arrival::kNew:
+      break;
+  }
+  ++counters_.data_packets_received;
+  counters_.data_bytes_received += packet.payload_bytes;
+  progress_ps_ = now;
+  retries_ = 0;
+  if (taken.sequence >= sent_.accepted()) acknowledge(now, taken.sequence + 1, std::nullopt, packet);
+  if (refusal_ != CompletionStatus::kSuccess && !reads_->is_waiting()) fail(refusal_);
+  follow_rate(now);
+  deliver_completions(now);
 }
 
 void RcRequester::on_congestion_notification(TimePs now) {
@@ -291,6 +384,7 @@ std::vector<RcRequester::Request> RcRequester::withdraw() {
   std::vector<Request> left(std::make_move_iterator(requests_.begin()),
                             std::make_move_iterator(requests_.end()));
   requests_.clear();
+  reads_.reset();
   send_index_ = 0;
   fail(CompletionStatus::kFlushed);
   return left;
@@ -300,9 +394,11 @@ std::vector<RcRequester::Request> RcRequester::withdraw() {
 void RcRequester::deliver_completions(TimePs now) {
   if (delivering_) return;
   delivering_ = true;
+  if (reads_ != nullptr) reads_->forget_done(sent_.accepted());
   while (!requests_.empty()) {
     CompletionStatus status = CompletionStatus::kSuccess;
-    if (requests_.front().end_sequence > sent_.accepted()) {
+    const uint64_t end = done_end();
+    if (requests_.front().end_sequence > end) {
       if (error_ == CompletionStatus::kSuccess) break;
       status = error_reported_ ? CompletionStatus::kFlushed : error_;
       error_reported_ = true;
@@ -310,7 +406,7 @@ void RcRequester::deliver_completions(TimePs now) {
     const Outstanding request = std::move(requests_.front());
     requests_.pop_front();
     if (send_index_ > 0) --send_index_;
-    if (status == CompletionStatus::kSuccess) ++completed_requests_;
+    if (status == CompletionStatus::kSuccess && !is_read(request.kind)) ++completed_requests_;
     complete(now, request, status);
   }
   delivering_ = false;

@@ -9,9 +9,11 @@
 
 #include "congestion/congestion_control.hpp"
 #include "hosts/arrival_window.hpp"
+#include "hosts/outstanding_reads.hpp"
 #include "hosts/path_choice.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
+#include "hosts/rc_request.hpp"
 #include "hosts/recovery_times.hpp"
 #include "hosts/send_gate.hpp"
 #include "hosts/sent_stream.hpp"
@@ -27,32 +29,29 @@ class RcRequester {
   RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool, SendGate& gate,
               PathChoice* path_choice, CompletionHandler* handler);
 
-  struct Request {
-    CompletionKind kind = CompletionKind::kWrite;  // kWrite or kSend
-    uint64_t work_id = 0;
-    const uint8_t* data = nullptr;  // null: zeros
-    uint64_t length_bytes = 0;
-    uint64_t remote_address = 0;
-    uint32_t rkey = 0;
-    std::optional<uint32_t> immediate;
-    std::shared_ptr<const void> owner;  // of the data
-    bool as_length = false;             // packets carry zeros as virtual bytes; `data` is null
-    TimePs posted_ps = kNever;          // when it was posted first; kNever: now
-  };
+  using Request = RcRequest;
 
   void post(TimePs now, Request request);
   PacketPtr pull(TimePs now);
   bool may_have_data() const;
   PulledPacket last_pulled() const { return last_pulled_; }
   void on_acknowledgement(TimePs now, const roce::ParsedPacket& packet);
+  void on_read_response(TimePs now, const roce::ParsedPacket& packet);
+  // The next answer to responses of READs, null if none is due.
+  PacketPtr pull_control() { return has_answer() ? reads_->pull_answer() : nullptr; }
+  bool has_answer() const { return reads_ != nullptr && reads_->has_answer(); }
   void on_congestion_notification(TimePs now);
+  // An acknowledgement may have brought an INT stack back.
+  void note_telemetry(TimePs now, const roce::ParsedPacket& packet);
+  // The responses of READs have changed what pacing allows.
+  void renew_wait(TimePs now);
   TimePs next_deadline() const;
   void on_deadline(TimePs now);
   // Completes what is outstanding as flushed, because the other half of the queue pair failed.
   void flush(TimePs now);
   // Takes back what has not completed, in order, without completions. The requester sends nothing any more.
   std::vector<Request> withdraw();
-  // Requests that have completed as successful.
+  // Requests other than READs that have completed as successful.
   uint64_t completed_requests() const { return completed_requests_; }
 
   // Notes there when a packet that was sent again is acknowledged; null: nowhere.
@@ -72,6 +71,8 @@ class RcRequester {
   struct Outstanding : Request {
     uint64_t first_sequence = 0;
     uint64_t end_sequence = 0;  // one past its last packet
+    uint64_t first_psn = 0;     // counted from the first PSN
+    uint64_t psn_of(uint64_t sequence) const { return first_psn + (sequence - first_sequence); }
     uint64_t retransmitted_packets = 0;
   };
 
@@ -79,18 +80,29 @@ class RcRequester {
   Outstanding& request_of(uint64_t sequence);
   size_t packet_payload_bytes(const Outstanding& request, uint64_t sequence) const;
   void set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
-  void set_path(TimePs now, uint64_t sequence);
+  void set_read_headers(const Request& request, uint64_t psn, uint64_t offset_bytes);
+  void set_path(TimePs now, uint64_t sequence, bool retransmission);
+  bool may_send_next();
+  PacketPtr pull_repeat(TimePs now);
   PacketPtr build(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
   bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t frame_bytes) const;
   void record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes);
 
+  int64_t sequence_of(uint32_t psn) const;
+  // One past the newest packet whose request is done.
+  uint64_t done_end() const {
+    return reads_ == nullptr ? sent_.accepted() : reads_->done_end(sent_.accepted());
+  }
+  bool is_waiting() const {
+    return next_sequence_ != sent_.accepted() || (reads_ != nullptr && reads_->is_waiting());
+  }
   std::optional<uint64_t> answered_sequence(const roce::ParsedPacket& packet, uint64_t end_sequence) const;
   void acknowledge(TimePs now, uint64_t end_sequence, std::optional<uint64_t> answered,
                    const roce::ParsedPacket& packet);
   void follow_rate(TimePs now);
   void detect_losses(TimePs now);
   void go_back(TimePs now);
-  void on_nak(TimePs now, uint8_t syndrome);
+  void on_nak(TimePs now, uint64_t sequence, uint8_t syndrome);
   void on_rnr_nak(TimePs now, uint8_t timer_code);
   void on_timeout(TimePs now);
   TimePs retransmission_timeout_ps() const;
@@ -111,8 +123,10 @@ class RcRequester {
   std::deque<Outstanding> requests_;
   size_t send_index_ = 0;       // in requests_, of the request that next_sequence_ belongs to
   uint64_t end_sequence_ = 0;   // one past the last packet of the last request
+  uint64_t end_psn_ = 0;        // one past the last PSN of the last request
   uint64_t next_sequence_ = 0;  // next packet to send
   SentStream sent_;
+  std::unique_ptr<OutstandingReads> reads_;  // null before the first
 
   PathChoice* path_choice_;  // null: one path
   bool selective_repeat_;
@@ -127,6 +141,7 @@ class RcRequester {
   PulledPacket last_pulled_;
   uint64_t completed_requests_ = 0;
   CompletionStatus error_ = CompletionStatus::kSuccess;
+  CompletionStatus refusal_ = CompletionStatus::kSuccess;  // the error, once READs before are done
   bool error_reported_ = false;  // by the request that failed; those after it are flushed
   bool delivering_ = false;
   std::optional<roce::IntStack> last_telemetry_;

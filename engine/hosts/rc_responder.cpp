@@ -3,31 +3,27 @@
 #include <algorithm>
 #include <utility>
 
+#include "hosts/rc_request.hpp"
+
 namespace weft {
 namespace {
-
-constexpr uint64_t kMaxMessageBytes = 1ull << 31;
 
 CompletionStatus status_of_refusal(uint8_t syndrome) {
   return syndrome == roce::kSyndromeNakRemoteAccess ? CompletionStatus::kRemoteAccessError
                                                     : CompletionStatus::kRemoteInvalidRequest;
 }
 
-roce::RoceHeaders control_headers(const RcConfig& config) {
-  roce::RoceHeaders headers = headers_to_peer(config);
-  headers.dscp = roce::kControlDscp;
-  headers.ecn = roce::kNotEct;
-  return headers;
-}
-
 }  // namespace
 
 RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool,
-                         const MemoryRegistry& memory, CompletionHandler* handler)
+                         const MemoryRegistry& memory, SendGate& gate, PathChoice* path_choice,
+                         CompletionHandler* handler)
     : config_(config),
       counters_(counters),
       pool_(pool),
       memory_(memory),
+      gate_(gate),
+      path_choice_(path_choice),
       handler_(handler),
       headers_(control_headers(config)),
       template_(headers_),
@@ -61,7 +57,7 @@ RcResponder::Shape RcResponder::shape_of(uint8_t opcode) {
     case kRcWriteOnlyImmediate:
       return {Message::kWrite, true, true, true};
     default:
-      return {};  // READ, atomics and invalidation are not offered
+      return {};  // atomics and invalidation are not offered
   }
 }
 
@@ -77,7 +73,11 @@ void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {
   const int64_t sequence = psn_map_.sequence(packet.bth.psn, expected_sequence_);
   const auto expected = static_cast<int64_t>(expected_sequence_);
   if (error_ != CompletionStatus::kSuccess) {
-    if (error_syndrome_ != 0 && sequence >= expected) {
+    const bool reads = packet.bth.opcode == roce::kRcReadRequest;
+    const bool read_failed = reads && reads_ != nullptr && reads_->failed_psn();
+    if (error_syndrome_ != 0 && reads && sequence < expected && !read_failed) {
+      repeat(now, sequence, packet);  // it was granted before the refusal
+    } else if (error_syndrome_ != 0 && (read_failed || sequence >= expected)) {
       pending_answer_ = Answer::kNak;
       pending_syndrome_ = error_syndrome_;
     } else {
@@ -94,7 +94,11 @@ void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {
     accept(now, packet);
   } else if (sequence < expected) {
     ++counters_.duplicate_packets;
-    if (pending_answer_ == Answer::kNone) pending_answer_ = Answer::kAck;
+    if (packet.bth.opcode == roce::kRcReadRequest) {
+      repeat(now, sequence, packet);
+    } else if (pending_answer_ == Answer::kNone) {
+      pending_answer_ = Answer::kAck;
+    }
   } else {
     ++counters_.out_of_sequence_packets;
     note_gap(sequence);
@@ -137,9 +141,11 @@ void RcResponder::forget_marks() {
 
 void RcResponder::on_deadline(TimePs now) {
   if (now >= cnp_due_ps_) notify(now);
+  if (reads_ != nullptr) reads_->on_deadline(now);
 }
 
 void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
+  if (packet.bth.opcode == roce::kRcReadRequest) return accept_read(now, packet);
   const Shape shape = shape_of(packet.bth.opcode);
   uint8_t syndrome = check_shape(shape, packet);
   if (syndrome == roce::kSyndromeAck) {
@@ -156,15 +162,19 @@ void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
     refuse(now, syndrome);
     return;
   }
-  note_mark(packet.ecn == roce::kCe);
+  note_accepted(packet);
   ++expected_sequence_;
+  // A NAK not yet sent was about this very packet.
+  if (packet.bth.acknowledge_request || pending_answer_ == Answer::kNak) pending_answer_ = Answer::kAck;
+  if (shape.last) finish_message(now, shape, packet);
+}
+
+void RcResponder::note_accepted(const roce::ParsedPacket& packet) {
+  note_mark(packet.ecn == roce::kCe);
   ++counters_.data_packets_received;
   counters_.data_bytes_received += packet.payload_bytes;
   nak_outstanding_ = false;
   newest_out_of_sequence_ = 0;
-  // A NAK not yet sent was about this very packet.
-  if (packet.bth.acknowledge_request || pending_answer_ == Answer::kNak) pending_answer_ = Answer::kAck;
-  if (shape.last) finish_message(now, shape, packet);
 }
 
 // Marked packets and others need an acknowledgement each: see selective_answers.hpp.
@@ -178,8 +188,13 @@ void RcResponder::note_mark(bool marked) {
 // packet behind a gap is a NAK for the gap, whose MSN field names the packet (IRN, section 3.1).
 void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet, int64_t signed_sequence) {
   const auto sequence = static_cast<uint64_t>(signed_sequence);
+  const bool reads = packet.bth.opcode == roce::kRcReadRequest;
   if (signed_sequence < static_cast<int64_t>(expected_sequence_) || arrivals_.contains(sequence)) {
     ++counters_.duplicate_packets;
+    if (reads && signed_sequence < static_cast<int64_t>(expected_sequence_)) {
+      repeat(now, signed_sequence, packet);
+      return;
+    }
     selective_answers_.answer(sequence, packet.ecn == roce::kCe);
     return;
   }
@@ -188,7 +203,9 @@ void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet
     return;
   }
   const Shape shape = shape_of(packet.bth.opcode);
-  if (const uint8_t syndrome = place_alone(shape, packet); syndrome != roce::kSyndromeAck) {
+  if (reads) {
+    reads_behind_gap_.insert_or_assign(sequence, packet);  // done when all before it has arrived
+  } else if (const uint8_t syndrome = place_alone(shape, packet); syndrome != roce::kSyndromeAck) {
     refuse(now, syndrome);
     return;
   }
@@ -197,7 +214,9 @@ void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet
   const bool in_order = sequence == expected_sequence_;
   if (!in_order) ++counters_.out_of_sequence_packets;
   const bool marked = packet.ecn == roce::kCe;
-  if (!in_order || arrivals_.has_gap() || packet.bth.acknowledge_request) {
+  // The response answers a READ in order.
+  const bool asked = packet.bth.acknowledge_request && !reads;
+  if (!in_order || arrivals_.has_gap() || asked) {
     selective_answers_.answer(sequence, marked);
   } else {
     selective_answers_.leave(sequence, marked);
@@ -205,9 +224,13 @@ void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet
   arrivals_.insert(sequence, {.immediate = packet.immediate,
                               .payload_bytes = static_cast<uint16_t>(packet.payload_bytes),
                               .ends_message = packet.bth.solicited,
-                              .has_immediate = shape.immediate});
-  while (const std::optional<Arrival> arrival = arrivals_.pop()) finish_in_order(now, *arrival);
-  expected_sequence_ = arrivals_.expected();
+                              .has_immediate = shape.immediate,
+                              .is_read = reads});
+  while (const std::optional<Arrival> arrival = arrivals_.pop()) {
+    finish_in_order(now, *arrival);
+    if (error_ != CompletionStatus::kSuccess) return;
+    expected_sequence_ = arrivals_.expected();
+  }
 }
 
 uint8_t RcResponder::place_alone(const Shape& shape, const roce::ParsedPacket& packet) {
@@ -220,6 +243,13 @@ uint8_t RcResponder::place_alone(const Shape& shape, const roce::ParsedPacket& p
 }
 
 void RcResponder::finish_in_order(TimePs now, const Arrival& arrival) {
+  if (arrival.is_read) {
+    const auto held = reads_behind_gap_.extract(expected_sequence_);
+    const uint8_t syndrome = execute_read(now, held.mapped());
+    if (syndrome != roce::kSyndromeAck) return refuse(now, syndrome);
+    arrivals_.skip(reads_->packets_of(held.mapped()) - 1);
+    return;
+  }
   message_bytes_ += arrival.payload_bytes;
   if (!arrival.ends_message) return;
   if (arrival.has_immediate) {
@@ -253,7 +283,7 @@ uint8_t RcResponder::begin_message(const Shape& shape, const roce::ParsedPacket&
   if (message_limit_bytes_ > kMaxMessageBytes) return roce::kSyndromeNakInvalidRequest;
   // A WRITE of no bytes touches no memory, so its rkey is not looked at (section 9.7.4.1.5).
   if (message_limit_bytes_ == 0) return roce::kSyndromeAck;
-  return memory_.find_writable(write_rkey_, write_address_, message_limit_bytes_) != nullptr
+  return memory_.find(write_rkey_, write_address_, message_limit_bytes_, kRemoteWrite) != nullptr
              ? roce::kSyndromeAck
              : roce::kSyndromeNakRemoteAccess;
 }
@@ -278,12 +308,45 @@ uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket&
 // The region is looked up for each packet, because it may have been deregistered meanwhile.
 uint8_t RcResponder::write_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet) {
   if (packet.payload_bytes == 0) return roce::kSyndromeAck;
-  const MemoryRegion* region = memory_.find_writable(rkey, address, packet.payload_bytes);
+  const MemoryRegion* region = memory_.find(rkey, address, packet.payload_bytes, kRemoteWrite);
   if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
   if (region->data != nullptr && !packet.as_length) {
     std::copy_n(packet.payload, packet.payload_bytes, region->data + (address - region->virtual_address));
   }
   return roce::kSyndromeAck;
+}
+
+void RcResponder::accept_read(TimePs now, const roce::ParsedPacket& packet) {
+  uint8_t syndrome = roce::kSyndromeNakInvalidRequest;
+  if (message_ == Message::kNone) syndrome = execute_read(now, packet);
+  if (syndrome != roce::kSyndromeAck) return refuse(now, syndrome);
+  note_accepted(packet);
+  expected_sequence_ += reads_->packets_of(packet);
+  // The response is the answer; a NAK not yet sent was about this very packet.
+  if (pending_answer_ == Answer::kNak) pending_answer_ = Answer::kNone;
+}
+
+// Of the READ that is next in order.
+uint8_t RcResponder::execute_read(TimePs now, const roce::ParsedPacket& packet) {
+  if (reads_ == nullptr) {
+    reads_ =
+        std::make_unique<ReadResponder>(config_, counters_, pool_, memory_, gate_, path_choice_, psn_map_);
+  }
+  const uint32_t msn = (msn_ + 1) & kPsnMask;
+  const uint8_t syndrome = reads_->accept(now, expected_sequence_, packet, msn);
+  if (syndrome == roce::kSyndromeAck) msn_ = msn;
+  return syndrome;
+}
+
+void RcResponder::repeat(TimePs now, int64_t sequence, const roce::ParsedPacket& packet) {
+  if (reads_ != nullptr && sequence >= 0) reads_->repeat(now, static_cast<uint64_t>(sequence), packet);
+}
+
+PacketPtr RcResponder::pull_response(TimePs now) {
+  PacketPtr packet = reads_->pull(now);
+  if (reads_->failed_psn() && error_ == CompletionStatus::kSuccess)
+    refuse(now, roce::kSyndromeNakRemoteAccess);
+  return packet;
 }
 
 void RcResponder::finish_message(TimePs now, const Shape& shape, const roce::ParsedPacket& packet) {
@@ -329,6 +392,7 @@ void RcResponder::flush(TimePs now) {
   error_ = CompletionStatus::kFlushed;
   pending_answer_ = Answer::kNone;
   forget_marks();
+  if (reads_ != nullptr) reads_->stop();
   marks_ = {};
   selective_answers_ = {};
   for (const Receive& receive : std::exchange(receives_, {})) {
@@ -371,7 +435,9 @@ PacketPtr RcResponder::build_answer_of_like_marks() {
 PacketPtr RcResponder::build_answer() {
   const bool is_ack = pending_answer_ == Answer::kAck;
   pending_answer_ = Answer::kNone;
-  headers_.bth.psn = psn_map_.psn(is_ack ? expected_sequence_ - 1 : expected_sequence_);
+  const bool read_failed = !is_ack && reads_ != nullptr && reads_->failed_psn();
+  const uint64_t refused = read_failed ? *reads_->failed_psn() : expected_sequence_;
+  headers_.bth.psn = psn_map_.psn(is_ack ? expected_sequence_ - 1 : refused);
   headers_.aeth = {is_ack ? static_cast<uint8_t>(roce::kSyndromeAckNoCredits) : pending_syndrome_, msn_};
   if (is_ack) {
     ++counters_.acknowledgements_sent;

@@ -1,8 +1,10 @@
 // The receiving half of an RC queue pair: data packets in, memory written, acknowledgements and CNPs out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -10,6 +12,7 @@
 #include "hosts/memory_region.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
+#include "hosts/read_responder.hpp"
 #include "hosts/selective_answers.hpp"
 #include "memory/ring_buffer.hpp"
 #include "packets/header_template.hpp"
@@ -19,8 +22,9 @@ namespace weft {
 
 class RcResponder {
  public:
+  // `path_choice` may be null: one path.
   RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool, const MemoryRegistry& memory,
-              CompletionHandler* handler);
+              SendGate& gate, PathChoice* path_choice, CompletionHandler* handler);
 
   struct Receive {
     uint8_t* data = nullptr;  // null: the bytes are discarded
@@ -33,14 +37,25 @@ class RcResponder {
   void on_request(TimePs now, const roce::ParsedPacket& packet);
   // The next acknowledgement or CNP, null if none is due.
   PacketPtr pull_control(TimePs now);
-  // When on_deadline() is due: a mark waits for the end of the interval between CNPs. kNever: not at all.
-  TimePs next_deadline() const { return cnp_due_ps_; }
+  // When on_deadline() is due: a mark waits for the end of the interval between CNPs, a response for its
+  // turn. kNever: not at all.
+  TimePs next_deadline() const {
+    return reads_ == nullptr ? cnp_due_ps_ : std::min(cnp_due_ps_, reads_->next_deadline());
+  }
   void on_deadline(TimePs now);
   // What is marked up to now needs no CNP: the sender has sent all that it will.
   void forget_marks();
   bool has_answer() const {
     return pending_answer_ != Answer::kNone || cnp_pending_ || !marks_.empty() || !selective_answers_.empty();
   }
+  // A packet with data has arrived for the queue pair: whether a switch marked it is reported.
+  void note_congestion(TimePs now, const roce::ParsedPacket& packet);
+
+  // The READs that it answers, null before the first.
+  ReadResponder* reads() { return reads_.get(); }
+  const ReadResponder* reads() const { return reads_.get(); }
+  // The next response of a READ, null if there is none or window or pacing forbid it now.
+  PacketPtr pull_response(TimePs now);
   // Completes posted receives as flushed, because the other half of the queue pair failed.
   void flush(TimePs now);
 
@@ -60,9 +75,12 @@ class RcResponder {
 
   void note_gap(int64_t sequence);
   void note_mark(bool marked);
-  void note_congestion(TimePs now, const roce::ParsedPacket& packet);
   void notify(TimePs now);
   void accept(TimePs now, const roce::ParsedPacket& packet);
+  void accept_read(TimePs now, const roce::ParsedPacket& packet);
+  uint8_t execute_read(TimePs now, const roce::ParsedPacket& packet);
+  void repeat(TimePs now, int64_t sequence, const roce::ParsedPacket& packet);
+  void note_accepted(const roce::ParsedPacket& packet);
   void take_in_any_order(TimePs now, const roce::ParsedPacket& packet, int64_t signed_sequence);
   void finish_in_order(TimePs now, const Arrival& arrival);
   // These return kSyndromeAck to go on, otherwise the NAK that the packet earns.
@@ -87,6 +105,8 @@ class RcResponder {
   RcCounters& counters_;
   PacketPool& pool_;
   const MemoryRegistry& memory_;
+  SendGate& gate_;
+  PathChoice* path_choice_;
   CompletionHandler* handler_;
 
   roce::RoceHeaders headers_;  // of the next answer
@@ -100,7 +120,9 @@ class RcResponder {
   bool mark_ = false;
   ArrivalWindow arrivals_;  // this and the next: selective repeat only
   SelectiveAnswers selective_answers_;
-  uint32_t msn_ = 0;  // messages completed, 24 bits
+  std::map<uint64_t, roce::ParsedPacket> reads_behind_gap_;  // selective repeat: without payload
+  uint32_t msn_ = 0;                                         // messages completed, 24 bits
+  std::unique_ptr<ReadResponder> reads_;
   std::deque<Receive> receives_;
 
   Message message_ = Message::kNone;  // in progress

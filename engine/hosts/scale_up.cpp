@@ -130,10 +130,10 @@ void ScaleUpDomain::deliver(const Message& message) {
 }
 
 CompletionStatus ScaleUpDomain::place(Port& destination, const Message& message) {
-  const MemoryRegion* region =
-      destination.memory == nullptr
-          ? nullptr
-          : destination.memory->find_writable(message.rkey, message.remote_address, message.length_bytes);
+  const MemoryRegion* region = destination.memory == nullptr
+                                   ? nullptr
+                                   : destination.memory->find(message.rkey, message.remote_address,
+                                                              message.length_bytes, kRemoteWrite);
   if (region == nullptr) {
     ++destination.counters.refused_messages;
     return CompletionStatus::kRemoteAccessError;

@@ -31,6 +31,7 @@ constexpr std::array<uint16_t, 256> make_extensions() {
   table[kUdSendOnly] = kHasDeth | kHasPayload;
   table[kUdSendOnlyImmediate] = kHasDeth | kHasImmediate | kHasPayload;
   table[kCnp] = kHasCnpReserved;
+  table[kReadAcknowledge] = kHasAeth;
   return table;
 }
 

@@ -94,6 +94,7 @@ enum Opcode : uint8_t {
   kUdSendOnly = 0x64,
   kUdSendOnlyImmediate = 0x65,
   kCnp = 0x81,
+  kReadAcknowledge = 0xD1,  // of the range for manufacturers: answers responses of READs
 };
 
 // What follows the BTH of an opcode.

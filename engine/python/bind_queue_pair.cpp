@@ -84,6 +84,7 @@ RcConfig take_config(py::dict& options) {
   take_option(options, "ack_interval_packets", config.ack_interval_packets);
   take_option(options, "timeout_backoff_limit", config.timeout_backoff_limit);
   take_option(options, "retry_limit", config.retry_limit);
+  take_option(options, "max_outstanding_reads", config.max_outstanding_reads);
   take_option(options, "rnr_retry_limit", config.rnr_retry_limit);
   take_option(options, "rnr_timer_code", config.rnr_timer_code);
   take_option(options, "receive_for_immediate", config.receive_for_immediate);
@@ -160,11 +161,32 @@ void post_send(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t
   queue_pair.post_send(engine.now(), local.data, length_bytes, immediate, work_id, std::move(local.owner));
 }
 
+void require_writable(const RegisteredMemory* memory, const char* purpose) {
+  if (memory == nullptr || memory->writable()) return;
+  throw std::invalid_argument(std::string("the memory region of a ") + purpose +
+                              " was registered with remote_write=False");
+}
+
+void post_read(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+               uint64_t length_bytes, uint64_t remote_address, uint32_t rkey, uint64_t work_id) {
+  require_writable(memory, "READ");
+  LocalRange local(memory, offset_bytes, length_bytes);
+  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  PythonGuard guard(engine);
+  queue_pair.post_read(engine.now(), local.data, length_bytes, remote_address, rkey, work_id,
+                       std::move(local.owner));
+}
+
+void post_read_as_length(RcQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
+                         uint32_t rkey, uint64_t work_id) {
+  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  PythonGuard guard(engine);
+  queue_pair.post_read_as_length(engine.now(), length_bytes, remote_address, rkey, work_id);
+}
+
 void post_receive(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                   uint64_t length_bytes, uint64_t work_id) {
-  if (memory != nullptr && !memory->writable()) {
-    throw std::invalid_argument("the memory region of a receive was registered with remote_write=False");
-  }
+  require_writable(memory, "receive");
   LocalRange local(memory, offset_bytes, length_bytes);
   Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
   PythonGuard guard(engine);
@@ -188,9 +210,9 @@ void bind_queue_pair(py::module_& m) {
                               {"responder_error", "str", "why what the peer sends is refused"}});
   py::class_<QueuePair, std::shared_ptr<QueuePair>>(m, "QueuePair", "What a NIC sends and receives for.");
   py::class_<RcQueuePair, QueuePair, std::shared_ptr<RcQueuePair>>(
-      m, "RcQueuePair", R"doc(A connected RC queue pair on a port of a NIC: WRITE and SEND.
+      m, "RcQueuePair", R"doc(A connected RC queue pair on a port of a NIC: WRITE, READ and SEND.
 
-retransmission "selective-repeat" (at both ends) carries WRITEs only, places them in any order and sends
+retransmission "selective-repeat" (at both ends) carries no SENDs, places data in any order and sends
 again only what was overtaken by a packet sent more than reordering_window_ps later. path_choice None: all
 packets have one entropy. congestion_control and path_choice serve this queue pair alone.
 retransmission_timeout_ps must lie above the round trip and, on a real clock, the host's jitter (see the
@@ -198,7 +220,8 @@ function of that name). queue_pair None allocates a number; source_udp_port None
 from addresses and numbers. telemetry: data carries the INT shim. An acknowledgement is asked for with
 every ack_interval_packets-th packet, the last of a message and one that closes the window.
 receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
-otherwise it needs none. rnr_retry_limit 7: for ever. Raises ValueError naming the parameter that is out of
+otherwise it needs none. max_outstanding_reads (the same at both ends): READs under way at once.
+rnr_retry_limit 7: for ever. Raises ValueError naming the parameter that is out of
 range.)doc")
       .def(py::init(&make_rc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
@@ -220,6 +243,15 @@ before the completion. Raises ValueError for a range outside the region or more 
            py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
            "Like post_write, with payloads that are only counted: the peer writes nothing, nothing is "
            "checked.")
+      .def("post_read", &post_read, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
+           "remote_address"_a, "rkey"_a, py::kw_only(), "work_id"_a = 0,
+           R"doc(RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
+
+The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
+region, or more bytes than 2^31 or 2^22 packets.)doc")
+      .def("post_read_as_length", &post_read_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
+           py::kw_only(), "work_id"_a = 0,
+           "Like post_read, with payloads that are only counted: nothing is read or written.")
       .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
            "immediate"_a = py::none(), "work_id"_a = 0,
            "SEND into a receive that the peer has posted; completes as \"send\".")

@@ -28,6 +28,10 @@ using namespace py::literals;
 
 namespace {
 
+uint8_t remote_access(bool write, bool read) {
+  return static_cast<uint8_t>((write ? kRemoteWrite : 0) | (read ? kRemoteRead : 0));
+}
+
 py::dict completion_dict(const Completion& completion) {
   return py::dict(
       "work_id"_a = completion.work_id, "kind"_a = completion_kind_name(completion.kind),
@@ -138,26 +142,28 @@ received. Raises ValueError for negative times.)doc")
           "A number not in use, for a queue pair to be made later.")
       .def(
           "register_memory",
-          [](std::shared_ptr<Nic> nic, const py::buffer& buffer, uint64_t virtual_address,
-             bool remote_write) {
+          [](std::shared_ptr<Nic> nic, const py::buffer& buffer, uint64_t virtual_address, bool remote_write,
+             bool remote_read) {
             auto held = std::make_shared<PythonBuffer>(buffer, remote_write);
             const uint64_t length_bytes = held->size_bytes();
             return std::make_shared<RegisteredMemory>(std::move(nic), std::move(held), length_bytes,
-                                                      virtual_address, remote_write);
+                                                      virtual_address,
+                                                      remote_access(remote_write, remote_read));
           },
-          "buffer"_a, py::kw_only(), "virtual_address"_a = 0, "remote_write"_a = true, py::keep_alive<0, 1>(),
+          "buffer"_a, py::kw_only(), "virtual_address"_a = 0, "remote_write"_a = true,
+          "remote_read"_a = false, py::keep_alive<0, 1>(),
           R"doc(Register a C-contiguous buffer without copying it.
 
-remote_write False: to send from only; the buffer may be read-only then. Raises ValueError if it is
-not contiguous, BufferError if it is read-only.)doc")
+remote_write, remote_read: what peers may do. Without remote_write the buffer may be read-only.
+Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
       .def(
           "register_sink",
           [](std::shared_ptr<Nic> nic, uint64_t length_bytes, uint64_t virtual_address) {
             return std::make_shared<RegisteredMemory>(std::move(nic), nullptr, length_bytes, virtual_address,
-                                                      true);
+                                                      kAnyRemoteAccess);
           },
           "length_bytes"_a, py::kw_only(), "virtual_address"_a = 0, py::keep_alive<0, 1>(),
-          "A region whose bytes are checked and counted, but kept nowhere (load generators).")
+          "A region whose bytes are checked and counted, but kept nowhere (load generators); zeros are read.")
       .def(
           "detach",
           [](Nic& nic, QueuePair& queue_pair) {

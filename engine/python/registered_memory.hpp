@@ -13,17 +13,17 @@
 
 namespace weft {
 
-// Memory registered with a NIC: what peers may write to by rkey, and what is sent from.
+// Memory registered with a NIC: what peers may write to and read by rkey, and what is sent from.
 class RegisteredMemory {
  public:
   RegisteredMemory(std::shared_ptr<Nic> nic, std::shared_ptr<PythonBuffer> buffer, uint64_t length_bytes,
-                   uint64_t virtual_address, bool remote_write)
+                   uint64_t virtual_address, uint8_t access)
       : nic_(std::move(nic)),
         buffer_(std::move(buffer)),
         length_bytes_(length_bytes),
-        writable_(remote_write) {
+        writable_((access & kRemoteWrite) != 0) {
     PythonGuard guard(nic_->engine());
-    rkey_ = nic_->memory().add(virtual_address, data(), length_bytes, remote_write, buffer_);
+    rkey_ = nic_->memory().add(virtual_address, data(), length_bytes, access, buffer_);
     virtual_address_ = virtual_address;
   }
 

@@ -38,6 +38,7 @@ WITHOUT_PAYLOAD = {
     for name in (
         "RC_RDMA_READ_REQUEST",
         "RC_ACKNOWLEDGE",
+        "READ_ACKNOWLEDGE",
         "RC_ATOMIC_ACKNOWLEDGE",
         "RC_COMPARE_SWAP",
         "RC_FETCH_ADD",

@@ -141,6 +141,31 @@ def test_selective_repeat_reads_as_writes_of_one_packet(tmp_path):
     assert [int(aeth["infiniband.aeth.msn"]) for _, aeth in answers] == [0, 2, 3, 1]
 
 
+def test_a_read_has_its_request_and_responses(tmp_path):
+    pair = wired_pair(path_mtu_bytes=256)
+    frames = []
+
+    def wire(_sender, frame):
+        frames.append(frame)
+        return [frame]
+
+    memory = pair.b.nic.register_memory(bytearray(range(250)) * 4, virtual_address=0x1000, remote_read=True)
+    pair.a.queue_pair.post_read(None, 0, 1000, 0x1000, memory.rkey)
+    pair.run(wire, lambda: bool(pair.a.completions.poll()))
+    shown = dissect(tmp_path / "read.pcap", [Ether(frame) for frame in frames])
+    assert not any("malformed" in json.dumps(each).lower() for each in shown)
+    packets = [each["infiniband"] for each in shown]
+    packets = [each for each in packets if int(each["infiniband.bth_tree"]["infiniband.bth.opcode"]) != 0xD1]
+    opcodes = [int(each["infiniband.bth_tree"]["infiniband.bth.opcode"]) for each in packets]
+    assert opcodes == [0x0C, 0x0D, 0x0E, 0x0E, 0x0F]
+    request = packets[0]["infiniband.reth_tree"]
+    assert int(request["infiniband.reth.va"], 0) == 0x1000
+    assert int(request["infiniband.reth.dmalen"]) == 1000
+    psns = [int(each["infiniband.bth_tree"]["infiniband.bth.psn"]) for each in packets]
+    assert psns == [0, 0, 1, 2, 3]
+    assert ["infiniband.aeth_tree" in each for each in packets] == [False, True, False, False, True]
+
+
 def test_the_fabric_s_own_rates_are_shown_by_preference(tmp_path):
     hops = [IntHop(rate_code=11), IntHop(rate_code=12), IntHop(rate_code=6), *[IntHop()] * 2]
     frame = write_frame(hop_count=3, hops=hops)

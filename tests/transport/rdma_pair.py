@@ -118,7 +118,7 @@ def cabled_pair(
     there.connect(b.nic, 0)
     back.connect(a.nic, 0)
     psn = options.pop("initial_psn", 0)
-    a.connect(b, version, initial_psn=psn, remote_initial_psn=psn ^ 0x555, **options, **(sender or {}))
+    a.connect(b, version, initial_psn=psn, remote_initial_psn=psn ^ 0x555, **(options | (sender or {})))
     b.connect(a, version, initial_psn=psn ^ 0x555, remote_initial_psn=psn, **options)
     return RdmaPair(engine, a, b, (there, back))
 
@@ -164,7 +164,7 @@ def wired_pair(
     for link, tap in zip(links, taps, strict=True):
         link.connect(tap)
     psn = options.pop("initial_psn", 0)
-    a.connect(b, version, initial_psn=psn, **options, **(sender or {}))
+    a.connect(b, version, initial_psn=psn, **(options | (sender or {})))
     b.connect(a, version, remote_initial_psn=psn, **options)
     return WiredPair(engine, a, b, taps)
 

@@ -207,7 +207,7 @@ def test_a_packet_far_ahead_of_a_gap_is_dropped_and_counted() -> None:
 
 def test_what_selective_repeat_does_not_do_is_refused() -> None:
     pair = wired_pair(**SELECTIVE)
-    with pytest.raises(ValueError, match="WRITEs only"):
+    with pytest.raises(ValueError, match="no SENDs"):
         pair.a.queue_pair.post_send(None, 0, 10)
     with pytest.raises(ValueError, match="receive_for_immediate"):
         wired_pair(**SELECTIVE, receive_for_immediate=True)

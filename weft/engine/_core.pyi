@@ -1255,14 +1255,15 @@ class Nic(Node):
         *,
         virtual_address: int = 0,
         remote_write: bool = True,
+        remote_read: bool = False,
     ) -> MemoryRegion:
         """Register a C-contiguous buffer without copying it.
 
-        remote_write False: to send from only; the buffer may be read-only then. Raises ValueError if it is
-        not contiguous, BufferError if it is read-only.
+        remote_write, remote_read: what peers may do. Without remote_write the buffer may be read-only.
+        Raises ValueError if it is not contiguous, BufferError if it is read-only.
         """
     def register_sink(self, length_bytes: int, *, virtual_address: int = 0) -> MemoryRegion:
-        """A region whose bytes are checked and counted, but kept nowhere (load generators)."""
+        """A region whose bytes are checked and counted, but kept nowhere (load generators); zeros are read."""
     def reset_stats(self) -> None: ...
     def set_capture(self, port: int, capture: PcapWriter | None) -> None:
         """Record what the port receives and sends."""
@@ -1280,9 +1281,9 @@ class QueuePair:
     """What a NIC sends and receives for."""
 
 class RcQueuePair(QueuePair):
-    """A connected RC queue pair on a port of a NIC: WRITE and SEND.
+    """A connected RC queue pair on a port of a NIC: WRITE, READ and SEND.
 
-    retransmission "selective-repeat" (at both ends) carries WRITEs only, places them in any order and sends
+    retransmission "selective-repeat" (at both ends) carries no SENDs, places data in any order and sends
     again only what was overtaken by a packet sent more than reordering_window_ps later. path_choice None: all
     packets have one entropy. congestion_control and path_choice serve this queue pair alone.
     retransmission_timeout_ps must lie above the round trip and, on a real clock, the host's jitter (see the
@@ -1290,7 +1291,8 @@ class RcQueuePair(QueuePair):
     from addresses and numbers. telemetry: data carries the INT shim. An acknowledgement is asked for with
     every ack_interval_packets-th packet, the last of a message and one that closes the window.
     receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
-    otherwise it needs none. rnr_retry_limit 7: for ever. Raises ValueError naming the parameter that is out of
+    otherwise it needs none. max_outstanding_reads (the same at both ends): READs under way at once.
+    rnr_retry_limit 7: for ever. Raises ValueError naming the parameter that is out of
     range.
     """
     def __init__(
@@ -1316,6 +1318,25 @@ class RcQueuePair(QueuePair):
 
         Raises RuntimeError if the engine has no probe.
         """
+    def post_read(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        work_id: int = 0,
+    ) -> None:
+        """RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
+
+        The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
+        region, or more bytes than 2^31 or 2^22 packets.
+        """
+    def post_read_as_length(
+        self, length_bytes: int, remote_address: int, rkey: int, *, work_id: int = 0
+    ) -> None:
+        """Like post_read, with payloads that are only counted: nothing is read or written."""
     def post_receive(
         self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
     ) -> None:

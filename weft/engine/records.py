@@ -249,3 +249,4 @@ class RcOptions(TypedDict, total=False):
     rnr_timer_code: int
     receive_for_immediate: bool
     cnp_interval_ps: int
+    max_outstanding_reads: int

@@ -64,8 +64,9 @@ OPCODE: dict[str, int] = {
     "UD_SEND_ONLY": 0x64,
     "UD_SEND_ONLY_WITH_IMMEDIATE": 0x65,
     "CNP": CNP_OPCODE,
+    "READ_ACKNOWLEDGE": 0xD1,
 }
-"""Every RC, UC and UD opcode, and CNP's."""
+"""Every RC, UC and UD opcode, CNP's, and Weft's answer to responses of READs (docs/spec/host-transports.md)."""
 
 
 def _opcode_below(layer: Packet) -> int | None:
@@ -157,6 +158,7 @@ for _service in ("RC", "UC"):
     _bind(ImmDt, *(f"{_service}_SEND_{part}_WITH_IMMEDIATE" for part in ("LAST", "ONLY")))
 _bind(RETH, "RC_RDMA_READ_REQUEST")
 _bind(AETH, *(f"RC_RDMA_READ_RESPONSE_{part}" for part in ("FIRST", "LAST", "ONLY")))
+_bind(AETH, "READ_ACKNOWLEDGE")
 _bind(AtomicAETH, "RC_ATOMIC_ACKNOWLEDGE")
 _bind(AtomicETH, "RC_COMPARE_SWAP", "RC_FETCH_ADD")
 _bind(IETH, "RC_SEND_LAST_WITH_INVALIDATE", "RC_SEND_ONLY_WITH_INVALIDATE")

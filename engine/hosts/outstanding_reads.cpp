@@ -1,0 +1,191 @@
+#include "hosts/outstanding_reads.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+
+OutstandingReads::OutstandingReads(const RcConfig& config, RcCounters& counters, PacketPool& pool,
+                                   const PsnMap& psn_map)
+    : config_(config),
+      counters_(counters),
+      pool_(pool),
+      psn_map_(psn_map),
+      selective_repeat_(config.retransmission == Retransmission::kSelectiveRepeat),
+      headers_(control_headers(config)),
+      template_(headers_) {
+  headers_.bth.opcode = roce::kReadAcknowledge;
+}
+
+void OutstandingReads::add(const RcRequest& request, uint64_t sequence, uint64_t first_psn) {
+  if (!reads_.empty() && reads_.back().sequence >= sequence) return;
+  reads_.push_back({.request = request,
+                    .sequence = sequence,
+                    .first_psn = first_psn,
+                    .packets = packets_of_payload(request.length_bytes, config_.path_mtu_bytes)});
+  ++incomplete_;
+}
+
+uint64_t OutstandingReads::psn_of(uint64_t sequence) const {
+  uint64_t psn = sequence + skipped_;
+  for (const Read& read : reads_) {
+    if (read.sequence >= sequence) break;
+    psn += read.packets - 1;
+  }
+  return psn;
+}
+
+uint64_t OutstandingReads::oldest_psn(uint64_t accepted) const {
+  return reads_.empty() ? accepted + skipped_ : std::min(reads_.front().first_psn, psn_of(accepted));
+}
+
+int64_t OutstandingReads::packet_of(uint32_t psn_value, uint64_t accepted) const {
+  const int64_t psn = psn_map_.sequence(psn_value, psn_of(accepted));
+  auto skipped = static_cast<int64_t>(skipped_);
+  for (const Read& read : reads_) {
+    if (psn < static_cast<int64_t>(read.first_psn)) break;
+    if (psn < static_cast<int64_t>(read.end_psn())) return static_cast<int64_t>(read.sequence);
+    skipped += static_cast<int64_t>(read.packets - 1);
+  }
+  return psn - skipped;
+}
+
+uint64_t OutstandingReads::done_end(uint64_t accepted) const {
+  for (const Read& read : reads_) {
+    if (!read.is_complete()) return std::min(accepted, read.sequence);
+  }
+  return accepted;
+}
+
+OutstandingReads::Read* OutstandingReads::read_of(uint64_t psn) {
+  for (Read& read : reads_) {
+    if (psn >= read.first_psn && psn < read.end_psn()) return &read;
+  }
+  return nullptr;
+}
+
+// Of the first response that is missing, or else one past the last of all.
+uint64_t OutstandingReads::expected_psn() const {
+  for (const Read& read : reads_) {
+    if (!read.is_complete()) return read.first_psn + read.in_order;
+  }
+  return reads_.empty() ? newest_psn_ + 1 : reads_.back().end_psn();
+}
+
+OutstandingReads::Taken OutstandingReads::take(const roce::ParsedPacket& packet) {
+  const uint64_t expected = expected_psn();
+  const int64_t psn = psn_map_.sequence(packet.bth.psn, expected);
+  Read* read = psn < 0 ? nullptr : read_of(static_cast<uint64_t>(psn));
+  // All of a READ that has been forgotten had arrived.
+  if (read == nullptr)
+    return {psn < static_cast<int64_t>(expected) ? Arrival::kDuplicate : Arrival::kInvalid};
+  const Arrival arrival = place(*read, static_cast<uint64_t>(psn), packet);
+  if (arrival == Arrival::kInvalid) return {arrival};
+  as_length_ = packet.as_length;
+  if (packet.telemetry && !packet.telemetry->echo) echo_ = packet.telemetry;
+  if (arrival == Arrival::kBehindGap) {
+    note_gap(static_cast<uint64_t>(psn));
+  } else {
+    answer(static_cast<uint64_t>(psn), expected, packet);
+  }
+  return {arrival, read->sequence};
+}
+
+OutstandingReads::Arrival OutstandingReads::place(Read& read, uint64_t psn,
+                                                  const roce::ParsedPacket& packet) {
+  const uint64_t index = psn - read.first_psn;
+  const uint64_t offset = index * config_.path_mtu_bytes;
+  if (packet.payload_bytes != std::min<uint64_t>(config_.path_mtu_bytes, read.request.length_bytes - offset))
+    return Arrival::kInvalid;
+  const bool came_before =
+      index < read.in_order || (index < read.behind_gap.size() && read.behind_gap[index]);
+  if (came_before) return Arrival::kDuplicate;
+  if (!selective_repeat_ && psn != expected_psn()) return Arrival::kBehindGap;
+  if (read.request.target != nullptr && !packet.as_length)
+    std::copy_n(packet.payload, packet.payload_bytes, read.request.target + offset);
+  note_arrival(read, index);
+  return Arrival::kNew;
+}
+
+void OutstandingReads::note_arrival(Read& read, uint64_t index) {
+  gap_noted_ = false;
+  newest_behind_gap_ = 0;
+  if (index != read.in_order) {
+    if (read.behind_gap.empty()) read.behind_gap.resize(read.packets);
+    read.behind_gap[index] = true;
+    return;
+  }
+  do {
+    ++read.in_order;
+  } while (read.in_order < read.behind_gap.size() && read.behind_gap[read.in_order]);
+  if (read.is_complete()) {
+    --incomplete_;
+    read.behind_gap = {};
+  }
+}
+
+// Go-back-N: asks again once for a gap, and again each time the responses have started over and the missing
+// one was lost again, as a responder does with NAKs.
+void OutstandingReads::note_gap(uint64_t psn) {
+  const bool started_over = psn < newest_behind_gap_;
+  newest_behind_gap_ = psn;
+  if (gap_noted_ && !started_over) return;
+  gap_noted_ = true;
+  ask_again(reads_.back().sequence + 1);
+}
+
+// A response behind a gap, one that closes a gap, and a duplicate are answered at once.
+void OutstandingReads::answer(uint64_t psn, uint64_t expected, const roce::ParsedPacket& packet) {
+  const bool marked = packet.ecn == roce::kCe;
+  const bool at_once = psn != expected || newest_psn_ > psn || packet.bth.acknowledge_request;
+  newest_psn_ = std::max(newest_psn_, psn);
+  if (at_once) {
+    answers_.answer(psn, marked);
+  } else {
+    answers_.leave(psn, marked);
+  }
+}
+
+void OutstandingReads::forget_done(uint64_t accepted) {
+  while (!reads_.empty() && reads_.front().is_complete() && reads_.front().sequence < accepted) {
+    skipped_ += reads_.front().packets - 1;
+    reads_.pop_front();
+  }
+}
+
+void OutstandingReads::ask_again(uint64_t accepted) {
+  repeats_ = {};
+  for (const Read& read : reads_) {
+    if (read.sequence >= accepted) return;
+    if (read.is_complete()) continue;
+    repeats_.push(read.sequence);
+    // The responder goes back to the first that is missing, and goes on from there.
+    if (!selective_repeat_) return;
+  }
+}
+
+std::optional<OutstandingReads::Repeat> OutstandingReads::next_repeat() {
+  while (!repeats_.empty()) {
+    const uint64_t sequence = repeats_.pop();
+    const auto read = std::find_if(reads_.begin(), reads_.end(),
+                                   [&](const Read& each) { return each.sequence == sequence; });
+    if (read == reads_.end() || read->is_complete()) continue;
+    const uint64_t offset = read->in_order * config_.path_mtu_bytes;
+    return Repeat{&read->request, sequence, read->first_psn + read->in_order, offset,
+                  read->request.length_bytes - offset};
+  }
+  return std::nullopt;
+}
+
+PacketPtr OutstandingReads::pull_answer() {
+  const SelectiveAnswers::Answer answer = answers_.take(expected_psn());
+  headers_.bth.psn = psn_map_.psn(answer.end - 1);
+  headers_.bth.becn = answer.marked;
+  headers_.aeth = {roce::kSyndromeAckNoCredits, psn_map_.psn(answer.answered)};
+  headers_.telemetry = std::exchange(echo_, std::nullopt);
+  if (headers_.telemetry) headers_.telemetry->echo = true;
+  ++counters_.acknowledgements_sent;
+  return as_length_ ? template_.build_as_length(pool_, headers_, 0) : template_.build(pool_, headers_);
+}
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+// What is posted to an RC queue pair to be done at its peer.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "hosts/queue_pair.hpp"
+#include "packets/psn.hpp"
+#include "time/time.hpp"
+
+namespace weft {
+
+struct RcRequest {
+  CompletionKind kind = CompletionKind::kWrite;  // kWrite, kSend or one that is_read()
+  uint64_t work_id = 0;
+  const uint8_t* data = nullptr;  // of a WRITE or SEND; null: zeros
+  uint64_t length_bytes = 0;
+  uint64_t remote_address = 0;
+  uint32_t rkey = 0;
+  std::optional<uint32_t> immediate{};
+  std::shared_ptr<const void> owner{};  // of data or target
+  bool as_length = false;               // packets carry zeros as virtual bytes; data and target are null
+  TimePs posted_ps = kNever;            // when it was posted first; kNever: now
+  uint8_t* target = nullptr;            // of a READ or atomic; null: what comes back is discarded
+};
+
+// The longest message (InfiniBand specification, section 9.3.3), and the longest READ: its PSNs must leave
+// their order known.
+constexpr uint64_t kMaxMessageBytes = 1ull << 31;
+constexpr uint64_t kMaxReadPackets = kMaxOutstandingPackets / 2;
+
+// Whether the peer answers with data: a READ or an atomic.
+constexpr bool is_read(CompletionKind kind) { return kind == CompletionKind::kRead; }
+
+// Packets that carry so much payload; a message has one at least.
+constexpr uint64_t packets_of_payload(uint64_t length_bytes, uint32_t path_mtu_bytes) {
+  return std::max<uint64_t>(1, (length_bytes + path_mtu_bytes - 1) / path_mtu_bytes);
+}
+
+}  // namespace weft
