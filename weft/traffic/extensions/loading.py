@@ -159,13 +159,13 @@ def _load_module(path: Path, given: str) -> ModuleType:
         return known
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     module.__dict__["__weft_extension__"] = True
     sys.modules[name] = module
     try:
         with user_code(given):
-            spec.loader.exec_module(module)
+            # Not by the spec's loader: it may run bytecode of before a change within the same second.
+            exec(compile(content, str(path), "exec", dont_inherit=True), module.__dict__)
     except BaseException:
         del sys.modules[name]
         raise
