@@ -2,6 +2,8 @@
 .PHONY: demo test test-lint test-fast test-slow test-labs fuzz site sanitize stubs setup lint format clean
 
 PYTHON := .venv/bin/python
+# Tests start thousands of processes: modules are compiled once, also where the environment says not to keep bytecode.
+PYTEST := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/pycache $(PYTHON) -m pytest
 
 setup:
 	@vagrant/provision.sh
@@ -14,13 +16,13 @@ test: setup
 
 # The inner loop: `make test-fast` is what to run after every change.
 test-lint: setup
-	$(PYTHON) -m pytest tests/test_house.py
+	$(PYTEST) tests/test_house.py
 test-fast: setup
-	$(PYTHON) -m pytest -m "not mininet and not slow" --ignore tests/test_house.py --numprocesses auto
+	$(PYTEST) -m "not mininet and not slow" --ignore tests/test_house.py --numprocesses auto
 test-slow: setup
-	$(PYTHON) -m pytest -m "not mininet and slow" --ignore tests/test_house.py --numprocesses auto
+	$(PYTEST) -m "not mininet and slow" --ignore tests/test_house.py --numprocesses auto
 test-labs: setup
-	$(PYTHON) -m pytest -m mininet
+	$(PYTEST) -m mininet
 
 # Long fuzzing of all targets (MINUTES each); make test has a short one. Findings are left in build/fuzz-TARGET.
 MINUTES := 30

@@ -8,10 +8,10 @@ traffic:
 """
 
 
-@pytest.fixture
-def small(tmp_path):
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
     """A scenario that runs in no time."""
-    path = tmp_path / "small.yaml"
+    path = tmp_path_factory.mktemp("scenario") / "small.yaml"
     path.write_text(SMALL, encoding="utf-8")
     return path
 

@@ -79,9 +79,10 @@ def test_identity_follows_the_program_s_meaning(small, tmp_path):
 
 
 def test_a_sweep_file_names_or_holds_its_scenario(small, tmp_path):
+    (tmp_path / "named.yaml").write_bytes(small.read_bytes())
     named = tmp_path / "sweep.yaml"
     named.write_text(
-        "scenario: small.yaml\nzip: {fabric.hosts_per_leaf: [3, 4], slots: [8, 16]}\n"
+        "scenario: named.yaml\nzip: {fabric.hosts_per_leaf: [3, 4], slots: [8, 16]}\n"
         "points: [{int: true}, {int: false}]\ngrid: {seed: 1..2}\n",
         encoding="utf-8",
     )

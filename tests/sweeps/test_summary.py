@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -100,13 +101,13 @@ def test_axes_of_quantities_are_scales(values, expected):
     assert as_numbers(values) == expected
 
 
-@pytest.fixture
-def swept(small, tmp_path):
+@pytest.fixture(scope="module")
+def swept(small, tmp_path_factory):
     axes = [
         grid_axis("traffic[0].bytes_per_sender", ["4KiB", "64KiB"], "grid"),
         grid_axis("transport.congestion_control", ["hpcc", "swift"], "grid"),
     ]
-    result = run_sweep(small, axes, tmp_path / "out")
+    result = run_sweep(small, axes, tmp_path_factory.mktemp("swept") / "out")
     assert result.ok
     return result
 
@@ -133,10 +134,11 @@ def test_a_sweep_has_one_page_that_leads_to_its_points(swept):
     assert by_control["x"]["scale"] == "category"
 
 
-def test_a_damaged_point_is_reported_and_the_others_are_shown(swept):
-    first, *_ = swept.points
-    (swept.directory_of(first) / "results.json").write_text("{")
-    page = write_sweep_report(swept.directory, swept.directory / "report.html").read_text()
+def test_a_damaged_point_is_reported_and_the_others_are_shown(swept, tmp_path):
+    copy = shutil.copytree(swept.directory, tmp_path / "copy")
+    first = swept.directory_of(swept.points[0]).relative_to(swept.directory)
+    (copy / first / "results.json").write_text("{")
+    page = write_sweep_report(copy, copy / "report.html").read_text()
     assert "Points without results" in page
     assert "results.json: is no JSON" in page
     assert len(set(re.findall(r'<a href="points/([0-9a-f]{16})/', page))) == 3

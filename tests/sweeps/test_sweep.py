@@ -23,7 +23,7 @@ def read(table):
 
 
 def test_the_table_is_the_same_for_any_number_of_workers(small, tmp_path):
-    grid = {"fabric.hosts_per_leaf": [3, 4], "traffic[0].bytes_per_sender": ["4KiB", "8KiB"]}
+    grid = {"fabric.hosts_per_leaf": [3, 4, 5]}
     one = weft.sweep(small, tmp_path / "one", grid=grid, workers=1)
     three = weft.sweep(small, tmp_path / "three", grid=grid, workers=3)
     assert one.ok
@@ -32,11 +32,9 @@ def test_the_table_is_the_same_for_any_number_of_workers(small, tmp_path):
         results = [(each.directory_of(point) / "results.json").read_bytes() for each in (one, three)]
         assert results[0] == results[1]
     rows = read(one.table)
-    assert [(row["fabric.hosts_per_leaf"], row["traffic[0].bytes_per_sender"]) for row in rows] == [
-        ("3", "4KiB"), ("3", "8KiB"), ("4", "4KiB"), ("4", "8KiB"),
-    ]  # fmt: skip
-    assert [int(row["bytes_delivered"]) for row in rows] == [8192, 16384, 12288, 24576]
-    assert len({row["time_ps"] for row in rows}) == 4
+    assert [row["fabric.hosts_per_leaf"] for row in rows] == ["3", "4", "5"]
+    assert [int(row["bytes_delivered"]) for row in rows] == [16384, 24576, 32768]
+    assert len({row["time_ps"] for row in rows}) == 3
     assert {row["state"] for row in rows} == {"finished"}
 
 
@@ -81,7 +79,7 @@ def test_more_values_run_only_what_is_new(small, tmp_path, recorder):
 
 def test_an_interrupted_sweep_goes_on_where_it_was(small, tmp_path, recorder):
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "weft", "sweep", str(small), "--grid", "seed=1..6", "--workers", "1"]
+    command = [sys.executable, "-m", "weft", "sweep", str(small), "--grid", "seed=1..4", "--workers", "1"]
     process = subprocess.Popen(
         [*command, "--out", str(out)], cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -96,15 +94,15 @@ def test_an_interrupted_sweep_goes_on_where_it_was(small, tmp_path, recorder):
     assert "goes on with what is left" in errors
     assert [line for line in errors.splitlines() if line and not line.startswith("· ")] == ["interrupted"]
     finished = sorted(path.name for path in out.glob("points/*"))
-    assert 1 <= len(finished) < 6
+    assert 1 <= len(finished) < 4
     assert not any(name.endswith(".running") for name in finished)
     states = [row["state"] for row in read(out / "table.csv")]
     assert states.count("finished") == len(finished)
-    assert states.count("not run") == 6 - len(finished)
+    assert states.count("not run") == 4 - len(finished)
 
-    result = weft.sweep(small, out, grid={"seed": "1..6"}, progress=recorder)
-    assert recorder.left == 6 - len(finished)
-    whole = weft.sweep(small, tmp_path / "whole", grid={"seed": "1..6"})
+    result = weft.sweep(small, out, grid={"seed": "1..4"}, progress=recorder)
+    assert recorder.left == 4 - len(finished)
+    whole = weft.sweep(small, tmp_path / "whole", grid={"seed": "1..4"})
     assert result.table.read_bytes() == whole.table.read_bytes()
 
 

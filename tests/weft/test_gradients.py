@@ -4,7 +4,11 @@ import pytest
 from weft.errors import BadInputError
 from weft.run.gradients import mlp_gradients
 
-pytest.importorskip("sklearn")
+
+@pytest.fixture(autouse=True)
+def images():
+    """Imported late: sklearn takes longer than all other modules of tests."""
+    pytest.importorskip("sklearn")
 
 
 def test_one_flat_float32_vector_a_rank_of_the_models_size():
