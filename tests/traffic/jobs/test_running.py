@@ -285,7 +285,7 @@ def test_a_job_of_too_many_ranks_is_refused(fabric):
 
 def test_a_job_that_cannot_come_to_an_end_is_refused(fabric):
     job = job_of(lambda builder: builder.receive(0, 10), lambda builder: builder.compute(1))
-    with pytest.raises(BadInputError, match="rank 0, operation 0.*no operation of rank 1 sends it"):
+    with pytest.raises(BadInputError, match=r"rank 0, operation 0.*no operation of rank 1 sends it"):
         fabric.run_job(job)
 
 
