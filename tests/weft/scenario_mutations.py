@@ -42,6 +42,7 @@ TRAFFIC: dict[str, Any] = {
     "circuits": {"circuits": "b"},
     "together": {"together": [{"permutation": 64}, {"incast": "h0", "at": "1us"}]},
     "flow_list": {"flow_list": str(ROOT / "examples" / "traces" / "flows.csv")},
+    "trace": {"trace": str(ROOT / "examples" / "traces" / "pair.goal")},
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.

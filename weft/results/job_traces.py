@@ -1,0 +1,158 @@
+"""What a job from a trace found: how long it took, and what ranks' time went to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.report_parts import Axis, BarFigure, ReportPart, ReportTable, shown_of
+from weft.topologies import FabricSpec
+from weft.traffic.jobs.breakdown import Breakdown
+
+_MOST_BARS = 64
+_PS_PER_US = 1e6
+
+
+@dataclass(frozen=True)
+class JobTraceResult:
+    """A job from a trace, from its start to the end of its last operation.
+
+    Each rank's time is divided into computing, exposed communication, bubbles and stalls, which add up to the job's
+    ([definitions](traffic.md#trace)).
+    """
+
+    name: str
+    """Of the trace."""
+    operations: int
+    """Of all ranks."""
+    sent_bytes: int
+    """Of all messages; those of collectives are not among them."""
+    time_ps: int
+    """What the job took."""
+    compute_ps: list[int]
+    """Of each rank: computing."""
+    exposed_ps: list[int]
+    """Of each rank: communication that no computation hid."""
+    bubble_ps: list[int]
+    """Of each rank: waiting for messages that had not been sent, and for the end."""
+    stall_ps: list[int]
+    """Of each rank: waiting for ranks of a group that had not begun a collective, for timers and streams."""
+    exposed_by_category_ps: dict[str, int]
+    """Exposed communication by what operations are for, on average over the ranks; a trace may not say it."""
+    retransmissions: int
+    """Packets sent again by all hosts meanwhile."""
+
+    @property
+    def ok(self) -> bool:
+        """Return True: a trace has no data to check."""
+        return True
+
+    @property
+    def parts_ps(self) -> dict[str, list[int]]:
+        """What each rank's time went to, by what people call it."""
+        return {
+            "compute": self.compute_ps,
+            "exposed": self.exposed_ps,
+            "bubble": self.bubble_ps,
+            "stall": self.stall_ps,
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+def job_trace_result(
+    name: str,
+    operations: int,
+    sent_bytes: int,
+    time_ps: int,
+    found: Sequence[Breakdown],
+    retransmissions: int,
+) -> JobTraceResult:
+    """Return the result of a job, given what each rank's time went to."""
+    categories: Counter[str] = Counter()
+    for each in found:
+        categories.update(each.exposed_ps)
+    return JobTraceResult(
+        name=name,
+        operations=operations,
+        sent_bytes=sent_bytes,
+        time_ps=time_ps,
+        compute_ps=[each.compute_ps.total() for each in found],
+        exposed_ps=[each.exposed_ps.total() for each in found],
+        bubble_ps=[each.bubble_ps for each in found],
+        stall_ps=[each.stall_ps for each in found],
+        exposed_by_category_ps={
+            category: round(total / len(found)) for category, total in sorted(categories.items()) if category
+        },
+        retransmissions=retransmissions,
+    )
+
+
+def print_job_traces(console: Console, results: Sequence[JobTraceResult]) -> None:
+    """Print what each job took, and where its ranks' time went: mean, least and largest."""
+    for result in results:
+        console.print(
+            f"\n[bold]{result.name}[/bold]: {result.operations:,} operations of {len(result.compute_ps)} ranks in "
+            f"{result.time_ps / _PS_PER_US:,.3f} µs of emulated time, {result.retransmissions} packets retransmitted"
+        )
+        table = Table(box=None, pad_edge=False, collapse_padding=True)
+        for column in ("of a rank", "mean (µs)", "least (µs)", "largest (µs)"):
+            table.add_column(column, justify="left" if column == "of a rank" else "right")
+        for name, values in result.parts_ps.items():
+            figures = (sum(values) / len(values), min(values), max(values))
+            table.add_row(name, *(f"{each / _PS_PER_US:,.3f}" for each in figures))
+        console.print(table)
+
+
+def report_job_traces(results: Sequence[JobTraceResult], _: FabricSpec) -> Iterator[ReportPart]:
+    """Bars of each job's ranks, and a table with a row for each job."""
+    for number, result in enumerate(results, 1):
+        ranks = len(result.compute_ps)
+        shown = min(ranks, _MOST_BARS)
+        yield BarFigure(
+            f"Ranks of {number} {result.name}",
+            Axis("time (µs)", "µs"),
+            rows=[f"rank {rank}" for rank in range(shown)],
+            parts={
+                name: [each / _PS_PER_US for each in values[:shown]]
+                for name, values in result.parts_ps.items()
+            },
+            text="What each rank's time went to.",
+            note=shown_of(shown, ranks, "the first ranks"),
+        )
+    yield ReportTable(
+        "Jobs from traces",
+        ["trace", "ranks", "operations", "time (µs)", "messages (B)", "retransmitted packets"],
+        [
+            [
+                each.name,
+                len(each.compute_ps),
+                each.operations,
+                round(each.time_ps / _PS_PER_US, 3),
+                each.sent_bytes,
+                each.retransmissions,
+            ]
+            for each in results
+        ],
+    )
+
+
+JOB_TRACES = ResultKind(
+    key="job_traces",
+    meaning="Of each job from a trace.",
+    model=JobTraceResult,
+    show=print_job_traces,
+    order=6,
+    report=report_job_traces,
+    name="name",
+    labels=("name",),
+    measured=(MeasuredColumn("job", "µs", 3, "time_ps", _PS_PER_US),),
+)
