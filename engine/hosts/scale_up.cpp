@@ -60,48 +60,77 @@ const ScaleUpCounters& ScaleUpDomain::counters(uint32_t port) const { return por
 
 void ScaleUpDomain::reset_counters(uint32_t port) { port_at(port).counters = ScaleUpCounters(); }
 
+void ScaleUpDomain::set_wire(uint32_t own_port, ScaleUpWire& wire) {
+  port_at(own_port);
+  own_port_ = own_port;
+  wire_ = &wire;
+}
+
+// --- on the way
+
 void ScaleUpDomain::send(TimePs now, Message message) {
   Port& source = *ports_[message.source];
   ++source.counters.sent_messages;
   source.counters.sent_bytes += message.length_bytes;
   const TimePs begins_ps = std::max(now, source.out_free_ps);
   source.out_free_ps = begins_ps + rate_.serialisation_ps(message.length_bytes);
-  Port& destination = *ports_[message.destination];
   const TimePs due_ps = begins_ps + latency_ps_;
+  if (is_elsewhere(message.destination))
+    wire_->carry(due_ps, message);
+  else
+    put_on_the_way({due_ps, std::move(message), nullptr});
+}
+
+void ScaleUpDomain::arrive(TimePs due_ps, Message message, std::unique_ptr<uint8_t[]> bytes) {
+  message.data = bytes.get();
+  engine_.note_arrival(due_ps);
+  put_on_the_way({due_ps, std::move(message), std::move(bytes)});
+}
+
+void ScaleUpDomain::put_on_the_way(InFlight arriving) {
+  Port& destination = *ports_[arriving.message.destination];
+  const TimePs due_ps = arriving.due_ps;
   // Senders' backlogs differ, so a later message may come first.
   auto place = destination.on_the_way.end();
   while (place != destination.on_the_way.begin() && std::prev(place)->due_ps > due_ps) --place;
   const bool first = place == destination.on_the_way.begin();
-  destination.on_the_way.insert(place, {due_ps, std::move(message)});
-  if (first) destination.arrival_timer.arm(due_ps);
+  destination.on_the_way.insert(place, std::move(arriving));
+  if (first) destination.arrival_timer.arm(std::max(due_ps, engine_.now()));
 }
 
+// Dated by when they were due, so that the lateness of a real clock does not add up.
 void ScaleUpDomain::first_bits_arrive(Port& port) {
   const TimePs now = engine_.now();
   while (!port.on_the_way.empty() && port.on_the_way.front().due_ps <= now) {
     InFlight arriving = std::move(port.on_the_way.front());
     port.on_the_way.pop_front();
-    const TimePs begins_ps = std::max(now, port.in_free_ps);
+    const TimePs begins_ps = std::max(arriving.due_ps, port.in_free_ps);
     port.in_free_ps = begins_ps + rate_.serialisation_ps(arriving.message.length_bytes);
     arriving.due_ps = port.in_free_ps;
     port.coming_in.push_back(std::move(arriving));
   }
   if (!port.on_the_way.empty()) port.arrival_timer.arm(port.on_the_way.front().due_ps);
   if (!port.coming_in.empty() && !port.delivery_timer.armed()) {
-    port.delivery_timer.arm(port.coming_in.front().due_ps);
+    port.delivery_timer.arm(std::max(port.coming_in.front().due_ps, now));
   }
 }
 
 void ScaleUpDomain::last_bits_arrive(Port& port) {
   const InFlight arrived = std::move(port.coming_in.front());
   port.coming_in.pop_front();
-  if (!port.coming_in.empty()) port.delivery_timer.arm(port.coming_in.front().due_ps);
-  deliver(arrived.message);
+  if (!port.coming_in.empty())
+    port.delivery_timer.arm(std::max(port.coming_in.front().due_ps, engine_.now()));
+  if (is_elsewhere(arrived.message.source))
+    deliver_from_elsewhere(arrived.message);
+  else
+    deliver(arrived.message);
 }
+
+// --- there
 
 void ScaleUpDomain::deliver(const Message& message) {
   Port& source = *ports_[message.source];
-  Port& destination = *ports_[message.destination];
+  const Port& destination = *ports_[message.destination];
   const auto sender = source.channels.find(message.channel);
   const auto receiver = destination.channels.find(message.peer_channel);
   if (sender == source.channels.end() || receiver == destination.channels.end()) {
@@ -110,23 +139,55 @@ void ScaleUpDomain::deliver(const Message& message) {
     return;
   }
   // Either may be closed by what the first of two completions brings about.
-  CompletionHandler* const to_receiver = receiver->second->handler_;
   CompletionHandler* const to_sender = sender->second->handler_;
-  Completion completion{.work_id = 0,
-                        .kind = CompletionKind::kWriteImmediate,
-                        .status = place(destination, message),
-                        .queue_pair = message.peer_channel,
-                        .length_bytes = message.length_bytes,
-                        .has_immediate = message.immediate.has_value(),
-                        .immediate = message.immediate.value_or(0),
-                        .posted_ps = message.posted_ps,
-                        .completed_ps = engine_.now()};
-  const bool placed = completion.status == CompletionStatus::kSuccess;
-  if (placed && message.immediate && to_receiver != nullptr) to_receiver->on_completion(completion);
-  completion.kind = CompletionKind::kWrite;
-  completion.work_id = message.work_id;
-  completion.queue_pair = message.channel;
-  if (to_sender != nullptr) to_sender->on_completion(completion);
+  complete(to_sender, message, hand_to_receiver(receiver->second->handler_, message));
+}
+
+void ScaleUpDomain::deliver_from_elsewhere(const Message& message) {
+  const Port& destination = *ports_[message.destination];
+  const auto receiver = destination.channels.find(message.peer_channel);
+  ScaleUpOutcome outcome;
+  if (receiver != destination.channels.end()) outcome = hand_to_receiver(receiver->second->handler_, message);
+  wire_->answer(message, outcome);
+}
+
+void ScaleUpDomain::finish(const Message& message, ScaleUpOutcome outcome) {
+  Port& source = *ports_[message.source];
+  const auto sender = source.channels.find(message.channel);
+  if (!outcome || sender == source.channels.end()) {
+    ++source.counters.abandoned_messages;
+    return;
+  }
+  complete(sender->second->handler_, message, *outcome);
+}
+
+CompletionStatus ScaleUpDomain::hand_to_receiver(CompletionHandler* handler, const Message& message) {
+  const CompletionStatus status = place(*ports_[message.destination], message);
+  if (status == CompletionStatus::kSuccess && message.immediate && handler != nullptr) {
+    handler->on_completion({.work_id = 0,
+                            .kind = CompletionKind::kWriteImmediate,
+                            .status = status,
+                            .queue_pair = message.peer_channel,
+                            .length_bytes = message.length_bytes,
+                            .has_immediate = true,
+                            .immediate = *message.immediate,
+                            .posted_ps = message.posted_ps,
+                            .completed_ps = engine_.now()});
+  }
+  return status;
+}
+
+void ScaleUpDomain::complete(CompletionHandler* handler, const Message& message, CompletionStatus status) {
+  if (handler == nullptr) return;
+  handler->on_completion({.work_id = message.work_id,
+                          .kind = CompletionKind::kWrite,
+                          .status = status,
+                          .queue_pair = message.channel,
+                          .length_bytes = message.length_bytes,
+                          .has_immediate = message.immediate.has_value(),
+                          .immediate = message.immediate.value_or(0),
+                          .posted_ps = message.posted_ps,
+                          .completed_ps = engine_.now()});
 }
 
 CompletionStatus ScaleUpDomain::place(Port& destination, const Message& message) {

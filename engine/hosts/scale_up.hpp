@@ -32,10 +32,40 @@ struct ScaleUpCounters {
   WEFT_STATISTICS(ScaleUpCounters, WEFT_SCALE_UP_COUNTERS)
 };
 
+// A write from one port to another, and what its completions say.
+struct ScaleUpMessage {
+  uint32_t source = 0;  // port
+  uint32_t destination = 0;
+  uint32_t channel = 0;       // number at the source
+  uint32_t peer_channel = 0;  // number at the destination
+  const uint8_t* data = nullptr;
+  uint64_t length_bytes = 0;
+  uint64_t remote_address = 0;
+  uint32_t rkey = 0;
+  std::optional<uint32_t> immediate;
+  uint64_t work_id = 0;
+  TimePs posted_ps = 0;
+};
+
+// What became of a message: nothing if a channel was closed at either end.
+using ScaleUpOutcome = std::optional<CompletionStatus>;
+
+// Carries messages to ports that other processes have, and what became of theirs back to them.
+struct ScaleUpWire {
+  virtual ~ScaleUpWire() = default;
+  // The first bit is due at `due_ps`; the data may change when this returns.
+  virtual void carry(TimePs due_ps, const ScaleUpMessage& message) = 0;
+  virtual void answer(const ScaleUpMessage& message, ScaleUpOutcome outcome) = 0;
+};
+
 // A crossbar that blocks nothing with a port for each rank. A message takes its bytes at the ports' rate out
 // of the sender's port, one after the other, `latency_ps` to the receiver's port, and its bytes at the rate
 // in through that, in the order in which first bits arrive; out and in overlap (cut-through). So n bytes on
 // idle ports take n/rate + latency. Nothing is lost.
+//
+// Under the real clock each rank is a process, with a domain in which the other ports are behind a wire. All
+// count the same time, so each port keeps its own order and rate; a sender's completion comes later by the
+// time of an answer between processes.
 class ScaleUpDomain {
  public:
   // Throws std::invalid_argument for a rate of 0 or a negative latency.
@@ -47,43 +77,48 @@ class ScaleUpDomain {
   // What is sent to this port may be written into these regions, which outlive the domain. Throws
   // std::invalid_argument for a port there is not.
   void attach(uint32_t port, const MemoryRegistry& memory);
+  // All ports but `own_port` are behind the wire, which outlives the domain's last event. Throws
+  // std::invalid_argument for a port there is not.
+  void set_wire(uint32_t own_port, ScaleUpWire& wire);
+  // From the wire: a message to a port that is here, whose data is in `bytes`, or null for zeros. One that
+  // comes later than it was due counts as served late.
+  void arrive(TimePs due_ps, ScaleUpMessage message, std::unique_ptr<uint8_t[]> bytes);
+  // From the wire: what became of a message of a port that is here.
+  void finish(const ScaleUpMessage& message, ScaleUpOutcome outcome);
   const ScaleUpCounters& counters(uint32_t port) const;
   void reset_counters(uint32_t port);
   Engine& engine() { return engine_; }
+  uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
 
  private:
   friend class ScaleUpChannel;
-  struct Message {
-    uint32_t source = 0;  // port
-    uint32_t destination = 0;
-    uint32_t channel = 0;       // number at the source
-    uint32_t peer_channel = 0;  // number at the destination
-    const uint8_t* data = nullptr;
-    uint64_t length_bytes = 0;
-    uint64_t remote_address = 0;
-    uint32_t rkey = 0;
-    std::optional<uint32_t> immediate;
-    uint64_t work_id = 0;
-    TimePs posted_ps = 0;
-  };
+  using Message = ScaleUpMessage;
   struct InFlight {
     TimePs due_ps;
     Message message;
+    std::unique_ptr<uint8_t[]> bytes;  // of a message from another process
   };
   struct Port;
 
   Port& port_at(uint32_t port);
   const Port& port_at(uint32_t port) const;
+  bool is_elsewhere(uint32_t port) const { return wire_ != nullptr && port != own_port_; }
   void send(TimePs now, Message message);
+  void put_on_the_way(InFlight arriving);
   void first_bits_arrive(Port& port);
   void last_bits_arrive(Port& port);
   void deliver(const Message& message);
+  void deliver_from_elsewhere(const Message& message);
+  CompletionStatus hand_to_receiver(CompletionHandler* handler, const Message& message);
+  void complete(CompletionHandler* handler, const Message& message, CompletionStatus status);
   CompletionStatus place(Port& destination, const Message& message);
 
   Engine& engine_;
   BitRate rate_;
   TimePs latency_ps_;
   std::vector<std::unique_ptr<Port>> ports_;
+  ScaleUpWire* wire_ = nullptr;
+  uint32_t own_port_ = 0;
 };
 
 // One end of a connection between two ports, named by numbers as queue pairs are. Completions are those of an

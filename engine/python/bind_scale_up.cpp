@@ -1,12 +1,15 @@
 // Links between the ranks of a host in Python.
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <utility>
 
 #include "hosts/nic.hpp"
 #include "hosts/scale_up.hpp"
+#include "hosts/scale_up_sockets.hpp"
 #include "python/bind_flows.hpp"
 #include "python/bindings_support.hpp"
 #include "python/statistics_dict.hpp"
@@ -74,6 +77,18 @@ of 0 or a negative latency.)doc")
             domain.reset_counters(port);
           },
           "port"_a);
+
+  py::class_<ScaleUpSockets, std::shared_ptr<ScaleUpSockets>>(
+      m, "ScaleUpSockets",
+      R"doc(Join a domain to those of the other ranks of its host, each in a process of its own (real clock).
+
+`sockets`: connected stream sockets by the port at their far end, one to each other port. Their descriptors are
+closed with the engine. Raises ValueError for other ports and other sockets, RuntimeError without a real clock,
+OSError for descriptors that are none.)doc")
+      .def(py::init([](ScaleUpDomain& domain, uint32_t own_port, const std::map<uint32_t, int>& sockets) {
+             return make_component<ScaleUpSockets>(domain.engine(), domain, own_port, sockets);
+           }),
+           "domain"_a, "own_port"_a, "sockets"_a, py::keep_alive<1, 2>());
 
   using Channel = PythonScaleUpChannel;
   py::class_<ScaleUpChannel, std::shared_ptr<ScaleUpChannel>>(m, "_ScaleUpChannel");

@@ -40,7 +40,7 @@ struct RealClock {
   }
 };
 
-// Something outside the engine that gives and takes packets under the real clock: a packet socket.
+// Something outside the engine that gives and takes packets under the real clock, as a packet socket does.
 struct Pollable {
   virtual ~Pollable() = default;
   virtual int file_descriptor() const = 0;
@@ -149,6 +149,10 @@ class Engine {
   void remove_pollable(Pollable* pollable);
   void flush_later(Pollable* pollable) { unflushed_.push_back(pollable); }
 
+  // Something has come from outside that was due at `due_ps`. Counts as served late where that is past.
+  void note_arrival(TimePs due_ps) {
+    if (lateness_ != nullptr && due_ps < now_) lateness_->record(wall_now() - due_ps);
+  }
   // Of a virtual clock: empty.
   const LatenessHistogram& lateness() const;
   void reset_lateness();

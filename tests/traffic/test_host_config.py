@@ -6,7 +6,7 @@ import json
 import pytest
 
 from weft.topologies.int_rates import STANDARD_INT_RATES
-from weft.traffic.host_config import HostConfig, NicConfig
+from weft.traffic.host_config import HostConfig, NicConfig, ScaleUpConfig
 from weft.traffic.host_recording import HostRecording
 from weft.traffic.messages import MessageError, as_message, read_message
 from weft.traffic.transport_settings import CreditSettings, NicCosts, TransportSettings
@@ -40,6 +40,7 @@ FULL = HostConfig(
     nic_costs=NicCosts(dma_latency_ps=8),
     recording=HostRecording(messages=True, telemetry_from=(1, 2)),
     int_rates_bps=(*STANDARD_INT_RATES[:-1], 123),
+    scale_up=ScaleUpConfig((3, 7), 10**12, 5, {7: 11}),
 )
 
 

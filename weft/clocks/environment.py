@@ -118,10 +118,6 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
         return
     if options.circuits.schedule:
         raise EnvironmentLacksError(f"circuits.schedule: {CIRCUITS_STAY}")
-    if fabric.scale_up is not None:
-        raise EnvironmentLacksError(
-            "fabric.scale_up: links between the ranks of a host are the virtual clock's: use --clock virtual"
-        )
     if options.control.latency:
         raise EnvironmentLacksError(
             f"control.latency: {options.control.latency} ps is the virtual clock's; the real clock has that of the "
@@ -155,6 +151,8 @@ def _require_nothing_that_bmv2_lacks(fabric: FabricSpec, options: FabricOptions)
     lacking += [name for name in of_engine if getattr(options, name) != getattr(_DEFAULTS, name)]
     if options.dilation != 1.0:
         lacking.append(f"a dilation of {options.dilation:g} (only 1)")
+    if fabric.scale_up is not None:
+        lacking.append("the dilation that links inside hosts (fabric.scale_up) take")
     if any(link.link.delay_ps for link in fabric.links):
         lacking.append("link delays (only 0)")
     if lacking:

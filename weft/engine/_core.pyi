@@ -1401,6 +1401,17 @@ class ScaleUpDomain:
     def reset_stats(self, port: int) -> None: ...
     def stats(self, port: int) -> ScaleUpStats: ...
 
+class ScaleUpSockets:
+    """Join a domain to those of the other ranks of its host, each in a process of its own (real clock).
+
+    `sockets`: connected stream sockets by the port at their far end, one to each other port. Their descriptors are
+    closed with the engine. Raises ValueError for other ports and other sockets, RuntimeError without a real clock,
+    OSError for descriptors that are none.
+    """
+    def __init__(
+        self, domain: ScaleUpDomain, own_port: int, sockets: collections.abc.Mapping[int, int]
+    ) -> None: ...
+
 class _ScaleUpChannel:
     pass
 

@@ -558,6 +558,9 @@ def host_of_namespace(config: HostConfig) -> Host:
     Raises OSError if one cannot be opened and ValueError for invalid addresses.
     """
     engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
-    host = Host(config, engine, partial(SocketAttachment, engine))
+    inside = None
+    if config.scale_up is not None:
+        inside = ScaleUpLinks.to_processes(config.scale_up, config.rank, engine)
+    host = Host(config, engine, partial(SocketAttachment, engine), inside)
     start_engine(engine, config.realtime_priority)
     return host

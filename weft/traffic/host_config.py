@@ -63,11 +63,25 @@ class NicConfig:
 
 
 @dataclass(frozen=True)
+class ScaleUpConfig:
+    """The links between the ranks of a host that are processes of their own.
+
+    `ranks` are those of the ports, in order; `sockets` are descriptors of stream sockets to the other ranks' processes.
+    """
+
+    ranks: tuple[int, ...]
+    rate_bps: int
+    latency_ps: int
+    sockets: Mapping[int, int]
+
+
+@dataclass(frozen=True)
 class HostConfig:
     """A host's configuration: NICs, clock, transport. An endpoint process reads it first, as a line of JSON.
 
     Times of the wall clock are real nanoseconds, all others emulated. `wall_clock_floor_ns`: least retransmission
-    timeout in real time. `realtime_priority`: of the engine's thread under SCHED_FIFO, 0 for none.
+    timeout in real time. `realtime_priority`: of the engine's thread under SCHED_FIFO, 0 for none. `scale_up`: of a
+    rank of a host of several.
     """
 
     name: str
@@ -83,3 +97,4 @@ class HostConfig:
     nic_costs: NicCosts = NO_COSTS
     recording: HostRecording = field(default_factory=HostRecording)
     int_rates_bps: IntRates = STANDARD_INT_RATES
+    scale_up: ScaleUpConfig | None = None

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from weft.engine import Nic, _core
+from weft.engine import Engine, Nic, _core
+from weft.traffic.host_config import ScaleUpConfig
 from weft.traffic.schedule_nodes import Channel
 
 
@@ -16,6 +17,27 @@ class ScaleUpLinks:
 
     domain: _core.ScaleUpDomain
     ranks: tuple[int, ...]
+
+    @classmethod
+    def to_processes(cls, config: ScaleUpConfig, rank: int, engine: Engine) -> ScaleUpLinks:
+        """Return the links of a rank to those of its host, each of which is a process of its own.
+
+        Raises ValueError for sockets to other ranks than these, OSError for descriptors that are none.
+        """
+        if rank not in config.ranks or not set(config.sockets) <= set(config.ranks):
+            raise ValueError(
+                f"scale_up: sockets of rank {rank} to the ranks {', '.join(map(str, config.sockets))} "
+                f"(valid: to the others of {', '.join(map(str, config.ranks))})"
+            )
+        domain = _core.ScaleUpDomain(
+            engine,
+            rate_bps=config.rate_bps,
+            latency_ps=config.latency_ps,
+            port_count=len(config.ranks),
+        )
+        sockets = {config.ranks.index(peer): number for peer, number in config.sockets.items()}
+        _core.ScaleUpSockets(domain, config.ranks.index(rank), sockets)
+        return cls(domain, config.ranks)
 
 
 class ScaleUpPort:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from weft.clocks.endpoint_settings import loaded_round_trips, nic_settings, patient_timeout_ps, recording_of
 from weft.clocks.losses import losses_of
+from weft.clocks.real.host_sockets import HostSockets, scale_up_config
 from weft.clocks.real.switch_daemon import REALTIME_PRIORITY
 from weft.clocks.switch_memory import (
     classes_of_dscps,
@@ -41,15 +43,17 @@ class Endpoints:
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Endpoints:
-        with contextlib.ExitStack() as stack:
+        with contextlib.ExitStack() as stack, HostSockets(self.lab.fabric) as sockets:
             for host in self.lab.fabric.hosts:
-                child = self._start(host)
+                child = self._start(host, sockets.of(host.index))
                 stack.callback(child.close)
                 self.children.append(child)
             stack.callback(self._ask_to_end)
             self.lab.own(*(child.process.pid for child in self.children))
             transport = self._transport()
-            settings = [self._settings(host, transport) for host in self.lab.fabric.hosts]
+            settings = [
+                self._settings(host, transport, sockets.of(host.index)) for host in self.lab.fabric.hosts
+            ]
             endpoints = configured(self.children, settings)
             self.group = EndpointGroup(
                 endpoints,
@@ -69,7 +73,7 @@ class Endpoints:
         for child in self.children:
             child.ask_to_end()
 
-    def _start(self, host: HostSpec) -> JsonLinesChild:
+    def _start(self, host: HostSpec, sockets: Mapping[int, int]) -> JsonLinesChild:
         log = self.lab.directory / f"{host.name}.log"
         # One thread per host: NumPy's pools would only cost memory.
         environment = python_environment() | {"OPENBLAS_NUM_THREADS": "1"}
@@ -81,6 +85,7 @@ class Endpoints:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=environment,
+                pass_fds=tuple(sockets.values()),
             )
         return JsonLinesChild(f"the endpoint of {host.name}", process, log, self.lab.switch_processes)
 
@@ -92,7 +97,9 @@ class Endpoints:
         )
         return lab.options.transport.settings(max(floor_ps, timeout_ps), lab.options.reorders)
 
-    def _settings(self, host: HostSpec, transport: TransportSettings) -> HostConfig:
+    def _settings(
+        self, host: HostSpec, transport: TransportSettings, sockets: Mapping[int, int]
+    ) -> HostConfig:
         lab = self.lab
         round_trips = loaded_round_trips(lab.fabric, lab.frame_bytes, lab.options.switching.latency)
         return HostConfig(
@@ -115,4 +122,5 @@ class Endpoints:
             nic_costs=lab.options.nic.costs(),
             recording=recording_of(lab.options.observe, lab.fabric, host),
             int_rates_bps=lab.int_rates,
+            scale_up=scale_up_config(lab.fabric, host.index, sockets),
         )
