@@ -34,16 +34,14 @@ Function entry_point(const std::map<std::string, uintptr_t>& functions, const ch
 
 using PlacesAndStrides = std::vector<std::pair<uint64_t, uint64_t>>;
 
-std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_t>& functions,
-                                            py::object code, uint32_t state_bytes, uint32_t cleared_bytes,
-                                            uint32_t metadata_offset_bytes, uint32_t metadata_bytes,
-                                            uint32_t max_headers_bytes, uint32_t max_digest_bytes,
-                                            uint32_t max_action_data_bytes,
-                                            const Typed<"list[dict[str, object]]", py::list>& tables,
-                                            uint32_t action_profile_count, uint64_t registers_bytes,
-                                            uint64_t counter_count, const PlacesAndStrides& port_counters,
-                                            const PlacesAndStrides& port_registers, uint64_t meter_count,
-                                            uint32_t value_set_count, std::vector<std::string> log_formats) {
+std::shared_ptr<SwitchProgram> make_program(
+    const std::map<std::string, uintptr_t>& functions, py::object code, uint32_t state_bytes,
+    uint32_t cleared_bytes, uint32_t metadata_offset_bytes, uint32_t metadata_bytes,
+    uint32_t max_headers_bytes, uint32_t max_digest_bytes, uint32_t max_action_data_bytes,
+    const Typed<"list[dict[str, object]]", py::list>& tables, uint32_t looked_up_tables,
+    uint32_t action_profile_count, uint64_t registers_bytes, uint64_t counter_count,
+    const PlacesAndStrides& port_counters, const PlacesAndStrides& port_registers, uint64_t meter_count,
+    uint32_t value_set_count, std::vector<std::string> log_formats) {
   auto program = std::make_shared<SwitchProgram>();
   program->clear = entry_point<ClearFunction>(functions, "clear");
   program->parse = entry_point<PipelineFunction>(functions, "parse");
@@ -69,8 +67,14 @@ std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_
       shape.ranges.push_back(RangeField{offset, size});
     shape.action_profile = item["action_profile"].cast<int32_t>();
     shape.action_data_bytes = item["action_data_bytes"].cast<uint32_t>();
+    shape.reads_default_entry = item["reads_default_entry"].cast<bool>();
+    shape.reads_default_action = item["reads_default_action"].cast<bool>();
     program->tables.push_back(std::move(shape));
   }
+  if (looked_up_tables > program->tables.size())
+    throw std::invalid_argument(std::to_string(looked_up_tables) + " tables are looked up of " +
+                                std::to_string(program->tables.size()));
+  program->looked_up_tables = looked_up_tables;
   program->action_profile_count = action_profile_count;
   program->registers_bytes = registers_bytes;
   program->counter_count = counter_count;
@@ -116,10 +120,10 @@ void bind_switch(py::module_& m) {
       .def(py::init(&make_program), py::kw_only(), py::arg("functions"), py::arg("code"),
            py::arg("state_bytes"), py::arg("cleared_bytes"), py::arg("metadata_offset_bytes"),
            py::arg("metadata_bytes"), py::arg("max_headers_bytes"), py::arg("max_digest_bytes"),
-           py::arg("max_action_data_bytes"), py::arg("tables"), py::arg("action_profile_count"),
-           py::arg("registers_bytes"), py::arg("counter_count"), py::arg("port_counters"),
-           py::arg("port_registers"), py::arg("meter_count"), py::arg("value_set_count"),
-           py::arg("log_formats"));
+           py::arg("max_action_data_bytes"), py::arg("tables"), py::arg("looked_up_tables"),
+           py::arg("action_profile_count"), py::arg("registers_bytes"), py::arg("counter_count"),
+           py::arg("port_counters"), py::arg("port_registers"), py::arg("meter_count"),
+           py::arg("value_set_count"), py::arg("log_formats"));
 
   SwitchClass cls(m, "Switch");
   cls.def(py::init([](Engine& engine, std::string name, uint32_t cpu_port, uint32_t drop_port,

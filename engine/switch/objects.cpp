@@ -55,7 +55,7 @@ MatchTable& SwitchObjects::table(uint32_t index) {
 
 void SwitchObjects::fetch(int step, uint32_t port_count) const {
   if (step == 0) {
-    prefetch<CacheLevel::kSecond>(views_.data(), views_.size() * sizeof(TableView));
+    prefetch<CacheLevel::kSecond>(views_.data(), program_->looked_up_tables * sizeof(TableView));
     const auto* counters = reinterpret_cast<const uint8_t*>(counters_.get());
     for (const auto& [first_byte, stride_bytes] : program_->port_counters)
       prefetch<CacheLevel::kSecond>(counters + first_byte, port_count * stride_bytes);
@@ -63,9 +63,13 @@ void SwitchObjects::fetch(int step, uint32_t port_count) const {
       prefetch<CacheLevel::kSecond>(registers_.get() + first_byte, port_count * stride_bytes);
     return;
   }
-  for (const TableView& view : views_) {
-    if (step == 1) prefetch<CacheLevel::kSecond>(view.default_entry, sizeof(EntryView));
-    if (step == 2) prefetch<CacheLevel::kSecond>(view.default_entry->action, sizeof(ActionData));
+  for (uint32_t table = 0; table < program_->looked_up_tables; ++table) {
+    const TableView& view = views_[table];
+    const TableShape& shape = program_->tables[table];
+    if (step == 1 && shape.reads_default_entry)
+      prefetch<CacheLevel::kSecond>(view.default_entry, sizeof(EntryView));
+    if (step == 2 && shape.reads_default_action)
+      prefetch<CacheLevel::kSecond>(view.default_entry->action, sizeof(ActionData));
     if (view.entry_count != 0) view.matcher->fetch(step - 1);
   }
   for (const auto& profile : action_profiles_) profile->fetch(step - 1);

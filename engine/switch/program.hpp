@@ -19,6 +19,8 @@ struct TableShape {
   int32_t action_profile = -1;     // index, or -1 for a table whose entries hold their action
   uint32_t action_data_bytes = 0;  // the most that an entry's own action takes
   bool supports_timeout = false;
+  bool reads_default_entry = true;   // packets that miss read it, at least to be counted
+  bool reads_default_action = true;  // ... and its action
 };
 
 struct SwitchProgram {
@@ -44,6 +46,7 @@ struct SwitchProgram {
   uint32_t max_action_data_bytes = 0;
 
   std::vector<TableShape> tables;
+  uint32_t looked_up_tables = 0;  // of the tables, the first ones; code reads nothing of the others
   uint32_t action_profile_count = 0;
   uint64_t registers_bytes = 0;
   uint64_t counter_count = 0;

@@ -29,8 +29,9 @@ from native_twin import Twin
 
 from weft.switch.bmv2json import load_program
 from weft.switch.lowering.layout import BLOCK_ALIGNMENT, LARGE_HEADER_BYTES, Temporary, state_layout
-from weft.switch.lowering.temporaries import temporaries
+from weft.switch.lowering.temporaries import Temporaries, temporaries
 
+NONE: list[Json] = []
 FIELDS = ("p", "q", "r", "t")
 LARGE = [(f"word{i}", 64) for i in range(LARGE_HEADER_BYTES // 8 + 1)]
 
@@ -43,13 +44,21 @@ def assign(name: str, value: Json) -> Json:
     return call("assign", scalar(name), wrapped(value))
 
 
-def document(nodes: list[Json], bodies: list[list[Json]], first: str | None) -> Json:
+def graph(nodes: list[Json], first: str | None) -> Json:
+    return {
+        "init_table": first,
+        "tables": [node for node in nodes if "key" in node],
+        "conditionals": [node for node in nodes if "expression" in node],
+    }
+
+
+def document(
+    nodes: list[Json], bodies: list[list[Json]], first: str | None, egress: list[Json] = NONE
+) -> Json:
     """A program whose ingress has these nodes; action `number` has body `number`. The last word of the packet leaves
-    as the port, so that every field can be made visible.
+    as the port, so that every field can be made visible. Egress begins with its first node.
     """
     actions = [action(f"a{number}", number, [], *body) for number, body in enumerate(bodies)]
-    tables = [node for node in nodes if "key" in node]
-    conditionals = [node for node in nodes if "expression" in node]
     states = [
         state("start", 0, [extract("small")], [field("small", "kind")],
               [transition(1, "large", width=1), transition(None, None)]),
@@ -60,7 +69,8 @@ def document(nodes: list[Json], bodies: list[list[Json]], first: str | None) -> 
         [(name, 16) for name in FIELDS],
         states,
         actions,
-        {"init_table": first, "tables": tables, "conditionals": conditionals},
+        graph(nodes, first),
+        graph(egress, egress[0]["name"] if egress else None),
     )
 
 
@@ -69,23 +79,53 @@ def fixed_table(name: str, number: int, act: int, following: str | None) -> Json
     return table(name, number, [], [{"name": f"a{act}", "id": act}], following, default_entry=entry)
 
 
-def kinds(nodes: list[Json], bodies: list[list[Json]], first: str | None = "n0") -> dict[str, Temporary]:
-    loaded = load_program(json.dumps(document(nodes, bodies, first)).encode())
-    return {name: kind for (header, name), kind in temporaries(loaded).items() if header == "scalars"}
+def analysed(nodes: list[Json], bodies: list[list[Json]], egress: list[Json] = NONE) -> Temporaries:
+    return temporaries(load_program(json.dumps(document(nodes, bodies, "n0", egress)).encode()))
 
 
-def found(nodes: list[Json], bodies: list[list[Json]], first: str | None = "n0") -> set[str]:
-    return set(kinds(nodes, bodies, first))
+def kinds(nodes: list[Json], bodies: list[list[Json]], egress: list[Json] = NONE) -> dict[str, Temporary]:
+    found = analysed(nodes, bodies, egress).kinds
+    return {name: kind for (header, name), kind in found.items() if header == "scalars"}
+
+
+def zeroed(
+    nodes: list[Json], bodies: list[list[Json]], egress: list[Json] = NONE, pipeline: str = "ingress"
+) -> set[str]:
+    return {name for _, name in analysed(nodes, bodies, egress).zeroed[pipeline]}
 
 
 def test_written_before_it_is_read() -> None:
     bodies = [[assign("p", const(1)), call("assign", std("egress_spec"), scalar("p"))]]
-    assert "p" in found([fixed_table("n0", 0, 0, None)], bodies)
+    assert "p" in kinds([fixed_table("n0", 0, 0, None)], bodies)
+    assert not zeroed([fixed_table("n0", 0, 0, None)], bodies)
 
 
 def test_read_before_it_is_written() -> None:
     bodies = [[call("assign", std("egress_spec"), scalar("p")), assign("p", const(1))]]
-    assert "p" not in found([fixed_table("n0", 0, 0, None)], bodies)
+    assert "p" in kinds([fixed_table("n0", 0, 0, None)], bodies)
+    assert zeroed([fixed_table("n0", 0, 0, None)], bodies) == {"p"}
+
+
+def test_what_egress_reads_of_ingress_lasts() -> None:
+    bodies = [[assign("p", const(1))], [call("assign", std("egress_spec"), scalar("p"))]]
+    ingress, egress = [fixed_table("n0", 0, 0, None)], [fixed_table("m0", 1, 1, None)]
+    assert "p" not in kinds(ingress, bodies, egress)
+
+
+def test_what_egress_alone_mentions_is_zero() -> None:
+    bodies = [[assign("q", const(1))], [call("assign", std("egress_spec"), scalar("p"))]]
+    ingress, egress = [fixed_table("n0", 0, 0, None)], [fixed_table("m0", 1, 1, None)]
+    assert "p" in kinds(ingress, bodies, egress)
+    assert zeroed(ingress, bodies, egress, "egress") == {"p"}
+    assert not zeroed(ingress, bodies, egress, "ingress")
+
+
+def test_what_an_ingress_may_write_lasts_where_egress_reads_it() -> None:
+    """The write is jumped over at times."""
+    jump = call("_jump_if_zero", wrapped(field("small", "x")), const(2))
+    bodies = [[jump, assign("p", const(1))], [call("assign", std("egress_spec"), scalar("p"))]]
+    ingress, egress = [fixed_table("n0", 0, 0, None)], [fixed_table("m0", 1, 1, None)]
+    assert "p" not in kinds(ingress, bodies, egress)
 
 
 def test_written_on_one_way_only() -> None:
@@ -98,14 +138,14 @@ def test_written_on_one_way_only() -> None:
         [assign("p", const(1)), assign("q", const(2))],
         [call("assign", std("egress_spec"), scalar("p"))],
     ]
-    assert "p" not in found(nodes, bodies)
-    assert "q" in found(nodes, bodies)
+    assert zeroed(nodes, bodies) == {"p"}
+    assert "q" in kinds(nodes, bodies)
 
 
 def test_jumped_over() -> None:
     jump = call("_jump_if_zero", wrapped(field("small", "x")), const(2))
     bodies = [[jump, assign("p", const(1)), call("assign", std("egress_spec"), scalar("p"))]]
-    assert "p" not in found([fixed_table("n0", 0, 0, None)], bodies)
+    assert zeroed([fixed_table("n0", 0, 0, None)], bodies) == {"p"}
 
 
 def test_a_table_may_find_nothing_to_execute() -> None:
@@ -116,7 +156,7 @@ def test_a_table_may_find_nothing_to_execute() -> None:
         fixed_table("n1", 1, 1, None),
     ]
     bodies = [[assign("p", const(1))], [call("assign", std("egress_spec"), scalar("p"))]]
-    assert "p" not in found(nodes, bodies)
+    assert zeroed(nodes, bodies) == {"p"}
 
 
 def test_what_an_action_of_two_tables_mentions_is_shared() -> None:
@@ -131,7 +171,7 @@ def test_what_an_action_of_two_tables_mentions_is_shared() -> None:
 def test_temporaries_are_not_in_the_state() -> None:
     bodies = [[assign(name, const(1)) for name in FIELDS]]
     loaded = load_program(json.dumps(document([fixed_table("n0", 0, 0, None)], bodies, "n0")).encode())
-    with_them, without = state_layout(loaded, 0, {}), state_layout(loaded, 0, temporaries(loaded))
+    with_them, without = state_layout(loaded, 0, {}), state_layout(loaded, 0, temporaries(loaded).kinds)
     assert without.metadata_bytes == with_them.metadata_bytes - with_them.blocks["scalars"].size_bytes
     assert sum(without.temporaries_bytes.values()) == with_them.blocks["scalars"].size_bytes
 
@@ -139,18 +179,25 @@ def test_temporaries_are_not_in_the_state() -> None:
 def test_no_more_temporaries_than_a_stack_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.switch.lowering.temporaries.MOST_TEMPORARIES_BYTES", 2 * BLOCK_ALIGNMENT)
     bodies = [[assign(name, const(1)) for name in FIELDS]]
-    assert found([fixed_table("n0", 0, 0, None)], bodies) == {"p", "q"}
+    assert kinds([fixed_table("n0", 0, 0, None)], bodies).keys() == {"p", "q"}
+
+
+def test_what_is_used_as_a_whole_lasts() -> None:
+    bodies = [
+        [assign("p", const(1)), call("assign_header", named("header", "scalars"), named("header", "scalars"))]
+    ]
+    assert not kinds([fixed_table("n0", 0, 0, None)], bodies)
 
 
 def test_intrinsic_metadata_lasts() -> None:
     bodies = [[call("assign", std("egress_spec"), const(1))]]
     loaded = load_program(json.dumps(document([fixed_table("n0", 0, 0, None)], bodies, "n0")).encode())
-    assert not {header for header, _ in temporaries(loaded)} & {"standard_metadata"}
+    assert not {header for header, _ in temporaries(loaded).kinds} & {"standard_metadata"}
 
 
 def test_large_headers_lie_behind_what_is_cleared() -> None:
     loaded = load_program(json.dumps(document([], [], None)).encode())
-    layout = state_layout(loaded, 0, temporaries(loaded))
+    layout = state_layout(loaded, 0, temporaries(loaded).kinds)
     assert layout.is_large("large")
     assert not layout.is_large("small")
     assert layout.offsets["small"] + layout.blocks["small"].size_bytes <= layout.cleared_bytes
@@ -169,6 +216,7 @@ CALLS = st.one_of(
         VALUES, VALUES,
     ),
     st.builds(lambda value: call("assign", field("large", "word0"), wrapped(value)), VALUES),
+    st.builds(lambda value: call("assign", field("small", "x"), wrapped(value)), VALUES),
     st.sampled_from([call(name, named("header", "large")) for name in ("add_header", "remove_header")]),
     st.builds(lambda value: call("_jump_if_zero", wrapped(value), const(1)), VALUES),
     st.just(call("exit")),
@@ -187,14 +235,13 @@ def _within(body: list[Json]) -> list[Json]:
     return made
 
 
-@st.composite
-def pipelines(draw: st.DrawFn) -> Json:
+def _nodes(draw: st.DrawFn, prefix: str, bodies: list[list[Json]], first_table: int) -> list[Json]:
     """Tables with one action, perhaps that of another one, and conditionals, each leading forward."""
     count = draw(st.integers(1, 5))
     nodes: list[Json] = []
-    bodies: list[list[Json]] = []
     for number in range(count):
-        later = st.sampled_from([*(f"n{i}" for i in range(number + 1, count)), None])
+        later = st.sampled_from([*(f"{prefix}{i}" for i in range(number + 1, count)), None])
+        name = f"{prefix}{number}"
         if draw(st.booleans()):
             condition = draw(
                 st.one_of(
@@ -202,13 +249,22 @@ def pipelines(draw: st.DrawFn) -> Json:
                     st.just(valid("large")),
                 )
             )
-            nodes.append(conditional(f"n{number}", number, condition, draw(later), draw(later)))
+            nodes.append(conditional(name, number, condition, draw(later), draw(later)))
         else:
             act = draw(st.integers(0, len(bodies)))
-            nodes.append(fixed_table(f"n{number}", number, act, draw(later)))
+            nodes.append(fixed_table(name, first_table + number, act, draw(later)))
             if act == len(bodies):
                 bodies.append(_within(draw(BODY)))
-    return document(nodes, bodies, "n0")
+    return nodes
+
+
+@st.composite
+def pipelines(draw: st.DrawFn) -> Json:
+    """A program of ingress and egress, which may share actions."""
+    bodies: list[list[Json]] = []
+    ingress = _nodes(draw, "n", bodies, 0)
+    egress = _nodes(draw, "m", bodies, len(ingress))
+    return document(ingress, bodies, "n0", egress)
 
 
 PACKETS = st.builds(

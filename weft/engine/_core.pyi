@@ -842,6 +842,7 @@ class SwitchProgram:
         max_digest_bytes: int,
         max_action_data_bytes: int,
         tables: list[dict[str, object]],
+        looked_up_tables: int,
         action_profile_count: int,
         registers_bytes: int,
         counter_count: int,

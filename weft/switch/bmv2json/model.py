@@ -122,6 +122,14 @@ class Program:
         return {table.name: table for pipeline in self.pipelines.values() for table in pipeline.tables}
 
     @cached_property
+    def table_numbers(self) -> dict[str, int]:
+        """What the native switch knows the tables by. Those that it looks packets up in come first, close together."""
+        return {name: number for number, name in enumerate(sorted(self.tables, key=self._is_never_looked_up))}
+
+    def _is_never_looked_up(self, table: str) -> bool:
+        return self.tables[table].has_fixed_action
+
+    @cached_property
     def action_profiles(self) -> dict[str, ActionProfile]:
         """All action profiles of all pipelines by name."""
         return {

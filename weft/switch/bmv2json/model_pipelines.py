@@ -136,6 +136,36 @@ class Table:
         raise KeyError(name)
 
     @property
+    def has_fixed_action(self) -> bool:
+        """True where the same action is always executed, without data: the compiler's wrapper of a direct call.
+
+        The native switch looks nothing up there.
+        """
+        return (
+            not self.key
+            and self._has_fixed_default
+            and not self.with_counters
+            and self.direct_meter is None
+            and not self.constant_entries
+        )
+
+    @property
+    def misses_do_nothing(self) -> bool:
+        """True where the default action is empty and constant, so that a miss may at most be counted.
+
+        The native switch does not read the default entry's action there.
+        """
+        default = self.default_entry
+        is_empty = default is not None and not default.action.primitives
+        return bool(self.key) and self._has_fixed_default and is_empty
+
+    @property
+    def _has_fixed_default(self) -> bool:
+        default = self.default_entry
+        is_fixed = default is not None and default.constant and not default.action.parameters
+        return is_fixed and self.type is TableType.SIMPLE
+
+    @property
     def needs_priority(self) -> bool:
         """True where several entries may match and a priority decides."""
         return self.kind in (MatchKind.TERNARY, MatchKind.RANGE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -52,10 +52,11 @@ class ModuleContext:
     counter_count: int
     meter_offsets: dict[str, int]
     meter_count: int
-    table_indices: dict[str, int]
     value_set_indices: dict[str, int]
     action_data: dict[int, ActionDataLayout]
     called_once: frozenset[int]
+    zeroed: Mapping[str, Sequence[tuple[str, str]]]
+    """By pipeline: temporaries that are 0 where it begins."""
     """Ids of the actions that become part of the one pipeline that calls them."""
     log_formats: list[str]
     checked: bool
@@ -141,8 +142,8 @@ class Emitter:
         return self.extent(slot, size_bytes, "memory of the function")
 
     def make_temporaries(self) -> None:
-        """Memory for a pipeline's temporaries. Nothing is in it, every way writes them before it reads them; checked
-        programs find a pattern there, so that one that does not is seen.
+        """Memory for a pipeline's temporaries. Nothing is in it: every way writes them before it reads them, or they
+        are `zeroed`. Checked programs find a pattern there, so that one of which neither is true is seen.
         """
         for kind, total_bytes in self.layout.temporaries_bytes.items():
             self.temporaries[kind] = memory = self.local(total_bytes)

@@ -6,13 +6,14 @@ from typing import Any
 
 from llvmlite import ir
 
-from weft.switch.bmv2json import Action, ActionCallNode, Conditional, Pipeline, RuntimeData, Table
-from weft.switch.lowering.emitter import I32, POINTER, VOID, Emitter, ModuleContext, Value
+from weft.switch.bmv2json import Action, ActionCallNode, Conditional, FieldRef, Pipeline, RuntimeData, Table
+from weft.switch.lowering.emitter import I32, POINTER, VOID, Emitter, ModuleContext, Value, constant
 from weft.switch.lowering.errors import UnsupportedError
 from weft.switch.lowering.expressions import lower, lower_condition
+from weft.switch.lowering.fields import field_place, store_field
 from weft.switch.lowering.layout import Temporary
 from weft.switch.lowering.primitives import emit_primitives, may_leave_early
-from weft.switch.lowering.tables import action_arguments, action_number, apply_table, has_fixed_action
+from weft.switch.lowering.tables import action_arguments, action_number, apply_table, count_miss
 from weft.switch.lowering.tracing import report, report_lookup
 from weft.switch.trace.places import Branched, action_place
 
@@ -89,6 +90,10 @@ class PipelineLowering:
         """Emit every node that can be reached, then continue in the end block."""
         emit = self._emit
         emit.make_temporaries()
+        for header, name in emit.shared.zeroed[self._pipeline.name]:
+            slot = emit.layout.blocks[header].fields[name]
+            place = field_place(emit, FieldRef(header, name, slot.width_bits, slot.signed))
+            store_field(emit, place, constant(slot.width_bits, 0))
         emit.builder.branch(self._target(self._pipeline.initial_node))
         emitted: set[str] = set()
         while waiting := [name for name in self._blocks if name not in emitted]:
@@ -131,13 +136,14 @@ class PipelineLowering:
 
     def _table(self, table: Table) -> None:
         emit = self._emit
-        if has_fixed_action(table):
+        if table.has_fixed_action:
             assert table.default_entry is not None
             action = table.default_entry.action
             report_lookup(emit, table, POINTER(None), None, POINTER(None))
             self._call(action, POINTER(None), self._next(table, action, None))
             return
-        result = apply_table(emit, table)
+        missed = emit.block("missed") if table.misses_do_nothing else None
+        result = apply_table(emit, table, missed)
         nothing = emit.block("no_action")
         choice = emit.builder.switch(action_number(emit, result.action), nothing)
         for action in table.actions:
@@ -148,6 +154,13 @@ class PipelineLowering:
             self._call(action, data, self._next(table, action, result.hit))
         emit.continue_in(nothing)
         emit.builder.branch(self._next(table, None, result.hit))
+        if missed is not None:
+            assert table.default_entry is not None
+            emit.continue_in(missed)
+            if table.with_counters:
+                count_miss(emit, table)
+            action = table.default_entry.action
+            self._call(action, POINTER(None), self._next(table, action, constant(1, 0)))
 
     def _next(self, table: Table, action: Action | None, hit: Value | None) -> Value:
         """Where to go behind `action` (None: there was nothing to execute)."""

@@ -54,8 +54,9 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
     An `instrumented` program reports to a trace what it does; its shape is that of the plain one.
     """
     abi = _core.switch_abi()
+    found = temporaries(program)
     try:
-        layout = state_layout(program, abi["kProgramStateOffset"], temporaries(program))
+        layout = state_layout(program, abi["kProgramStateOffset"], found.kinds)
     except ValueError as error:
         raise UnsupportedError(str(error)) from None
     registers, registers_bytes = register_layouts(program.register_arrays.values())
@@ -75,9 +76,9 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
         counter_count=counters[1],
         meter_offsets=meters[0],
         meter_count=meters[1],
-        table_indices={name: index for index, name in enumerate(program.tables)},
         value_set_indices={name: index for index, name in enumerate(program.value_sets)},
         called_once=called_once(program),
+        zeroed=found.zeroed,
         action_data={action.id: action_data_layout(action) for action in program.actions.values()},
         log_formats=[],
         checked=bounds.requested(),
@@ -93,6 +94,7 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
         "max_digest_bytes": max((_digest_bytes(item) for item in program.learn_lists.values()), default=0),
         "max_action_data_bytes": max((item.size_bytes for item in shared.action_data.values()), default=0),
         "tables": _table_shapes(program),
+        "looked_up_tables": sum(not table.has_fixed_action for table in program.tables.values()),
         "action_profile_count": len(program.action_profiles),
         "registers_bytes": registers_bytes,
         "counter_count": counters[1],
@@ -136,6 +138,9 @@ def _table_shapes(program: Program) -> list[dict[str, Any]]:
     return [
         {
             "name": table.name,
+            "reads_default_entry": not table.has_fixed_action
+            and (table.with_counters or not table.misses_do_nothing),
+            "reads_default_action": not table.has_fixed_action and not table.misses_do_nothing,
             "key_bytes": key_bytes(table),
             "ranges": [
                 (offset, bytes_for(key.field.width_bits))
@@ -145,7 +150,7 @@ def _table_shapes(program: Program) -> list[dict[str, Any]]:
             "action_profile": profiles[table.action_profile] if table.action_profile is not None else -1,
             "action_data_bytes": _action_data_bytes(table),
         }
-        for table in program.tables.values()
+        for table in map(program.tables.__getitem__, program.table_numbers)
     ]
 
 

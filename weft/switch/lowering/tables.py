@@ -25,31 +25,10 @@ class TableResult:
     action: Value
 
 
-def has_fixed_action(table: Table) -> bool:
-    """True for a table that always executes the same action with no data: the compiler's wrapper of a
-    direct call.
-    """
-    default = table.default_entry
-    return (
-        not table.key
-        and table.type is TableType.SIMPLE
-        and not table.with_counters
-        and table.direct_meter is None
-        and not table.constant_entries
-        and default is not None
-        and default.constant
-        and not default.action.parameters
-    )
-
-
-def apply_table(emit: Emitter, table: Table) -> TableResult:
-    """Look the packet up; counts and meters it."""
-    abi = emit.shared.abi
-    views_bytes = len(emit.program.tables) * abi["sizeof(TableView)"]
-    views = emit.extent(emit.load_context("tables"), views_bytes, "the tables")
-    view = emit.address(views, emit.shared.table_indices[table.name] * abi["sizeof(TableView)"])
-    default = emit.load(emit.address(view, abi["TableView.default_entry"]), POINTER, 8)
-    emit.extent(default, abi["sizeof(EntryView)"], "the default entry")
+def apply_table(emit: Emitter, table: Table, missed: Value | None = None) -> TableResult:
+    """Look the packet up; counts and meters it. Goes on in `missed` if that is a block and no entry matched."""
+    view = _view(emit, table)
+    default = _default_entry(emit, view)
     if not table.key:
         report_lookup(emit, table, view, None, POINTER(None))
         _after_lookup(emit, table, default, constant(1, 0))
@@ -58,10 +37,34 @@ def apply_table(emit: Emitter, table: Table) -> TableResult:
     if emit.shared.places is not None:
         report_lookup(emit, table, view, _key(emit, table), found)
     hit = emit.builder.icmp_unsigned("!=", found, POINTER(None))
-    entry = emit.builder.select(hit, found, default)
-    emit.extent(entry, abi["sizeof(EntryView)"], "an entry")
+    if missed is None:
+        entry = emit.builder.select(hit, found, default)
+    else:
+        entry, matched = found, emit.block("matched")
+        emit.builder.cbranch(hit, matched, missed)
+        emit.continue_in(matched)
+        hit = constant(1, 1)
+    emit.extent(entry, emit.shared.abi["sizeof(EntryView)"], "an entry")
     _after_lookup(emit, table, entry, hit)
     return TableResult(hit, _action_of(emit, table, entry, default))
+
+
+def count_miss(emit: Emitter, table: Table) -> None:
+    """Count the packet at the default entry."""
+    default = _default_entry(emit, _view(emit, table))
+    count_packet(emit, emit.address(default, emit.shared.abi["EntryView.counter"]))
+
+
+def _view(emit: Emitter, table: Table) -> Value:
+    """The table's TableView."""
+    view_bytes = emit.shared.abi["sizeof(TableView)"]
+    views = emit.extent(emit.load_context("tables"), len(emit.program.tables) * view_bytes, "the tables")
+    return emit.address(views, emit.program.table_numbers[table.name] * view_bytes)
+
+
+def _default_entry(emit: Emitter, view: Value) -> Value:
+    default = emit.load(emit.address(view, emit.shared.abi["TableView.default_entry"]), POINTER, 8)
+    return emit.extent(default, emit.shared.abi["sizeof(EntryView)"], "the default entry")
 
 
 def _look_up(emit: Emitter, table: Table, view: Value) -> Value:
@@ -156,9 +159,10 @@ def _action_of(emit: Emitter, table: Table, entry: Value, default: Value) -> Val
         where = f"action selector '{profile.name}'"
         hash_value = hash_of(emit, profile.selector_input, profile.selector_algorithm, where)
         member = emit.call_runtime("weft_group_select", POINTER, emit.context, group, hash_value)
-        fallback = emit.load(emit.address(default, abi["EntryView.action"]), POINTER, 8)
-        usable = emit.builder.icmp_unsigned("!=", member, POINTER(None))
-        emit.store(emit.builder.select(usable, member, fallback), result, 8)
+        emit.store(member, result, 8)
+        with emit.when(emit.builder.icmp_unsigned("==", member, POINTER(None)), likely=False):
+            fallback = emit.load(emit.address(default, abi["EntryView.action"]), POINTER, 8)
+            emit.store(fallback, result, 8)
     chosen = emit.load(result, POINTER, 8)
     # The default entry may name an empty group itself; then there is nothing to execute.
     return emit.builder.select(

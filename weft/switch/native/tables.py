@@ -71,7 +71,7 @@ def _field(key: KeyField, offset: int, key_size_bytes: int) -> _Field:
 class NativeTable:
     """How entries of a table are encoded; switches that run the same program share it.
 
-    `index` is the table's place in the program; `modifiable` says if its entries may change.
+    `index` is the table's number (`Program.table_numbers`); `modifiable` says if its entries may change.
 
     `key_size_bytes` is the size of its native keys.
     """
@@ -192,8 +192,12 @@ def tables_of(program: Program, preinitialized: frozenset[str]) -> dict[str, Nat
     found = _tables.get(key)
     if found is None:
         found = {
-            name: NativeTable(table, index, modifiable=not table.immutable or table.name in preinitialized)
-            for index, (name, table) in enumerate(program.tables.items())
+            name: NativeTable(
+                table,
+                program.table_numbers[name],
+                modifiable=not table.immutable or table.name in preinitialized,
+            )
+            for name, table in program.tables.items()
         }
         if len(_tables) >= _MAX_PROGRAMS:
             _tables.clear()

@@ -45,8 +45,8 @@ class RecordReader:
             number: name.removeprefix(prefix) for name, number in abi.items() if name.startswith(prefix)
         }
         self._tables = {
-            name: NativeTable(table, index, modifiable=True)
-            for index, (name, table) in enumerate(program.tables.items())
+            name: NativeTable(table, program.table_numbers[name], modifiable=True)
+            for name, table in program.tables.items()
         }
         self._packets: dict[int, PacketTrace] = {}
         self._copies: dict[tuple[int, int], CopyTrace] = {}
