@@ -22,10 +22,11 @@ from weft.run.aggregation_job import AggregationJob
 from weft.run.spare_hosts import replace_hosts
 from weft.run.task import Ended, Task
 from weft.traffic.answers import EndedFlows
-from weft.traffic.control import EndpointGroup, RankBuffer
+from weft.traffic.control import EndpointGroup
 from weft.traffic.host_stats import HostStats
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunError
+from weft.traffic.rank_buffer import RankBuffer
 
 
 class Exchanges:

@@ -14,10 +14,10 @@ from weft.results.kinds import ResultKind
 from weft.results.verification import Verdict
 from weft.run.collectives import Repetitions
 from weft.traffic.answers import EndedFlows
-from weft.traffic.control import RankBuffer
 from weft.traffic.jobs import RankTimes
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunOutcome
+from weft.traffic.rank_buffer import RankBuffer
 
 T = TypeVar("T")
 S = TypeVar("S")
