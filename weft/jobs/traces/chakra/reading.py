@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from weft.jobs.traces.assembling import JobAssembler, RankAssembler
+from weft.jobs.traces.assembling import JobAssembler, RankAssembler, check_count
 from weft.jobs.traces.chakra import own_data
 from weft.jobs.traces.chakra.attributes import Attributes
 from weft.jobs.traces.chakra.collectives import call_of
@@ -98,12 +99,16 @@ class RankReader:
     def _note_dependencies(self, node: Any, attributes: Attributes, operation: int, place: str) -> None:
         after_start = attributes.numbers(own_data.AFTER_START, place)
         # ASTRA-sim waits for both, too (RESOLVE_CTRL_DEPS of Chakra's feeder, version 3).
-        after = [*node.data_deps, *node.ctrl_deps]
+        lists = [node.data_deps, node.ctrl_deps]
         if after_start is not None:
-            after = attributes.numbers(own_data.AFTER, place) or []
+            lists = [attributes.numbers(own_data.AFTER, place) or []]
             self._start_edges.extend((operation, each) for each in after_start)
-        self._operations.extend([operation] * len(after))
-        self._after.extend(after)
+        count = sum(map(len, lists))
+        # Before they are unpacked: a few hundred megabytes of them would take gigabytes.
+        check_count(operation, len(self._after) + count, place)
+        for after in lists:
+            self._after.extend(after)
+        self._operations.extend(repeat(operation, count))
 
     def _link(self) -> None:
         """Have operations follow those of the nodes that theirs name."""
