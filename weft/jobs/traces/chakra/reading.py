@@ -22,6 +22,8 @@ from weft.traffic.jobs import NO_STREAM, OperationsError
 
 PS_PER_MICROSECOND = 10**6
 MAX_MICROSECONDS = 10**12
+_GROUPS_RECORDED = "process_group"
+"""Within the name of the node in which PyTorch records them."""
 ACCELERATOR_STREAM, PROCESSOR_STREAM, MEMORY_STREAM = 0, 1, 2
 _USED = {
     "is_cpu_op", "num_ops", "tensor_size", "comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "pg_name",
@@ -45,7 +47,7 @@ class RankReader:
         self._start_edges: list[tuple[int, int]] = []
         self._adders = {
             NodeType.INVALID: self._add_nothing,
-            NodeType.METADATA: self._add_nothing,
+            NodeType.METADATA: self._add_metadata,
             NodeType.MEMORY_LOAD: self._add_memory,
             NodeType.MEMORY_STORE: self._add_memory,
             NodeType.COMPUTE: self._add_compute,
@@ -156,6 +158,11 @@ class RankReader:
 
     def _add_nothing(self, node: Any, attributes: Attributes, place: str) -> None:
         self._assembler.operations.compute(0, **self._common(node, attributes, place, NO_STREAM))
+
+    def _add_metadata(self, node: Any, attributes: Attributes, place: str) -> None:
+        if _GROUPS_RECORDED in node.name:
+            self._groups.add_recorded(node.inputs.values, place)
+        self._add_nothing(node, attributes, place)
 
     def _add_memory(self, node: Any, attributes: Attributes, place: str) -> None:
         duration_ps = self._modelled_ps(
