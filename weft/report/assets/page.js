@@ -154,7 +154,7 @@ function heat(figure) {
 // Rows of bars, each stacked from the same parts.
 function bars(figure, name) {
   place(name).style.height = `${Math.max(200, 90 + 30 * figure.rows.length)}px`;
-  const colours = ["#8c6bb1", "#e69f00", ...COLOURS];
+  const colours = [...new Set(["#8c6bb1", "#e69f00", ...COLOURS])];
   const traces = Object.entries(figure.parts).map(([part, values], number) => ({
     type: "bar", orientation: "h", name: part, y: figure.rows, x: values, marker: { color: colours[number % colours.length] },
     hovertemplate: `%{y}<br>%{fullData.name}: %{x:.3~f} ${figure.axis.unit}<extra></extra>`,

@@ -44,7 +44,6 @@ class TraceTraffic(JoinableItem):
     kind = "trace"
     results: ClassVar[ResultKind[Any] | None] = JOB_TRACES
     files: ClassVar[tuple[str, ...]] = ("trace", "groups")
-    lacking = "a job runs under the virtual clock (--clock virtual)"
 
     trace: Path
     """The file, or what the format has in place of one; relative to the scenario's file."""
