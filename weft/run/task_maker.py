@@ -371,7 +371,7 @@ class TaskMaker:
             result,
             inputs=list(made.inputs) if made else None,
             verify=made.verify if made else None,
-            is_job=True,
+            job=job,
         )
 
     def _nics_in_use(self) -> list[int]:

@@ -66,7 +66,10 @@ class PlacedRanks:
         self._calls: dict[tuple[int, int], PlacedCall] = {}
 
     def check(self) -> None:
-        """Raise JobError if the job cannot come to an end, or a collective cannot be."""
+        """Raise JobError if the job cannot come to an end, or the fabric cannot do what it asks."""
+        if self.job.traffic_classes:
+            classes = ", ".join(f"{name}: {number}" for name, number in self.job.traffic_classes.items())
+            raise JobError(f"traffic classes {classes} (valid: none; all travels in the class of data)")
         check_job(self.job)
         for part in self.job.parts:
             for group_slot, call in part.operations.calls:
