@@ -40,6 +40,7 @@ class JobRun:
     Attributes:
         job: what was run.
         ranks: the fabric's rank of each of its ranks.
+        places: what of the fabric it depended on.
         started_ps: its start, in emulated time.
         duration_ps: from there to the end of its last operation.
         times: of each rank's operations, since `started_ps`.
@@ -49,6 +50,7 @@ class JobRun:
 
     job: Job
     ranks: tuple[int, ...]
+    places: RankPlaces
     started_ps: int
     duration_ps: int
     times: tuple[RankTimes, ...]
@@ -96,6 +98,7 @@ def job_run(placed: PlacedRanks, ended: Ended) -> JobRun:
     return JobRun(
         job=placed.job,
         ranks=placed.ranks,
+        places=placed.places,
         started_ps=start_ps,
         duration_ps=max(ended.outcome.finished_ps) - start_ps,
         times=tuple(each.after(start_ps) for each in ended.times),
