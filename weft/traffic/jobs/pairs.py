@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from weft.traffic.collectives import collective_named
 from weft.traffic.jobs.critical_path import Stretch, StretchKind
 from weft.traffic.jobs.job import Job
-from weft.traffic.jobs.placing import RankPlaces, made_call
-from weft.traffic.schedules import CollectiveSpec
+from weft.traffic.jobs.placing import PlacedCall, RankPlaces, placed_call
 
 Pair = tuple[int, int]
 """The fabric's ranks of a sender and a receiver on different hosts."""
@@ -37,12 +36,12 @@ class PairsOfStretches:
     def _of_collective(self, group: int, call: int) -> tuple[Pair, ...]:
         members = self._job.groups[group].ranks
         hosts = [self._places.hosts[self._ranks[rank]] for rank in members]
-        reference, algorithm, spec = made_call(self._job.calls[call], hosts, self._places)
+        placed = placed_call(self._job.calls[call], hosts, self._places)
         return self._on_different_hosts(
             [
                 (members[own], members[peer])
                 for own in range(len(members))
-                for peer in _written_peers(reference, algorithm, spec, own)
+                for peer in _written_peers(placed, own)
             ]
         )
 
@@ -52,5 +51,5 @@ class PairsOfStretches:
         return tuple(pair for pair in placed if hosts[pair[0]] != hosts[pair[1]])
 
 
-def _written_peers(collective: str, algorithm: str, spec: CollectiveSpec, rank: int) -> list[int]:
-    return collective_named(collective).schedule(algorithm, spec, rank).written_peers()
+def _written_peers(call: PlacedCall, rank: int) -> list[int]:
+    return collective_named(call.collective).schedule(call.algorithm, call.spec, rank).written_peers()
