@@ -8,6 +8,7 @@ import pytest
 from example_fabrics import example, scenario_of
 
 from weft import Fabric
+from weft.errors import CheckFailedError
 from weft.run.runner import run_scenario
 from weft.scenario import CreditsSection, PfcSection, RoutingSection
 from weft.topologies.kinds.torus import torus
@@ -39,15 +40,15 @@ def test_all_reduces_of_the_examples_lose_nothing(name: str, routing: str, secti
     assert all(each.retransmissions == 0 for each in result.collectives)
 
 
+def lossless_ring(routing: str, **section: Any) -> Fabric:
+    return Fabric(
+        torus(shape=(RING,)), clock="real", dilation=1000, routing=RoutingSection(kind=routing), **section
+    )
+
+
 @pytest.mark.parametrize("section", [{"credits": CREDITS}, {"pfc": PFC}], ids=["credits", "pfc"])
-def test_both_lanes_of_a_ring_hold_back_and_lose_nothing(section: dict[str, Any]) -> None:
-    with Fabric(
-        torus(shape=(RING,)),
-        clock="real",
-        dilation=1000,
-        routing=RoutingSection(kind="dimension_order"),
-        **section,
-    ) as ring:
+def test_both_lanes_of_a_ring_are_used_and_lose_nothing(section: dict[str, Any]) -> None:
+    with lossless_ring("dimension_order", **section) as ring:
         result = ring.run_flows("along the ring", FLOWS)
         switches = ring.lab.switch_stats()
     assert result.bytes_delivered == SIZE_BYTES * len(FLOWS)
@@ -62,3 +63,28 @@ def test_both_lanes_of_a_ring_hold_back_and_lose_nothing(section: dict[str, Any]
             for lane in DATA_LANES:
                 used[lane] = max(used[lane], port["ingress"][lane]["max_held_bytes"])
     assert all(most > 0 for most in used.values())
+
+
+def test_on_one_lane_the_ring_waits_for_itself() -> None:
+    """Every port along the ring holds packets and has no credit: the circle is closed, and stays so."""
+    credits = CREDITS.model_copy(update={"allow_deadlock": True})
+    with lossless_ring("dimension_order_one_lane", credits=credits) as ring:
+        onward = {
+            name: next(
+                port.number
+                for port in ring.topology.switch(name).ports
+                if port.peer.node == f"p0n{(place + 1) % RING}"
+            )
+            for place, name in enumerate(f"p0n{place}" for place in range(RING))
+        }
+        with pytest.raises(CheckFailedError, match="did not finish"):
+            ring.run_flows("along the ring", FLOWS, timeout_s=3)
+        switches = ring.lab.switch_stats()
+    assert switches is not None
+    for name, number in onward.items():
+        port = switches["switches"][name]["ports"][str(number)]
+        assert port["transmit"]["queue_depth_packets"] > 0
+        (lane,) = [
+            each for each in port["mac"]["credits"]["lanes"] if each["priority_class"] == DATA_LANES[0]
+        ]
+        assert lane["is_stalled"]
