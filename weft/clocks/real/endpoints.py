@@ -47,6 +47,7 @@ class Endpoints:
             for host in self.lab.fabric.hosts:
                 child = self._start(host, sockets.of(host.index))
                 stack.callback(child.close)
+                sockets.passed_on(host.index)
                 self.children.append(child)
             stack.callback(self._ask_to_end)
             self.lab.own(*(child.process.pid for child in self.children))
