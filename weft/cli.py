@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("weft.commands.init", "init"),
     "schema": ("weft.commands.schema", "schema"),
     "topology": ("weft.commands.topology", "topology"),
+    "job": ("weft.commands.job", "job"),
     "stf": ("weft.commands.stf", "stf"),
     "clean": ("weft.commands.clean", "clean"),
 }

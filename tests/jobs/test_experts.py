@@ -54,8 +54,8 @@ def plan_of(
 def test_tokens_are_kept(hosts, local, each, top_k, limit, skew, seed):
     """Every copy comes to its expert's rank, over at most as many hosts as a token may use."""
     members, tokens = hosts * local, 20
-    routing = Routing(hosts_per_token=limit, skew=skew, seed=seed)
-    found = routed_tokens(routing, members * each, top_k, members, local, tokens)
+    routing = Routing(hosts_per_token=limit, skew=skew)
+    found = routed_tokens(routing, members * each, top_k, members, local, tokens, seed)
     most_hosts = min(hosts, limit or hosts)
     count = min(top_k, most_hosts * local * each)
     assert (found.copies.sum(axis=1) == tokens * count).all()
@@ -72,10 +72,10 @@ def test_tokens_are_kept(hosts, local, each, top_k, limit, skew, seed):
 
 
 def test_popular_experts_have_more_tokens():
-    even = routed_tokens(Routing(popularity=[1.0] * 16), 16, 4, 8, 4, 4000)
+    even = routed_tokens(Routing(popularity=[1.0] * 16), 16, 4, 8, 4, 4000, 1)
     assert [even.load(member) for member in range(8)] == pytest.approx([1.0] * 8, abs=0.03)
     given_popularity = [1.0] * 14 + [100.0] * 2
-    skewed = routed_tokens(Routing(popularity=given_popularity), 16, 4, 8, 4, 4000)
+    skewed = routed_tokens(Routing(popularity=given_popularity), 16, 4, 8, 4, 4000, 1)
     # Nearly every token chooses both experts of the last rank: two of its four copies.
     assert skewed.load(7) == pytest.approx(8 / 2, rel=0.05)
 
@@ -88,7 +88,7 @@ def test_fewer_hosts_mean_fewer_tokens_on_the_network():
     met = {}
     for limit in (4, None):
         routing = Routing(hosts_per_token=limit, popularity=[1.0] * 256)
-        found = routed_tokens(routing, 256, 8, 64, 8, 200)
+        found = routed_tokens(routing, 256, 8, 64, 8, 200, 1)
         met[limit] = found.to_hosts.sum() / (64 * 200)
     assert met[None] == pytest.approx(8 * (1 - (7 / 8) ** 8), rel=0.02)
     assert met[4] == pytest.approx(4 * (1 - (3 / 4) ** 8), rel=0.02)

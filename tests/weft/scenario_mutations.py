@@ -43,6 +43,24 @@ TRAFFIC: dict[str, Any] = {
     "together": {"together": [{"permutation": 64}, {"incast": "h0", "at": "1us"}]},
     "flow_list": {"flow_list": str(ROOT / "examples" / "traces" / "flows.csv")},
     "trace": {"trace": str(ROOT / "examples" / "traces" / "pair.goal")},
+    "model": {
+        "model": {
+            "layers": 2,
+            "hidden": 64,
+            "heads": 2,
+            "feed_forward": 64,
+            "vocabulary": 100,
+            "sequence": 16,
+            "experts": {"count": 4, "top_k": 2, "feed_forward": 32},
+            "latent_attention": {
+                "query_rank": 16,
+                "kv_rank": 16,
+                "head": 16,
+                "rotary_head": 16,
+                "value_head": 16,
+            },
+        },
+    },
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.

@@ -17,7 +17,10 @@ Integers = NDArray[np.int64]
 
 
 class Routing(Section):
-    """How tokens choose among experts. Without skew or popularity all experts have the same number of tokens."""
+    """How tokens choose among experts. Without skew or popularity all experts have the same number of tokens.
+
+    What they choose is drawn once, from the seed, and holds for all layers and micro-batches.
+    """
 
     hosts_per_token: Annotated[int, whole(1, 1 << 16)] | None = None
     """A token's experts are on at most so many hosts. It crosses the network once to each, to the rank whose place in
@@ -27,8 +30,6 @@ class Routing(Section):
     """The i-th most popular expert is chosen in proportion to i^-skew (Zipf); the seed draws which one that is."""
     popularity: list[Annotated[float, number(0, 1e6, above=True)]] | None = Field(None, min_length=1)
     """Of each expert, in order of the ranks; it is chosen in proportion. In place of `skew`."""
-    seed: Annotated[int, whole(0, 2**31)] = 1
-    """Of what tokens choose. It is drawn once and holds for all layers and micro-batches."""
 
     @property
     def is_balanced(self) -> bool:
@@ -78,7 +79,7 @@ class RoutedTokens:
 
 
 def routed_tokens(
-    routing: Routing, experts: int, top_k: int, members: int, ranks_per_host: int, tokens: int
+    routing: Routing, experts: int, top_k: int, members: int, ranks_per_host: int, tokens: int, seed: int
 ) -> RoutedTokens:
     """Return what ranks send each other if tokens choose as `routing` says.
 
@@ -89,8 +90,9 @@ def routed_tokens(
         members: ranks that share the experts, host by host.
         ranks_per_host: of them, on each host.
         tokens: of each rank.
+        seed: of what they choose.
     """
-    generator = np.random.default_rng([routing.seed, experts, members])
+    generator = np.random.default_rng([seed, experts, members])
     if routing.popularity is not None:
         popularity = np.array(routing.popularity)
     else:

@@ -6,12 +6,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from weft.hints import did_you_mean
 from weft.jobs.accelerators import ACCELERATORS, PRECISION_BYTES, Accelerator, Precision
 from weft.jobs.expert_routing import RoutedTokens, Routing, routed_tokens
 from weft.jobs.models import Transformer
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.pipeline_schedules import PIPELINE_SCHEDULES, Step
 from weft.quantities.section import Section
+from weft.quantities.units import shown
+
+MAX_LAYER_PASSES = 2_000_000
+"""Of micro-batches through layers: some ten million operations, which take minutes to make."""
+MAX_CHOICES = 1 << 29
+"""Of experts by tokens, that are drawn."""
 
 Recomputation = Literal["none", "selective", "full"]
 
@@ -58,6 +65,7 @@ class TrainingPlan:
             (`selective`, Korthikanti et al. 2022, section 5), or all of a layer (`full`).
         routing: of tokens to experts.
         ranks_per_host: which stand side by side, in the order of their numbers.
+        seed: of what tokens choose.
 
     """
 
@@ -70,12 +78,16 @@ class TrainingPlan:
     recomputation: Recomputation = "selective"
     routing: Routing = field(default_factory=Routing)
     ranks_per_host: int = 1
+    seed: int = 1
 
     def __post_init__(self) -> None:
         """Raise PlanError for degrees that do not divide what they share."""
         self._check_divisions()
-        self._check_routing()
-        parallel, schedule = self.parallel, PIPELINE_SCHEDULES.named(self.parallel.schedule)
+        parallel = self.parallel
+        if parallel.schedule not in PIPELINE_SCHEDULES:
+            hint = did_you_mean(parallel.schedule, PIPELINE_SCHEDULES)
+            raise PlanError("parallel.schedule", f"no pipeline schedule {shown(parallel.schedule)}; {hint}")
+        schedule = PIPELINE_SCHEDULES[parallel.schedule]
         parts = parallel.pipeline * parallel.virtual_stages
         if parts > self.model.layers:
             raise PlanError(
@@ -85,6 +97,13 @@ class TrainingPlan:
             )
         if objection := schedule.objection(parallel.pipeline, self.micro_batches, parallel.virtual_stages):
             raise PlanError("parallel.schedule", objection)
+        if self.micro_batches * self.model.layers > MAX_LAYER_PASSES:
+            raise PlanError(
+                "micro_batches",
+                f"{self.micro_batches} of {self.model.layers} layers "
+                f"(valid: up to {MAX_LAYER_PASSES // self.model.layers})",
+            )
+        self._check_routing()
         if parallel.zero >= 2 and parallel.pipeline > 1:
             # As DeepSpeed refuses it: every micro-batch would reduce all gradients.
             raise PlanError(
@@ -129,6 +148,8 @@ class TrainingPlan:
     def _check_routing(self) -> None:
         experts, routing = self.model.experts, self.routing
         if experts is None:
+            if routing != Routing():
+                raise PlanError("routing", "of a model without experts (valid: none)")
             return
         if routing.popularity is not None and len(routing.popularity) != experts.count:
             raise PlanError(
@@ -141,6 +162,20 @@ class TrainingPlan:
                 "parallel.tensor",
                 f"{self.parallel.tensor} for hosts of {self.ranks_per_host} ranks, with routing by hosts "
                 f"(valid: a divisor of {self.ranks_per_host})",
+            )
+        choices = self.routed_tokens * experts.count * self.parallel.expert
+        if not routing.is_balanced and choices > MAX_CHOICES:
+            raise PlanError(
+                "routing",
+                f"{self.routed_tokens} tokens of {self.parallel.expert} ranks choose among {experts.count} experts "
+                f"(valid without balance: a product up to {MAX_CHOICES})",
+            )
+        messages = self.micro_batches * self.model.layers * self.parallel.expert**2
+        if not routing.is_balanced and messages > MAX_LAYER_PASSES:
+            raise PlanError(
+                "micro_batches",
+                f"{self.micro_batches} of {self.model.layers} layers, with messages between {self.parallel.expert} "
+                f"ranks (valid: up to {MAX_LAYER_PASSES // (self.model.layers * self.parallel.expert**2)})",
             )
         if self.parallel.expert % self.expert_ranks_per_host:
             raise PlanError(
@@ -175,6 +210,7 @@ class TrainingPlan:
             self.parallel.expert,
             self.expert_ranks_per_host,
             self.routed_tokens,
+            self.seed,
         )
 
     @property

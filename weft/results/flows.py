@@ -33,7 +33,7 @@ class FlowsResult:
     """
 
     pattern: str
-    """What it was: an incast and its receiver, a permutation, your class, or a file."""
+    """What it was: an incast and its receiver, a permutation, or your class."""
     flows: int
     """How many."""
     bytes_delivered: int

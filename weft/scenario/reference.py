@@ -19,7 +19,7 @@ from weft.scenario.model import Scenario
 from weft.scenario.presets import PRESET_KEY
 from weft.scenario.schema import Key, SectionOfKeys, sections
 from weft.scenario.valid_values import or_joined
-from weft.scenario.values import Name, Text
+from weft.scenario.values import Name, PriorityClass, Text
 
 SCHEMA_FILE = "scenario.schema.json"
 _INTRODUCTION = f"""# Scenario reference
@@ -122,7 +122,9 @@ def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     if origin is list:
         return f"list of {_type(arguments[0])}"
     if origin is dict:
-        return "mapping" if arguments[1] is Any else f"mapping of {_type(arguments[1])} by class"
+        return (
+            "mapping" if arguments[1] is Any else f"mapping of {_type(arguments[1])} by {_key(arguments[0])}"
+        )
     return {bool: "true or false", str: "text", Path: "path"}.get(annotation, "any")
 
 
@@ -145,8 +147,17 @@ def _valid(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     if origin is list:
         return _valid(arguments[0])
     if origin is dict and arguments[1] is not Any:
-        return f"classes {_valid(arguments[0])}: {_valid(arguments[1])}"
+        plural = {"class": "classes"}.get(_key(arguments[0]), f"{_key(arguments[0])}s")
+        return f"{plural} {_valid(arguments[0])}: {_valid(arguments[1])}"
     return ""
+
+
+def _key(annotation: Any) -> str:
+    """Return what a mapping's keys are called."""
+    if annotation == PriorityClass:
+        return "class"
+    is_number = any(isinstance(each, Quantity) for each in getattr(annotation, "__metadata__", ()))
+    return "number" if is_number else "name"
 
 
 def _default(key: Key) -> str:
@@ -194,7 +205,8 @@ def _example(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     if origin is list:
         return f"[{_example(arguments[0])}]"
     if origin is dict:
-        return f"{{3: {_example(arguments[1])}}}"
+        is_name = _key(arguments[0]) == "name"
+        return f"{{{_example(arguments[0]) if is_name else 3}: {_example(arguments[1])}}}"
     return "true"
 
 

@@ -84,6 +84,14 @@ def require_one(values: Sequence[object], key: str) -> None:
         raise KeyProblem(key, f"beside other items there must be one, there are {len(values) or 'none'}")
 
 
+def check_ranks(ranks: Sequence[int], count: int, fabric: TopologySection, key: str) -> None:
+    """Check the places of a job's ranks on the fabric. Raises KeyProblem for `key`, their own."""
+    if len(ranks) != count or len(set(ranks)) != count:
+        raise KeyProblem(key, f"{len(set(ranks))} different ranks (valid: {count}, the job's)")
+    if max(ranks) >= fabric.rank_count:
+        raise KeyProblem(key, f"rank {max(ranks)} (valid: 0 to {fabric.rank_count - 1})")
+
+
 def check_queue_pairs(queue_pairs: int, size_bytes: int, key: str) -> None:
     """Check that each queue pair of a flow has something to write. Raises KeyProblem for `key`, the item's own."""
     if queue_pairs > size_bytes:

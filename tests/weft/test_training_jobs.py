@@ -1,0 +1,227 @@
+"""Steps of training a model, run: what they take, what ranks' time goes to, and what is refused."""
+
+import json
+from functools import cache
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from weft.cli import weft
+from weft.errors import BadInputError
+from weft.paths import ROOT
+from weft.results.results_file import read_results
+from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult
+from weft.run.runner import run_scenario
+from weft.run.spec import run_spec
+from weft.scenario import parse_scenario
+
+EXAMPLE = ROOT / "examples" / "training.yaml"
+PAGE = ROOT / "docs" / "training.md"
+MODEL = {
+    "layers": 4,
+    "hidden": 512,
+    "heads": 8,
+    "feed_forward": 1024,
+    "vocabulary": 1000,
+    "sequence": 256,
+}
+MIXED = MODEL | {"layers": 2, "experts": {"count": 16, "top_k": 4, "feed_forward": 512}}
+SLOW = {"preset": "A100", "efficiency": 0.02}
+"""Its computation takes long beside what ranks send."""
+FABRIC = {
+    "leaves": 4,
+    "spines": 2,
+    "hosts_per_leaf": 2,
+    "planes": 1,
+    "host_rate": "400Gb/s",
+    "ranks_per_host": 4,
+    "rail_optimised": True,
+    "queue_capacity": "4MiB",
+}
+
+
+def scenario(*items, **fabric):
+    return parse_scenario({"clock": "virtual", "fabric": FABRIC | fabric, "traffic": list(items)})
+
+
+def steps(*items, **fabric) -> list[TrainingJobResult]:
+    return run_scenario(scenario(*items, **fabric)).traffic[TRAINING_JOBS.key]
+
+
+def step(item, **fabric) -> TrainingJobResult:
+    (found,) = steps(item, **fabric)
+    return found
+
+
+@cache
+def printed(*arguments: str) -> list[str]:
+    done = CliRunner().invoke(weft, [*arguments, str(EXAMPLE)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return [line.rstrip() for line in done.stdout.splitlines()]
+
+
+def shown_in(lines: list[str], first: str, last: str) -> str:
+    """Return the lines from one that begins so to one that contains this."""
+    begin = next(number for number, line in enumerate(lines) if line.startswith(first))
+    end = next(number for number, line in enumerate(lines) if number >= begin and last in line)
+    return "\n".join(lines[begin : end + 1])
+
+
+def test_the_page_shows_what_the_example_prints(tmp_path):
+    page = PAGE.read_text(encoding="utf-8")
+    assert shown_in(printed("job", "show"), "training llama", "ideal step") in page
+    assert shown_in(printed("run", "--out", str(tmp_path)), "a step of", "MFU") in page
+    (item,) = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["traffic"]
+    assert f"{item['micro_batches']} micro-batches" in page
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"parallel": {"tensor": 4, "sequence": True, "pipeline": 2}},
+        {"parallel": {"pipeline": 4, "schedule": "zero-bubble", "data": 2, "zero": 1}, "micro_batches": 4},
+        {"parallel": {"data": 8, "zero": 3}},
+        {"parallel": {"context": 2, "pipeline": 2, "data": 2}, "stragglers": {1: 3}, "jitter": 0.1},
+    ],
+)
+def test_all_time_of_every_rank_is_accounted_for(shape, tmp_path):
+    result = run_scenario(scenario({"model": MODEL} | shape))
+    (found,) = result.traffic[TRAINING_JOBS.key]
+    assert found.ok
+    for rank in range(8):
+        assert sum(values[rank] for values in found.ranks.values()) == found.step_ps
+    assert found.step_ps > found.plan.ideal_ps
+    assert found.exposed_ps.keys() <= {"tensor", "pipeline", "data", "context"}
+    assert sum(found.compute_ps.values()) == pytest.approx(sum(found.ranks["compute"]) / 8, abs=3)
+    assert 0 < found.mfu < found.plan.ideal_utilisation
+    saved = result.save(tmp_path)
+    assert read_results(saved).traffic[TRAINING_JOBS.key] == [found]
+    written = json.loads(saved.read_text())["training_jobs"][0]
+    assert written["mfu"] == found.mfu
+    assert written["tokens_per_s"] == pytest.approx(found.plan.tokens / (found.step_ps / 1e12))
+
+
+def test_a_fast_fabric_comes_close_to_the_ideal_step():
+    item = {"model": MODEL, "parallel": {"pipeline": 4, "data": 2}, "micro_batches": 4, "accelerator": SLOW}
+    fast = step(item, host_rate="2Tb/s", delay="1ns")
+    assert fast.plan.ideal_ps < fast.step_ps < 1.02 * fast.plan.ideal_ps
+    slow = step(item, host_rate="40Gb/s")
+    assert slow.step_ps > fast.step_ps
+    assert slow.exposed_ps["pipeline"] > 5 * fast.exposed_ps["pipeline"]
+
+
+def test_stragglers_hold_the_others_back():
+    item = {"model": MODEL, "parallel": {"data": 8}, "micro_batches": 2, "accelerator": SLOW}
+    even, late = step(item), step(item | {"stragglers": {5: 2}})
+    assert even.stall_ps == 0 < late.stall_ps
+    assert late.ranks["stall"][5] == 0
+    assert late.ranks["compute"][5] == pytest.approx(2 * even.ranks["compute"][5], rel=1e-6)
+
+
+def test_jitter_follows_the_seed():
+    item = {"model": MODEL, "parallel": {"data": 8}, "jitter": 0.2}
+    base = {"clock": "virtual", "fabric": FABRIC, "traffic": [item]}
+    drawn = [run_scenario(parse_scenario(base | {"seed": seed})) for seed in (1, 1, 2)]
+    first, again, other = (run.traffic[TRAINING_JOBS.key][0] for run in drawn)
+    assert first == again
+    assert first.ranks["compute"] != other.ranks["compute"]
+
+
+def test_interleaving_trades_bubbles_for_messages():
+    """Parts of stages make bubbles smaller and messages more (Narayanan et al. 2021, section 2.2.2)."""
+    item = {"model": MODEL | {"layers": 8}, "micro_batches": 4, "accelerator": SLOW}
+    plain = step(item | {"parallel": {"pipeline": 4, "data": 2}})
+    interleaved = step(
+        item | {"parallel": {"pipeline": 4, "data": 2, "schedule": "interleaved", "virtual_stages": 2}}
+    )
+    assert interleaved.bubble_ps < 0.6 * plain.bubble_ps
+    sent = [each.plan.sent_bytes["pipeline"] for each in (plain, interleaved)]
+    assert sent[1] == 2 * sent[0]
+    assert interleaved.step_ps < plain.step_ps
+
+
+def test_tokens_that_cross_the_network_once_a_host_arrive_sooner():
+    """DeepSeek-V3, section 2.1.2 and 3.2.2."""
+    item = {"model": MIXED, "parallel": {"data": 8, "expert": 8}, "precisions": {"dispatch": "fp8"}}
+    direct, by_host = step(item), step(item | {"routing": {"hosts_per_token": 1}})
+    assert by_host.exposed_ps["expert"] < direct.exposed_ps["expert"]
+    for routing in ({"skew": 1.0}, {"skew": 1.0, "hosts_per_token": 2}):
+        skewed = step(item | {"routing": routing})
+        assert max(skewed.ranks["compute"]) > 1.05 * max(direct.ranks["compute"])
+        assert skewed.stall_ps + skewed.bubble_ps > 0
+
+
+def test_two_jobs_share_a_fabric():
+    item = {"model": MODEL, "parallel": {"data": 4}}
+    alone = step(item)
+    together = {"together": [item, item | {"ranks": [4, 5, 6, 7], "at": "10us"}]}
+    first, second = steps(together)
+    assert first.plan.ranks == second.plan.ranks == 4
+    assert first.step_ps >= alone.step_ps
+
+
+def test_summaries_as_json():
+    done = CliRunner().invoke(weft, ["job", "show", "--json", str(EXAMPLE)], catch_exceptions=False)
+    (plan,) = json.loads(done.stdout)
+    assert plan["ranks"] == 16
+    assert plan["ideal_ps"] > 0
+
+
+def test_a_scenario_without_a_training_job(tmp_path):
+    path = tmp_path / "none.yaml"
+    path.write_text("clock: virtual\ntraffic: [{incast: h0}]\n")
+    done = CliRunner().invoke(weft, ["job", "show", str(path)])
+    assert isinstance(done.exception, BadInputError)
+    assert "has no training job" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ({"model": "8B"}, r"traffic\[0\].model: no model '8B'; valid: 405B, 70B, 7B"),
+        ({"model": {"preset": "7B", "layer": 2}}, r"unknown key 'traffic\[0\].model.layer'; did you mean 'layers'"),
+        ({"model": {"preset": 7}}, r"traffic\[0\].model: no model 7; "),
+        ({"model": {"layers": 2}}, r"traffic\[0\].model.hidden: is missing"),
+        ({"model": MODEL | {"heads": 7}}, r"hidden: 512 over 7 heads"),
+        ({"model": MODEL | {"kv_heads": 3}}, r"kv_heads: 3 for 8 heads"),
+        ({"model": MODEL, "accelerator": "H1000"}, r"no accelerator 'H1000'; did you mean"),
+        ({"model": MODEL, "parallel": {"data": 9}}, r"9 ranks on a fabric of 8 \(valid: a product .* up to 8\)"),
+        ({"model": MODEL, "parallel": {"data": 2}, "ranks": [3, 3]}, r"ranks: 1 different ranks \(valid: 2, the job's"),
+        ({"model": MODEL, "ranks": [8]}, r"ranks: rank 8 \(valid: 0 to 7\)"),
+        ({"model": MODEL, "parallel": {"tensor": 3}}, r"parallel.tensor: 3 does not divide the model's heads, 8"),
+        ({"model": MODEL, "stragglers": {1: 2}}, r"stragglers: rank 1 \(valid: 0 to 0\)"),
+        ({"model": MODEL, "routing": {"skew": 1}}, r"routing: of a model without experts"),
+        ({"model": "70B"}, r"accelerator: a rank of stage 0 needs .* GiB"),
+        ({"model": MODEL, "parallel": {"schedule": "2f2b"}}, r"no pipeline schedule '2f2b'; "),
+        ({"model": MODEL, "jitter": float("nan")}, r"jitter"),
+        ({"model": MODEL | {"layers": 4000}, "micro_batches": 1000}, r"micro_batches: 1000 of 4000 .* up to 500\)"),
+        (
+            {"model": MIXED, "parallel": {"data": 8, "expert": 8}, "routing": {"skew": 1}, "micro_batch": 99_999},
+            r"routing: 25599744 tokens of 8 ranks choose among 16 experts",
+        ),
+        (
+            {"model": MIXED, "parallel": {"data": 8, "expert": 8}, "routing": {"skew": 1}, "micro_batches": 99_999},
+            r"micro_batches: 99999 of 2 layers, with messages between 8 ranks \(valid: up to 15625\)",
+        ),
+        (
+            {"model": MODEL, "accelerator": {"preset": "A100", "peak_tflops": {"fp4": 1}}},
+            r"peak_tflops",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_trained_is_refused(item, message):
+    with pytest.raises(BadInputError, match=message):
+        run_spec(scenario(item))
+
+
+def test_a_preset_may_differ_in_parts():
+    item = {
+        "model": {"preset": "DeepSeek-V3", "layers": 4, "experts": {"count": 8}},
+        "accelerator": {"preset": "H800", "memory": "1000GiB"},
+    }
+    (found,) = run_spec(scenario(item)).traffic
+    assert (found.model.layers, found.model.hidden) == (4, 7168)
+    assert (found.model.experts.count, found.model.experts.top_k) == (8, 8)
+    assert found.accelerator.memory == 1000 * 2**30
+    assert found.accelerator.peak_tflops["fp8"] == 1979

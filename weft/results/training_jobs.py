@@ -1,0 +1,208 @@
+"""What a step of a training job found: what it took, and what ranks' time went to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from rich.console import Console
+from rich.table import Table
+
+from weft.jobs.plan_summary import PlanSummary
+from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.report_parts import Axis, BarFigure, Cell, ReportPart, ReportTable, shown_of
+from weft.topologies import FabricSpec
+from weft.traffic.jobs.breakdown import Breakdown
+
+_MOST_BARS = 64
+_PS_PER_MS = 1e9
+_GB = 1e9
+
+
+@dataclass(frozen=True)
+class TrainingJobResult:
+    """A step of training, from the job's start to the end of its last operation.
+
+    Each rank's time is divided into computing, exposed communication, bubbles and stalls, which add up to the step
+    ([definitions](training.md#what-a-step-s-time-goes-to)).
+    """
+
+    derived: ClassVar[Mapping[str, str]] = {"mfu": "mfu", "tokens_per_s": "tokens_per_s"}
+
+    name: str
+    """Of the model."""
+    plan: PlanSummary
+    """What was known before the run."""
+    step_ps: int
+    """What the step took."""
+    compute_ps: dict[str, int]
+    """Computation by category, on average over the ranks."""
+    exposed_ps: dict[str, int]
+    """Communication that no computation hid, by category, on average over the ranks."""
+    bubble_ps: int
+    """Waiting for messages that had not been sent, and for the end, on average over the ranks."""
+    stall_ps: int
+    """Waiting for ranks of a group that had not begun a collective, on average over the ranks."""
+    ranks: dict[str, list[int]]
+    """Of each rank: `compute`, `exposed`, `bubble` and `stall`, in ps."""
+    retransmissions: int
+    """Packets sent again."""
+
+    @property
+    def ok(self) -> bool:
+        """Return that nothing is known to be wrong: a step has no data to check."""
+        return True
+
+    @property
+    def mfu(self) -> float:
+        """Return model FLOPs utilisation: the step's operations over what accelerators could do in its time."""
+        return self.plan.utilisation(self.step_ps)
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Return tokens per second of emulated time, of all ranks."""
+        return self.plan.tokens_per_s(self.step_ps)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data with derived figures."""
+        return {**asdict(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
+
+
+def training_job_result(
+    name: str, plan: PlanSummary, step_ps: int, found: Sequence[Breakdown], retransmissions: int
+) -> TrainingJobResult:
+    """Return the result of a step, given what each rank's time went to."""
+    return TrainingJobResult(
+        name=name,
+        plan=plan,
+        step_ps=step_ps,
+        compute_ps=_means(found, "compute_ps"),
+        exposed_ps=_means(found, "exposed_ps"),
+        bubble_ps=round(sum(each.bubble_ps for each in found) / len(found)),
+        stall_ps=round(sum(each.stall_ps for each in found) / len(found)),
+        ranks={
+            "compute": [each.compute_ps.total() for each in found],
+            "exposed": [each.exposed_ps.total() for each in found],
+            "bubble": [each.bubble_ps for each in found],
+            "stall": [each.stall_ps for each in found],
+        },
+        retransmissions=retransmissions,
+    )
+
+
+def _means(found: Sequence[Breakdown], name: str) -> dict[str, int]:
+    sums = Counter[str]()
+    for each in found:
+        sums.update(getattr(each, name))
+    return {category: round(total / len(found)) for category, total in sorted(sums.items())}
+
+
+def print_plan(console: Console, name: str, plan: PlanSummary) -> None:
+    """Print what is known before a run."""
+    console.print(f"\n[bold]training {name} on {plan.ranks} ranks[/bold], before the run")
+    table = Table(box=None, pad_edge=False, show_header=False)
+    memory_gib = {what: size / 2**30 for what, size in plan.memory_bytes.items()}
+    has_gib = plan.accelerator_memory_bytes / 2**30
+    table.add_row("parameters", f"{plan.parameters:,}, of which {plan.active_parameters:,} compute a token")
+    table.add_row(
+        "memory of a rank",
+        f"{sum(memory_gib.values()):.1f} of {has_gib:.0f} GiB ({_listed(memory_gib, '.1f')})",
+    )
+    table.add_row("tokens a step", f"{plan.tokens:,}")
+    table.add_row("operations a step", f"{plan.model_flops:.3e} FLOP of the model")
+    sent_gb = {what: size / _GB for what, size in plan.sent_bytes.items()}
+    table.add_row("a rank sends", f"{_listed(sent_gb, '.3f')} GB" if sent_gb else "nothing")
+    table.add_row(
+        "ideal step",
+        f"{plan.ideal_ps / _PS_PER_MS:.3f} ms without communication: {plan.tokens_per_s(plan.ideal_ps):,.0f} tokens/s, "
+        f"MFU {100 * plan.ideal_utilisation:.1f} %",
+    )
+    console.print(table)
+
+
+def _listed(values: Mapping[str, float], form: str) -> str:
+    return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
+
+
+def print_training_jobs(console: Console, results: Sequence[TrainingJobResult]) -> None:
+    """Print the plan of each step and where its time went, on average over the ranks."""
+    for result in results:
+        print_plan(console, result.name, result.plan)
+        console.print(f"\n[bold]a step of {result.name}[/bold] (time is emulated; mean of the ranks)")
+        table = Table(box=None, pad_edge=False, collapse_padding=True)
+        for column in ("", "ms", "share"):
+            table.add_column(column, justify="left" if not column else "right")
+        for name, time_ps in [("step", result.step_ps), *_parts(result).items()]:
+            share = f"{100 * time_ps / result.step_ps:.1f} %" if result.step_ps else ""
+            table.add_row(name, f"{time_ps / _PS_PER_MS:.3f}", share)
+        console.print(table)
+        console.print(f"{result.tokens_per_s:,.0f} tokens/s, MFU {100 * result.mfu:.1f} %")
+
+
+def _parts(result: TrainingJobResult) -> dict[str, int]:
+    """Return what a step's time went to, by what people call it."""
+    return {
+        **{f"compute: {name}": time_ps for name, time_ps in result.compute_ps.items()},
+        **{f"exposed: {name}": time_ps for name, time_ps in result.exposed_ps.items()},
+        "bubble": result.bubble_ps,
+        "stall": result.stall_ps,
+    }
+
+
+def report_training_jobs(results: Sequence[TrainingJobResult], _: FabricSpec) -> Iterator[ReportPart]:
+    """Bars of the steps, bars of each step's ranks, and a table with a row for each step."""
+    parts = [_parts(each) for each in results]
+    names = dict.fromkeys(name for each in parts for name in each)
+    labels = [f"{number} {each.name}" for number, each in enumerate(results, 1)]
+    yield BarFigure(
+        "Training",
+        Axis("time (ms)", "ms"),
+        rows=labels,
+        parts={name: [each.get(name, 0) / _PS_PER_MS for each in parts] for name in names},
+        text="What a step took, on average over the ranks.",
+    )
+    for label, result in zip(labels, results, strict=True):
+        shown = min(result.plan.ranks, _MOST_BARS)
+        yield BarFigure(
+            f"Ranks of training {label}",
+            Axis("time (ms)", "ms"),
+            rows=[f"rank {rank}" for rank in range(shown)],
+            parts={
+                name: [each / _PS_PER_MS for each in values[:shown]] for name, values in result.ranks.items()
+            },
+            text="What each rank's time went to.",
+            note=shown_of(shown, result.plan.ranks, "the first ranks"),
+        )
+    columns = ["model", "ranks", "step (ms)", "ideal (ms)", "tokens/s", "MFU", "retransmitted packets"]
+    rows: list[list[Cell]] = [
+        [
+            each.name,
+            each.plan.ranks,
+            round(each.step_ps / _PS_PER_MS, 3),
+            round(each.plan.ideal_ps / _PS_PER_MS, 3),
+            round(each.tokens_per_s),
+            f"{100 * each.mfu:.1f} %",
+            each.retransmissions,
+        ]
+        for each in results
+    ]
+    yield ReportTable("Training", columns, rows, "ideal: without communication, with no rank slower")
+
+
+TRAINING_JOBS = ResultKind(
+    key="training_jobs",
+    meaning="Of each step of a training job.",
+    model=TrainingJobResult,
+    show=print_training_jobs,
+    order=5,
+    report=report_training_jobs,
+    name="name",
+    labels=("name",),
+    measured=(
+        MeasuredColumn("step", "ms", 3, "step_ps", _PS_PER_MS),
+        MeasuredColumn("MFU", "%", 1, "mfu", 0.01),
+        MeasuredColumn("bubble", "ms", 3, "bubble_ps", _PS_PER_MS),
+    ),
+)

@@ -1,0 +1,140 @@
+"""A step of training a model: what ranks compute, send and call together follows from sizes and parallelism."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from weft.clocks.lab import Progress
+from weft.errors import BadInputError
+from weft.jobs.accelerators import ACCELERATORS, Accelerator
+from weft.jobs.expert_routing import Routing
+from weft.jobs.fitting import check_memory
+from weft.jobs.models import MODELS, Transformer
+from weft.jobs.parallelism import Parallelism
+from weft.jobs.plan_summary import PlanSummary, summary_of
+from weft.jobs.training_job import ComputeVariation, training_job
+from weft.jobs.training_plan import PlanError, Precisions, Recomputation, TrainingPlan
+from weft.quantities.definitions import number, whole
+from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult, training_job_result
+from weft.run.jobs import JobRun
+from weft.run.task import Task
+from weft.run.traffic_kinds.base import JoinableItem, check_ranks
+from weft.scenario.places import KeyProblem
+from weft.scenario.presets import Presets
+from weft.topologies import FabricSpec
+from weft.topologies.kinds.base import TopologySection
+from weft.traffic.jobs import Job, OperationsError
+from weft.traffic.jobs.breakdown import breakdowns
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+_TIMEOUT_S = 300.0
+"""Beyond the ideal time."""
+
+
+class TrainingJobTraffic(JoinableItem):
+    """A step of training a transformer, shared by ranks. Packets carry lengths in place of data."""
+
+    kind = "model"
+    results = TRAINING_JOBS
+
+    model: Annotated[Transformer, Presets("model", lambda: MODELS)]
+    """What is trained."""
+    parallel: Parallelism = Parallelism()
+    """How ranks share it."""
+    micro_batches: Annotated[int, whole(1, 100_000)] = 1
+    """Of each replica in a step."""
+    micro_batch: Annotated[int, whole(1, 100_000)] = 1
+    """Sequences of each of them."""
+    accelerator: Annotated[Accelerator, Presets("accelerator", lambda: ACCELERATORS)] = ACCELERATORS["H100"]
+    """Of every rank."""
+    precisions: Precisions = Precisions()
+    """Of elements."""
+    recomputation: Recomputation = "selective"
+    """Which activations the backward pass computes again: none, those of attention's scores, or all of a layer."""
+    routing: Routing = Routing()
+    """How tokens choose among experts."""
+    stragglers: dict[Annotated[int, whole(0, 1 << 20)], Annotated[float, number(0.1, 1000)]] = Field(
+        default={}
+    )
+    """Of some ranks, by which factor all their computations are longer."""
+    jitter: Annotated[float, number(0, 2)] = 0.0
+    """Standard deviation of the logarithm of a factor of each computation, which the seed draws from a log-normal
+    distribution of median 1."""
+    ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
+    """The fabric's rank of each of the job's; by default the first ones, host by host."""
+
+    def plan(self, ranks_per_host: int, seed: int = 1) -> TrainingPlan:
+        """Return what is trained, and how, on hosts of so many ranks. Raises PlanError."""
+        return TrainingPlan(
+            model=self.model,
+            parallel=self.parallel,
+            micro_batches=self.micro_batches,
+            micro_batch=self.micro_batch,
+            accelerator=self.accelerator,
+            precisions=self.precisions,
+            recomputation=self.recomputation,
+            routing=self.routing,
+            ranks_per_host=ranks_per_host,
+            seed=seed,
+        )
+
+    @property
+    def title(self) -> str:
+        """The model's name if it is a published one, otherwise its family and layers."""
+        named = next((name for name, known in MODELS.items() if known == self.model), "")
+        return named or f"{self.model.family}, {self.model.layers} layers of {self.model.hidden}"
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that degrees divide what they share, that there are ranks enough, and that memory suffices."""
+        try:
+            plan = self.plan(fabric.ranks_per_host or 1)
+            count = plan.parallel.rank_count
+            if count > fabric.rank_count:
+                raise KeyProblem(
+                    f"{key}.parallel",
+                    f"{count} ranks on a fabric of {fabric.rank_count} "
+                    f"(valid: a product of degrees up to {fabric.rank_count})",
+                )
+            if self.ranks is not None:
+                check_ranks(self.ranks, count, fabric, f"{key}.ranks")
+            for rank in self.stragglers:
+                if rank >= count:
+                    raise PlanError("stragglers", f"rank {rank} (valid: 0 to {count - 1})")
+            check_memory(plan)
+        except PlanError as problem:
+            raise KeyProblem(f"{key}.{problem.key}", str(problem)) from None
+
+    def job(self, fabric: FabricSpec, seed: int) -> tuple[Job, PlanSummary]:
+        """Return the job of a step, and what is known of it before it is run."""
+        plan = self.plan(fabric.scale_up.ranks_per_host if fabric.scale_up else 1, seed)
+        try:
+            job = training_job(plan, ComputeVariation(self.stragglers, self.jitter, seed), self.title)
+        except OperationsError as error:
+            raise BadInputError(f"{self.title}: {error}") from None
+        return job, summary_of(plan, job)
+
+    def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[TrainingJobResult]]:
+        """There are no data to make."""
+        return lambda fabric: self._task(fabric, *self.job(fabric.topology, fabric.options.seed))
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Run a step."""
+        job, plan = self.job(fabric.topology, fabric.options.seed)
+        progress(
+            f"training {self.title} on {plan.ranks} ranks: {job.operation_count:,} operations, "
+            f"ideally {plan.ideal_ps / 1e9:.3f} ms"
+        )
+        timeout_s = _TIMEOUT_S + plan.ideal_ps / 10**12 * fabric.options.dilation
+        fabric.run_together([self._task(fabric, job, plan)], timeout_s)
+
+    def _task(self, fabric: Fabric, job: Job, plan: PlanSummary) -> Task[TrainingJobResult]:
+        def result(ran: JobRun) -> TrainingJobResult:
+            found = breakdowns(job, ran.times)
+            return training_job_result(self.title, plan, ran.duration_ps, found, ran.retransmissions)
+
+        return fabric.tasks.job(job, self.ranks).noted(TRAINING_JOBS, result)
