@@ -178,6 +178,8 @@ void ScheduleExecutor::on_completion(const Completion& completion) {
     case CompletionKind::kWriteImmediate:
       return arrived(completion);
     case CompletionKind::kRead:
+    case CompletionKind::kCompareSwap:
+    case CompletionKind::kFetchAdd:
     case CompletionKind::kSend:
     case CompletionKind::kReceive:
       return;  // schedules post none

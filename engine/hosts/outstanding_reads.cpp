@@ -1,6 +1,7 @@
 #include "hosts/outstanding_reads.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace weft {
@@ -64,10 +65,11 @@ OutstandingReads::Read* OutstandingReads::read_of(uint64_t psn) {
   return nullptr;
 }
 
-// Of the first response that is missing, or else one past the last of all.
+// Of the first response of a READ that is missing, or else one past the last of all. Results of atomics are
+// no data and come on their own.
 uint64_t OutstandingReads::expected_psn() const {
   for (const Read& read : reads_) {
-    if (!read.is_complete()) return read.first_psn + read.in_order;
+    if (!read.is_complete() && !read.is_atomic()) return read.first_psn + read.in_order;
   }
   return reads_.empty() ? newest_psn_ + 1 : reads_.back().end_psn();
 }
@@ -79,6 +81,8 @@ OutstandingReads::Taken OutstandingReads::take(const roce::ParsedPacket& packet)
   // All of a READ that has been forgotten had arrived.
   if (read == nullptr)
     return {psn < static_cast<int64_t>(expected) ? Arrival::kDuplicate : Arrival::kInvalid};
+  if (read->is_atomic() != (packet.bth.opcode == roce::kRcAtomicAcknowledge)) return {Arrival::kInvalid};
+  if (read->is_atomic()) return {place_result(*read, packet), read->sequence};
   const Arrival arrival = place(*read, static_cast<uint64_t>(psn), packet);
   if (arrival == Arrival::kInvalid) return {arrival};
   as_length_ = packet.as_length;
@@ -89,6 +93,15 @@ OutstandingReads::Taken OutstandingReads::take(const roce::ParsedPacket& packet)
     answer(static_cast<uint64_t>(psn), expected, packet);
   }
   return {arrival, read->sequence};
+}
+
+OutstandingReads::Arrival OutstandingReads::place_result(Read& read, const roce::ParsedPacket& packet) {
+  if (read.is_complete()) return Arrival::kDuplicate;
+  if (read.request.target != nullptr)
+    std::memcpy(read.request.target, &packet.atomic_ack_original, kAtomicBytes);
+  ++read.in_order;
+  --incomplete_;
+  return Arrival::kNew;
 }
 
 OutstandingReads::Arrival OutstandingReads::place(Read& read, uint64_t psn,
@@ -155,12 +168,14 @@ void OutstandingReads::forget_done(uint64_t accepted) {
 
 void OutstandingReads::ask_again(uint64_t accepted) {
   repeats_ = {};
+  bool asked = false;
   for (const Read& read : reads_) {
     if (read.sequence >= accepted) return;
     if (read.is_complete()) continue;
-    repeats_.push(read.sequence);
-    // The responder goes back to the first that is missing, and goes on from there.
-    if (!selective_repeat_) return;
+    // With go-back-N the responder goes on from the first response that is missing.
+    const bool follows = !selective_repeat_ && !read.is_atomic();
+    if (!follows || !asked) repeats_.push(read.sequence);
+    asked = asked || follows;
   }
 }
 

@@ -1,5 +1,5 @@
-// The READs that a requester has sent and whose data has not all come: which responses are missing, when to
-// ask for them again, and the answers to those that came.
+// The READs and atomics that a requester has sent and whose results have not all come: which responses are
+// missing, when to ask for them again, and the answers to those that came.
 //
 // The responses of a READ take a PSN each, its request has the first of them (InfiniBand specification,
 // section 9.7). The requester numbers its own packets without gaps; what lies between the two is known
@@ -81,11 +81,13 @@ class OutstandingReads {
     uint64_t in_order = 0;           // responses, from the first on
     std::vector<bool> behind_gap{};  // selective repeat: which others have arrived
     uint64_t end_psn() const { return first_psn + packets; }
+    bool is_atomic() const { return weft::is_atomic(request.kind); }
     bool is_complete() const { return in_order == packets; }
   };
 
   Read* read_of(uint64_t psn);
   uint64_t expected_psn() const;
+  Arrival place_result(Read& read, const roce::ParsedPacket& packet);
   Arrival place(Read& read, uint64_t psn, const roce::ParsedPacket& packet);
   void note_gap(uint64_t psn);
   void note_arrival(Read& read, uint64_t index);

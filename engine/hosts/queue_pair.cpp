@@ -34,6 +34,10 @@ const char* completion_kind_name(CompletionKind kind) {
       return "send";
     case CompletionKind::kRead:
       return "read";
+    case CompletionKind::kCompareSwap:
+      return "compare_swap";
+    case CompletionKind::kFetchAdd:
+      return "fetch_add";
     case CompletionKind::kReceive:
       return "receive";
     case CompletionKind::kWriteImmediate:

@@ -35,6 +35,8 @@ enum class CompletionKind : uint8_t {
   kWrite,           // requester: a WRITE was acknowledged
   kSend,            // requester: a SEND was acknowledged
   kRead,            // requester: the data of a READ is all there
+  kCompareSwap,     // requester: an atomic's result is there
+  kFetchAdd,        // requester: an atomic's result is there
   kReceive,         // responder: a SEND arrived in a posted receive
   kWriteImmediate,  // responder: a WRITE with immediate arrived
   kAggregate,       // worker: an all-reduce in the network is done

@@ -21,7 +21,8 @@ CongestionControl& required(const std::shared_ptr<CongestionControl>& congestion
 }
 
 bool is_read_response(uint8_t opcode) {
-  return opcode >= roce::kRcReadResponseFirst && opcode <= roce::kRcReadResponseOnly;
+  return (opcode >= roce::kRcReadResponseFirst && opcode <= roce::kRcReadResponseOnly) ||
+         opcode == roce::kRcAtomicAcknowledge;
 }
 
 bool is_request(uint8_t opcode) {
@@ -114,6 +115,34 @@ void RcQueuePair::post_read_as_length(TimePs now, uint64_t length_bytes, uint64_
                         .remote_address = remote_address,
                         .rkey = rkey,
                         .as_length = true});
+  wake();
+}
+
+void RcQueuePair::post_compare_swap(TimePs now, uint8_t* target, uint64_t remote_address, uint32_t rkey,
+                                    uint64_t compare, uint64_t swap, uint64_t work_id,
+                                    std::shared_ptr<const void> owner) {
+  requester_.post(now, {.kind = CompletionKind::kCompareSwap,
+                        .work_id = work_id,
+                        .length_bytes = kAtomicBytes,
+                        .remote_address = remote_address,
+                        .rkey = rkey,
+                        .owner = std::move(owner),
+                        .target = target,
+                        .swap_or_add = swap,
+                        .compare = compare});
+  wake();
+}
+
+void RcQueuePair::post_fetch_add(TimePs now, uint8_t* target, uint64_t remote_address, uint32_t rkey,
+                                 uint64_t add, uint64_t work_id, std::shared_ptr<const void> owner) {
+  requester_.post(now, {.kind = CompletionKind::kFetchAdd,
+                        .work_id = work_id,
+                        .length_bytes = kAtomicBytes,
+                        .remote_address = remote_address,
+                        .rkey = rkey,
+                        .owner = std::move(owner),
+                        .target = target,
+                        .swap_or_add = add});
   wake();
 }
 

@@ -48,6 +48,14 @@ class RcQueuePair : public QueuePair {
   // Posts a READ whose responses carry their payload as a length, see post_write_as_length.
   void post_read_as_length(TimePs now, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
                            uint64_t work_id);
+  // Posts an atomic on the 8 bytes at the peer's `remote_address`, a number in the peer's byte order. Puts
+  // what it found, in this host's byte order, into the 8 bytes at `target` (null: nowhere). Completes with
+  // kCompareSwap or kFetchAdd. Otherwise as post_read.
+  void post_compare_swap(TimePs now, uint8_t* target, uint64_t remote_address, uint32_t rkey,
+                         uint64_t compare, uint64_t swap, uint64_t work_id,
+                         std::shared_ptr<const void> owner = nullptr);
+  void post_fetch_add(TimePs now, uint8_t* target, uint64_t remote_address, uint32_t rkey, uint64_t add,
+                      uint64_t work_id, std::shared_ptr<const void> owner = nullptr);
   // Posts a request that another queue pair has withdrawn.
   void post(TimePs now, RcRequester::Request request) {
     requester_.post(now, std::move(request));

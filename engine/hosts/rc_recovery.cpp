@@ -22,7 +22,7 @@ CompletionStatus status_of_nak(uint8_t syndrome) {
 }  // namespace
 
 void RcRequester::go_back(TimePs now) {
-  sent_.go_back(now, next_sequence_);
+  sent_.go_back(now, sent_.accepted(), next_sequence_);
   next_sequence_ = sent_.accepted();
   send_index_ = 0;
   progress_ps_ = now;

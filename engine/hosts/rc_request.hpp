@@ -8,6 +8,7 @@
 
 #include "hosts/queue_pair.hpp"
 #include "packets/psn.hpp"
+#include "packets/roce_formats.hpp"
 #include "time/time.hpp"
 
 namespace weft {
@@ -24,6 +25,8 @@ struct RcRequest {
   bool as_length = false;               // packets carry zeros as virtual bytes; data and target are null
   TimePs posted_ps = kNever;            // when it was posted first; kNever: now
   uint8_t* target = nullptr;            // of a READ or atomic; null: what comes back is discarded
+  uint64_t swap_or_add = 0;             // operands of an atomic
+  uint64_t compare = 0;
 };
 
 // The longest message (InfiniBand specification, section 9.3.3), and the longest READ: its PSNs must leave
@@ -31,8 +34,17 @@ struct RcRequest {
 constexpr uint64_t kMaxMessageBytes = 1ull << 31;
 constexpr uint64_t kMaxReadPackets = kMaxOutstandingPackets / 2;
 
+constexpr uint64_t kAtomicBytes = 8;
+
+constexpr bool is_atomic(CompletionKind kind) {
+  return kind == CompletionKind::kCompareSwap || kind == CompletionKind::kFetchAdd;
+}
 // Whether the peer answers with data: a READ or an atomic.
-constexpr bool is_read(CompletionKind kind) { return kind == CompletionKind::kRead; }
+constexpr bool is_read(CompletionKind kind) { return kind == CompletionKind::kRead || is_atomic(kind); }
+// The same of a request's opcode.
+constexpr bool is_read_request(uint8_t opcode) {
+  return opcode == roce::kRcReadRequest || opcode == roce::kRcCompareSwap || opcode == roce::kRcFetchAdd;
+}
 
 // Packets that carry so much payload; a message has one at least.
 constexpr uint64_t packets_of_payload(uint64_t length_bytes, uint32_t path_mtu_bytes) {

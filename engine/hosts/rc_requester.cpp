@@ -104,9 +104,15 @@ void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequen
 }
 
 void RcRequester::set_read_headers(const Request& request, uint64_t psn, uint64_t offset_bytes) {
-  headers_.bth.opcode = roce::kRcReadRequest;
   headers_.bth.psn = psn_map_.psn(psn);
   headers_.bth.solicited = false;
+  if (is_atomic(request.kind)) {
+    const bool swaps = request.kind == CompletionKind::kCompareSwap;
+    headers_.bth.opcode = swaps ? roce::kRcCompareSwap : roce::kRcFetchAdd;
+    headers_.atomic_eth = {request.remote_address, request.rkey, request.swap_or_add, request.compare};
+    return;
+  }
+  headers_.bth.opcode = roce::kRcReadRequest;
   headers_.reth = {request.remote_address + offset_bytes, request.rkey,
                    static_cast<uint32_t>(request.length_bytes - offset_bytes)};
 }
@@ -320,7 +326,7 @@ void RcRequester::acknowledge(TimePs now, uint64_t end_sequence, std::optional<u
     if (!covers_more && selective_repeat_) ++counters_.stale_acknowledgements;
     return;
   }
-  next_sequence_ = std::max(next_sequence_, end_sequence);
+  next_sequence_ = std::max(next_sequence_, sent_.accepted());
   retries_ = 0;
   rnr_retries_ = 0;
   progress_ps_ = now;

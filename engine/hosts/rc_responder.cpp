@@ -57,7 +57,7 @@ RcResponder::Shape RcResponder::shape_of(uint8_t opcode) {
     case kRcWriteOnlyImmediate:
       return {Message::kWrite, true, true, true};
     default:
-      return {};  // atomics and invalidation are not offered
+      return {};  // READs and atomics have no shape, invalidation is not offered
   }
 }
 
@@ -73,7 +73,7 @@ void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {
   const int64_t sequence = psn_map_.sequence(packet.bth.psn, expected_sequence_);
   const auto expected = static_cast<int64_t>(expected_sequence_);
   if (error_ != CompletionStatus::kSuccess) {
-    const bool reads = packet.bth.opcode == roce::kRcReadRequest;
+    const bool reads = is_read_request(packet.bth.opcode);
     const bool read_failed = reads && reads_ != nullptr && reads_->failed_psn();
     if (error_syndrome_ != 0 && reads && sequence < expected && !read_failed) {
       repeat(now, sequence, packet);  // it was granted before the refusal
@@ -94,7 +94,7 @@ void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {
     accept(now, packet);
   } else if (sequence < expected) {
     ++counters_.duplicate_packets;
-    if (packet.bth.opcode == roce::kRcReadRequest) {
+    if (is_read_request(packet.bth.opcode)) {
       repeat(now, sequence, packet);
     } else if (pending_answer_ == Answer::kNone) {
       pending_answer_ = Answer::kAck;
@@ -145,7 +145,7 @@ void RcResponder::on_deadline(TimePs now) {
 }
 
 void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
-  if (packet.bth.opcode == roce::kRcReadRequest) return accept_read(now, packet);
+  if (is_read_request(packet.bth.opcode)) return accept_read(now, packet);
   const Shape shape = shape_of(packet.bth.opcode);
   uint8_t syndrome = check_shape(shape, packet);
   if (syndrome == roce::kSyndromeAck) {
@@ -188,7 +188,7 @@ void RcResponder::note_mark(bool marked) {
 // packet behind a gap is a NAK for the gap, whose MSN field names the packet (IRN, section 3.1).
 void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet, int64_t signed_sequence) {
   const auto sequence = static_cast<uint64_t>(signed_sequence);
-  const bool reads = packet.bth.opcode == roce::kRcReadRequest;
+  const bool reads = is_read_request(packet.bth.opcode);
   if (signed_sequence < static_cast<int64_t>(expected_sequence_) || arrivals_.contains(sequence)) {
     ++counters_.duplicate_packets;
     if (reads && signed_sequence < static_cast<int64_t>(expected_sequence_)) {
@@ -418,6 +418,7 @@ PacketPtr RcResponder::pull_control(TimePs /*now*/) {
   if (!marks_.empty()) return build_answer_of_like_marks();
   if (pending_answer_ != Answer::kNone) return build_answer();
   if (!selective_answers_.empty()) return build_selective_answer();
+  if (reads_ != nullptr && reads_->has_result()) return build_result();
   if (cnp_pending_) return build_cnp();
   return nullptr;
 }
@@ -470,6 +471,19 @@ PacketPtr RcResponder::build_acknowledgement(bool marked) {
   headers_.bth.becn = marked;
   headers_.telemetry = std::exchange(echo_, std::nullopt);
   if (headers_.telemetry) headers_.telemetry->echo = true;
+  return build_packet();
+}
+
+// The result of an atomic, which acknowledges it.
+PacketPtr RcResponder::build_result() {
+  const ReadResponder::Result result = reads_->next_result();
+  headers_.bth.opcode = roce::kRcAtomicAcknowledge;
+  headers_.bth.becn = false;
+  headers_.bth.psn = psn_map_.psn(result.psn);
+  headers_.aeth = {roce::kSyndromeAckNoCredits, result.msn};
+  headers_.atomic_ack_original = result.original;
+  headers_.telemetry.reset();
+  ++counters_.acknowledgements_sent;
   return build_packet();
 }
 

@@ -46,7 +46,8 @@ class RcResponder {
   // What is marked up to now needs no CNP: the sender has sent all that it will.
   void forget_marks();
   bool has_answer() const {
-    return pending_answer_ != Answer::kNone || cnp_pending_ || !marks_.empty() || !selective_answers_.empty();
+    return pending_answer_ != Answer::kNone || cnp_pending_ || !marks_.empty() ||
+           !selective_answers_.empty() || (reads_ != nullptr && reads_->has_result());
   }
   // A packet with data has arrived for the queue pair: whether a switch marked it is reported.
   void note_congestion(TimePs now, const roce::ParsedPacket& packet);
@@ -98,6 +99,7 @@ class RcResponder {
   PacketPtr build_selective_answer();
   PacketPtr build_answer_of_like_marks();
   PacketPtr build_acknowledgement(bool marked);
+  PacketPtr build_result();
   PacketPtr build_cnp();
   PacketPtr build_packet();
 

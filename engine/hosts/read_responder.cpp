@@ -1,6 +1,7 @@
 #include "hosts/read_responder.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "hosts/rc_request.hpp"
 
@@ -29,25 +30,62 @@ uint64_t ReadResponder::packets_of(const roce::ParsedPacket& request) const {
 }
 
 uint8_t ReadResponder::accept(TimePs now, uint64_t psn, const roce::ParsedPacket& request, uint32_t msn) {
+  if (!make_room(now, request)) return roce::kSyndromeNakInvalidRequest;
+  if (const uint8_t refusal = grant(request); refusal != roce::kSyndromeAck) return refusal;
+  Read read{.first_psn = psn,
+            .packets = packets_of(request),
+            .first_response = end_,
+            .address = request.reth.virtual_address,
+            .length_bytes = request.reth.length_bytes,
+            .rkey = request.reth.rkey,
+            .msn = msn,
+            .as_length = request.as_length};
+  if (request.bth.opcode != roce::kRcReadRequest) {
+    read.is_atomic = true;
+    read.original = do_atomic(request);
+    results_.push({psn, read.original, msn});
+  }
+  reads_.push_back(read);
+  end_ = read.end_response();
+  return roce::kSyndromeAck;
+}
+
+// Whether the request is well formed and its memory open to it.
+uint8_t ReadResponder::grant(const roce::ParsedPacket& request) const {
+  if (request.bth.opcode != roce::kRcReadRequest) {
+    const roce::AtomicEth& atomic = request.atomic_eth;
+    if (atomic.virtual_address % kAtomicBytes != 0) return roce::kSyndromeNakInvalidRequest;
+    return memory_.find(atomic.rkey, atomic.virtual_address, kAtomicBytes, kRemoteAtomic) == nullptr
+               ? roce::kSyndromeNakRemoteAccess
+               : roce::kSyndromeAck;
+  }
   const roce::Reth& reth = request.reth;
-  if (reth.length_bytes > kMaxMessageBytes || packets_of(request) > kMaxReadPackets ||
-      !make_room(now, request))
+  if (reth.length_bytes > kMaxMessageBytes || packets_of(request) > kMaxReadPackets)
     return roce::kSyndromeNakInvalidRequest;
   // A READ of no bytes touches no memory, so its rkey is not looked at (section 9.7.4.1.5).
-  if (reth.length_bytes > 0 &&
-      memory_.find(reth.rkey, reth.virtual_address, reth.length_bytes, kRemoteRead) == nullptr) {
-    return roce::kSyndromeNakRemoteAccess;
+  if (reth.length_bytes == 0) return roce::kSyndromeAck;
+  return memory_.find(reth.rkey, reth.virtual_address, reth.length_bytes, kRemoteRead) == nullptr
+             ? roce::kSyndromeNakRemoteAccess
+             : roce::kSyndromeAck;
+}
+
+// Returns what the memory held; a sink holds 0. The value is in the host's byte order.
+uint64_t ReadResponder::do_atomic(const roce::ParsedPacket& request) const {
+  const roce::AtomicEth& atomic = request.atomic_eth;
+  const MemoryRegion& region =
+      *memory_.find(atomic.rkey, atomic.virtual_address, kAtomicBytes, kRemoteAtomic);
+  if (region.data == nullptr) return 0;
+  uint8_t* const at = region.data + (atomic.virtual_address - region.virtual_address);
+  uint64_t original = 0;
+  std::memcpy(&original, at, kAtomicBytes);
+  uint64_t value = original;
+  if (request.bth.opcode == roce::kRcFetchAdd) {
+    value += atomic.swap_or_add;
+  } else if (original == atomic.compare) {
+    value = atomic.swap_or_add;
   }
-  reads_.push_back({.first_psn = psn,
-                    .packets = packets_of(request),
-                    .first_response = end_,
-                    .address = reth.virtual_address,
-                    .length_bytes = reth.length_bytes,
-                    .rkey = reth.rkey,
-                    .msn = msn,
-                    .as_length = request.as_length});
-  end_ += packets_of(request);
-  return roce::kSyndromeAck;
+  std::memcpy(at, &value, kAtomicBytes);
+  return original;
 }
 
 // A requester that keeps to its limit has all of the oldest READ when it asks for one too many.
@@ -70,7 +108,7 @@ uint64_t ReadResponder::responses_before(uint64_t psn) const {
   uint64_t end = sent_.accepted();
   for (const Read& read : reads_) {
     if (psn <= read.first_psn) break;
-    end = std::max(end, read.first_response + std::min(read.packets, psn - read.first_psn));
+    end = std::max(end, read.first_response + std::min(read.responses(), psn - read.first_psn));
   }
   return end;
 }
@@ -79,34 +117,46 @@ void ReadResponder::repeat(TimePs now, uint64_t psn, const roce::ParsedPacket& r
   const roce::Reth& reth = request.reth;
   for (const Read& read : reads_) {
     if (psn < read.first_psn || psn >= read.first_psn + read.packets) continue;
+    const bool asks_for_result = request.bth.opcode != roce::kRcReadRequest;
+    if (read.is_atomic != asks_for_result) return;
+    if (read.is_atomic) return results_.push({psn, read.original, read.msn});
     const uint64_t index = psn - read.first_psn;
     const uint64_t offset = index * config_.path_mtu_bytes;
     // What does not continue that READ asks for nothing that was granted.
     const bool continues = reth.rkey == read.rkey && reth.virtual_address == read.address + offset &&
                            reth.length_bytes <= read.length_bytes - offset;
     const uint64_t response = read.first_response + index;
-    if (continues && response < next_ && response >= sent_.accepted()) go_back(now, response);
-    return;
+    if (!continues || response < sent_.accepted()) return;
+    return response < next_ ? go_back(now, response) : give_up_overdue(now);
   }
 }
 
-// All before this response has arrived, and it has not.
+// This response has not arrived. Of those before it, others may be missing, too: their READs are asked for
+// again on their own.
 void ReadResponder::go_back(TimePs now, uint64_t response) {
-  if (response > sent_.accepted()) {
-    roce::ParsedPacket unmarked;
-    unmarked.hop_limit = config_.hop_limit;
-    sent_.acknowledge(now, response, std::nullopt, unmarked);
-  }
   gate_.congestion_control().on_loss(now, selective_repeat_);
   if (selective_repeat_) {
-    const TimePs timeout_ps = std::max(config_.retransmission_timeout_ps, sent_.round_trips().timeout_ps());
-    sent_.take_overdue_for_lost(now, response, next_, now - timeout_ps);
+    sent_.take_overdue_for_lost(now, response, next_, now - timeout_ps());
   } else {
-    sent_.go_back(now, next_);
+    sent_.go_back(now, response, next_);
     next_ = response;
     restarted_at_ = response;
   }
   follow_rate(now);
+}
+
+// The requester waits for a response that has not been sent. What is long out may have arrived with its
+// answer lost, and must not keep the window closed.
+void ReadResponder::give_up_overdue(TimePs now) {
+  if (selective_repeat_) {
+    sent_.take_overdue_for_lost(now, sent_.accepted(), next_, now - timeout_ps());
+  } else {
+    sent_.release_overdue(next_, now - timeout_ps());
+  }
+}
+
+TimePs ReadResponder::timeout_ps() const {
+  return std::max(config_.retransmission_timeout_ps, sent_.round_trips().timeout_ps());
 }
 
 void ReadResponder::on_acknowledgement(TimePs now, const roce::ParsedPacket& packet) {
@@ -132,7 +182,7 @@ void ReadResponder::on_acknowledgement(TimePs now, const roce::ParsedPacket& pac
   if (answered_end > sent_.accepted()) answered = answered_end - 1;
   const bool covers_more = end > sent_.accepted();
   if (!sent_.acknowledge(now, end, answered, packet) && !covers_more) ++counters_.stale_acknowledgements;
-  next_ = std::max(next_, end);
+  next_ = std::max(next_, sent_.accepted());
   if (selective_repeat_) detect_losses(now);
   follow_rate(now);
 }
@@ -155,6 +205,7 @@ void ReadResponder::follow_rate(TimePs now) {
 
 void ReadResponder::stop() {
   reads_.clear();
+  results_ = {};
   next_ = end_;
   wait_until_ps_ = kNever;
   sent_.release();

@@ -1,5 +1,6 @@
-// The side of an RC queue pair that READs are answered by: it remembers the newest ones and sends their
-// responses, within the window and the rate that they share with the queue pair's own requests.
+// The side of an RC queue pair that READs and atomics are answered by: it remembers the newest ones, with the
+// results of atomics, so that each is done once however often it comes. It sends the responses of READs
+// within the window and the rate that they share with the queue pair's own requests.
 //
 // The requester recovers what is lost: a READ that comes again, from the PSN of the first missing response,
 // sends this side back there (InfiniBand specification, section 9.7). With selective repeat, answers that
@@ -16,6 +17,7 @@
 #include "hosts/rc_config.hpp"
 #include "hosts/send_gate.hpp"
 #include "hosts/sent_stream.hpp"
+#include "memory/ring_buffer.hpp"
 #include "packets/header_template.hpp"
 #include "packets/psn.hpp"
 
@@ -27,12 +29,20 @@ class ReadResponder {
   ReadResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool, const MemoryRegistry& memory,
                 SendGate& gate, PathChoice* path_choice, const PsnMap& psn_map);
 
-  // PSNs that this READ takes.
+  // PSNs that this request takes.
   uint64_t packets_of(const roce::ParsedPacket& request) const;
-  // Takes the next READ, whose first response has this PSN; `msn` counts it. Returns kSyndromeAck, or the NAK
-  // that it earns.
+  // Takes the next READ, or does the next atomic, whose first response has this PSN; `msn` counts it. Returns
+  // kSyndromeAck, or the NAK that it earns.
   uint8_t accept(TimePs now, uint64_t psn, const roce::ParsedPacket& request, uint32_t msn);
-  // The READ, or its rest, has been asked for again.
+  // The result of an atomic that is to be sent.
+  struct Result {
+    uint64_t psn = 0;
+    uint64_t original = 0;
+    uint32_t msn = 0;
+  };
+  bool has_result() const { return !results_.empty(); }
+  Result next_result() { return results_.pop(); }
+  // The READ or its rest, or the result, has been asked for again.
   void repeat(TimePs now, uint64_t psn, const roce::ParsedPacket& request);
   // The requester's answer to responses.
   void on_acknowledgement(TimePs now, const roce::ParsedPacket& packet);
@@ -59,9 +69,14 @@ class ReadResponder {
     uint32_t rkey = 0;
     uint32_t msn = 0;
     bool as_length = false;
-    uint64_t end_response() const { return first_response + packets; }
+    bool is_atomic = false;
+    uint64_t original = 0;  // what the atomic found
+    uint64_t responses() const { return is_atomic ? 0 : packets; }
+    uint64_t end_response() const { return first_response + responses(); }
   };
 
+  uint8_t grant(const roce::ParsedPacket& request) const;
+  uint64_t do_atomic(const roce::ParsedPacket& request) const;
   bool make_room(TimePs now, const roce::ParsedPacket& request);
   const Read& read_of(uint64_t response) const;
   uint64_t responses_before(uint64_t psn) const;
@@ -70,6 +85,8 @@ class ReadResponder {
   void set_headers(TimePs now, const Read& read, uint64_t response);
   PacketPtr build(const Read& read, uint64_t response, size_t payload_bytes);
   void go_back(TimePs now, uint64_t response);
+  void give_up_overdue(TimePs now);
+  TimePs timeout_ps() const;
   void detect_losses(TimePs now);
 
   const RcConfig& config_;
@@ -83,7 +100,8 @@ class ReadResponder {
   roce::RoceHeaders headers_;  // of the next response
   roce::HeaderTemplate template_;
   uint64_t largest_frame_bytes_ = 0;
-  std::deque<Read> reads_;     // the newest ones, by PSN
+  std::deque<Read> reads_;  // the newest ones, by PSN
+  RingBuffer<Result> results_;
   uint64_t end_ = 0;           // one past the last response of the newest
   uint64_t next_ = 0;          // response to send
   uint64_t restarted_at_ = 0;  // the response that the newest repetition asked for

@@ -51,6 +51,9 @@ bool SentStream::acknowledge(TimePs now, uint64_t end, std::optional<uint64_t> a
   for (uint64_t at = accepted_; at < end; ++at) settle(now, sent_[at], marked, settled);
   if (answered && *answered >= end) settle(now, sent_[*answered], marked, settled);
   accepted_ = end;
+  // The response of a READ is the answer to all before it, whatever has arrived behind that.
+  while (selective_repeat_ && accepted_ < highest_ && sent_[accepted_].state == SentPacket::State::kDelivered)
+    ++accepted_;
   if (settled.packets == 0) return false;
   const TimePs round_trip_ps = answer_is_new && !newest.retransmitted ? now - newest.sent_ps : 0;
   if (round_trip_ps > 0) round_trips_.add(round_trip_ps);
@@ -126,11 +129,27 @@ std::optional<uint64_t> SentStream::next_lost() {
   return std::nullopt;
 }
 
-void SentStream::go_back(TimePs now, uint64_t end) {
-  for (uint64_t at = accepted_; at < end; ++at) sent_[at].state = SentPacket::State::kLost;
-  if (path_choice_ != nullptr && end > accepted_) path_choice_->on_lost(now, sent_[accepted_].entropy);
-  asked_end_ = accepted_;
-  release();
+void SentStream::go_back(TimePs now, uint64_t from, uint64_t end) {
+  for (uint64_t at = from; at < end; ++at) {
+    SentPacket& packet = sent_[at];
+    if (packet.state == SentPacket::State::kInFlight) {
+      in_flight_bytes_ -= packet.frame_bytes;
+      gate_.release(packet.frame_bytes);
+    }
+    packet.state = SentPacket::State::kLost;
+  }
+  if (path_choice_ != nullptr && end > from) path_choice_->on_lost(now, sent_[from].entropy);
+  asked_end_ = from;
+}
+
+void SentStream::release_overdue(uint64_t end, TimePs overdue_ps) {
+  for (uint64_t at = accepted_; at < end; ++at) {
+    SentPacket& packet = sent_[at];
+    if (packet.state != SentPacket::State::kInFlight || packet.sent_ps > overdue_ps) continue;
+    in_flight_bytes_ -= packet.frame_bytes;
+    gate_.release(packet.frame_bytes);
+    packet.state = SentPacket::State::kLost;
+  }
 }
 
 void SentStream::release() { gate_.release(std::exchange(in_flight_bytes_, 0)); }

@@ -76,8 +76,10 @@ class SentStream {
   // Selective repeat: the next packet to be sent again.
   std::optional<uint64_t> next_lost();
   bool has_lost() const { return !lost_.empty(); }
-  // All that was sent of [accepted, end) is lost.
-  void go_back(TimePs now, uint64_t end);
+  // All that was sent of [from, end) is lost.
+  void go_back(TimePs now, uint64_t from, uint64_t end);
+  // What of [accepted, end) was sent at `overdue_ps` or before is in flight no more.
+  void release_overdue(uint64_t end, TimePs overdue_ps);
   // Nothing is in flight any more.
   void release();
 

@@ -184,6 +184,27 @@ void post_read_as_length(RcQueuePair& queue_pair, uint64_t length_bytes, uint64_
   queue_pair.post_read_as_length(engine.now(), length_bytes, remote_address, rkey, work_id);
 }
 
+void post_compare_swap(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+                       uint64_t remote_address, uint32_t rkey, uint64_t compare, uint64_t swap,
+                       uint64_t work_id) {
+  require_writable(memory, "compare-and-swap");
+  LocalRange local(memory, offset_bytes, kAtomicBytes);
+  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  PythonGuard guard(engine);
+  queue_pair.post_compare_swap(engine.now(), local.data, remote_address, rkey, compare, swap, work_id,
+                               std::move(local.owner));
+}
+
+void post_fetch_add(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+                    uint64_t remote_address, uint32_t rkey, uint64_t add, uint64_t work_id) {
+  require_writable(memory, "fetch-and-add");
+  LocalRange local(memory, offset_bytes, kAtomicBytes);
+  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  PythonGuard guard(engine);
+  queue_pair.post_fetch_add(engine.now(), local.data, remote_address, rkey, add, work_id,
+                            std::move(local.owner));
+}
+
 void post_receive(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                   uint64_t length_bytes, uint64_t work_id) {
   require_writable(memory, "receive");
@@ -210,7 +231,7 @@ void bind_queue_pair(py::module_& m) {
                               {"responder_error", "str", "why what the peer sends is refused"}});
   py::class_<QueuePair, std::shared_ptr<QueuePair>>(m, "QueuePair", "What a NIC sends and receives for.");
   py::class_<RcQueuePair, QueuePair, std::shared_ptr<RcQueuePair>>(
-      m, "RcQueuePair", R"doc(A connected RC queue pair on a port of a NIC: WRITE, READ and SEND.
+      m, "RcQueuePair", R"doc(A connected RC queue pair on a port of a NIC: WRITE, READ, atomics and SEND.
 
 retransmission "selective-repeat" (at both ends) carries no SENDs, places data in any order and sends
 again only what was overtaken by a packet sent more than reordering_window_ps later. path_choice None: all
@@ -220,7 +241,7 @@ function of that name). queue_pair None allocates a number; source_udp_port None
 from addresses and numbers. telemetry: data carries the INT shim. An acknowledgement is asked for with
 every ack_interval_packets-th packet, the last of a message and one that closes the window.
 receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
-otherwise it needs none. max_outstanding_reads (the same at both ends): READs under way at once.
+otherwise it needs none. max_outstanding_reads (the same at both ends): READs and atomics under way.
 rnr_retry_limit 7: for ever. Raises ValueError naming the parameter that is out of
 range.)doc")
       .def(py::init(&make_rc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
@@ -252,6 +273,17 @@ region, or more bytes than 2^31 or 2^22 packets.)doc")
       .def("post_read_as_length", &post_read_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
            py::kw_only(), "work_id"_a = 0,
            "Like post_read, with payloads that are only counted: nothing is read or written.")
+      .def("post_compare_swap", &post_compare_swap, "memory"_a.none(true), "offset_bytes"_a,
+           "remote_address"_a, "rkey"_a, py::kw_only(), "compare"_a, "swap"_a, "work_id"_a = 0,
+           R"doc(Set the 8 bytes at the peer's remote_address to swap if they equal compare.
+
+What they were goes to 8 bytes of memory (None: nowhere). Numbers have the hosts' byte order. The
+peer's region must have been registered with remote_atomic, the address must be a multiple of 8.
+Completes as "compare_swap".)doc")
+      .def("post_fetch_add", &post_fetch_add, "memory"_a.none(true), "offset_bytes"_a, "remote_address"_a,
+           "rkey"_a, py::kw_only(), "add"_a, "work_id"_a = 0,
+           "Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap. "
+           "Completes as \"fetch_add\".")
       .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
            "immediate"_a = py::none(), "work_id"_a = 0,
            "SEND into a receive that the peer has posted; completes as \"send\".")

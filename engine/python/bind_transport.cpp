@@ -28,8 +28,9 @@ using namespace py::literals;
 
 namespace {
 
-uint8_t remote_access(bool write, bool read) {
-  return static_cast<uint8_t>((write ? kRemoteWrite : 0) | (read ? kRemoteRead : 0));
+uint8_t remote_access(bool write, bool read, bool atomic) {
+  return static_cast<uint8_t>((write ? kRemoteWrite : 0) | (read ? kRemoteRead : 0) |
+                              (atomic ? kRemoteAtomic : 0));
 }
 
 py::dict completion_dict(const Completion& completion) {
@@ -143,19 +144,19 @@ received. Raises ValueError for negative times.)doc")
       .def(
           "register_memory",
           [](std::shared_ptr<Nic> nic, const py::buffer& buffer, uint64_t virtual_address, bool remote_write,
-             bool remote_read) {
-            auto held = std::make_shared<PythonBuffer>(buffer, remote_write);
+             bool remote_read, bool remote_atomic) {
+            auto held = std::make_shared<PythonBuffer>(buffer, remote_write || remote_atomic);
             const uint64_t length_bytes = held->size_bytes();
-            return std::make_shared<RegisteredMemory>(std::move(nic), std::move(held), length_bytes,
-                                                      virtual_address,
-                                                      remote_access(remote_write, remote_read));
+            return std::make_shared<RegisteredMemory>(
+                std::move(nic), std::move(held), length_bytes, virtual_address,
+                remote_access(remote_write, remote_read, remote_atomic));
           },
           "buffer"_a, py::kw_only(), "virtual_address"_a = 0, "remote_write"_a = true,
-          "remote_read"_a = false, py::keep_alive<0, 1>(),
+          "remote_read"_a = false, "remote_atomic"_a = false, py::keep_alive<0, 1>(),
           R"doc(Register a C-contiguous buffer without copying it.
 
-remote_write, remote_read: what peers may do. Without remote_write the buffer may be read-only.
-Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
+remote_write, remote_read, remote_atomic: what peers may do. If they may only read, or nothing, the
+buffer may be read-only. Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
       .def(
           "register_sink",
           [](std::shared_ptr<Nic> nic, uint64_t length_bytes, uint64_t virtual_address) {

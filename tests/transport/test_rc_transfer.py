@@ -395,8 +395,7 @@ def forged(bth: dict[str, Any], payload: bytes = b"", **changes: Any) -> bytes:
         ({"opcode": 0x06}, b"1234"),  # WRITE first that is not one MTU long
         ({"opcode": 0x0A}, bytes(MTU + 4)),  # WRITE only longer than the MTU
         ({"opcode": 0x0A}, b"1234"),  # shorter than its RETH says
-        ({"opcode": 0x13}, b""),  # atomics are not offered
-        ({"opcode": 0x17}, b""),  # nor is invalidation
+        ({"opcode": 0x17}, b""),  # invalidation is not offered
     ],
 )
 def test_malformed_requests_are_refused(bth: dict[str, Any], payload: bytes) -> None:

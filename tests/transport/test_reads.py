@@ -263,6 +263,24 @@ def test_with_selective_repeat_only_what_was_lost_is_sent_again() -> None:
     assert pair.a.queue_pair.stats()["retransmitted_packets"] == pair.a.queue_pair.stats()["timeouts"] == 0
 
 
+@BOTH_RETRANSMISSIONS
+@pytest.mark.parametrize("sizes", [[20 * 256], [256] * 20])
+def test_lost_answers_do_not_close_the_window_for_good(retransmission: str, sizes: list[int]) -> None:
+    pair = wired_pair(retransmission=retransmission, path_mtu_bytes=256, window_bytes=2000)
+    lost = 0
+
+    def wire(_sender: str, frame: bytes) -> list[bytes]:
+        nonlocal lost
+        is_answer = parse_packet(frame)[0]["bth"]["opcode"] == READ_ACKNOWLEDGE
+        lost += is_answer
+        return [] if is_answer and lost < 6 else [frame]
+
+    source, target = post_reads(pair, sizes)
+    pair.run(wire, done(pair, len(sizes)))
+    assert np.array_equal(source, target)
+    assert pair.a.queue_pair.stats()["timeouts"] > 0
+
+
 @pytest.mark.parametrize("limit", [1, 3, 16])
 def test_no_more_reads_are_under_way_than_the_peer_has_resources_for(limit: int) -> None:
     pair = wired_pair(max_outstanding_reads=limit)

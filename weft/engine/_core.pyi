@@ -1257,11 +1257,12 @@ class Nic(Node):
         virtual_address: int = 0,
         remote_write: bool = True,
         remote_read: bool = False,
+        remote_atomic: bool = False,
     ) -> MemoryRegion:
         """Register a C-contiguous buffer without copying it.
 
-        remote_write, remote_read: what peers may do. Without remote_write the buffer may be read-only.
-        Raises ValueError if it is not contiguous, BufferError if it is read-only.
+        remote_write, remote_read, remote_atomic: what peers may do. If they may only read, or nothing, the
+        buffer may be read-only. Raises ValueError if it is not contiguous, BufferError if it is read-only.
         """
     def register_sink(self, length_bytes: int, *, virtual_address: int = 0) -> MemoryRegion:
         """A region whose bytes are checked and counted, but kept nowhere (load generators); zeros are read."""
@@ -1282,7 +1283,7 @@ class QueuePair:
     """What a NIC sends and receives for."""
 
 class RcQueuePair(QueuePair):
-    """A connected RC queue pair on a port of a NIC: WRITE, READ and SEND.
+    """A connected RC queue pair on a port of a NIC: WRITE, READ, atomics and SEND.
 
     retransmission "selective-repeat" (at both ends) carries no SENDs, places data in any order and sends
     again only what was overtaken by a packet sent more than reordering_window_ps later. path_choice None: all
@@ -1292,7 +1293,7 @@ class RcQueuePair(QueuePair):
     from addresses and numbers. telemetry: data carries the INT shim. An acknowledgement is asked for with
     every ack_interval_packets-th packet, the last of a message and one that closes the window.
     receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
-    otherwise it needs none. max_outstanding_reads (the same at both ends): READs under way at once.
+    otherwise it needs none. max_outstanding_reads (the same at both ends): READs and atomics under way.
     rnr_retry_limit 7: for ever. Raises ValueError naming the parameter that is out of
     range.
     """
@@ -1319,6 +1320,34 @@ class RcQueuePair(QueuePair):
 
         Raises RuntimeError if the engine has no probe.
         """
+    def post_compare_swap(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        compare: int,
+        swap: int,
+        work_id: int = 0,
+    ) -> None:
+        """Set the 8 bytes at the peer's remote_address to swap if they equal compare.
+
+        What they were goes to 8 bytes of memory (None: nowhere). Numbers have the hosts' byte order. The
+        peer's region must have been registered with remote_atomic, the address must be a multiple of 8.
+        Completes as "compare_swap".
+        """
+    def post_fetch_add(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        add: int,
+        work_id: int = 0,
+    ) -> None:
+        """Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap. Completes as "fetch_add"."""
     def post_read(
         self,
         memory: MemoryRegion | None,
