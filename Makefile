@@ -28,7 +28,7 @@ test-labs: setup
 MINUTES := 30
 fuzz: setup
 	@status=0; \
-	for target in frontend json p4runtime packets programs; do \
+	for target in frontend json p4runtime packets programs traces; do \
 	  $(PYTHON) -m fuzz $$target --minutes $(MINUTES) --output build/fuzz-$$target || status=$$?; \
 	done; \
 	exit $$status

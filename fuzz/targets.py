@@ -10,6 +10,7 @@ from fuzz.p4runtime import P4RuntimeTarget
 from fuzz.packets import PacketsTarget
 from fuzz.switch_programs import ProgramsTarget
 from fuzz.target import Target
+from fuzz.traces import TracesTarget
 
 TARGETS: dict[str, Callable[[], Target]] = {
     "frontend": FrontendTarget,
@@ -17,4 +18,5 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "p4runtime": P4RuntimeTarget,
     "packets": PacketsTarget,
     "programs": ProgramsTarget,
+    "traces": TracesTarget,
 }

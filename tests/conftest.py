@@ -2,6 +2,12 @@
 
 import os
 import signal
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))  # for its helper modules, after all that has those names, too
+
+from p4c import p4c  # noqa: F401
 
 # A process of the tests that has used gRPC may fork (a pool of STF cases, say); the children never use it, and gRPC's
 # own handlers, which start its threads again in them, abort there. gRPC reads this as it is imported.

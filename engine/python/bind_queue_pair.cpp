@@ -282,8 +282,9 @@ peer's region must have been registered with remote_atomic, the address must be 
 Completes as "compare_swap".)doc")
       .def("post_fetch_add", &post_fetch_add, "memory"_a.none(true), "offset_bytes"_a, "remote_address"_a,
            "rkey"_a, py::kw_only(), "add"_a, "work_id"_a = 0,
-           "Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap. "
-           "Completes as \"fetch_add\".")
+           R"doc(Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap.
+
+Completes as "fetch_add".)doc")
       .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
            "immediate"_a = py::none(), "work_id"_a = 0,
            "SEND into a receive that the peer has posted; completes as \"send\".")

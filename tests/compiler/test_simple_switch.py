@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from p4c import P4c
 from reference_switch import AVAILABLE
 from simple_switch import command_lines, differences
 
@@ -17,6 +16,8 @@ from weft.switch.stf.cases import Case, architecture, find_cases
 from weft.switch.stf.parser import parse_file
 
 OWN = Path(__file__).parents[1] / "stf" / "cases"
+# simple_switch is busy with its packet for ever.
+ENDLESS = "loop_without_end"
 # A sample over the language out of p4c's cases: expressions, stacks, unions, side effects, exits, tables, parsers,
 # checksums, clones, loops.
 SAMPLE = (
@@ -33,9 +34,14 @@ pytestmark = [
 ]
 
 
+def own_cases() -> list[Case]:
+    """Our own cases but the endless one."""
+    return [case for case in find_cases(OWN) if case.name != ENDLESS]
+
+
 def cases() -> list[tuple[Path, Path]]:
     """Our own cases, and the sample of p4c's where WEFT_STF_DIR names them."""
-    found = find_cases(OWN)
+    found = own_cases()
     directory = os.environ.get("WEFT_STF_DIR")
     if directory is not None:
         found += [case for case in find_cases(Path(directory)) if case.name in SAMPLE]
@@ -55,19 +61,14 @@ def test_script_passes(program: Path, script: Path, tmp_path: Path) -> None:
 P4C_DEVIATES = {"select_without_match": "p4c lets a packet that no case fits go on without the error NoMatch"}
 
 
-@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c-bm2-ss is not on PATH")
-@pytest.mark.parametrize("case", find_cases(OWN), ids=lambda case: case.name)
-def test_own_script_passes_with_p4c(case: Case, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("case", own_cases(), ids=lambda case: case.name)
+def test_own_script_passes_with_p4c(
+    case: Case, p4c: P4c, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """What our cases expect is what the reference compiler and switch do, too."""
     if case.name in P4C_DEVIATES:
         request.applymarker(pytest.mark.xfail(reason=P4C_DEVIATES[case.name], strict=True))
-    compiled = tmp_path / "p4c.json"
-    command = ["p4c-bm2-ss", "--std", "p4-16", "--Wdisable", "-o", str(compiled), str(case.program)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if "--Werror=unsupported" in done.stderr:
-        pytest.skip(done.stderr.splitlines()[0])
-    assert done.returncode == 0, done.stderr
-    json_text = compiled.read_text(encoding="utf-8")
+    json_text = p4c.supported(case.program).json.read_text(encoding="utf-8")
     statements = parse_file(case.script)
     lines = command_lines(statements, load_program(json_text))
     if lines is None:

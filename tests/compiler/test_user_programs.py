@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from finsy.proto import p4r
+from p4c import P4c
 from test_reference import reference_text, sorted_info
 from twins import behaviour_differences
 
@@ -23,9 +24,9 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_entries_and_packets_fare_as_with_p4c(program: Path, tmp_path: Path) -> None:
+def test_entries_and_packets_fare_as_with_p4c(program: Path, p4c: P4c) -> None:
     ours = compile_file(program)
-    document, info = reference_text(program, tmp_path)
+    document, info = reference_text(program, p4c)
     assert sorted_info(ours.p4info) == sorted_info(info)
     for seed in range(2):
         assert behaviour_differences(ours.json_text(), document, seed, PACKETS) == []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from emulated_fabric import Delivery, EmulatedFabric, emulated
 from finsy.p4entity import encode_entities
+from p4c import P4c
 from p4info_fixture import fabric_p4info
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr, IPv6
@@ -40,34 +39,17 @@ P4_SOURCE = Path(__file__).parents[2] / "p4" / "fabric.p4"
 
 
 @pytest.fixture(scope="module", params=["weft", pytest.param("p4c", marks=pytest.mark.reference)])
-def pipeline(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+def pipeline(request: pytest.FixtureRequest, p4c: P4c, tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
     """Return fabric.p4 as Weft's compiler makes it, and as p4c does."""
+    if request.param == "p4c":
+        theirs = p4c.compiled(P4_SOURCE)
+        return Pipeline.load(theirs.p4info, theirs.json)
     folder = tmp_path_factory.mktemp("compiled")
     json_path, p4info_path = folder / "fabric.json", folder / "fabric.txtpb"
-    if request.param == "p4c":
-        _compile_with_p4c(json_path, p4info_path)
-    else:
-        arguments = [str(P4_SOURCE), "-o", str(json_path), "--p4info", str(p4info_path)]
-        result = CliRunner().invoke(compile_command, arguments)
-        assert result.exit_code == 0, result.output
+    arguments = [str(P4_SOURCE), "-o", str(json_path), "--p4info", str(p4info_path)]
+    result = CliRunner().invoke(compile_command, arguments)
+    assert result.exit_code == 0, result.output
     return Pipeline.load(p4info_path, json_path)
-
-
-def _compile_with_p4c(json_path: Path, p4info_path: Path) -> None:
-    p4c = shutil.which("p4c-bm2-ss")
-    if p4c is None:
-        pytest.skip("p4c-bm2-ss is not on PATH")
-    command = [
-        p4c,
-        "--std",
-        "p4-16",
-        "-o",
-        str(json_path),
-        "--p4runtime-files",
-        str(p4info_path),
-        str(P4_SOURCE),
-    ]
-    subprocess.run(command, check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")

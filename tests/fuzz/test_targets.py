@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fuzz.target import Target
 from fuzz.targets import TARGETS
 
-EXAMPLES = {"frontend": 150, "json": 400, "p4runtime": 120, "packets": 150, "programs": 30}
+EXAMPLES = {"frontend": 150, "json": 400, "p4runtime": 120, "packets": 150, "programs": 30, "traces": 400}
 
 
 @cache

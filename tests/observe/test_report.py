@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from browser import Elements, open_page
 from weft.cli import weft
 from weft.errors import BadInputError
+from weft.recording.unions import unions
 from weft.report.figures import all_figures
 from weft.report.page import report_page, write_report
 from weft.report.run_directory import RunDirectory
@@ -24,7 +25,6 @@ from weft.report.series import (
     rate_slots,
     rates_bps,
     thinned,
-    unions,
 )
 from weft.report.sweep_page import write_sweep_report
 from weft.report.utilisation import colour_of, width_of

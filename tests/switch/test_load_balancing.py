@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -22,9 +21,10 @@ from balancing_leaf import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from p4c import P4c
 from reference_switch import AVAILABLE, ReferenceSwitch
 
-from weft.scenario.program import compile_program
+from weft.compiler import compile_file
 from weft.switch.native import NativeSwitch
 
 COMPILERS = ["embedded", pytest.param("p4c", marks=pytest.mark.reference)]
@@ -32,10 +32,12 @@ DEPTHS, TIMES = "queue_depths", "queue_depth_times"
 
 
 @pytest.fixture(scope="module", params=COMPILERS)
-def document(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    if request.param == "p4c" and shutil.which("p4c-bm2-ss") is None:
-        pytest.skip("p4c-bm2-ss is not on PATH")
-    return compile_program(FABRIC, tmp_path_factory.mktemp("program"), request.param).json.read_bytes()
+def document(request: pytest.FixtureRequest, p4c: P4c) -> bytes:
+    return (
+        p4c.compiled(FABRIC).json.read_bytes()
+        if request.param == "p4c"
+        else compile_file(FABRIC).json_text().encode()
+    )
 
 
 def set_depths(switch: NativeSwitch, depths: dict[int, int], written: int | None = None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from native_twin import Twin
+from p4c import P4c
 from reference_switch import AVAILABLE, ReferenceSwitch
 from scapy.layers.inet import IP
 from scapy.layers.inet6 import IPv6
@@ -18,8 +18,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import raw
 from test_native_fabric import FABRIC, IPV4_NUMBER, IPV6_NUMBER, MAC, MAC_NUMBER
 
+from weft.compiler import compile_file
 from weft.engine import Engine
-from weft.scenario.program import compile_program
 from weft.switch.backend import (
     ActionCall,
     ExactMatch,
@@ -139,10 +139,12 @@ def without_shim(data: bytes) -> bytes:
 
 
 @pytest.fixture(scope="module", params=COMPILERS)
-def document(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    if request.param == "p4c" and shutil.which("p4c-bm2-ss") is None:
-        pytest.skip("p4c-bm2-ss is not on PATH")
-    return compile_program(FABRIC, tmp_path_factory.mktemp("program"), request.param).json.read_bytes()
+def document(request: pytest.FixtureRequest, p4c: P4c) -> bytes:
+    return (
+        p4c.compiled(FABRIC).json.read_bytes()
+        if request.param == "p4c"
+        else compile_file(FABRIC).json_text().encode()
+    )
 
 
 def twin(document: bytes, mode: str = "valiant", **more: int) -> Twin:

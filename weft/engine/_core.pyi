@@ -1347,7 +1347,10 @@ class RcQueuePair(QueuePair):
         add: int,
         work_id: int = 0,
     ) -> None:
-        """Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap. Completes as "fetch_add"."""
+        """Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap.
+
+        Completes as "fetch_add".
+        """
     def post_read(
         self,
         memory: MemoryRegion | None,

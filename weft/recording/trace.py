@@ -12,7 +12,7 @@ stream is busy when any of its steps is. Its arguments say when it was posted an
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,15 @@ class Moments:
 
 def write_trace(tables: Mapping[str, Table], path: Path, moments: Moments | None = None) -> None:
     """Write phases, ranks with the steps of their schedules, and queues as counters, event by event."""
+    write_events(_events(tables, moments or Moments()), path)
+
+
+def write_events(events: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Write a trace of these events, one at a time."""
     with written_whole(path) as partial, partial.open("w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
         separator = ""
-        for event in _events(tables, moments or Moments()):
+        for event in events:
             file.write(separator + json.dumps(event, separators=(",", ":")))
             separator = ",\n"
         file.write("\n]}\n")
@@ -51,16 +56,18 @@ def _events(tables: Mapping[str, Table], moments: Moments) -> Iterator[dict[str,
     yield from _moments(moments)
     yield from _steps(tables["timeline"])
     if "queues" in tables:
-        yield from _process(QUEUES_PID, "queues")
+        yield from process_events(QUEUES_PID, "queues")
         yield from _queues(tables["queues"])
 
 
-def _process(pid: int, name: str) -> Iterator[dict[str, Any]]:
+def process_events(pid: int, name: str) -> Iterator[dict[str, Any]]:
+    """Yield what names a process, in the order of their numbers."""
     yield _metadata("process_name", pid, 0, {"name": name})
     yield _metadata("process_sort_index", pid, 0, {"sort_index": pid})
 
 
-def _thread(pid: int, tid: int, name: str) -> Iterator[dict[str, Any]]:
+def thread_events(pid: int, tid: int, name: str) -> Iterator[dict[str, Any]]:
+    """Yield what names a thread, in the order of their numbers."""
     yield _metadata("thread_name", pid, tid, {"name": name})
     yield _metadata("thread_sort_index", pid, tid, {"sort_index": tid})
 
@@ -76,8 +83,8 @@ def _us(time_ps: int) -> float:
 def _moments(moments: Moments) -> Iterator[dict[str, Any]]:
     if not moments.phases and not moments.instants:
         return
-    yield from _process(PHASES_PID, "run")
-    yield from _thread(PHASES_PID, 0, "phases")
+    yield from process_events(PHASES_PID, "run")
+    yield from thread_events(PHASES_PID, 0, "phases")
     where = {"pid": PHASES_PID, "tid": 0}
     for name, start_ps, end_ps in moments.phases:
         times = {"ts": _us(start_ps), "dur": _us(end_ps - start_ps)}
@@ -98,10 +105,10 @@ def _steps(table: Table) -> Iterator[dict[str, Any]]:
     drawn_from = _when_first(hosts.codes, streams, starts, ends, order)
     runs, steps, sizes = (integers_of(table, name).tolist() for name in ("run", "step", "size_bytes"))
     for code in np.unique(hosts.codes).tolist():
-        yield from _process(FIRST_RANK_PID + code, hosts.names[code])
+        yield from process_events(FIRST_RANK_PID + code, hosts.names[code])
         for stream in np.unique(streams[hosts.codes == code]).tolist():
             name = _NAMES.get(stream) or f"plane {stream - _FIRST_PLANE} writes"
-            yield from _thread(FIRST_RANK_PID + code, stream, name)
+            yield from thread_events(FIRST_RANK_PID + code, stream, name)
     for row in order.tolist():
         start_ps, end_ps = int(starts[row]), int(ends[row])
         arguments = {

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from weft.recording.places import Places
 from weft.recording.tables import Integers
+from weft.recording.unions import unions
 from weft.report.run_directory import RunDirectory
 from weft.report.series import (
     MOST_CURVES,
@@ -21,7 +22,6 @@ from weft.report.series import (
     rates_bps,
     sampling_interval_ps,
     thinned,
-    unions,
 )
 from weft.topologies.describe import format_time
 

@@ -33,7 +33,7 @@ class FlowsResult:
     """
 
     pattern: str
-    """What it was: an incast and its receiver, a permutation, or your class."""
+    """What it was: an incast and its receiver, a permutation, your class, or a file."""
     flows: int
     """How many."""
     bytes_delivered: int

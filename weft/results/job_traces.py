@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from weft.recording import tables
+from weft.results.critical_paths import CriticalPathResult, critical_path_tables, print_critical_path
 from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, ReportPart, ReportTable, shown_of
 from weft.topologies import FabricSpec
 from weft.traffic.jobs.breakdown import Breakdown
@@ -24,7 +27,8 @@ class JobTraceResult:
     """A job from a trace, from its start to the end of its last operation.
 
     Each rank's time is divided into computing, exposed communication, bubbles and stalls, which add up to the job's
-    ([definitions](traffic.md#trace)).
+    ([definitions](traffic.md#trace)). `records` has a row per operation; it is no part of the results file, but of a
+    table beside it.
     """
 
     name: str
@@ -47,6 +51,9 @@ class JobTraceResult:
     """Exposed communication by what operations are for, on average over the ranks; a trace may not say it."""
     retransmissions: int
     """Packets sent again by all hosts meanwhile."""
+    critical_path: CriticalPathResult
+    """What the duration consists of."""
+    records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -64,8 +71,9 @@ class JobTraceResult:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
+        """Return plain data without the records."""
+        plain = {name: value for name, value in vars(self).items() if name != "records"}
+        return plain | {"critical_path": asdict(self.critical_path)}
 
 
 def job_trace_result(
@@ -75,6 +83,8 @@ def job_trace_result(
     time_ps: int,
     found: Sequence[Breakdown],
     retransmissions: int,
+    path: CriticalPathResult,
+    records: tables.Table,
 ) -> JobTraceResult:
     """Return the result of a job, given what each rank's time went to."""
     categories: Counter[str] = Counter()
@@ -93,6 +103,8 @@ def job_trace_result(
             category: round(total / len(found)) for category, total in sorted(categories.items()) if category
         },
         retransmissions=retransmissions,
+        critical_path=path,
+        records=records,
     )
 
 
@@ -110,6 +122,7 @@ def print_job_traces(console: Console, results: Sequence[JobTraceResult]) -> Non
             figures = (sum(values) / len(values), min(values), max(values))
             table.add_row(name, *(f"{each / _PS_PER_US:,.3f}" for each in figures))
         console.print(table)
+        print_critical_path(console, result.critical_path)
 
 
 def report_job_traces(results: Sequence[JobTraceResult], _: FabricSpec) -> Iterator[ReportPart]:
@@ -128,6 +141,8 @@ def report_job_traces(results: Sequence[JobTraceResult], _: FabricSpec) -> Itera
             text="What each rank's time went to.",
             note=shown_of(shown, ranks, "the first ranks"),
         )
+        yield from timelines(f"{number} {result.name}", result.records)
+        yield from critical_path_tables(f"{number} {result.name}", result.critical_path)
     yield ReportTable(
         "Jobs from traces",
         ["trace", "ranks", "operations", "time (µs)", "messages (B)", "retransmitted packets"],
@@ -152,6 +167,7 @@ JOB_TRACES = ResultKind(
     show=print_job_traces,
     order=6,
     report=report_job_traces,
+    flow_file=OperationFile("trace"),
     name="name",
     labels=("name",),
     measured=(MeasuredColumn("job", "µs", 3, "time_ps", _PS_PER_US),),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 Cell = str | int | float
 MOST_ROWS = 50
@@ -90,7 +93,43 @@ class BarFigure:
         return {"drawing": "bars", "axis": asdict(self.axis), "rows": self.rows, "parts": self.parts}
 
 
-ReportPart = ReportTable | CurveFigure | BarFigure
+@dataclass
+class Spans:
+    """Spans of time in rows: the row, the beginning and the length of each, in µs."""
+
+    rows: list[str] = field(default_factory=list)
+    base: list[float] = field(default_factory=list)
+    length: list[float] = field(default_factory=list)
+
+    def add(self, row: str, begins: NDArray[np.float64], ends: NDArray[np.float64]) -> None:
+        """Add spans of a row."""
+        self.rows += [row] * len(begins)
+        self.base += begins.tolist()
+        self.length += (ends - begins).tolist()
+
+
+@dataclass(frozen=True)
+class SpanFigure:
+    """Rows over time, with spans of each of several kinds; `text` and `note` as of curves."""
+
+    title: str
+    rows: Sequence[str]
+    spans: Mapping[str, Spans]
+    text: str = ""
+    note: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to show; such parts are left out."""
+        return not self.spans
+
+    def data(self) -> dict[str, Any]:
+        """Return what page.js draws, as plain data."""
+        bars = [{"kind": kind, **asdict(spans)} for kind, spans in self.spans.items()]
+        return {"drawing": "spans", "rows": self.rows, "bars": bars}
+
+
+ReportPart = ReportTable | CurveFigure | BarFigure | SpanFigure
 
 
 def shown_of(shown: int, of: int, which: str) -> str:

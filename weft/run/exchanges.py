@@ -21,11 +21,14 @@ from weft.results.model import IntPath, Phase
 from weft.run.aggregation_job import AggregationJob
 from weft.run.spare_hosts import replace_hosts
 from weft.run.task import Ended, Task
+from weft.run.unfinished import unfinished
+from weft.system.child_processes import ChildError
 from weft.traffic.answers import EndedFlows
-from weft.traffic.control import EndpointGroup, RankBuffer
+from weft.traffic.control import EndpointGroup
 from weft.traffic.host_stats import HostStats
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunError
+from weft.traffic.rank_buffer import RankBuffer
 
 
 class Exchanges:
@@ -172,11 +175,13 @@ class Exchanges:
                     for run, task in zip(runs, tasks, strict=True)
                 ]
                 times = [
-                    self.hosts.operation_times(run) if task.is_job else ()
+                    self.hosts.operation_times(run) if task.job is not None else ()
                     for run, task in zip(runs, tasks, strict=True)
                 ]
             except BaseException as error:
                 self._leave_job(error)
+                if isinstance(error, RunError) and (waiting := self._waiting(tasks, runs)):
+                    raise RunError(f"{error}; {waiting}") from error
                 raise
             finally:
                 for run in runs:
@@ -185,6 +190,15 @@ class Exchanges:
                 Ended(outcome, HostTotals(0, 0), each.outputs(), of_flows, of_operations)
                 for outcome, each, of_flows, of_operations in zip(outcomes, data, records, times, strict=True)
             ]
+
+    def _waiting(self, tasks: Sequence[Task[Any]], runs: Sequence[int]) -> str:
+        """Return, in words, what ranks of jobs were at when a run failed; nothing if hosts no longer say."""
+        found = []
+        for task, run in zip(tasks, runs, strict=False):
+            if task.job is not None:
+                with contextlib.suppress(ChildError):
+                    found.append(unfinished(task.job, self.hosts.operation_times(run)))
+        return "; ".join(filter(None, found))
 
     def _data_of(self, task: Task[Any], stack: contextlib.ExitStack) -> _Data:
         """Return copies of a task's inputs: arrays, or files in a directory of their own, which goes with the stack."""

@@ -52,7 +52,7 @@ from weft.run.collectives import (
     CollectiveRun,
 )
 from weft.run.exchanges import Exchanges
-from weft.run.jobs import JobRun, PlacedJob
+from weft.run.jobs import CollectiveData, JobRun, PlacedJob
 from weft.run.made_by import made_by
 from weft.run.spec import RunSpec, fabric_run_spec
 from weft.run.task import Ended, Task
@@ -331,12 +331,20 @@ class Fabric:
         """Run flows from beginning to end, and note the result under `name`; `data` and errors as `incast`."""
         return self._run(self.tasks.flows(name, flows, data), timeout_s)[0]
 
-    def run_job(self, job: Job, ranks: Sequence[int] | None = None, timeout_s: float = 300.0) -> JobRun:
-        """Run a job with lengths in place of data; `ranks` are where its own are. Otherwise as `run_jobs`."""
-        return self.run_jobs([PlacedJob(job, None if ranks is None else tuple(ranks))], timeout_s)[0]
+    def run_job(
+        self,
+        job: Job,
+        ranks: Sequence[int] | None = None,
+        timeout_s: float = 300.0,
+        *,
+        data: CollectiveData = "lengths",
+    ) -> JobRun:
+        """Run a job; `ranks` are where its own are, `data` what its collectives work on. Otherwise as `run_jobs`."""
+        placed = PlacedJob(job, None if ranks is None else tuple(ranks), data=data)
+        return self.run_jobs([placed], timeout_s)[0]
 
     def run_jobs(self, jobs: Sequence[PlacedJob], timeout_s: float = 300.0) -> list[JobRun]:
-        """Run jobs beside each other, with lengths in place of data.
+        """Run jobs beside each other.
 
         Args:
             jobs: each with its place and its start.
@@ -346,7 +354,7 @@ class Fabric:
             BadInputError: a job that cannot come to an end, for which the fabric has no place, or one of whose
                 collectives cannot be. CheckFailedError: as `collective`.
         """
-        tasks = [self.tasks.job(each.job, each.ranks).at(each.start_ps) for each in jobs]
+        tasks = [self.tasks.job(each.job, each.ranks, each.data).at(each.start_ps) for each in jobs]
         latest_ps = max((each.start_ps for each in jobs), default=0)
         return self.run_together(tasks, timeout_s + latest_ps / 10**12 * self.options.dilation)
 

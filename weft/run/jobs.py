@@ -5,25 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from weft.errors import BadInputError
+from weft.results.verification import Verdict
 from weft.run.task import Ended
 from weft.topologies import FabricSpec
 from weft.traffic.jobs import Job
 from weft.traffic.jobs.placing import PlacedRanks, RankPlaces
 from weft.traffic.jobs.times import RankTimes
 
+CollectiveData = Literal["lengths", "random"]
+COLLECTIVE_DATA: tuple[CollectiveData, ...] = get_args(CollectiveData)
+
 
 @dataclass(frozen=True)
 class PlacedJob:
     """A job to run: on which ranks of the fabric its own are, in order, and how long after the common start it begins.
 
-    Without ranks they are the first ones, host by host.
+    Without ranks they are the first ones, host by host. `data` is what collectives work on: lengths, or elements drawn
+    from the fabric's seed, the results of which are verified against NumPy. Messages carry lengths.
     """
 
     job: Job
     ranks: tuple[int, ...] | None = None
     start_ps: int = 0
+    data: CollectiveData = "lengths"
 
 
 @dataclass(frozen=True)
@@ -33,18 +40,22 @@ class JobRun:
     Attributes:
         job: what was run.
         ranks: the fabric's rank of each of its ranks.
+        places: what of the fabric it depended on.
         started_ps: its start, in emulated time.
         duration_ps: from there to the end of its last operation.
         times: of each rank's operations, since `started_ps`.
         retransmissions: packets sent again by the hosts meanwhile, whatever they were sent for.
+        verdict: on the results of all collectives, if they had data.
     """
 
     job: Job
     ranks: tuple[int, ...]
+    places: RankPlaces
     started_ps: int
     duration_ps: int
     times: tuple[RankTimes, ...]
     retransmissions: int
+    verdict: Verdict | None = None
 
     def busy_ps(self, rank: int) -> Counter[str]:
         """Return how long operations of each category took on a rank, added up; those that overlap count twice."""
@@ -87,8 +98,10 @@ def job_run(placed: PlacedRanks, ended: Ended) -> JobRun:
     return JobRun(
         job=placed.job,
         ranks=placed.ranks,
+        places=placed.places,
         started_ps=start_ps,
         duration_ps=max(ended.outcome.finished_ps) - start_ps,
         times=tuple(each.after(start_ps) for each in ended.times),
         retransmissions=ended.counted.retransmissions,
+        verdict=ended.verdict,
     )

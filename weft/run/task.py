@@ -14,10 +14,10 @@ from weft.results.kinds import ResultKind
 from weft.results.verification import Verdict
 from weft.run.collectives import Repetitions
 from weft.traffic.answers import EndedFlows
-from weft.traffic.control import RankBuffer
-from weft.traffic.jobs import RankTimes
+from weft.traffic.jobs import Job, RankTimes
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunOutcome
+from weft.traffic.rank_buffer import RankBuffer
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -63,7 +63,7 @@ class Task(Generic[T]):
         flows: that it consists of, if it does.
         repetitions: how often it runs.
         collective: where its definition is, if it has one (`Collective.reference`).
-        is_job: whether it consists of operations, whose times are wanted.
+        job: whose operations it consists of, if it does.
         at_ps: how long after the start of what it runs beside it begins.
     """
 
@@ -78,7 +78,7 @@ class Task(Generic[T]):
     flows: Sequence[Flow] = ()
     repetitions: Repetitions = field(default_factory=Repetitions)
     collective: str = ""
-    is_job: bool = False
+    job: Job | None = None
     at_ps: int = 0
 
     def at(self, after_ps: int) -> Task[T]:

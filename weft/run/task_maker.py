@@ -29,17 +29,18 @@ from weft.run.collectives import (
     results_of_ranks,
 )
 from weft.run.exchanges import Exchanges
-from weft.run.jobs import JobRun, job_run, placed_ranks, rank_places
+from weft.run.job_data import JobData
+from weft.run.jobs import COLLECTIVE_DATA, CollectiveData, JobRun, job_run, placed_ranks, rank_places
 from weft.run.task import Ended, Task
 from weft.scenario import FLOW_DATA
 from weft.traffic.collectives import COLLECTIVE_KINDS, Collective
-from weft.traffic.control import RankBuffer
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
 from weft.traffic.jobs import Job
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
 from weft.traffic.patterns import Flow, incast, permutation
+from weft.traffic.rank_buffer import RankBuffer
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
@@ -338,16 +339,23 @@ class TaskMaker:
         return Task(f"{sizes.name} at a load of {load:g}", WORKLOADS, prepare, result, flows=flows)
 
     @raised_as_weft_errors()
-    def job(self, job: Job, ranks: Sequence[int] | None = None) -> Task[JobRun]:
-        """Return a job of lengths."""
+    def job(
+        self, job: Job, ranks: Sequence[int] | None = None, data: CollectiveData = "lengths"
+    ) -> Task[JobRun]:
+        """Return a job."""
+        if data not in COLLECTIVE_DATA:
+            raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, COLLECTIVE_DATA)}")
         placed = placed_ranks(job, ranks, rank_places(self._topology, self._nic_rates_bps()))
         placed.check()
+        made = JobData(placed, self._options.seed) if data == "random" else None
 
-        def prepare(_buffers: Sequence[RankBuffer], _results: list[Path]) -> int:
+        def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
             # Planes may have come or gone since.
             places = rank_places(self._topology, self._nic_rates_bps())
             return self._exchanges.hosts.prepare_job(
                 placed_ranks(job, placed.ranks, places),
+                buffers,
+                results,
                 telemetry=self._options.int_telemetry,
                 payload=self._payload(LENGTHS),
             )
@@ -356,7 +364,15 @@ class TaskMaker:
             (run,) = ended
             return job_run(placed, run)
 
-        return Task(job.name, None, prepare, result, is_job=True)
+        return Task(
+            job.name,
+            None,
+            prepare,
+            result,
+            inputs=list(made.inputs) if made else None,
+            verify=made.verify if made else None,
+            job=job,
+        )
 
     def _nics_in_use(self) -> list[int]:
         """Return the numbers of every host's NICs in planes that are in use."""

@@ -235,19 +235,26 @@ class PrepareFlows(Command[Prepared], name="flows"):
 
 @dataclass(frozen=True)
 class ProvidedJob:
-    """What a runner in the same process hands to a host: its operations, and what all ranks of the job share."""
+    """What a runner in the same process hands to a host: its operations, what all ranks of the job share, its data."""
 
     operations: _core.JobOperations
     shared: SharedParts
+    data: npt.NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)
 class PrepareJob(Command[Prepared], name="job"):
-    """Make a rank's part of a job ready; `operations` names a NumPy archive with the columns of its operations."""
+    """Make a rank's part of a job ready.
+
+    `operations` names a NumPy archive with the columns of its operations, `data` a file with the data of collectives,
+    which their results replace or (`result`) a copy of which they do.
+    """
 
     run: int
     part: RankJob
     operations: str | None = None
+    data: str | None = None
+    result: str | None = None
     payload: Payload = AS_BYTES
     provided: ProvidedJob | None = field(default=None, metadata=IN_PROCESS)
 

@@ -6,9 +6,6 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy.typing as npt
 
 from weft.traffic.answers import EndedFlows, Prepared, TransportInForce
 from weft.traffic.collectives import collective_named
@@ -40,13 +37,11 @@ from weft.traffic.parted_hosts import PartedHosts
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
 from weft.traffic.plane_detours import Losses, PlaneDetours
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns, RunOutcome
+from weft.traffic.rank_buffer import RankBuffer
 from weft.traffic.run_clock import RunClock, WallClock
 from weft.traffic.schedule_nodes import MAX_RUN_TAG
 from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.training import TrainingStep, training_step_schedule
-
-RankBuffer = Path | npt.NDArray[Any]
-"""A rank's data: a file that its endpoint maps, or an array of this process."""
 
 
 class EndpointGroup:
@@ -252,12 +247,23 @@ class EndpointGroup:
         written_peers = {rank: sorted({flow.peer for flow in sent[rank]}) for rank in ranks}
         return self._runs.add(number, PreparedRun(ranks, memory, written_peers, [], flows))
 
-    def prepare_job(self, placed: PlacedRanks, *, telemetry: bool = True, payload: Payload = AS_BYTES) -> int:
+    def prepare_job(
+        self,
+        placed: PlacedRanks,
+        buffers: Sequence[RankBuffer] = (),
+        results: Sequence[Path] = (),
+        *,
+        telemetry: bool = True,
+        payload: Payload = AS_BYTES,
+    ) -> int:
         """Connect the ranks of a job and have them make ready; returns the run.
 
-        Messages and collectives are of zeros, which travel as `payload` says. Raises JobError for what cannot be.
+        `buffers` are the bytes of each rank's data of all collectives (`PlacedRanks.collectives`), changed in place
+        unless there are `results`. Without them collectives are of zeros, as messages always are; `payload` says how
+        zeros travel. Raises JobError for what cannot be.
         """
-        return self._jobs.prepare(self._new_run_number(), placed, telemetry=telemetry, payload=payload)
+        number = self._new_run_number()
+        return self._jobs.prepare(number, placed, buffers, results, telemetry=telemetry, payload=payload)
 
     def operation_times(self, run: int) -> list[RankTimes]:
         """Return when the operations of a job's run started and were done, in order of the job's ranks."""

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.engine import _core
 from weft.engine.records import RunStatus
 from weft.traffic.answers import Memory, OperationTimes
 from weft.traffic.commands import PrepareJob, Start
 from weft.traffic.host import Host
-from weft.traffic.jobs.native_job import SharedParts, bind_job, channels_of, sink_bytes
+from weft.traffic.jobs.native_job import (
+    SharedParts,
+    bind_job,
+    buffer_name,
+    buffers_of,
+    channels_of,
+    sink_bytes,
+)
 from weft.traffic.jobs.times import RankTimes
+from weft.traffic.mapped_data import map_data
 from weft.traffic.native_schedule import RemoteBuffer
 from weft.traffic.schedule_nodes import SINK
 
@@ -24,16 +34,33 @@ class HostJob:
         self._host = host
         self._command = command
         if command.provided is not None:
-            self._shared, self._operations = command.provided.shared, command.provided.operations
+            provided = command.provided
+            self._shared, self._operations, data = provided.shared, provided.operations, provided.data
         else:
             self._shared, self._operations = SharedParts(), _read_operations(command.operations)
+            data = _map_data(command)
+        self._buffers = self._buffers_over(data)
         largest = sink_bytes(command.part, self._operations, self._shared)
-        self._sink = host.nic.register_sink(max(1, largest))
+        self._memory = {SINK: host.nic.register_sink(max(1, largest))}
+        for call, buffers in zip(command.part.calls, self._buffers, strict=True):
+            for name, array in buffers.items():
+                self._memory[buffer_name(call, name)] = host.nic.register_memory(array)
         self._job: _core.BoundJob | None = None
+
+    def _buffers_over(self, data: NDArray[Any] | None) -> list[dict[str, NDArray[Any]]]:
+        """Return the buffers of each call; none of calls without data."""
+        calls = self._command.part.calls
+        if data is None:
+            return [{} for _ in calls]
+        return [
+            {} if call.data is None else buffers_of(call, self._shared.schedule(call), data) for call in calls
+        ]
 
     def memory(self) -> Memory:
         """Return where peers write to."""
-        return {SINK: RemoteBuffer(self._sink.virtual_address, self._sink.rkey)}
+        return {
+            name: RemoteBuffer(region.virtual_address, region.rkey) for name, region in self._memory.items()
+        }
 
     def start(self, command: Start) -> None:
         """Start the run. Raises ValueError if it runs already, or for connections and memory that are missing."""
@@ -46,6 +73,7 @@ class HostJob:
             self._host.channels(),
             command.peers,
             self._command.payload,
+            self._buffers,
         )
         self._host.executor.start(job, command.start_ps, run=command.run)
         self._job = job
@@ -70,7 +98,8 @@ class HostJob:
 
     def release(self) -> None:
         """End the run if it has not ended, and release its memory; its connections go, too, unless it has finished."""
-        self._sink.deregister()
+        for region in self._memory.values():
+            region.deregister()
         if self._job is None:
             return
         run, executor = self._command.run, self._host.executor
@@ -79,6 +108,14 @@ class HostJob:
             for channel in dict.fromkeys(channels_of(self._command.part, self._shared)):
                 self._host.disconnect(channel)
         executor.forget(run)
+
+
+def _map_data(command: PrepareJob) -> NDArray[Any] | None:
+    """Map the bytes of a rank's collectives, from the file that has them. Raises ValueError as `map_data`."""
+    if command.data is None:
+        return None
+    path = Path(command.data)
+    return map_data("uint8", path.stat().st_size, path, command.result)
 
 
 def _read_operations(path: str | None) -> _core.JobOperations:

@@ -27,11 +27,11 @@ from weft.traffic.host import Host
 from weft.traffic.host_flows import HostFlows
 from weft.traffic.host_jobs import HostJob
 from weft.traffic.lane_schedule import Schedule
+from weft.traffic.mapped_data import map_data
 from weft.traffic.messages import Payload
 from weft.traffic.native_schedule import RemoteBuffer, build_native_schedule
 from weft.traffic.patterns import flow_schedule
 from weft.traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, Write
-from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import training_step_schedule
 
 
@@ -79,7 +79,8 @@ class HostRuns:
             return self._prepare(command.run, command.payload, schedule, {DATA: command.provided.data})
         if command.buffer is None:
             return self._prepare(command.run, command.payload, schedule.of_lengths(), {})
-        data = _map_data(command.spec, Path(command.buffer), command.result)
+        spec = command.spec
+        data = map_data(spec.dtype.value, spec.element_count, Path(command.buffer), command.result)
         return self._prepare(command.run, command.payload, schedule, {DATA: data})
 
     def prepare_traffic(self, command: PrepareTraffic) -> Prepared:
@@ -264,18 +265,3 @@ def flows_of_writes(
         finished_ps=tuple(max(completed for _, completed, _ in rows) for rows in ended.values()),
         retransmitted_packets=tuple(sum(again for _, _, again in rows) for rows in ended.values()),
     )
-
-
-def _map_data(spec: CollectiveSpec, source: Path, result: str | None) -> npt.NDArray[Any]:
-    """Map the rank's buffer for work in place: `source` itself, or the file `result` with a copy of it."""
-    shape = (spec.element_count,)
-    if spec.element_count == 0:
-        return np.empty(0, spec.dtype.value)
-    wanted_bytes = spec.element_count * 4
-    if source.stat().st_size < wanted_bytes:
-        raise ValueError(f"{source} has {source.stat().st_size} bytes (valid: at least {wanted_bytes})")
-    if result is None:
-        return np.memmap(source, spec.dtype.value, "r+", shape=shape)
-    data = np.memmap(result, spec.dtype.value, "w+", shape=shape)
-    data[:] = np.memmap(source, spec.dtype.value, "r", shape=shape)
-    return data

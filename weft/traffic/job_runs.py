@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.jobs.times import RankTimes
 from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns
+from weft.traffic.rank_buffer import RankBuffer
 from weft.traffic.schedule_nodes import MAX_RUN_TAG
 
 
@@ -33,11 +35,22 @@ class JobRuns:
         self._places: dict[int, int] = {}
 
     def prepare(
-        self, number: int, placed: PlacedRanks, *, telemetry: bool = True, payload: Payload = AS_BYTES
+        self,
+        number: int,
+        placed: PlacedRanks,
+        buffers: Sequence[RankBuffer] = (),
+        results: Sequence[Path] = (),
+        *,
+        telemetry: bool = True,
+        payload: Payload = AS_BYTES,
     ) -> int:
-        """Connect the ranks of a job and have them make ready; returns the run. Raises JobError."""
-        shared = SharedParts()
-        parts = list(placed.parts(self._label(number), number % (MAX_RUN_TAG + 1)))
+        """Connect the ranks of a job and have them make ready; returns the run. Raises JobError.
+
+        `buffers` and `results` are of the job's ranks, as those of a collective; without, collectives have lengths.
+        """
+        shared, with_data = SharedParts(), bool(buffers)
+        tag = number % (MAX_RUN_TAG + 1)
+        parts = list(placed.parts(self._label(number), tag, with_data=with_data))
         ends = [
             (rank, channel)
             for rank, part in zip(placed.ranks, parts, strict=True)
@@ -46,18 +59,23 @@ class JobRuns:
         ends = list(dict.fromkeys(ends))
         self._connections.connect_channels(ends, telemetry)
         with tempfile.TemporaryDirectory() as directory:
-            files = {} if self._shares_memory else _files(placed, Path(directory))
+            files = {} if self._shares_memory else _files(placed, Path(directory), with_data)
             commands = {}
-            for rank, part, described in zip(placed.ranks, parts, placed.job.parts, strict=True):
-                operations = described.operations
+            for place, (rank, part) in enumerate(zip(placed.ranks, parts, strict=True)):
+                operations = placed.job.parts[place].operations
+                buffer = buffers[place] if buffers else None
+                provided = None
+                if self._shares_memory:
+                    native = shared.operations(operations, calls_apart=with_data)
+                    provided = ProvidedJob(native, shared, None if isinstance(buffer, Path) else buffer)
                 commands[rank] = PrepareJob(
                     run=number,
                     part=part,
                     operations=files.get(id(operations)),
+                    data=str(buffer) if isinstance(buffer, Path) else None,
+                    result=str(results[place]) if results else None,
                     payload=payload,
-                    provided=ProvidedJob(shared.operations(operations), shared)
-                    if self._shares_memory
-                    else None,
+                    provided=provided,
                 )
             answers = self._calls.all(commands)
         memory = {rank: answer.memory for rank, answer in answers.items()}
@@ -82,13 +100,13 @@ class JobRuns:
             return [_read_times(files[rank]) for rank in ranks]
 
 
-def _files(placed: PlacedRanks, directory: Path) -> dict[int, str]:
+def _files(placed: PlacedRanks, directory: Path, calls_apart: bool) -> dict[int, str]:
     """Write each of a job's different operations to a file; returns the names by the operations' identities."""
     different: dict[int, Operations] = {id(part.operations): part.operations for part in placed.job.parts}
     files = {}
     for number, (identity, operations) in enumerate(different.items()):
         path = directory / f"operations{number}.npz"
-        np.savez(path, **operations.engine_columns())  # type: ignore[arg-type]
+        np.savez(path, **operations.engine_columns(calls_apart=calls_apart))  # type: ignore[arg-type]
         files[identity] = str(path)
     return files
 

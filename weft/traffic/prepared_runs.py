@@ -13,7 +13,7 @@ from weft.traffic.parted_hosts import Pair, PartedHosts
 from weft.traffic.patterns import Flow
 from weft.traffic.plane_detours import Losses, PlaneDetours
 from weft.traffic.run_clock import RunClock
-from weft.traffic.schedule_nodes import SCALE_UP, Channel
+from weft.traffic.schedule_nodes import Channel
 
 _WAITING_ROUND_S = 2.0
 # Less than that is what rounding has left.
@@ -194,7 +194,7 @@ class PreparedRuns:
         losses = self._losses() if self._losses is not None else Losses()
         detoured = losses.nics if losses.nics_in_use else ()
         for rank, channel in prepared.connections if not prepared.flows else ():
-            if channel.label != SCALE_UP and channel.plane not in detoured and {rank, channel.peer} <= ranks:
+            if not channel.is_scale_up and channel.plane not in detoured and {rank, channel.peer} <= ranks:
                 yield channel.plane, host_of(rank), host_of(channel.peer)
 
     def _name(self, rank: int) -> str:

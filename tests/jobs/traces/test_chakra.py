@@ -120,6 +120,27 @@ def test_process_groups_stand_beside(trace):
     assert job.groups == (Group("12", (2, 0)),)
 
 
+def recorded(groups: str) -> bytes:
+    """The node in which PyTorch records process groups: a list in Python's words of one text of JSON."""
+    made = Node(id=1, type=int(NodeType.METADATA), name="## process_group:init ##")
+    made.inputs.values = groups
+    return framed(made.SerializeToString())
+
+
+def test_process_groups_are_recorded_by_pytorch_too(trace):
+    groups = """['[{"pg_name": "7", "ranks": [1, 0], "x": 1}, {"pg_name": "8", "ranks": []}]']"""
+    part = [recorded(groups), collective(2, CollectiveType.ALL_REDUCE, 64, pg_name=("string", "7"))]
+    job = read_trace(trace(part, part)).job
+    assert job.groups == (Group("7", (1, 0)), Group("8", (0, 1)))
+    assert "x.1.et: node 1: process group '7' has other ranks" in refusal(
+        trace(part, [recorded(groups.replace("1, 0", "0, 1")), *part[1:]])
+    )
+    assert "x.0.et: node 1: no list of process groups" in refusal(trace([recorded("['[{}]']")], part))
+    assert "process group '7' has rank 5 (valid: 0 to 1)" in refusal(
+        trace([recorded(groups.replace("1, 0", "5"))], part)
+    )
+
+
 def test_dependencies_of_both_kinds_are_waited_for_whatever_their_order(trace):
     path = trace(
         [

@@ -142,6 +142,31 @@ def test_every_job_is_said_in_goal(tmp_path, seed):
     assert ours == theirs
 
 
+def test_labels_stand_before_what_requires_them(tmp_path):
+    """As LogGOPSim's txt2bin needs them."""
+    builder = OperationsBuilder()
+    for at_ps in (9_000, 2_000, 5_000):
+        builder.timer(at_ps)
+    builder.compute(1, after=[4, 5], after_start=[6])
+    for _ in range(3):
+        builder.collective(0, 0)
+    job = Job(
+        "x",
+        (RankPart(builder.build(), (), (0,)),) * 2,
+        (Group("all", (0, 1)),),
+        (CollectiveCall("reduce", 8),),
+    )
+    write_trace(job, tmp_path / "x.goal", "goal")
+    known: set[str] = set()
+    for line in (tmp_path / "x.goal").read_text().splitlines():
+        if line.startswith("rank"):
+            known.clear()
+        known.update(re.findall(r"^(\w+):", line))
+        assert known.issuperset(re.findall(r"^(\w+) i?requires", line) + re.findall(r"requires (\w+)", line))
+    again = read_trace(tmp_path / "x.goal").job.parts[0].operations
+    assert again.kind.tolist().count(Kind.COMPUTE) == 4 + 2 * 3
+
+
 @pytest.mark.parametrize("ranks", [2, 3, 7, 8, 12])
 @pytest.mark.parametrize("name", EXPANSIONS)
 def test_collectives_become_messages_that_end(tmp_path, name, ranks):

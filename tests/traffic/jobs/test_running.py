@@ -272,6 +272,12 @@ def test_collectives_that_cannot_be_are_refused(fabric, call, what):
         fabric.run_job(Job("bad", job.parts, job.groups, (call,)))
 
 
+def test_classes_of_traffic_are_refused(fabric):
+    job = collective_alone("allreduce", (0, 1), 1024)
+    with pytest.raises(BadInputError, match="traffic classes tensor: 5"):
+        fabric.run_job(Job("classes", job.parts, job.groups, job.calls, {"tensor": 5}))
+
+
 @pytest.mark.parametrize("ranks", [(0,), (0, 0), (0, HOSTS)])
 def test_places_that_a_fabric_has_not_are_refused(fabric, ranks):
     with pytest.raises(BadInputError, match=r"place|rank 8"):
@@ -297,7 +303,10 @@ def test_a_job_that_does_not_end_in_time_is_an_error_and_leaves_the_fabric_usabl
     job = job_of(
         program, program, groups=[Group("both", (0, 1))], calls=[CollectiveCall("allreduce", 1 << 26)]
     )
-    with pytest.raises(CheckFailedError, match="after 0 of 2 steps"):
+    waits = (
+        r"after 0 of 2 steps.*; rank 0 at operation 0 \(collective allreduce of 67108864 B in group 'both'\)"
+    )
+    with pytest.raises(CheckFailedError, match=waits):
         fabric.run_job(job, timeout_s=0.001)
     assert fabric.run_job(job_of(lambda builder: builder.compute(5))).duration_ps == 5
     alone = collective_alone("allreduce", (0, 1), 4096)

@@ -13,6 +13,7 @@ from weft.traffic.jobs.operations import MAX_SIZE_BYTES
 
 MAX_RANKS = 65_536
 MAX_TRACE_OPERATIONS = 20_000_000
+MAX_TRACE_DEPENDENCIES = 60_000_000
 
 
 class JobAssembler:
@@ -25,9 +26,10 @@ class JobAssembler:
         self.traffic_classes: dict[str, int] = {}
         self._group_numbers: dict[str, int] = {}
         self._call_numbers: dict[CollectiveCall, int] = {}
-        self._parts: list[RankPart] = []
+        self._parts: dict[int, RankPart] = {}
         self._programs: dict[bytes, Operations] = {}
         self._operation_count = 0
+        self._dependency_count = 0
 
     def add_group(self, group: Group) -> int:
         """Add a group of a name that there is not yet, and return its number."""
@@ -46,20 +48,19 @@ class JobAssembler:
             self.calls.append(call)
         return self._call_numbers[call]
 
-    def add_rank(self, rank: RankAssembler, source: str) -> None:
-        """Add the next rank. Raises TraceError, with `source`, for more operations than a trace may have."""
-        self._operation_count += len(rank.operations)
-        if self._operation_count > MAX_TRACE_OPERATIONS:
-            raise TraceError(
-                f"{source}: more than {MAX_TRACE_OPERATIONS} operations up to here, the most of a trace"
-            )
+    def add_rank(self, number: int, rank: RankAssembler, source: str) -> None:
+        """Add a rank. Raises TraceError, with `source`, for more operations or dependencies than a trace may have."""
         operations = rank.operations.build()
-        shared = self._programs.setdefault(_digest(operations), operations)
-        self._parts.append(RankPart(shared, tuple(rank.peers), tuple(rank.groups), rank.compute_scale))
+        self._operation_count += len(operations)
+        self._dependency_count += len(operations.after)
+        check_count(self._operation_count, self._dependency_count, source)
+        shared = self._programs.setdefault(digest_of(operations), operations)
+        self._parts[number] = RankPart(shared, tuple(rank.peers), tuple(rank.groups), rank.compute_scale)
 
     def job(self) -> Job:
-        """Return the job of all ranks that were added. Raises JobError."""
-        return Job(self.name, tuple(self._parts), tuple(self.groups), tuple(self.calls), self.traffic_classes)
+        """Return the job of all ranks that were added, in order. Raises JobError."""
+        parts = tuple(self._parts[rank] for rank in sorted(self._parts))
+        return Job(self.name, parts, tuple(self.groups), tuple(self.calls), self.traffic_classes)
 
 
 class RankAssembler:
@@ -80,7 +81,18 @@ class RankAssembler:
         return self.groups.setdefault(group, len(self.groups))
 
 
-def _digest(operations: Operations) -> bytes:
+def check_count(operations: int, dependencies: int, source: str) -> None:
+    """Raise TraceError, with `source`, for more operations or dependencies than a trace may have."""
+    for count, most, what in (
+        (operations, MAX_TRACE_OPERATIONS, "operations"),
+        (dependencies, MAX_TRACE_DEPENDENCIES, "dependencies"),
+    ):
+        if count > most:
+            raise TraceError(f"{source}: {count} {what} up to here (valid: up to {most} in a trace)")
+
+
+def digest_of(operations: Operations) -> bytes:
+    """Return the same for equal operations, and another for others."""
     digest = hashlib.sha256()
     for name, value in vars(operations).items():
         content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()

@@ -142,6 +142,19 @@ function gantt(name, figure, lanes, rowHeight) {
   })];
 }
 
+// Rows over time, spans of several kinds in each.
+function spans(figure, name) {
+  const traces = figure.bars.map((bar, number) => ({
+    type: "bar", orientation: "h", name: bar.kind, y: bar.rows, base: bar.base, x: bar.length, width: 0.7,
+    marker: { color: colour(number), line: { width: 0 } }, customdata: bar.base.map((base, row) => base + bar.length[row]),
+    hovertemplate: "%{y}: %{fullData.name}<br>%{base:.3f} to %{customdata:.3f} µs<extra></extra>",
+  }));
+  place(name).style.height = `${Math.max(200, 90 + 18 * figure.rows.length)}px`;
+  return [traces, layout("time since the job's start (µs)", "", {
+    barmode: "overlay", yaxis: { categoryorder: "array", categoryarray: [...figure.rows].reverse() },
+  })];
+}
+
 function heat(figure) {
   place("heat").style.height = `${Math.max(220, 90 + 16 * figure.rows.length)}px`;
   return [[{
@@ -154,7 +167,7 @@ function heat(figure) {
 // Rows of bars, each stacked from the same parts.
 function bars(figure, name) {
   place(name).style.height = `${Math.max(200, 90 + 30 * figure.rows.length)}px`;
-  const colours = ["#8c6bb1", "#e69f00", ...COLOURS];
+  const colours = [...new Set(["#8c6bb1", "#e69f00", ...COLOURS])];
   const traces = Object.entries(figure.parts).map(([part, values], number) => ({
     type: "bar", orientation: "h", name: part, y: figure.rows, x: values, marker: { color: colours[number % colours.length] },
     hovertemplate: `%{y}<br>%{fullData.name}: %{x:.3~f} ${figure.axis.unit}<extra></extra>`,
@@ -199,7 +212,7 @@ const DRAWN = {
   timeline: (figure, name) => gantt(name, figure, LANES, 30),
   pauses: (figure, name) => gantt(name, figure, ["pause"], 18),
   memory: (figure, name) => [lines(figure, "kB", "hv"), layout("time (µs)", "held (kB)", marks(figure, name))],
-  curves, bars,
+  curves, bars, spans,
   fct: (figure) => [shares(figure, "µs"), layout("completion time (µs)", "share of messages", { xaxis: logAxis(all(figure, "x"), true), yaxis: share })],
   slowdown: (figure) => [shares(figure, "times the ideal"), layout("slowdown", "share of messages", { xaxis: logAxis(all(figure, "x"), true), yaxis: share })],
 };

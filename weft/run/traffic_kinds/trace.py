@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -17,6 +17,8 @@ from weft.jobs.traces import TRACE_FORMATS, ReadOptions, read_trace, roofline_of
 from weft.jobs.traces.definition import DEFAULT_EAGER_BYTES
 from weft.quantities.definitions import Size, Time, whole
 from weft.quantities.units import shown
+from weft.recording.operations import operations_table
+from weft.results.critical_paths import critical_path_result
 from weft.results.job_traces import JOB_TRACES, JobTraceResult, job_trace_result
 from weft.results.kinds import ResultKind
 from weft.run.jobs import JobRun
@@ -24,6 +26,7 @@ from weft.run.traffic_kinds.base import JoinableItem, check_ranks
 from weft.scenario.places import KeyProblem
 from weft.scenario.presets import Presets
 from weft.scenario.values import Name
+from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.jobs import Job, Kind
 from weft.traffic.jobs.breakdown import breakdowns
@@ -44,7 +47,6 @@ class TraceTraffic(JoinableItem):
     kind = "trace"
     results: ClassVar[ResultKind[Any] | None] = JOB_TRACES
     files: ClassVar[tuple[str, ...]] = ("trace", "groups")
-    lacking = "a job runs under the virtual clock (--clock virtual)"
 
     trace: Path
     """The file, or what the format has in place of one; relative to the scenario's file."""
@@ -107,9 +109,11 @@ class TraceTraffic(JoinableItem):
         return self._task
 
     def _task(self, fabric: Fabric) -> Task[JobTraceResult]:
-        return fabric.tasks.job(self._job, self.ranks).noted(JOB_TRACES, self._result)
+        return fabric.tasks.job(self._job, self.ranks).noted(
+            JOB_TRACES, partial(self._result, fabric.topology)
+        )
 
-    def _result(self, ran: JobRun) -> JobTraceResult:
+    def _result(self, topology: FabricSpec, ran: JobRun) -> JobTraceResult:
         sent_bytes = sum(bytes_by_category(part.operations, Kind.SEND).total() for part in ran.job.parts)
         return job_trace_result(
             self._job.name or self.trace.name,
@@ -118,4 +122,6 @@ class TraceTraffic(JoinableItem):
             ran.duration_ps,
             breakdowns(ran.job, ran.times),
             ran.retransmissions,
+            critical_path_result(ran.job, ran.times, ran.ranks, ran.places, topology),
+            operations_table(ran.job, ran.times),
         )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from weft.engine import _core
 from weft.traffic.collectives import collective_named
@@ -12,7 +16,7 @@ from weft.traffic.jobs.rank_job import PeerPaths, RankCall, RankJob
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_LENGTHS, Payload
 from weft.traffic.native_schedule import Peers, build_native_schedule, look_up
-from weft.traffic.schedule_nodes import SINK, Channel
+from weft.traffic.schedule_nodes import DATA, SINK, Channel
 from weft.traffic.schedules import CollectiveSpec
 
 STRIPE_BYTES = 64 * 1024
@@ -23,23 +27,27 @@ class SharedParts:
     """What ranks of a job share, made once: the engine's operations, and schedules of collectives in group ranks."""
 
     def __init__(self) -> None:
-        self._schedules: dict[tuple[str, str, CollectiveSpec, int], Schedule] = {}
+        self._schedules: dict[tuple[str, str, CollectiveSpec, int, bool], Schedule] = {}
         # With the description, whose identity is its own as long as it is kept.
         self._operations: dict[int, tuple[Operations, _core.JobOperations]] = {}
 
     def schedule(self, call: RankCall) -> Schedule:
-        """Return the schedule of a call, of lengths."""
-        key = (call.collective, call.algorithm, call.spec, call.group_rank)
+        """Return the schedule of a call; without data, of lengths."""
+        has_data = call.data is not None
+        key = (call.collective, call.algorithm, call.spec, call.group_rank, has_data)
         if (known := self._schedules.get(key)) is None:
             collective = collective_named(call.collective)
-            known = collective.schedule(call.algorithm, call.spec, call.group_rank).of_lengths()
-            self._schedules[key] = known
+            known = collective.schedule(call.algorithm, call.spec, call.group_rank)
+            self._schedules[key] = known = known if has_data else known.of_lengths()
         return known
 
-    def operations(self, described: Operations) -> _core.JobOperations:
-        """Return operations as the engine has them. Raises ValueError for ones that it cannot run."""
+    def operations(self, described: Operations, *, calls_apart: bool = False) -> _core.JobOperations:
+        """Return operations as the engine has them (`Operations.engine_columns`).
+
+        Raises ValueError for ones that it cannot run.
+        """
         if (known := self._operations.get(id(described))) is None:
-            known = (described, _core.JobOperations(**described.engine_columns()))
+            known = (described, _core.JobOperations(**described.engine_columns(calls_apart=calls_apart)))
             self._operations[id(described)] = known
         return known[1]
 
@@ -61,8 +69,20 @@ def written_ranks(part: RankJob, shared: SharedParts) -> list[int]:
 
 def sink_bytes(part: RankJob, operations: _core.JobOperations, shared: SharedParts) -> int:
     """Return the size of the largest message that peers write to a rank."""
-    sinks = (shared.schedule(call).buffer_bytes[SINK] for call in part.calls)
+    sinks = (shared.schedule(call).buffer_bytes[SINK] for call in part.calls if call.data is None)
     return max((operations.largest_received_bytes, *sinks))
+
+
+def buffers_of(call: RankCall, schedule: Schedule, data: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return the buffers of a call with data: its part of the rank's bytes of all, and scratch memory, by name."""
+    buffers = {name: np.zeros(size, np.uint8) for name, size in schedule.buffer_bytes.items() if name != DATA}
+    end = call.offset_bytes + schedule.buffer_bytes[DATA]
+    return {DATA: data[call.offset_bytes : end], **buffers}
+
+
+def buffer_name(call: RankCall, name: str) -> str:
+    """Return what peers call a buffer of a call with data."""
+    return f"{call.data} {name}"
 
 
 def bind_job(
@@ -72,15 +92,19 @@ def bind_job(
     channels: Mapping[Channel, int],
     memory: Peers,
     payload: Payload,
+    buffers: Sequence[Mapping[str, NDArray[Any]]],
 ) -> _core.BoundJob:
-    """Return what the engine runs, over the executor's channels and the sinks of peers.
+    """Return what the engine runs, over the executor's channels, the memory of peers and each call's buffers.
 
-    Raises ValueError, naming it, for a channel or a sink that is missing.
+    Raises ValueError, naming it, for a channel or a peer's memory that is missing.
     """
     return _core.BoundJob(
         operations,
         peers=[_bind_paths(paths, channels, memory) for paths in part.peers],
-        calls=[_bind_call(call, shared.schedule(call), channels, memory, payload) for call in part.calls],
+        calls=[
+            _bind_call(call, shared.schedule(call), own, channels, memory, payload)
+            for call, own in zip(part.calls, buffers, strict=True)
+        ],
         as_length=payload == AS_LENGTHS,
         run_tag=part.run_tag,
         compute_scale=part.compute_scale,
@@ -101,8 +125,19 @@ def _bind_paths(
 
 
 def _bind_call(
-    call: RankCall, schedule: Schedule, channels: Mapping[Channel, int], memory: Peers, payload: Payload
+    call: RankCall,
+    schedule: Schedule,
+    buffers: Mapping[str, NDArray[Any]],
+    channels: Mapping[Channel, int],
+    memory: Peers,
+    payload: Payload,
 ) -> _core.RunnableSchedule:
     own = {channel: look_up(channels, call.channel(channel), "channel") for channel in schedule.channels()}
     members = {peer: memory.get(call.ranks[peer], {}) for peer in schedule.written_peers()}
-    return build_native_schedule(schedule, {}, own, {}, members, payload)
+    if call.data is not None:
+        names = {buffer_name(call, name): name for name in schedule.buffer_bytes}
+        members = {
+            peer: {names[name]: far for name, far in of_peer.items() if name in names}
+            for peer, of_peer in members.items()
+        }
+    return build_native_schedule(schedule, buffers, own, {}, members, payload)

@@ -135,8 +135,15 @@ class Operations:
         numbers[order] = np.arange(len(rows)) - np.searchsorted(ordered, ordered, side="left")
         return numbers
 
-    def engine_columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns that the engine's `JobOperations` is made of, by its arguments."""
+    def engine_columns(self, *, calls_apart: bool = False) -> dict[str, NDArray[Any]]:
+        """Return the columns that the engine's `JobOperations` is made of, by its arguments.
+
+        With `calls_apart` each collective has a slot of its own, in order.
+        """
+        target = self.target
+        if calls_apart:
+            target, rows = target.copy(), self.of_kind(Kind.COLLECTIVE)
+            target[rows] = np.arange(len(rows))
         number = np.zeros(len(self), np.int64)
         for kind in (Kind.SEND, Kind.RECEIVE):
             number[self.of_kind(kind)] = self.transfer_numbers(kind)
@@ -146,7 +153,7 @@ class Operations:
             "stream": self.stream,
             "duration_ps": self.duration_ps,
             "size_bytes": self.size_bytes,
-            "target": self.target,
+            "target": target,
             "number": number,
             "after_offsets": self.after_offsets,
             "after": self.after,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from weft.traffic.collectives import collective_named
 from weft.traffic.jobs.checks import check_job
 from weft.traffic.jobs.group_shape import group_shape
-from weft.traffic.jobs.job import CollectiveCall, Group, Job, JobError, RankPart
+from weft.traffic.jobs.job import CollectiveCall, Group, Job, JobError
+from weft.traffic.jobs.operations import Kind
 from weft.traffic.jobs.rank_job import SHARE_UNIT, PeerPaths, RankCall, RankJob
-from weft.traffic.schedule_nodes import Channel, scale_up_label
+from weft.traffic.schedule_nodes import ELEMENT_BYTES, Channel, scale_up_label
 from weft.traffic.schedules import CollectiveSpec
 
 
@@ -21,6 +22,26 @@ class RankPlaces:
 
     hosts: tuple[int, ...]
     plane_rates_bps: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PlacedCall:
+    """A call in a group as it is carried out there."""
+
+    collective: str
+    algorithm: str
+    spec: CollectiveSpec
+
+
+@dataclass(frozen=True)
+class RankCollective:
+    """A rank's part in the collective `number` of a group; where its data begin among those of all its collectives."""
+
+    group: int
+    number: int
+    group_rank: int
+    call: PlacedCall
+    offset_bytes: int
 
 
 class PlacedRanks:
@@ -42,23 +63,47 @@ class PlacedRanks:
                 )
         self._group_ranks = [{rank: place for place, rank in enumerate(group.ranks)} for group in job.groups]
         self._fabric_ranks = [tuple(self.ranks[rank] for rank in group.ranks) for group in job.groups]
-        self._calls: dict[tuple[int, int], tuple[str, str, CollectiveSpec]] = {}
+        self._calls: dict[tuple[int, int], PlacedCall] = {}
 
     def check(self) -> None:
-        """Raise JobError if the job cannot come to an end, or a collective cannot be."""
+        """Raise JobError if the job cannot come to an end, or the fabric cannot do what it asks."""
+        if self.job.traffic_classes:
+            classes = ", ".join(f"{name}: {number}" for name, number in self.job.traffic_classes.items())
+            raise JobError(f"traffic classes {classes} (valid: none; all travels in the class of data)")
         check_job(self.job)
         for part in self.job.parts:
             for group_slot, call in part.operations.calls:
                 self._call(part.groups[group_slot], call)
 
-    def parts(self, label: str, run_tag: int) -> Iterator[RankJob]:
-        """Yield what each rank does, in order, over connections of this label. Raises JobError."""
+    def collectives(self, rank: int) -> Iterator[RankCollective]:
+        """Yield what a rank takes part in, in order of its operations. Raises JobError."""
+        part, offset_bytes = self.job.parts[rank], 0
+        operations = part.operations
+        slots = operations.target[operations.of_kind(Kind.COLLECTIVE)].tolist()
+        for slot, number in zip(slots, operations.collective_numbers().tolist(), strict=True):
+            group_slot, call = operations.calls[slot]
+            group = part.groups[group_slot]
+            placed = self._call(group, call)
+            yield RankCollective(group, number, self._group_ranks[group][rank], placed, offset_bytes)
+            offset_bytes += placed.spec.element_count * ELEMENT_BYTES
+
+    def data_bytes(self, rank: int) -> int:
+        """Return the size of a rank's data of all collectives."""
+        sizes = (each.call.spec.element_count * ELEMENT_BYTES for each in self.collectives(rank))
+        return sum(sizes)
+
+    def parts(self, label: str, run_tag: int, *, with_data: bool = False) -> Iterator[RankJob]:
+        """Yield what each rank does, in order, over connections of this label. Raises JobError.
+
+        `with_data`, each collective has data of its own; otherwise lengths stand for them.
+        """
+        calls = self._calls_with_data if with_data else self._calls_of_lengths
         for rank, part in enumerate(self.job.parts):
             yield RankJob(
                 peers=tuple(
                     self._paths(rank, peer, label) for peer in part.peers[: part.operations.peer_slots]
                 ),
-                calls=tuple(self._rank_calls(rank, part, label)),
+                calls=tuple(calls(rank, label)),
                 run_tag=run_tag,
                 compute_scale=part.compute_scale,
             )
@@ -75,38 +120,50 @@ class PlacedRanks:
             tuple(SHARE_UNIT * end // sum(rates) for end in ends),
         )
 
-    def _rank_calls(self, rank: int, part: RankPart, label: str) -> Iterator[RankCall]:
+    def _calls_of_lengths(self, rank: int, label: str) -> Iterator[RankCall]:
+        """Yield a call for each of a rank's slots for calls."""
+        part = self.job.parts[rank]
         for group_slot, call in part.operations.calls:
             group = part.groups[group_slot]
-            collective, algorithm, spec = self._call(group, call)
-            yield RankCall(
-                collective=collective,
-                algorithm=algorithm,
-                spec=spec,
-                group_rank=self._group_ranks[group][rank],
-                ranks=self._fabric_ranks[group],
-                label=f"{label}/group{group}",
-            )
+            yield self._rank_call(rank, group, self._call(group, call), label)
 
-    def _call(self, group: int, call: int) -> tuple[str, str, CollectiveSpec]:
+    def _calls_with_data(self, rank: int, label: str) -> Iterator[RankCall]:
+        """Yield a call for each of a rank's collectives."""
+        for each in self.collectives(rank):
+            call = self._rank_call(rank, each.group, each.call, label)
+            # Nothing is registered, nor written to, where there are no elements.
+            name = f"{label}/group{each.group}/{each.number}" if each.call.spec.element_count else None
+            yield replace(call, data=name, offset_bytes=each.offset_bytes)
+
+    def _rank_call(self, rank: int, group: int, call: PlacedCall, label: str) -> RankCall:
+        return RankCall(
+            collective=call.collective,
+            algorithm=call.algorithm,
+            spec=call.spec,
+            group_rank=self._group_ranks[group][rank],
+            ranks=self._fabric_ranks[group],
+            label=f"{label}/group{group}",
+        )
+
+    def _call(self, group: int, call: int) -> PlacedCall:
         known = self._calls.get((group, call))
         if known is None:
             known = self._calls[group, call] = self._made_call(self.job.groups[group], self.job.calls[call])
         return known
 
-    def _made_call(self, group: Group, call: CollectiveCall) -> tuple[str, str, CollectiveSpec]:
+    def _made_call(self, group: Group, call: CollectiveCall) -> PlacedCall:
         try:
-            return made_call(call, [self.places.hosts[self.ranks[rank]] for rank in group.ranks], self.places)
+            return placed_call(
+                call, [self.places.hosts[self.ranks[rank]] for rank in group.ranks], self.places
+            )
         except ValueError as error:
             raise JobError(
                 f"{call.collective} of {call.size_bytes} B in group {group.name!r}: {error}"
             ) from None
 
 
-def made_call(
-    call: CollectiveCall, hosts: Sequence[int], places: RankPlaces
-) -> tuple[str, str, CollectiveSpec]:
-    """Return the collective's reference, algorithm and spec of a call in a group whose ranks are on these hosts.
+def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) -> PlacedCall:
+    """Return how a call is carried out in a group whose ranks are on these hosts.
 
     A size that does not divide among the ranks is rounded up. Raises ValueError for what cannot be.
     """
@@ -129,8 +186,8 @@ def made_call(
         raise ValueError("the network reduces nothing in jobs (valid: an algorithm of hosts)")
     if call.algorithm:
         collective.check(call.algorithm, spec)
-        return collective.reference, call.algorithm, spec
+        return PlacedCall(collective.reference, call.algorithm, spec)
     suitable = [name for name in collective.suitable(spec) if name not in in_network]
     if not suitable:
         raise ValueError(collective.unsuitable(spec) or "no algorithm suits it")
-    return collective.reference, suitable[0], spec
+    return PlacedCall(collective.reference, suitable[0], spec)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from weft.traffic.messages import Between
 from weft.traffic.schedule_nodes import Channel, scale_up_label
 from weft.traffic.schedules import CollectiveSpec
 
@@ -33,7 +35,8 @@ class PeerPaths:
 class RankCall:
     """A rank's part in a collective of a group, over connections of the group's own (`label`).
 
-    `ranks` are those of the fabric, by group rank; `spec` and the schedule speak of group ranks.
+    `ranks` are those of the fabric, by group rank; `spec` and the schedule speak of group ranks. With `data`, the name
+    of what the collective works on, it has data that begin at an offset among those of the rank's collectives.
     """
 
     collective: str
@@ -42,6 +45,8 @@ class RankCall:
     group_rank: int
     ranks: tuple[int, ...]
     label: str
+    data: str | None = None
+    offset_bytes: Annotated[int, Between(0)] = 0
 
     def __post_init__(self) -> None:
         """Raise ValueError unless each group rank has a rank of the fabric."""
@@ -56,7 +61,10 @@ class RankCall:
 
 @dataclass(frozen=True)
 class RankJob:
-    """What a host needs of a job besides the operations: by slot, the paths to peers and the calls of collectives."""
+    """What a host needs of a job besides the operations: by slot, the paths to peers, and calls of collectives.
+
+    There is a call for each slot of the operations, or where collectives have data for each collective.
+    """
 
     peers: tuple[PeerPaths, ...]
     calls: tuple[RankCall, ...]

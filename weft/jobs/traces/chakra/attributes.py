@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from weft.jobs.traces.chakra.messages import INTEGERS
@@ -50,7 +51,7 @@ class Attributes:
             raise TraceError(f"{place}: attribute {name!r} is {_shown(kind)} (valid: a string)")
         return str(getattr(attribute, kind))
 
-    def numbers(self, name: str, place: str) -> list[int] | None:
+    def numbers(self, name: str, place: str) -> Sequence[int] | None:
         """Return a list of integers, None where it is missing. Raises TraceError for other types."""
         attribute = self._attributes.get(name)
         if attribute is None:
@@ -58,7 +59,8 @@ class Attributes:
         kind = attribute.WhichOneof("value")
         if kind != "uint64_list":
             raise TraceError(f"{place}: attribute {name!r} is {_shown(kind)} (valid: a uint64_list)")
-        return list(attribute.uint64_list.values)
+        values: Sequence[int] = attribute.uint64_list.values
+        return values
 
     def __contains__(self, name: str) -> bool:
         return name in self._attributes

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
 from weft.cache import read_bytes
 from weft.jobs.traces.assembling import JobAssembler
 from weft.jobs.traces.errors import TraceError
@@ -15,36 +17,62 @@ EVERYBODY = ("", "0")
 """Names of the group of all ranks, unless a file says otherwise."""
 
 
+class _Recorded(BaseModel):
+    """A group as PyTorch records it, with much else."""
+
+    pg_name: str
+    ranks: list[int]
+
+
+_RECORDED = TypeAdapter(list[_Recorded])
+
+
 class ProcessGroups:
     """The groups of a trace, by the names that nodes have for them."""
 
     def __init__(self, job: JobAssembler, rank_count: int, path: Path | None) -> None:
         self.rank_count = rank_count
         self._job = job
-        self._source = str(path or "")
         self._numbers: dict[str, int] = {}
         self._members: list[frozenset[int]] = []
         for name, ranks in (_read(path) if path else {}).items():
-            self._add(name, ranks)
+            self._add(name, ranks, str(path))
 
-    def _add(self, name: str, ranks: tuple[int, ...]) -> int:
+    def _add(self, name: str, ranks: tuple[int, ...], place: str) -> int:
         for rank in ranks:
             if not 0 <= rank < self.rank_count:
                 raise TraceError(
-                    f"{self._source}: process group {name!r} has rank {rank} (valid: 0 to {self.rank_count - 1})"
+                    f"{place}: process group {name!r} has rank {rank} (valid: 0 to {self.rank_count - 1})"
                 )
         try:
             self._numbers[name] = self._job.add_group(Group(name, ranks))
         except JobError as error:
-            raise TraceError(f"{self._source}: {error}") from None
+            raise TraceError(f"{place}: {error}") from None
         self._members.append(frozenset(ranks))
         return self._numbers[name]
+
+    def add_recorded(self, text: str, place: str) -> None:
+        """Add the groups that PyTorch has recorded in a METADATA node; those of known names must have the same ranks.
+
+        The text is that of a Python list with a text of JSON. A group without ranks is of all. Raises TraceError.
+        """
+        try:
+            groups = _RECORDED.validate_json(text[2:-2])
+        except ValidationError as error:
+            raise TraceError(f"{place}: no list of process groups: {error.errors()[0]['msg']}") from None
+        for each in groups:
+            ranks = tuple(each.ranks) or tuple(range(self.rank_count))
+            number = self._numbers.get(each.pg_name)
+            if number is None:
+                self._add(each.pg_name, ranks, place)
+            elif self._job.groups[number].ranks != ranks:
+                raise TraceError(f"{place}: process group {each.pg_name!r} has other ranks than elsewhere")
 
     def number(self, name: str, rank: int, place: str) -> int:
         """Return the number of a group. Raises TraceError, with `place`, if there is none or the rank is not in it."""
         number = self._numbers.get(name)
         if number is None and name in EVERYBODY:
-            number = self._add(name, tuple(range(self.rank_count)))
+            number = self._add(name, tuple(range(self.rank_count)), place)
             for other in EVERYBODY:
                 self._numbers.setdefault(other, number)
         if number is None:

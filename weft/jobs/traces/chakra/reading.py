@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from weft.jobs.traces.assembling import JobAssembler, RankAssembler
+from weft.jobs.traces.assembling import JobAssembler, RankAssembler, check_count
 from weft.jobs.traces.chakra import own_data
 from weft.jobs.traces.chakra.attributes import Attributes
 from weft.jobs.traces.chakra.collectives import call_of
@@ -21,6 +22,8 @@ from weft.traffic.jobs import NO_STREAM, OperationsError
 
 PS_PER_MICROSECOND = 10**6
 MAX_MICROSECONDS = 10**12
+_GROUPS_RECORDED = "process_group"
+"""Within the name of the node in which PyTorch records them."""
 ACCELERATOR_STREAM, PROCESSOR_STREAM, MEMORY_STREAM = 0, 1, 2
 _USED = {
     "is_cpu_op", "num_ops", "tensor_size", "comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "pg_name",
@@ -44,7 +47,7 @@ class RankReader:
         self._start_edges: list[tuple[int, int]] = []
         self._adders = {
             NodeType.INVALID: self._add_nothing,
-            NodeType.METADATA: self._add_nothing,
+            NodeType.METADATA: self._add_metadata,
             NodeType.MEMORY_LOAD: self._add_memory,
             NodeType.MEMORY_STORE: self._add_memory,
             NodeType.COMPUTE: self._add_compute,
@@ -98,12 +101,16 @@ class RankReader:
     def _note_dependencies(self, node: Any, attributes: Attributes, operation: int, place: str) -> None:
         after_start = attributes.numbers(own_data.AFTER_START, place)
         # ASTRA-sim waits for both, too (RESOLVE_CTRL_DEPS of Chakra's feeder, version 3).
-        after = [*node.data_deps, *node.ctrl_deps]
+        lists = [node.data_deps, node.ctrl_deps]
         if after_start is not None:
-            after = attributes.numbers(own_data.AFTER, place) or []
+            lists = [attributes.numbers(own_data.AFTER, place) or []]
             self._start_edges.extend((operation, each) for each in after_start)
-        self._operations.extend([operation] * len(after))
-        self._after.extend(after)
+        count = sum(map(len, lists))
+        # Before they are unpacked: a few hundred megabytes of them would take gigabytes.
+        check_count(operation, len(self._after) + count, place)
+        for after in lists:
+            self._after.extend(after)
+        self._operations.extend(repeat(operation, count))
 
     def _link(self) -> None:
         """Have operations follow those of the nodes that theirs name."""
@@ -151,6 +158,11 @@ class RankReader:
 
     def _add_nothing(self, node: Any, attributes: Attributes, place: str) -> None:
         self._assembler.operations.compute(0, **self._common(node, attributes, place, NO_STREAM))
+
+    def _add_metadata(self, node: Any, attributes: Attributes, place: str) -> None:
+        if _GROUPS_RECORDED in node.name:
+            self._groups.add_recorded(node.inputs.values, place)
+        self._add_nothing(node, attributes, place)
 
     def _add_memory(self, node: Any, attributes: Attributes, place: str) -> None:
         duration_ps = self._modelled_ps(

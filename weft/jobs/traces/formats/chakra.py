@@ -45,7 +45,7 @@ class Chakra(TraceFormat):
         nodes, ignored = [], Counter[str]()
         for rank, file in enumerate(files.ranks):
             reader = RankReader(job, groups, rank, str(file), options)
-            job.add_rank(reader.read(read_bytes(file, MAX_FILE_BYTES)), str(file))
+            job.add_rank(rank, reader.read(read_bytes(file, MAX_FILE_BYTES)), str(file))
             nodes.append(reader.node_ids)
             ignored.update(reader.ignored)
         try:

@@ -95,8 +95,8 @@ class NcclCsv(TraceFormat):
         job = JobAssembler(path.stem)
         try:
             ranks = _read(path, job)
-            for each in ranks:
-                job.add_rank(each.assembler, str(path))
+            for number, each in enumerate(ranks):
+                job.add_rank(number, each.assembler, str(path))
             made = job.job()
         except JobError as error:
             raise TraceError(f"{path}: {error}") from None

@@ -41,15 +41,16 @@ class _RankText:
         self.lines: array[int] = array("q")
         self._options = options
         self._labels: dict[str, _Label] = {}
-        self._dependencies: list[tuple[Statement, str, str, bool]] = []
+        self._later: list[tuple[int, str, str, bool]] = []
+        """Dependencies on labels that come later, each with its line."""
 
     def add(self, statement: Statement, rank: int, rank_count: int) -> None:
         """Add an operation or a dependency. Raises OperationsError, _WrongStatement."""
         said = statement.said
         if "requires" in said:
-            self._dependencies.append(
-                (statement, said["later"], said["earlier"], said["requires"] == "irequires")
-            )
+            names = said["later"], said["earlier"], said["requires"] == "irequires"
+            if not self._link(*names):
+                self._later.append((statement.line, *names))
             return
         label = self._operation(statement, rank, rank_count)
         self.lines.extend([statement.line] * (len(self.assembler.operations) - len(self.lines)))
@@ -92,20 +93,24 @@ class _RankText:
             )
         return self.assembler.peer_slot(peer), tag
 
-    def link(self, source: str, rank: int) -> None:
-        """Have operations follow those that dependencies name, wherever in the rank those stand."""
-        for statement, later, earlier, at_start in self._dependencies:
-            for name in (later, earlier):
-                if name not in self._labels:
-                    raise TraceError(f"{source}, line {statement.line}: rank {rank} has no label {name!r}")
-            awaited = self._labels[earlier]
-            self.assembler.operations.add_after(
-                self._labels[later].start,
-                [awaited.start if at_start else awaited.end],
-                start=at_start or awaited.ends_at_start,
-            )
-        self._dependencies.clear()
-        self._labels.clear()
+    def _link(self, later: str, earlier: str, at_start: bool) -> bool:
+        """Have an operation follow another; returns whether there are both."""
+        if later not in self._labels or earlier not in self._labels:
+            return False
+        awaited = self._labels[earlier]
+        self.assembler.operations.add_after(
+            self._labels[later].start,
+            [awaited.start if at_start else awaited.end],
+            start=at_start or awaited.ends_at_start,
+        )
+        return True
+
+    def end(self, source: str, rank: int) -> None:
+        """Have operations follow those that came later. Raises TraceError for labels that there are not."""
+        for line, later, earlier, at_start in self._later:
+            if not self._link(later, earlier, at_start):
+                name = later if later not in self._labels else earlier
+                raise TraceError(f"{source}, line {line}: rank {rank} has no label {name!r}")
 
 
 class GoalReader:
@@ -116,7 +121,7 @@ class GoalReader:
         self._source = source
         self._options = options
         self._rank_count = 0
-        self._ranks: dict[int, _RankText] = {}
+        self._lines: dict[int, array[int]] = {}
 
     def read(self, lines: Iterable[str]) -> Job:
         """Return the job. Raises TraceError with file and line."""
@@ -132,7 +137,9 @@ class GoalReader:
                 elif text is None:
                     raise _WrongStatement("a statement outside of any rank (valid: rank R {)")
                 elif "end" in statement.said:
-                    text.link(self._source, rank)
+                    text.end(self._source, rank)
+                    self._job.add_rank(rank, text.assembler, self._source)
+                    self._lines[rank] = text.lines
                     text = None
                 else:
                     text.add(statement, rank, self._rank_count)
@@ -150,18 +157,15 @@ class GoalReader:
     def _begin(self, rank: int) -> _RankText:
         if rank >= self._rank_count:
             raise _WrongStatement(f"rank {rank} (valid: below num_ranks, {self._rank_count})")
-        if rank in self._ranks:
+        if rank in self._lines:
             raise _WrongStatement(f"rank {rank} occurs twice")
-        self._ranks[rank] = _RankText(self._options)
-        return self._ranks[rank]
+        return _RankText(self._options)
 
     def _joined(self) -> Job:
-        missing = [str(rank) for rank in range(self._rank_count) if rank not in self._ranks]
+        missing = [str(rank) for rank in range(self._rank_count) if rank not in self._lines]
         if missing or not self._rank_count:
             what = f"ranks {', '.join(missing[:20])} are missing" if missing else "num_ranks is missing"
             raise TraceError(f"{self._source}: {what}")
-        for rank in range(self._rank_count):
-            self._job.add_rank(self._ranks[rank].assembler, self._source)
         try:
             return self._job.job()
         except JobError as error:
@@ -169,4 +173,4 @@ class GoalReader:
 
     def place(self, rank: int, operation: int) -> str:
         """Return the file and the line of an operation."""
-        return f"{self._source}, line {self._ranks[rank].lines[operation]}"
+        return f"{self._source}, line {self._lines[rank][operation]}"

@@ -70,22 +70,31 @@ class _RankText:
             raise TraceError(
                 f"rank {rank} has stream {self._free - 1} (valid in GOAL: 0 to {MAX_PROCESSORS - 3})"
             )
+        self._timer_before: dict[int, int] = {}
         self._numbers = np.zeros(len(operations), np.int64)
         self._numbers[operations.of_kind(Kind.COLLECTIVE)] = operations.collective_numbers()
 
     def lines(self) -> Iterator[str]:
-        """Yield the operations, each followed by what it requires."""
+        """Yield the operations, each followed by what it requires; at the end what requires later operations.
+
+        txt2bin knows only labels that it has read.
+        """
         operations = self._part.operations
         timers = self._timers(operations)
+        late: list[str] = []
         for operation in range(len(operations)):
             kind = Kind(operations.kind[operation])
-            if kind == Kind.TIMER:
-                yield from timers[operation]
-            elif kind == Kind.COLLECTIVE:
+            if kind == Kind.COLLECTIVE:
                 yield from self._collective(operation)
             else:
-                yield f"l{operation}: {self._simple(kind, operation)}\n"
-            yield from self._dependencies(operation)
+                said = timers[operation] if kind == Kind.TIMER else self._simple(kind, operation)
+                yield f"l{operation}: {said}\n"
+            for other, line in self._dependencies(operation):
+                if other < operation:
+                    yield line
+                else:
+                    late.append(line)
+        yield from late
 
     def _cpu(self, operation: int) -> int:
         stream = int(self._part.operations.stream[operation])
@@ -107,16 +116,16 @@ class _RankText:
         verb, preposition = ("send", "to") if kind == Kind.SEND else ("recv", "from")
         return f"{verb} {size_bytes}b {preposition} {peer} tag {tag} cpu {cpu}"
 
-    def _timers(self, operations: Operations) -> dict[int, list[str]]:
-        """Return the lines of each timer: it waits for the rest of its time after the timer before it."""
-        found, before, reached_ns = {}, "", 0
+    def _timers(self, operations: Operations) -> dict[int, str]:
+        """Return what each timer does: it waits for the rest of its time after the timer before it."""
+        found, reached_ns, before = {}, 0, -1
         rows = operations.of_kind(Kind.TIMER)
         for operation in rows[np.argsort(operations.duration_ps[rows], kind="stable")].tolist():
             at_ns = self._ns(int(operations.duration_ps[operation]))
-            found[operation] = [f"l{operation}: calc {at_ns - reached_ns} cpu {self._free + 1}\n"]
-            if before:
-                found[operation].append(f"l{operation} requires {before}\n")
-            before, reached_ns = f"l{operation}", at_ns
+            found[operation] = f"calc {at_ns - reached_ns} cpu {self._free + 1}"
+            if before >= 0:
+                self._timer_before[operation] = before
+            before, reached_ns = operation, at_ns
         return found
 
     def _collective(self, operation: int) -> Iterator[str]:
@@ -148,14 +157,18 @@ class _RankText:
         for label in ends or [f"l{operation}b"]:
             yield f"l{operation} requires {label}\n"
 
-    def _dependencies(self, operation: int) -> Iterator[str]:
-        operations = self._part.operations
+    def _dependencies(self, operation: int) -> Iterator[tuple[int, str]]:
+        """Yield what an operation follows, and the line that says so."""
+        operations, own = self._part.operations, self._beginning(operation)
+        if operation in self._timer_before:
+            before = self._timer_before[operation]
+            yield before, f"{own} requires l{before}\n"
         begin = operations.after_offsets[operation]
         for place, other in enumerate(operations.predecessors(operation).tolist()):
-            on_start = operations.after_start[begin + place]
-            yield f"{self._beginning(operation)} {'irequires' if on_start else 'requires'} " + (
-                f"{self._beginning(other) if on_start else f'l{other}'}\n"
-            )
+            if operations.after_start[begin + place]:
+                yield other, f"{own} irequires {self._beginning(other)}\n"
+            else:
+                yield other, f"{own} requires l{other}\n"
 
     def _beginning(self, operation: int) -> str:
         is_collective = self._part.operations.kind[operation] == Kind.COLLECTIVE

@@ -1,0 +1,141 @@
+"""The critical path of a job, as results have it: what its time went to, on which ranks and links."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from rich.console import Console
+from rich.table import Table
+
+from weft.results.report_parts import Cell, ReportTable, shown_of
+from weft.topologies import FabricSpec, shortest_paths
+from weft.traffic.jobs import Job
+from weft.traffic.jobs.breakdown import Times
+from weft.traffic.jobs.critical_path import CriticalPath, StretchKind, critical_path
+from weft.traffic.jobs.pairs import Pair, PairsOfStretches
+from weft.traffic.jobs.placing import RankPlaces
+
+MOST_LISTED = 20
+_MOST_PATHS = 64
+_PS_PER_US = 1e6
+
+
+@dataclass(frozen=True)
+class CriticalPathResult:
+    """The chain of operations and waits that a job's duration consists of.
+
+    Found by following what let each operation start, and what let it be done, back from the last one
+    ([definitions](traffic.md#the-critical-path)).
+    """
+
+    parts_ps: dict[str, int]
+    """Time by what it went to: a kind of stretch and, where operations say it, a category. The sum is the duration."""
+    ranks_ps: dict[str, int]
+    """Time on ranks, of up to 20 with the most; a message's is its receiver's."""
+    rank_count: int
+    """How many ranks it visits."""
+    ports_ps: dict[str, int]
+    """Time for which what was waited for could use a port, of up to 20 with the most.
+
+    Of several shortest paths each counts for its share, so these are expectations under equal use of all of them.
+    """
+    stretches: int
+    """How many there are."""
+
+
+def critical_path_result(
+    job: Job, times: Sequence[Times], ranks: Sequence[int], places: RankPlaces, fabric: FabricSpec
+) -> CriticalPathResult:
+    """Return the path of a job that has run on these ranks of a fabric."""
+    path = critical_path(job, times)
+    by_rank = path.by_rank()
+    return CriticalPathResult(
+        parts_ps=dict(_parts(path)),
+        ranks_ps={f"rank {rank}": time_ps for rank, time_ps in by_rank.most_common(MOST_LISTED)},
+        rank_count=len(by_rank),
+        ports_ps={
+            port: round(time_ps)
+            for port, time_ps in _port_times(path, PairsOfStretches(job, ranks, places), places, fabric)
+        },
+        stretches=len(path.stretches),
+    )
+
+
+def _parts(path: CriticalPath) -> Iterator[tuple[str, int]]:
+    for (kind, category), time_ps in sorted(path.by_category().items(), key=lambda item: -item[1]):
+        yield f"{kind}: {category}" if category else kind, time_ps
+
+
+def _port_times(
+    path: CriticalPath, pairs: PairsOfStretches, places: RankPlaces, fabric: FabricSpec
+) -> list[tuple[str, float]]:
+    lasted: Counter[tuple[Pair, ...]] = Counter()
+    for stretch in path.stretches:
+        if stretch.kind in (StretchKind.TRANSFER, StretchKind.COLLECTIVE) and (found := pairs.of(stretch)):
+            lasted[found] += stretch.duration_ps
+    planes = [plane for plane, rate in enumerate(places.plane_rates_bps) if rate]
+    shares: dict[Pair, dict[str, float]] = {}
+    sums: defaultdict[str, float] = defaultdict(float)
+    for found, time_ps in lasted.items():
+        # A port that several pairs use is waited for once.
+        used: dict[str, float] = {}
+        for pair in found:
+            if pair not in shares:
+                shares[pair] = _shares(pair, planes, fabric)
+            for port, share in shares[pair].items():
+                used[port] = max(used.get(port, 0.0), share)
+        for port, share in used.items():
+            sums[port] += time_ps * share
+    return sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:MOST_LISTED]
+
+
+def _shares(pair: Pair, planes: Sequence[int], fabric: FabricSpec) -> dict[str, float]:
+    """Return how often each port that sends is on a path between two hosts, with all paths of a plane alike."""
+    shares: defaultdict[str, float] = defaultdict(float)
+    source, destination = (fabric.hosts[rank].name for rank in pair)
+    for plane in planes:
+        paths = list(islice(shortest_paths(fabric, source, destination, plane), _MOST_PATHS))
+        for path in paths:
+            for hop in path.hops:
+                shares[f"{hop.node}:{hop.port}"] += 1 / len(paths)
+    return shares
+
+
+def print_critical_path(console: Console, found: CriticalPathResult) -> None:
+    """Print what the path's time went to, and the ranks and ports with the most of it."""
+    total_ps = sum(found.parts_ps.values())
+    if not total_ps:
+        return
+    console.print(f"critical path: {found.stretches:,} stretches on {found.rank_count} ranks")
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for column in ("", "µs", "share"):
+        table.add_column(column, justify="left" if not column else "right")
+    for name, time_ps in found.parts_ps.items():
+        table.add_row(name, f"{time_ps / _PS_PER_US:,.3f}", f"{100 * time_ps / total_ps:.1f} %")
+    console.print(table)
+    for what, times in (("ranks", found.ranks_ps), ("ports", found.ports_ps)):
+        most = [f"{name} {100 * time_ps / total_ps:.1f} %" for name, time_ps in islice(times.items(), 4)]
+        if most:
+            console.print(f"most of it on {what}: {', '.join(most)}")
+
+
+def critical_path_tables(name: str, found: CriticalPathResult) -> Iterator[ReportTable]:
+    """Return tables for a page: what the time went to, ranks, ports."""
+    total_ps = sum(found.parts_ps.values()) or 1
+    for title, times, note in (
+        ("", found.parts_ps, f"{found.stretches:,} stretches"),
+        (" on ranks", found.ranks_ps, shown_of(len(found.ranks_ps), found.rank_count, "those with the most")),
+        (
+            " on ports",
+            found.ports_ps,
+            "time for which what was waited for could use a port; those with the most",
+        ),
+    ):
+        rows: list[list[Cell]] = [
+            [what, round(time_ps / _PS_PER_US, 3), f"{100 * time_ps / total_ps:.1f} %"]
+            for what, time_ps in times.items()
+        ]
+        yield ReportTable(f"Critical path of {name}{title}", ["", "time (µs)", "share"], rows, note)

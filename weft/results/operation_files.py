@@ -1,0 +1,95 @@
+"""What a job's operations did when: files beside results.json, and a timeline on pages."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from weft.recording.operations import OPERATIONS, write_operations_trace
+from weft.recording.reading import read_table_of
+from weft.recording.tables import Names, Table, integers_of, names_of
+from weft.recording.unions import unions
+from weft.results.report_parts import SpanFigure, Spans, shown_of
+from weft.system.writing import written_whole
+
+_MOST_TIMELINES = 64
+_SHORTEST_SHARE = 1 / 4000
+"""Of the job's time: gaps of a timeline below this are not shown."""
+_PS_PER_US = 1e6
+
+
+@dataclass(frozen=True)
+class OperationFile:
+    """Files with a row per operation, NAME-NUMBER-operations.csv, and NAME-NUMBER-trace.json, which Perfetto opens."""
+
+    name: str
+
+    def of(self, number: int) -> str:
+        """Return the name of the table of a result by its place."""
+        return f"{self._stem(number)}.csv"
+
+    def save(self, table: Table, directory: Path, number: int) -> None:
+        """Write the files of a result."""
+        columns = [
+            values.texts().tolist() if isinstance(values, Names) else values.tolist()
+            for values in table.values()
+        ]
+        path = directory / self.of(number)
+        with written_whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(table)
+            writer.writerows(zip(*columns, strict=True))
+        write_operations_trace(table, directory / f"{self.name}-{number}-trace.json")
+
+    def read(self, directory: Path, number: int, hosts: int) -> Table:
+        """Return the table of a result, nothing where there is none.
+
+        Raises:
+            BadInputError: the file is not what a run writes; says which line.
+        """
+        table = read_table_of(OPERATIONS, directory, self._stem(number))
+        if table is None:
+            return {}
+        wrong = np.flatnonzero(integers_of(table.columns, "rank") >= hosts)
+        if len(wrong):
+            rank = integers_of(table.columns, "rank")[wrong[0]]
+            table.refuse(
+                int(wrong[0]), "rank", f"{rank} is no rank of the run's fabric (valid: 0 to {hosts - 1})"
+            )
+        return table.columns
+
+    def _stem(self, number: int) -> str:
+        return f"{self.name}-{number}-operations"
+
+
+def timelines(name: str, table: Table) -> Iterator[SpanFigure]:
+    """Return a timeline with a row for each stream of each rank, nothing without a table."""
+    if not table or not len(integers_of(table, "rank")):
+        return
+    ranks, streams = integers_of(table, "rank"), integers_of(table, "stream")
+    starts, ends = integers_of(table, "start_ps"), integers_of(table, "end_ps")
+    kinds, categories = names_of(table, "kind").texts(), names_of(table, "category").texts()
+    lanes = np.where(streams >= 0, "stream " + streams.astype(str).astype(object), kinds)
+    rows = "rank " + ranks.astype(str).astype(object) + ", " + lanes
+    found = list(dict.fromkeys(rows[np.lexsort((lanes.astype(str), ranks))]))
+    shown = found[:_MOST_TIMELINES]
+    shortest_ps = int(ends.max() * _SHORTEST_SHARE)
+    what = np.where(categories != "", categories, kinds)
+    spans: dict[str, Spans] = {}
+    for each in dict.fromkeys(what.tolist()):
+        spans[each] = Spans()
+        for row in shown:
+            mine = (rows == row) & (what == each)
+            begins, stops = unions(starts[mine], ends[mine], shortest_ps)
+            spans[each].add(row, begins / _PS_PER_US, stops / _PS_PER_US)
+    yield SpanFigure(
+        f"Timeline of {name}",
+        shown,
+        {each: own for each, own in spans.items() if own.rows},
+        text="When each rank's streams computed and communicated; operations without a stream by their kind.",
+        note=shown_of(len(shown), len(found), "the first ranks"),
+    )
