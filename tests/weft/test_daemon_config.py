@@ -1,12 +1,14 @@
 """The switch daemon's configuration of a fabric: written as JSON and read back by the daemon's own reader."""
 
+import json
+
 import pytest
 
 from weft import topologies
 from weft.clocks.real.switch_daemon import daemon_config
 from weft.clocks.switch_configs import switch_configs
 from weft.scenario import CreditsSection, FabricOptions, FaultsSection, PfcSection, SwitchingSection
-from weft.switch.daemon.config import FaultsConfig, parse_config
+from weft.switch.daemon.config import ConfigError, FaultsConfig, parse_config
 
 FABRIC = topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2, delay_ps=500)
 
@@ -67,3 +69,21 @@ def test_faults_are_on_every_link():
 def test_the_daemon_reads_what_was_written(options):
     config = config_of(**options)
     assert parse_config(config.to_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("options", "classes"),
+    [
+        ({}, {}),
+        ({"pfc": PfcSection(classes=[3])}, {26: 3, 48: 6}),
+        ({"credits": CreditsSection(classes=[3])}, {26: 3, 48: 6}),
+    ],
+)
+def test_flow_control_knows_the_classes_of_frames(options, classes):
+    assert all(switch.class_of_dscp == classes for switch in config_of(**options).switches)
+
+
+@pytest.mark.parametrize("classes", [{64: 3}, {-1: 3}, {26: 8}])
+def test_classes_that_cannot_be_are_refused(classes):
+    with pytest.raises(ConfigError, match="class_of_dscp"):
+        parse_config(json.dumps({"switches": [{"device_id": 1, "name": "s", "class_of_dscp": classes}]}))
