@@ -182,6 +182,20 @@ def test_messages_match_by_rank_and_tag(trace):
     assert (job.parts[0].operations.tag[0], job.parts[0].peers, job.parts[1].peers) == (6, (1,), (0,))
 
 
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("MAX_TRACE_OPERATIONS", "x.1.et: 6 operations up to here (valid: up to 4 in a trace)"),
+        ("MAX_TRACE_DEPENDENCIES", "x.0.et: node 2: 6 dependencies up to here (valid: up to 4 in a trace)"),
+    ],
+)
+def test_what_is_too_large_is_refused_where_it_becomes_so(trace, monkeypatch, limit, said):
+    part = [node(0, NodeType.COMPUTE), node(1, NodeType.COMPUTE), node(2, NodeType.COMPUTE, after=[0, 1] * 3)]
+    path = trace(part, part)
+    monkeypatch.setattr(f"weft.jobs.traces.assembling.{limit}", 4)
+    assert refusal(path) == said
+
+
 def test_other_attributes_are_counted(trace):
     path = trace([node(0, NodeType.COMPUTE, rf_id=4, seq=1), node(1, NodeType.COMPUTE, rf_id=5)])
     assert read_trace(path).notes == ["attributes that nothing reads: rf_id (2), seq (1)"]

@@ -95,12 +95,11 @@ def _call_problems(job: Job, calls: Calls, where: _Names) -> Iterator[str]:
             problem = _difference(job, calls, number, members[0], rank, where)
             if problem:
                 yield f"group {group.name!r}: {problem}"
-        roots = {each for each in calls.sequence(number, members[0]).tolist() if job.calls[each].root}
-        for call in sorted(roots):
-            if not 0 <= job.calls[call].root < len(members):
+        for number_of_call in np.unique(calls.sequence(number, members[0])).tolist():
+            call = job.calls[number_of_call]
+            if not 0 <= call.root < len(members):
                 yield (
-                    f"group {group.name!r}: {_shown(job.calls[call])} of root {job.calls[call].root} "
-                    f"(valid: 0 to {len(members) - 1})"
+                    f"group {group.name!r}: {_shown(call)} of root {call.root} (valid: 0 to {len(members) - 1})"
                 )
 
 
