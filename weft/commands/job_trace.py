@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from weft.cli import SCENARIO_FILE
+from weft.commands.scenario_options import changes_of, set_option
 from weft.errors import BadInputError
 from weft.quantities.units import parse_size_bytes, parse_time_ps
 
 if TYPE_CHECKING:
     from weft.jobs.traces import Trace
+    from weft.traffic.jobs import Job
 
 _TRACE = click.Path(path_type=Path)
+_TO = click.option(
+    "--to", "to_name", default="", metavar="FORMAT", help="Of OUTPUT; default: goal for .goal, else chakra."
+)
 
 
 class _Quantity(click.ParamType[int]):
@@ -81,18 +87,41 @@ def show(path: Path, as_json: bool, **reading: Any) -> None:
 @job_trace.command()
 @click.argument("path", type=_TRACE)
 @click.argument("output", type=_TRACE)
-@click.option(
-    "--to", "to_name", default="", metavar="FORMAT", help="Of OUTPUT; default: goal for .goal, else chakra."
-)
+@_TO
 @_reading
 def convert(path: Path, output: Path, to_name: str, **reading: Any) -> None:
     """Write the job of a trace as Chakra or GOAL; of Chakra, OUTPUT is the beginning of the files' names."""
-    from weft.jobs.traces import write_trace
-
     trace = _read(path, **reading)
     if trace.job is None:
         raise BadInputError(f"{path}: flows cannot be converted (valid: a trace of a job)")
-    files = write_trace(trace.job, output, to_name or ("goal" if output.suffix == ".goal" else "chakra"))
+    _write(trace.job, output, to_name)
+
+
+@job_trace.command()
+@click.argument("scenario", type=SCENARIO_FILE)
+@click.argument("output", type=_TRACE)
+@click.option("--item", type=click.IntRange(0), default=0, show_default=True, help="Of the traffic, from 0.")
+@_TO
+@set_option
+def export(scenario: Path, output: Path, item: int, to_name: str, assignments: tuple[str, ...]) -> None:
+    """Write an item of a scenario's traffic as Chakra or GOAL, without running it."""
+    from weft.run.spec import run_spec
+    from weft.scenario import load_scenario
+
+    spec = run_spec(load_scenario(scenario, changes_of({"assignments": assignments})))
+    if item >= len(spec.traffic):
+        raise BadInputError(f"--item {item}: {scenario} has {len(spec.traffic)} items")
+    chosen = spec.traffic[item]
+    job = chosen.as_job(spec.fabric, spec.options.seed)
+    if job is None:
+        raise BadInputError(f"{scenario}: traffic[{item}] is of kind {chosen.kind}, which is no job")
+    _write(job, output, to_name)
+
+
+def _write(job: Job, output: Path, to_name: str) -> None:
+    from weft.jobs.traces import write_trace
+
+    files = write_trace(job, output, to_name or ("goal" if output.suffix == ".goal" else "chakra"))
     click.echo(f"wrote {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else ""))
 
 

@@ -9,7 +9,11 @@ from tests.jobs.traces.random_jobs import differences, random_job
 from weft.cli import weft
 from weft.errors import BadInputError
 from weft.jobs.traces import read_trace, write_trace
+from weft.results.collectives import COLLECTIVES
 from weft.results.flows import FLOWS
+from weft.results.job_traces import JOB_TRACES
+from weft.results.training_jobs import TRAINING_JOBS
+from weft.results.training_steps import TRAINING_STEPS
 from weft.run.runner import run_scenario
 from weft.scenario import load_scenario, parse_scenario
 
@@ -51,6 +55,57 @@ def test_convert_goes_there_and_back(tmp_path):
     assert differences(job, read_trace(tmp_path / "again").job) == []
     assert invoke("convert", tmp_path / "again", tmp_path / "x.goal").output == f"wrote {tmp_path}/x.goal\n"
     assert len(read_trace(tmp_path / "x.goal").job.parts) == len(job.parts)
+
+
+STEP = {
+    "training_step": "data-parallel",
+    "algorithms": ["ring"],
+    "layers": [{"gradients": "256KiB", "forward": "10us", "backward": "20us", "count": 3}],
+    "bucket": "300KiB",
+    "optimizer": "5us",
+    "data": "lengths",
+}
+
+
+MODEL = {
+    "model": {
+        "layers": 2, "hidden": 256, "heads": 4, "kv_heads": 4, "feed_forward": 512, "vocabulary": 1000, "sequence": 128,
+    },
+    "parallel": {"tensor": 2, "pipeline": 2},
+    "micro_batches": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("item", "kind", "time"),
+    [
+        (
+            {"collective": "allreduce", "algorithms": ["ring"], "sizes": [262144], "data": "lengths"},
+            COLLECTIVES,
+            "time_ps",
+        ),
+        (STEP, TRAINING_STEPS, "step_ps"),
+        (MODEL, TRAINING_JOBS, "step_ps"),
+    ],
+)
+def test_an_item_that_is_exported_takes_as_long_as_a_trace(tmp_path, item, kind, time):
+    tree = {"clock": "virtual", "fabric": FABRIC, "traffic": [{"incast": "h0"}, item]}
+    (tmp_path / "s.yaml").write_text(json.dumps(tree))
+    assert "wrote" in invoke("export", tmp_path / "s.yaml", tmp_path / "job", "--item", 1).output
+    tree["traffic"] = [item, {"trace": str(tmp_path / "job")}]
+    result = run_scenario(parse_scenario(tree))
+    (own,), (trace,) = result.of(kind), result.of(JOB_TRACES)
+    assert trace.time_ps == getattr(own, time)
+
+
+def test_what_is_no_job_is_not_exported(tmp_path):
+    (tmp_path / "s.yaml").write_text(
+        json.dumps({"clock": "virtual", "fabric": FABRIC, "traffic": [{"incast": "h0"}]})
+    )
+    for item, said in ((0, "traffic[0] is of kind incast, which is no job"), (1, "has 1 items")):
+        result = invoke("export", tmp_path / "s.yaml", tmp_path / "job", "--item", item)
+        assert isinstance(result.exception, BadInputError)
+        assert said in str(result.exception)
 
 
 @pytest.mark.parametrize(

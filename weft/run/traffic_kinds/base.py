@@ -14,6 +14,7 @@ from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import TrafficSection
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
+from weft.traffic.jobs import Job
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -53,6 +54,13 @@ class TrafficItem(TrafficSection):
 
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
         """Check the classes of users that it names, before anything is built. Raises BadInputError."""
+
+    def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
+        """Return it as a job, which can be written as a trace; None for what is none, such as flows.
+
+        What it runs by several algorithms is a job of the first one.
+        """
+        return None
 
 
 class JoinableItem(TrafficItem):

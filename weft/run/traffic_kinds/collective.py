@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from weft.clocks.lab import Progress
+from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import MessageSize, whole
 from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult
 from weft.run.algorithms import any_in_network, check_algorithms, check_paths, suitable
@@ -21,9 +22,11 @@ from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmName, CollectiveName
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
+from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import Collective, collective_named
 from weft.traffic.extensions import ExtensionError
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.jobs import CollectiveCall, Job
+from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
 from weft.traffic.training import GRADIENT_COLLECTIVE
 
 if TYPE_CHECKING:
@@ -130,6 +133,21 @@ class CollectiveTraffic(JoinableItem):
             return fabric.tasks.collective(self.collective, inputs, algorithm, data=self.data, **options)
 
         return task
+
+    def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
+        """Return collectives of all sizes, one after the other; repetitions are left out."""
+        calls = [
+            CollectiveCall(
+                self.collective,
+                size_bytes,
+                self.algorithms[0] if self.algorithms else "",
+                DataType(self.dtype),
+                Operation[self.operation.upper()],
+                self.root,
+            )
+            for size_bytes in self.sizes or [DEFAULT_SIZE_BYTES]
+        ]
+        return collectives_job(self.collective, calls, topology.rank_count)
 
     def prepare(self, ranks: int, seed: int) -> Run:
         """Make the inputs of every size."""

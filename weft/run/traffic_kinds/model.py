@@ -118,6 +118,10 @@ class TrainingJobTraffic(JoinableItem):
             raise BadInputError(f"{self.title}: {error}") from None
         return job, summary_of(plan, job)
 
+    def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
+        """Return the job of a step."""
+        return self.job(topology, seed)[0]
+
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[TrainingJobResult]]:
         """There are no data to make."""
         return lambda fabric: self._task(fabric, *self.job(fabric.topology, fabric.options.seed))

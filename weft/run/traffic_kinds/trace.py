@@ -104,6 +104,10 @@ class TraceTraffic(JoinableItem):
         )
         fabric.run_together([self._task(fabric)], self.timeout)
 
+    def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
+        """Return the job."""
+        return self._job
+
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
         """There are no data to make."""
         return self._task

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from weft.clocks.lab import Progress
+from weft.jobs.plain_jobs import training_step_job
 from weft.quantities.definitions import TIME, MessageSize, Size, Time, whole
 from weft.quantities.units import shortest_time
 from weft.results.collectives import LENGTHS
@@ -23,7 +24,8 @@ from weft.scenario.values import Section
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.collectives import COLLECTIVE_KINDS
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.jobs import Job
+from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
 from weft.traffic.training import GRADIENT_COLLECTIVE, Layer, TrainingStep
 
 if TYPE_CHECKING:
@@ -116,6 +118,11 @@ class TrainingStepTraffic(JoinableItem):
         for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):
             progress(f"training step of {step.gradient_count * ELEMENT_BYTES} B of gradients, {algorithm}")
             fabric.training_step(step, algorithm, gradients, dtype=self.dtype)
+
+    def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
+        """Return the step."""
+        algorithm = self.algorithms[0] if self.algorithms else ""
+        return training_step_job(self._step(), algorithm, DataType(self.dtype), topology.rank_count)
 
     def _step(self) -> TrainingStep:
         return TrainingStep(
