@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from rich.console import Console
 from rich.table import Table
 
 from weft.jobs.plan_summary import PlanSummary
+from weft.recording import tables
+from weft.results.critical_paths import CriticalPathResult, critical_path_tables, print_critical_path
 from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportPart, ReportTable, shown_of
 from weft.topologies import FabricSpec
 from weft.traffic.jobs.breakdown import Breakdown
@@ -26,7 +29,8 @@ class TrainingJobResult:
     """A step of training, from the job's start to the end of its last operation.
 
     Each rank's time is divided into computing, exposed communication, bubbles and stalls, which add up to the step
-    ([definitions](training.md#what-a-step-s-time-goes-to)).
+    ([definitions](training.md#what-a-step-s-time-goes-to)). `records` has a row per operation; it is no part of the
+    results file, but of a table beside it.
     """
 
     derived: ClassVar[Mapping[str, str]] = {"mfu": "mfu", "tokens_per_s": "tokens_per_s"}
@@ -49,6 +53,9 @@ class TrainingJobResult:
     """Of each rank: `compute`, `exposed`, `bubble` and `stall`, in ps."""
     retransmissions: int
     """Packets sent again."""
+    critical_path: CriticalPathResult
+    """What the step's time consists of."""
+    records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -67,11 +74,19 @@ class TrainingJobResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with derived figures."""
-        return {**asdict(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
+        plain = {name: value for name, value in vars(self).items() if name != "records"}
+        plain |= {"plan": asdict(self.plan), "critical_path": asdict(self.critical_path)}
+        return {**plain, **{key: getattr(self, name) for key, name in self.derived.items()}}
 
 
 def training_job_result(
-    name: str, plan: PlanSummary, step_ps: int, found: Sequence[Breakdown], retransmissions: int
+    name: str,
+    plan: PlanSummary,
+    step_ps: int,
+    found: Sequence[Breakdown],
+    retransmissions: int,
+    path: CriticalPathResult,
+    records: tables.Table,
 ) -> TrainingJobResult:
     """Return the result of a step, given what each rank's time went to."""
     return TrainingJobResult(
@@ -89,6 +104,8 @@ def training_job_result(
             "stall": [each.stall_ps for each in found],
         },
         retransmissions=retransmissions,
+        critical_path=path,
+        records=records,
     )
 
 
@@ -139,6 +156,7 @@ def print_training_jobs(console: Console, results: Sequence[TrainingJobResult]) 
             table.add_row(name, f"{time_ps / _PS_PER_MS:.3f}", share)
         console.print(table)
         console.print(f"{result.tokens_per_s:,.0f} tokens/s, MFU {100 * result.mfu:.1f} %")
+        print_critical_path(console, result.critical_path)
 
 
 def _parts(result: TrainingJobResult) -> dict[str, int]:
@@ -175,6 +193,8 @@ def report_training_jobs(results: Sequence[TrainingJobResult], _: FabricSpec) ->
             text="What each rank's time went to.",
             note=shown_of(shown, result.plan.ranks, "the first ranks"),
         )
+        yield from timelines(f"training {label}", result.records)
+        yield from critical_path_tables(f"training {label}", result.critical_path)
     columns = ["model", "ranks", "step (ms)", "ideal (ms)", "tokens/s", "MFU", "retransmitted packets"]
     rows: list[list[Cell]] = [
         [
@@ -198,6 +218,7 @@ TRAINING_JOBS = ResultKind(
     show=print_training_jobs,
     order=5,
     report=report_training_jobs,
+    flow_file=OperationFile("training"),
     name="name",
     labels=("name",),
     measured=(

@@ -18,6 +18,8 @@ from weft.jobs.plan_summary import PlanSummary, summary_of
 from weft.jobs.training_job import ComputeVariation, training_job
 from weft.jobs.training_plan import PlanError, Precisions, Recomputation, TrainingPlan
 from weft.quantities.definitions import number, whole
+from weft.recording.operations import operations_table
+from weft.results.critical_paths import critical_path_result
 from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult, training_job_result
 from weft.run.jobs import JobRun
 from weft.run.task import Task
@@ -139,6 +141,14 @@ class TrainingJobTraffic(JoinableItem):
     def _task(self, fabric: Fabric, job: Job, plan: PlanSummary) -> Task[TrainingJobResult]:
         def result(ran: JobRun) -> TrainingJobResult:
             found = breakdowns(job, ran.times)
-            return training_job_result(self.title, plan, ran.duration_ps, found, ran.retransmissions)
+            return training_job_result(
+                self.title,
+                plan,
+                ran.duration_ps,
+                found,
+                ran.retransmissions,
+                critical_path_result(job, ran.times, ran.ranks, ran.places, fabric.topology),
+                operations_table(job, ran.times),
+            )
 
         return fabric.tasks.job(job, self.ranks).noted(TRAINING_JOBS, result)
