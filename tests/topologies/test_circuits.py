@@ -133,8 +133,14 @@ def test_broken_cubes_are_named(arguments: dict[str, object], message: str) -> N
 def test_broken_optical_cores_are_named(matchings: dict[str, tuple[int, ...]], message: str) -> None:
     with pytest.raises(TopologyError, match=message):
         optical_core(leaves=4, matchings=matchings)
-    with pytest.raises(TopologyError, match=r"4096 leaves of 500 uplinks has 2052096 links or more"):
-        optical_core(leaves=4096, matchings={"a": (0,) * 500})
+    with pytest.raises(TopologyError, match=r"4096 leaves of 300 uplinks has 1232896 links in its 1 conf"):
+        optical_core(leaves=4096, matchings={"a": (0,) * 300})
+    with pytest.raises(
+        TopologyError, match=r"8 leaves of 1 uplinks has 257 configurations \(valid: at most 256\)"
+    ):
+        optical_core(leaves=8, matchings={f"c{number}": [0] for number in range(257)})
+    with pytest.raises(TopologyError, match=r"a torus of 64 cubes has 524288 links in its 32 configurations"):
+        cubes(cube=4, shapes={f"c{number}": (16, 16, 16) for number in range(32)})
 
 
 def test_impossible_circuits_are_refused() -> None:

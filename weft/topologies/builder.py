@@ -18,7 +18,13 @@ from dataclasses import dataclass, field
 
 from weft.topologies import addressing
 from weft.topologies.address_plan import AddressPlan, Placed, SwitchAddresses, address_plan
-from weft.topologies.circuits import CircuitConfiguration, CircuitPlan, CircuitSwitch, links_of
+from weft.topologies.circuits import (
+    MOST_CONFIGURATIONS,
+    CircuitConfiguration,
+    CircuitPlan,
+    CircuitSwitch,
+    links_of,
+)
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import (
     Endpoint,
@@ -32,6 +38,8 @@ from weft.topologies.fabric import (
 
 MOST_LINKS = 2_000_000
 """Of a fabric, whose description then takes some gigabytes."""
+MOST_LINKS_OF_CONFIGURATIONS = 500_000
+"""Of a fabric in all configurations of its circuits together, as it is described in each."""
 _LETTERS = {"leaf": "l", "spine": "s", "core": "c", "router": "r", "node": "n", "switch": "w"}
 _TIERS = {"leaf": 0, "spine": 1, "core": 2}
 
@@ -280,6 +288,19 @@ def require_links(count: int, what: str) -> None:
     """Raise TopologyError if a fabric would have more links than any may; kinds may ask before they begin."""
     if count > MOST_LINKS:
         raise TopologyError(f"{what} has {count} links or more (valid: at most {MOST_LINKS})")
+
+
+def require_configurations(configurations: int, links: int, what: str) -> None:
+    """Raise TopologyError if circuits would have too many configurations; `links` are those of the fabric in each."""
+    if configurations > MOST_CONFIGURATIONS:
+        raise TopologyError(
+            f"{what} has {configurations} configurations (valid: at most {MOST_CONFIGURATIONS})"
+        )
+    if configurations * links > MOST_LINKS_OF_CONFIGURATIONS:
+        raise TopologyError(
+            f"{what} has {configurations * links} links in its {configurations} configurations together "
+            f"(valid: at most {MOST_LINKS_OF_CONFIGURATIONS})"
+        )
 
 
 def _switch(switch: NewSwitch, device_id: int, addresses: SwitchAddresses) -> SwitchSpec:

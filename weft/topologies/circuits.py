@@ -18,6 +18,7 @@ from weft.topologies.errors import TopologyError
 from weft.topologies.parts import Endpoint, FabricLink, PortSpec, SwitchSpec
 
 ConfigurationName = Annotated[str, Text("a word in small letters", r"\A[a-z][a-z0-9_-]{0,31}\Z", "long")]
+MOST_CONFIGURATIONS = 256
 Circuit = tuple[Endpoint, Endpoint]
 """Two ports of packet switches, and so a link between them."""
 

@@ -15,8 +15,13 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from weft.quantities.definitions import Rate, whole
-from weft.topologies.builder import FabricBuilder, NewCircuitSwitch, NewSwitch, require_links
-from weft.topologies.circuits import Circuit, CircuitConfiguration, ConfigurationName
+from weft.topologies.builder import FabricBuilder, NewCircuitSwitch, NewSwitch, require_configurations
+from weft.topologies.circuits import (
+    MOST_CONFIGURATIONS,
+    Circuit,
+    CircuitConfiguration,
+    ConfigurationName,
+)
 from weft.topologies.errors import TopologyError, nearest_multiples, require_range
 from weft.topologies.fabric import Endpoint, FabricSpec
 from weft.topologies.flat import Coordinates, FlatParameters
@@ -40,7 +45,9 @@ class CubesSection(TopologySection):
     """Cubes joined by circuits; a section with `shapes` is of this kind."""
     cube: Annotated[int, whole(1, LARGEST_EDGE)] = 4
     """Switches along the edge of a cube."""
-    shapes: Annotated[dict[ConfigurationName, Shape], Field(min_length=1)] = Field({"torus": [4, 4, 4]})
+    shapes: Annotated[dict[ConfigurationName, Shape], Field(min_length=1, max_length=MOST_CONFIGURATIONS)] = (
+        Field({"torus": [4, 4, 4]})
+    )
     """Configurations of the circuits by name: the torus that each makes of all cubes. `{long: [4, 4, 16]}`."""
     configuration: ConfigurationName | None = None
     """Which of them there is at the start; by default the first."""
@@ -116,7 +123,8 @@ def cubes(
         planes, hosts_per_switch, host_rate_bps, fabric_rate_bps, delay_ps, queue_capacity_bytes
     )
     count = prod(next(iter(grids.values())))
-    require_links(parameters.planes * count * edge**3 * max(1, hosts_per_switch), f"cubes={count}")
+    links = parameters.planes * count * edge**3 * (DIMENSIONS + parameters.hosts_per_switch)
+    require_configurations(len(grids), links, f"a torus of {count} cubes")
     builder = FabricBuilder()
     of_planes = [_Cubes(builder, plane, edge, count, parameters) for plane in range(parameters.planes)]
     for place in product(range(count), *(range(edge),) * DIMENSIONS):

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from weft.quantities.definitions import Rate, whole
 from weft.topologies.addressing import MAX_PORTS
-from weft.topologies.builder import FabricBuilder, require_links
-from weft.topologies.circuits import CircuitConfiguration, ConfigurationName
+from weft.topologies.builder import FabricBuilder, require_configurations
+from weft.topologies.circuits import MOST_CONFIGURATIONS, CircuitConfiguration, ConfigurationName
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.flat import FlatParameters
@@ -37,7 +37,9 @@ class OpticalCoreSection(TopologySection):
     """Leaves joined by circuits; a section with `matchings` is of this kind."""
     leaves: Annotated[int, whole(2, MOST_LEAVES)] = 4
     """Of each plane."""
-    matchings: Annotated[dict[ConfigurationName, Matchings], Field(min_length=1)] = Field({"all": [0, 1, 2]})
+    matchings: Annotated[
+        dict[ConfigurationName, Matchings], Field(min_length=1, max_length=MOST_CONFIGURATIONS)
+    ] = Field({"all": [0, 1, 2]})
     """Configurations of the circuits by name: of each uplink of a leaf, which matching of the leaves its circuit switch
     has. `{all: [0, 1, 2], twice: [0, 0, 1]}` for leaves of three uplinks. There is one matching fewer than leaves (as
     many where their number is odd, each with one leaf that is dark), and together they join every two leaves once.
@@ -114,10 +116,8 @@ def optical_core(
         planes, hosts_per_switch, host_rate_bps, fabric_rate_bps, delay_ps, queue_capacity_bytes
     )
     uplinks = len(next(iter(checked.values())))
-    require_links(
-        parameters.planes * leaves * (parameters.hosts_per_switch + uplinks),
-        f"{leaves} leaves of {uplinks} uplinks",
-    )
+    links = parameters.planes * leaves * (parameters.hosts_per_switch + uplinks)
+    require_configurations(len(checked), links, f"{leaves} leaves of {uplinks} uplinks")
     builder = FabricBuilder()
     of_planes = [
         [builder.add_switch(plane, "leaf") for _ in range(leaves)] for plane in range(parameters.planes)
