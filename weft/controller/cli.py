@@ -18,7 +18,14 @@ import finsy
 from finsy.proto import p4r
 
 from weft.controller import views
-from weft.controller.errors import ControllerError, PipelineError, SettingError, SwitchUnavailableError
+from weft.controller.circuit_views import circuit_rows, require_circuits
+from weft.controller.errors import (
+    ControllerError,
+    PipelineError,
+    RequestRefusedError,
+    SettingError,
+    SwitchUnavailableError,
+)
 from weft.controller.features import FEATURES, Feature
 from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, ecn_rows, threshold_entity
 from weft.controller.features.identity import DATA_CLASS
@@ -392,6 +399,34 @@ def _operate(lab: Lab, operation: str, kind: str, name: str, timeout_s: float) -
     patience_s = timeout_s + _ANSWER_TIMEOUT_S
     answer = request(lab, patience_s, do=operation, kind=kind, name=name, timeout_s=timeout_s)
     click.echo(answer["done"])
+
+
+@controller.group()
+def circuits() -> None:
+    """Show or change the configuration of a fabric's optical circuits."""
+
+
+@circuits.command("show")
+@_json
+@click.pass_obj
+@_reports_errors
+def circuits_show(find: Callable[[], Lab], as_json: bool) -> None:
+    """All configurations: which one is in force, and by how many circuits the others differ from it."""
+    print_rows(circuit_rows(find().fabric), as_json, "Circuits")
+
+
+@circuits.command("change")
+@click.argument("name", metavar="CONFIGURATION")
+@click.pass_obj
+@_reports_errors
+def circuits_change(find: Callable[[], Lab], name: str) -> None:
+    """Have another configuration, where the running lab's clock can join ports anew: the real one cannot."""
+    lab = find()
+    require_circuits(lab.fabric).configuration(name)
+    try:
+        click.echo(request(lab, do="change circuits", name=name)["done"])
+    except RequestRefusedError as error:
+        raise EnvironmentLacksError(str(error)) from None
 
 
 @controller.command()

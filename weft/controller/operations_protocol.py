@@ -4,6 +4,7 @@ The lab listens on a Unix socket beside P4Runtime's (`weft.clocks.real.operation
 
 - `cordon`, `drain`, `restore`, with `kind` and `name` of an element (`weft.controller.elements`), and for `drain` with
   `timeout_s`, seconds of the real clock; answered with what it came to, in words, as `done`;
+- `change circuits`, with the `name` of a configuration; refused under the real clock, whose circuits stay;
 - `events`: answered with `events` (`ControllerEvent.as_dict`) and `dropped`, how many older ones are not kept;
 - `avoided`: answered with `links`, each as its two ends, and `switches`, which routes avoid although they may be up.
 

@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from weft.clocks.environment import CIRCUITS_STAY
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.elements import ELEMENT_KINDS, named_element
 from weft.controller.errors import ControllerError, SettingError
@@ -81,8 +82,11 @@ class RequestAnswers:
             avoided = self._operations.controller.avoided
             links = [[[end.node, end.port] for end in sorted(ends)] for ends in avoided.links]
             return {"links": sorted(links), "switches": sorted(avoided.switches)}
+        if do == "change circuits":
+            raise ControllerError(CIRCUITS_STAY)
         if do not in ("cordon", "drain", "restore"):
-            raise SettingError(f"{do!r} cannot be done (valid: cordon, drain, restore, events, avoided)")
+            valid = "cordon, drain, restore, change circuits, events, avoided"
+            raise SettingError(f"{do!r} cannot be done (valid: {valid})")
         return {"done": self._operate(do, message)}
 
     def _operate(self, do: str, message: dict[str, Any]) -> str:
