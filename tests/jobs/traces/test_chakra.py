@@ -173,6 +173,13 @@ def test_computations_take_their_time_or_that_of_the_roofline(trace):
     )
 
 
+@pytest.mark.parametrize("flops_per_s", [1.0, 1e-300])
+def test_a_computation_of_years_is_refused(trace, flops_per_s):
+    path = trace([node(0, NodeType.COMPUTE, num_ops=1 << 62, tensor_size=1)])
+    message = refusal(path, ReadOptions(roofline=Roofline(flops_per_s, 1e9)))
+    assert message.startswith("x.0.et: node 0: a duration of ")
+
+
 def test_messages_match_by_rank_and_tag(trace):
     path = trace(
         [node(0, NodeType.SEND, comm_size=100, comm_dst=("int32", 1), comm_tag=("uint32", 6))],

@@ -11,6 +11,7 @@ from weft import Fabric, topologies
 from weft.errors import BadInputError
 from weft.jobs.traces import read_trace, write_trace
 from weft.paths import ROOT
+from weft.results.flows import FLOWS
 from weft.results.job_traces import JOB_TRACES
 from weft.run.runner import run_scenario
 from weft.scenario import load_scenario, parse_scenario
@@ -37,6 +38,13 @@ def test_a_job_that_is_written_as_chakra_and_read_runs_the_same(tmp_path):
             for one, two in zip(ours.times, theirs.times, strict=True):
                 assert np.array_equal(one.started_ps, two.started_ps)
                 assert np.array_equal(one.finished_ps, two.finished_ps)
+
+
+def test_the_example_runs():
+    result = run_scenario(load_scenario(RING.with_suffix(".yaml")))
+    alone, beside = result.of(JOB_TRACES)
+    assert alone.time_ps < beside.time_ps
+    assert result.of(FLOWS)[0].flows == 2
 
 
 def test_a_scenario_names_a_trace(tmp_path):

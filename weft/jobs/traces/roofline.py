@@ -8,6 +8,7 @@ from typing import get_args
 from weft.hints import did_you_mean
 from weft.jobs.accelerators import ACCELERATORS, Accelerator, Precision
 from weft.jobs.traces.errors import TraceError
+from weft.traffic.jobs.operations import MAX_DURATION_PS
 
 PS_PER_S = 10**12
 
@@ -25,8 +26,12 @@ class Roofline:
     memory_bytes_per_s: float
 
     def duration_ps(self, operations: int, moved_bytes: int) -> int:
-        """Return the duration of a computation of so many operations on so many bytes, rounded to picoseconds."""
-        return round(max(operations / self.flops_per_s, moved_bytes / self.memory_bytes_per_s) * PS_PER_S)
+        """Return the duration of a computation of so many operations on so many bytes, rounded to picoseconds.
+
+        Beyond what an operation may take it is a picosecond more than that.
+        """
+        took_s = max(operations / self.flops_per_s, moved_bytes / self.memory_bytes_per_s)
+        return round(min(took_s * PS_PER_S, MAX_DURATION_PS + 1))
 
 
 def roofline_of(accelerator: str | Accelerator, precision: str) -> Roofline:
