@@ -77,22 +77,27 @@ uint64_t OutstandingReads::expected_psn() const {
 OutstandingReads::Taken OutstandingReads::take(const roce::ParsedPacket& packet) {
   const uint64_t expected = expected_psn();
   const int64_t psn = psn_map_.sequence(packet.bth.psn, expected);
-  Read* read = psn < 0 ? nullptr : read_of(static_cast<uint64_t>(psn));
-  // All of a READ that has been forgotten had arrived.
-  if (read == nullptr)
-    return {psn < static_cast<int64_t>(expected) ? Arrival::kDuplicate : Arrival::kInvalid};
-  if (read->is_atomic() != (packet.bth.opcode == roce::kRcAtomicAcknowledge)) return {Arrival::kInvalid};
-  if (read->is_atomic()) return {place_result(*read, packet), read->sequence};
-  const Arrival arrival = place(*read, static_cast<uint64_t>(psn), packet);
-  if (arrival == Arrival::kInvalid) return {arrival};
+  if (psn < 0) return {};
+  Read* read = read_of(static_cast<uint64_t>(psn));
+  Taken taken;
+  const bool is_result = packet.bth.opcode == roce::kRcAtomicAcknowledge;
+  if (read == nullptr) {
+    // All of a READ that has been forgotten had arrived.
+    if (psn < static_cast<int64_t>(expected)) taken.arrival = Arrival::kDuplicate;
+  } else if (read->is_atomic() == is_result) {
+    taken.sequence = read->sequence;
+    taken.arrival =
+        is_result ? place_result(*read, packet) : place(*read, static_cast<uint64_t>(psn), packet);
+  }
+  if (taken.arrival == Arrival::kInvalid || is_result) return taken;
   as_length_ = packet.as_length;
   if (packet.telemetry && !packet.telemetry->echo) echo_ = packet.telemetry;
-  if (arrival == Arrival::kBehindGap) {
+  if (taken.arrival == Arrival::kBehindGap) {
     note_gap(static_cast<uint64_t>(psn));
   } else {
     answer(static_cast<uint64_t>(psn), expected, packet);
   }
-  return {arrival, read->sequence};
+  return taken;
 }
 
 OutstandingReads::Arrival OutstandingReads::place_result(Read& read, const roce::ParsedPacket& packet) {
