@@ -17,18 +17,39 @@ void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
     return channel.scale_up->post_write(now(), request.source, request.length_bytes, request.remote_address,
                                         request.rkey, request.immediate, id);
   }
-  if (channel.is_removed()) return executor_.fail(*this, step, "its channel has been removed");
+  post(step, request.channel,
+       {.kind = CompletionKind::kWrite,
+        .work_id = id,
+        .data = request.as_length ? nullptr : request.source,
+        .length_bytes = request.length_bytes,
+        .remote_address = request.remote_address,
+        .rkey = request.rkey,
+        .immediate = request.immediate,
+        .owner = nullptr,
+        .as_length = request.as_length});
+}
+
+void ScheduleExecutor::Run::read(uint32_t step, const ReadRequest& request) {
+  current_step = step;
+  if (executor_.channels_[request.channel].scale_up != nullptr)
+    return executor_.fail(*this, step, "a scale-up channel carries no READs");
+  post(step, request.channel,
+       {.kind = CompletionKind::kRead,
+        .work_id = work_id(step),
+        .length_bytes = request.length_bytes,
+        .remote_address = request.remote_address,
+        .rkey = request.rkey,
+        .owner = nullptr,
+        .as_length = request.as_length,
+        .target = request.as_length ? nullptr : request.target});
+}
+
+void ScheduleExecutor::Run::post(uint32_t step, uint32_t channel, RcRequest request) {
+  if (executor_.channels_[channel].is_removed())
+    return executor_.fail(*this, step, "its channel has been removed");
   ++posted;
   try {
-    executor_.post(request.channel, {.kind = CompletionKind::kWrite,
-                                     .work_id = id,
-                                     .data = request.as_length ? nullptr : request.source,
-                                     .length_bytes = request.length_bytes,
-                                     .remote_address = request.remote_address,
-                                     .rkey = request.rkey,
-                                     .immediate = request.immediate,
-                                     .owner = nullptr,
-                                     .as_length = request.as_length});
+    executor_.post(channel, std::move(request));
   } catch (...) {
     --posted;  // refused: no completion will come
     throw;

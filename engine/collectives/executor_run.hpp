@@ -37,6 +37,7 @@ class ScheduleExecutor::Run final : public StepActions {
   TimePs now() const override { return executor_.engine_.now(); }
   void make_ready(uint32_t token) override { ready.push_back(token); }
   void write(uint32_t step, const WriteRequest& request) override;
+  void read(uint32_t step, const ReadRequest& request) override;
   std::optional<TimePs> receive(uint32_t step, uint32_t channel, uint32_t immediate, uint32_t token) override;
   void reduce(uint32_t step, const ReduceRequest& request) override;
   void copy(uint32_t step, uint8_t* destination, const uint8_t* source, uint64_t length_bytes) override;
@@ -63,6 +64,8 @@ class ScheduleExecutor::Run final : public StepActions {
   RunStatus status;
 
  private:
+  void post(uint32_t step, uint32_t channel, RcRequest request);
+
   uint64_t work_id(uint32_t step) const { return number_ << kStepBits | step; }
 
   ScheduleExecutor& executor_;

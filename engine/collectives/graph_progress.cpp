@@ -14,6 +14,9 @@ StepNote note_of(uint32_t node, const NodeContent& content, TimePs now) {
     note.length_bytes = write->source.length_bytes;
   } else if (const auto* wait = std::get_if<WaitReceiveNode>(&content)) {
     note.channel = wait->channel;
+  } else if (const auto* read = std::get_if<ReadNode>(&content)) {
+    note.channel = read->channel;
+    note.length_bytes = read->target.length_bytes;
   } else if (const auto* reduction = std::get_if<ReduceNode>(&content)) {
     note.length_bytes = reduction->source.length_bytes;
   } else if (const auto* copy = std::get_if<CopyNode>(&content)) {
@@ -56,6 +59,15 @@ void GraphProgress::start(StepActions& actions, uint32_t node, const WriteNode& 
                  .remote_address = write.remote_address,
                  .rkey = write.rkey,
                  .immediate = write.immediate ? std::optional(tagged(*write.immediate)) : std::nullopt});
+}
+
+void GraphProgress::start(StepActions& actions, uint32_t node, const ReadNode& read) {
+  actions.read(node, {.channel = read.channel,
+                      .target = schedule_.target(read.target),
+                      .length_bytes = read.target.length_bytes,
+                      .as_length = schedule_.is_as_length(read.target),
+                      .remote_address = read.remote_address,
+                      .rkey = read.rkey});
 }
 
 void GraphProgress::start(StepActions& actions, uint32_t node, const WaitReceiveNode& wait) {

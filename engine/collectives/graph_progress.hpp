@@ -24,6 +24,7 @@ class GraphProgress final : public ScheduleProgress {
 
  private:
   void start(StepActions& actions, uint32_t node, const WriteNode& write);
+  void start(StepActions& actions, uint32_t node, const ReadNode& read);
   void start(StepActions& actions, uint32_t node, const WaitReceiveNode& wait);
   void start(StepActions& actions, uint32_t node, const ReduceNode& reduction);
   void start(StepActions& actions, uint32_t node, const CopyNode& copy);

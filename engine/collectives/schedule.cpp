@@ -29,6 +29,8 @@ uint32_t Schedule::add_node(NodeContent content, std::span<const uint32_t> after
     channel_limit_ = std::max(channel_limit_, write->channel + 1);
   } else if (const auto* wait = std::get_if<WaitReceiveNode>(&content)) {
     channel_limit_ = std::max(channel_limit_, wait->channel + 1);
+  } else if (const auto* read = std::get_if<ReadNode>(&content)) {
+    channel_limit_ = std::max(channel_limit_, read->channel + 1);
   } else if (const auto* aggregate = std::get_if<AggregateNode>(&content)) {
     aggregator_limit_ = std::max(aggregator_limit_, aggregate->aggregator + 1);
   }
@@ -44,6 +46,8 @@ std::unique_ptr<ScheduleProgress> Schedule::new_progress(std::optional<uint32_t>
 void Schedule::check(const NodeContent& content) const {
   if (const auto* write = std::get_if<WriteNode>(&content)) {
     check_range(write->source, true);
+  } else if (const auto* read = std::get_if<ReadNode>(&content)) {
+    check_range(read->target, true);
   } else if (const auto* reduce = std::get_if<ReduceNode>(&content)) {
     check_elements(reduce->destination);
     check_elements(reduce->source);

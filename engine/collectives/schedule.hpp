@@ -64,12 +64,21 @@ struct DelayNode {
   TimePs duration_ps = 0;
 };
 
-using NodeContent = std::variant<WriteNode, WaitReceiveNode, ReduceNode, CopyNode, AggregateNode, DelayNode>;
+// RDMA READ over a channel; done when all of it is there.
+struct ReadNode {
+  uint32_t channel = 0;
+  BufferRange target;
+  uint64_t remote_address = 0;
+  uint32_t rkey = 0;
+};
+
+using NodeContent =
+    std::variant<WriteNode, WaitReceiveNode, ReduceNode, CopyNode, AggregateNode, DelayNode, ReadNode>;
 
 class Schedule final : public RunnableSchedule {
  public:
   // Adds memory that the schedule works on and returns its number. `owner` keeps it alive. Null data: a
-  // source of zeros, which only WriteNodes may name.
+  // source of zeros, or a target that discards, which only WriteNodes and ReadNodes may name.
   uint32_t add_buffer(uint8_t* data, uint64_t length_bytes, std::shared_ptr<void> owner);
   // Adds a source of zeros whose packets carry their payload as a length, and returns its number.
   uint32_t add_lengths(uint64_t length_bytes);
@@ -86,6 +95,10 @@ class Schedule final : public RunnableSchedule {
   uint8_t* data(const BufferRange& range) const { return buffers_[range.buffer].data + range.offset_bytes; }
   // Like data(), null for a source of zeros.
   const uint8_t* source(const BufferRange& range) const {
+    return buffers_[range.buffer].data == nullptr ? nullptr : data(range);
+  }
+  // The same of a target that discards.
+  uint8_t* target(const BufferRange& range) const {
     return buffers_[range.buffer].data == nullptr ? nullptr : data(range);
   }
   bool is_as_length(const BufferRange& range) const { return buffers_[range.buffer].as_length; }

@@ -173,11 +173,11 @@ ConnectionEnds ScheduleExecutor::ends_of(uint32_t channel) const {
 void ScheduleExecutor::on_completion(const Completion& completion) {
   switch (completion.kind) {
     case CompletionKind::kWrite:
+    case CompletionKind::kRead:
     case CompletionKind::kAggregate:
       return queue_pair_done(completion);
     case CompletionKind::kWriteImmediate:
       return arrived(completion);
-    case CompletionKind::kRead:
     case CompletionKind::kCompareSwap:
     case CompletionKind::kFetchAdd:
     case CompletionKind::kSend:

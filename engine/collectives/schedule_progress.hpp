@@ -11,7 +11,7 @@
 namespace weft {
 
 // The order is that of a step's kind in records.
-enum class StepKind : uint8_t { kWrite, kWait, kReduce, kCopy, kAggregate, kDelay };
+enum class StepKind : uint8_t { kWrite, kWait, kReduce, kCopy, kAggregate, kDelay, kRead };
 
 // What a record says of a step. `channel` counts where the step goes through one.
 struct StepNote {
@@ -31,6 +31,17 @@ struct WriteRequest {
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
   std::optional<uint32_t> immediate;
+};
+
+// RDMA READ of the peer's memory. Null target: what comes is discarded; its payload travels as its number
+// where `as_length`.
+struct ReadRequest {
+  uint32_t channel = 0;
+  uint8_t* target = nullptr;
+  uint64_t length_bytes = 0;
+  bool as_length = false;
+  uint64_t remote_address = 0;
+  uint32_t rkey = 0;
 };
 
 struct ReduceRequest {
@@ -62,6 +73,8 @@ class StepActions {
   virtual void make_ready(uint32_t token) = 0;
   // Calls completed(step) when the peer has acknowledged it.
   virtual void write(uint32_t step, const WriteRequest& request) = 0;
+  // Calls completed(step) when all of it is there.
+  virtual void read(uint32_t step, const ReadRequest& request) = 0;
   // Returns when a write with this immediate arrived over the channel; none: calls received(token) when it
   // has.
   virtual std::optional<TimePs> receive(uint32_t step, uint32_t channel, uint32_t immediate,

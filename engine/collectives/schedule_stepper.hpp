@@ -23,6 +23,10 @@ class ScheduleStepper final : private StepActions {
     uint32_t step = 0;
     WriteRequest request;
   };
+  struct Read {
+    uint32_t step = 0;
+    ReadRequest request;
+  };
   struct Aggregation {
     uint32_t step = 0;
     AggregateRequest request;
@@ -43,6 +47,7 @@ class ScheduleStepper final : private StepActions {
 
   // What has come up since the last call.
   std::vector<Write> take_writes() { return std::exchange(writes_, {}); }
+  std::vector<Read> take_reads() { return std::exchange(reads_, {}); }
   std::vector<Aggregation> take_aggregations() { return std::exchange(aggregations_, {}); }
   std::vector<Delay> take_delays() { return std::exchange(delays_, {}); }
 
@@ -56,6 +61,7 @@ class ScheduleStepper final : private StepActions {
   TimePs now() const override { return 0; }
   void make_ready(uint32_t token) override { ready_.push_back(token); }
   void write(uint32_t step, const WriteRequest& request) override { writes_.push_back({step, request}); }
+  void read(uint32_t step, const ReadRequest& request) override { reads_.push_back({step, request}); }
   std::optional<TimePs> receive(uint32_t step, uint32_t channel, uint32_t immediate, uint32_t token) override;
   void reduce(uint32_t step, const ReduceRequest& request) override;
   void copy(uint32_t step, uint8_t* destination, const uint8_t* source, uint64_t length_bytes) override;
@@ -81,6 +87,7 @@ class ScheduleStepper final : private StepActions {
   std::multimap<Place, uint32_t> waiting_;
   std::multiset<Place> early_;
   std::vector<Write> writes_;
+  std::vector<Read> reads_;
   std::vector<Aggregation> aggregations_;
   std::vector<Delay> delays_;
   std::vector<uint32_t> done_;

@@ -84,9 +84,12 @@ its buffer, ranges that do not fit each other or the data type, or a predecessor
           [](Schedule& schedule, uint64_t length_bytes) {
             return schedule.add_buffer(nullptr, length_bytes, nullptr);
           },
-          "length_bytes"_a, "Add a source of zeros without memory, for writes only.")
-      .def("add_lengths", &Schedule::add_lengths, "length_bytes"_a,
-           "Add a source of zeros for writes only, whose packets carry their payload as a length.")
+          "length_bytes"_a,
+          "Add a source of zeros without memory, or a target that discards, for writes and reads only.")
+      .def(
+          "add_lengths", &Schedule::add_lengths, "length_bytes"_a,
+          "Add a source or target of zeros for writes and reads only, whose packets carry their payload as a "
+          "length.")
       .def(
           "add_write",
           [](Schedule& schedule, uint32_t channel, const Range& source, uint64_t remote_address,
@@ -96,6 +99,14 @@ its buffer, ranges that do not fit each other or the data type, or a predecessor
           },
           "channel"_a, "source"_a, py::kw_only(), "remote_address"_a, "rkey"_a, "immediate"_a = py::none(),
           "after"_a = Predecessors())
+      .def(
+          "add_read",
+          [](Schedule& schedule, uint32_t channel, const Range& target, uint64_t remote_address,
+             uint32_t rkey, const Predecessors& after) {
+            return schedule.add_node(ReadNode{channel, range_of(target), remote_address, rkey}, after);
+          },
+          "channel"_a, "target"_a, py::kw_only(), "remote_address"_a, "rkey"_a, "after"_a = Predecessors(),
+          "RDMA READ into a range of a buffer (of zeros or lengths: what comes is discarded).")
       .def(
           "add_wait_receive",
           [](Schedule& schedule, uint32_t channel, uint32_t immediate, const Predecessors& after) {

@@ -1498,7 +1498,17 @@ class Schedule(RunnableSchedule):
     ) -> int: ...
     def add_delay(self, duration_ps: int, *, after: collections.abc.Sequence[int] = []) -> int: ...
     def add_lengths(self, length_bytes: int) -> int:
-        """Add a source of zeros for writes only, whose packets carry their payload as a length."""
+        """Add a source or target of zeros for writes and reads only, whose packets carry their payload as a length."""
+    def add_read(
+        self,
+        channel: int,
+        target: tuple[int, int, int],
+        *,
+        remote_address: int,
+        rkey: int,
+        after: collections.abc.Sequence[int] = [],
+    ) -> int:
+        """RDMA READ into a range of a buffer (of zeros or lengths: what comes is discarded)."""
     def add_reduce(
         self,
         destination: tuple[int, int, int],
@@ -1522,7 +1532,7 @@ class Schedule(RunnableSchedule):
         after: collections.abc.Sequence[int] = [],
     ) -> int: ...
     def add_zeros(self, length_bytes: int) -> int:
-        """Add a source of zeros without memory, for writes only."""
+        """Add a source of zeros without memory, or a target that discards, for writes and reads only."""
     @property
     def node_count(self) -> int: ...
 

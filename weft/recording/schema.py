@@ -8,7 +8,7 @@ from enum import Enum
 
 LARGEST = 2**61
 """Of any number in a run's files: 26 days in picoseconds. Sums and differences of two fit int64."""
-STEP_KINDS = ("write", "wait", "reduce", "copy", "aggregate", "delay")
+STEP_KINDS = ("write", "wait", "reduce", "copy", "aggregate", "delay", "read")
 """Kinds of a schedule's nodes, in the order of the engine's numbers."""
 
 

@@ -132,7 +132,7 @@ def _steps(table: Table) -> Iterator[dict[str, Any]]:
 def _streams(kinds: np.ndarray[Any, Any], planes: Integers) -> Integers:
     """Return the number of each step's stream."""
     streams = np.full(len(kinds), _COMPUTE, np.int64)
-    writes = kinds == "write"
+    writes = np.isin(kinds, ("write", "read"))
     streams[writes] = np.where(planes[writes] < 0, _SCALE_UP, _FIRST_PLANE + planes[writes])
     streams[kinds == "aggregate"] = _IN_NETWORK
     streams[kinds == "wait"] = _WAITS
