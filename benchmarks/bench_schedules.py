@@ -13,17 +13,13 @@ from __future__ import annotations
 import argparse
 import resource
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
-from typing import Any
 
 import numpy as np
+from engine_time import engine_time
 from figures import Figure, argument_parser, report
 from scheduling import measured_apart
 
 from weft import Fabric, topologies
-from weft.engine import Partitions
 
 RATE_BPS = 400e9
 DELAY_PS = 500_000
@@ -32,32 +28,6 @@ QUEUE_CAPACITY_BYTES = 4 << 20
 GIB = 1 << 30
 HOSTS_PER_LEAF = {64: 8, 256: 16, 1024: 32, 4096: 64}
 LENGTHS, RANDOM = KINDS = ("lengths", "random")
-
-
-@contextmanager
-def engine_time() -> Iterator[list[float]]:
-    """Within it, the processor time that the engine's clock takes to run adds up in the list's one item."""
-    spent = [0.0]
-    whole = {name: getattr(Partitions, name) for name in ("run", "run_for")}
-
-    def timed(method: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(method)
-        def run(*arguments: Any) -> Any:
-            began = time.process_time()
-            try:
-                return method(*arguments)
-            finally:
-                spent[0] += time.process_time() - began
-
-        return run
-
-    for name, method in whole.items():
-        setattr(Partitions, name, timed(method))
-    try:
-        yield spent
-    finally:
-        for name, method in whole.items():
-            setattr(Partitions, name, method)
 
 
 def measure(ranks: int, size_bytes: int, kind: str) -> dict[str, float]:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from weft.recording import tables
 from weft.results.critical_paths import CriticalPathResult, critical_path_tables, print_critical_path
-from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.kinds import ResultKind
 from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, ReportPart, ReportTable, shown_of
 from weft.topologies import FabricSpec
@@ -170,5 +170,4 @@ JOB_TRACES = ResultKind(
     flow_file=OperationFile("trace"),
     name="name",
     labels=("name",),
-    measured=(MeasuredColumn("job", "µs", 3, "time_ps", _PS_PER_US),),
 )

@@ -1,0 +1,167 @@
+"""One step of training a 70B model on 1,024 ranks, every byte of it, in virtual time.
+
+    .venv/bin/python benchmarks/bench_training_job.py [--pipeline 8] [--data 16] [--layers 80] [--micro-batches 16]
+        [--zero 1] [--threads N] [--json]
+
+Hosts of 8 ranks with scale-up links of 3.6 Tb/s share tensors; pipeline stages and data-parallel replicas meet over
+rails of 400 Gb/s (leaves of 32 ranks, spines without oversubscription, links of 1 µs), fabric.p4 at every switch,
+packets of 4,096 B with lengths in place of data. Fewer stages, replicas, layers or micro-batches make a slice.
+
+*Outside* is all between the call and its result but for the engine's events: the job, its schedules, connections,
+commands, results. The engine's rate is in packet-hops (a packet that a NIC or a switch port has sent) for each second
+of its processor time. Of a slice a line says what the whole step would take at that rate, if its packet-hops grow as
+the bytes that leave hosts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from dataclasses import dataclass
+
+from engine_time import engine_time
+from figures import Figure, argument_parser, report
+from scheduling import measured_apart
+
+from weft import Fabric, topologies
+from weft.recording.observations import ports_table
+from weft.recording.tables import integers_of
+from weft.run.traffic_kinds.model import TrainingJobTraffic
+from weft.topologies import FabricSpec
+from weft.topologies.scale_up import with_scale_up
+
+TENSOR = 8
+RANKS_PER_LEAF = 32
+RATE_BPS = 400e9
+MTU_BYTES = 4096
+GIB = 1 << 30
+WHOLE = {"pipeline": 8, "data": 16, "layers": 80, "micro_batches": 16}
+GOAL_S, GOAL_GIB, GOAL_OUTSIDE = 900.0, 8.0, 0.2
+PATIENCE_S = 3600.0
+"""Of emulated time."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How much of the step is run."""
+
+    pipeline: int
+    data: int
+    layers: int
+    micro_batches: int
+    zero: int
+
+    @property
+    def ranks(self) -> int:
+        """Of all hosts."""
+        return TENSOR * self.pipeline * self.data
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the step that the goals are for."""
+        return all(getattr(self, name) == value for name, value in WHOLE.items())
+
+    def item(self) -> TrainingJobTraffic:
+        """Return what a scenario would have."""
+        return TrainingJobTraffic.model_validate(
+            {
+                "model": {"preset": "70B", "layers": self.layers},
+                "parallel": {
+                    "tensor": TENSOR,
+                    "sequence": True,
+                    "pipeline": self.pipeline,
+                    "data": self.data,
+                    "zero": self.zero,
+                },
+                "micro_batches": self.micro_batches,
+            }
+        )
+
+    def bytes_between_hosts(self) -> int:
+        """Return what all ranks send to other hosts: all but the tensors that the ranks of a host share."""
+        _, plan = self.item().job(self.fabric(), 1)
+        return self.ranks * sum(size for category, size in plan.sent_bytes.items() if category != "tensor")
+
+    def fabric(self) -> FabricSpec:
+        """Return rails for so many ranks."""
+        leaves = max(TENSOR, -(-self.ranks // RANKS_PER_LEAF))
+        clos = topologies.leaf_spine(
+            planes=1,
+            leaves=leaves,
+            spines=8,
+            hosts_per_leaf=self.ranks // leaves,
+            host_rate_bps=RATE_BPS,
+            oversubscription=1.0,
+        )
+        return with_scale_up(clos, TENSOR, rail_optimised=True)
+
+
+def measure(shape: Shape) -> dict[str, float]:
+    """Run the step; seconds, bytes at most resident, packet-hops, and what the step took."""
+    began_wall_s, began_s = time.monotonic(), time.process_time()
+    with Fabric(shape.fabric(), clock="virtual", mtu_bytes=MTU_BYTES, int_telemetry=False) as fabric:
+        up_s, item = time.process_time(), shape.item()
+        with engine_time() as spent:
+            (result,) = fabric.run_together([item.prepare_task(shape.ranks, 1)(fabric)], PATIENCE_S)
+        whole_s = time.process_time() - up_s
+        ports = ports_table(fabric.topology, fabric.lab.switch_stats(), fabric.hosts.stats())
+        hops = int(integers_of(ports, "transmitted_packets").sum())
+    return {
+        "set_up": up_s - began_s,
+        "inside": spent[0],
+        "outside": whole_s - spent[0],
+        "wall": time.monotonic() - began_wall_s,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIB,
+        "hops": hops,
+        "step_ms": result.step_ps / 1e9,
+        "mfu": 100 * result.mfu,
+        "between_hosts": shape.bytes_between_hosts(),
+    }
+
+
+def figures_of(shape: Shape, found: dict[str, float]) -> list[Figure]:
+    """The figures of a run; the goals are those of the whole step."""
+    whole = shape.is_whole
+    figures = [
+        Figure(f"{shape.ranks} ranks, {shape.layers} layers", found["step_ms"], "emulated ms"),
+        Figure("  model FLOPs utilisation", found["mfu"], "%"),
+        Figure("  bytes between hosts", found["between_hosts"] / 1e9, "GB"),
+        Figure("  packet-hops", found["hops"] / 1e6, "M"),
+        Figure("  set-up", found["set_up"], "s"),
+        Figure("  inside the engine", found["inside"], "s"),
+        Figure(
+            "  outside",
+            found["outside"],
+            "s",
+            beside="all",
+            ratio=found["outside"] / (found["outside"] + found["inside"]),
+            goal=GOAL_OUTSIDE,
+            at_most=True,
+        ),
+        Figure("  rate", found["hops"] / found["inside"] / 1e6, "M packet-hops/s"),
+        Figure("  wall clock", found["wall"], "s", goal=GOAL_S if whole else None, at_most=True),
+        Figure("  peak memory", found["peak"], "GiB", goal=GOAL_GIB if whole else None, at_most=True),
+    ]
+    if not whole:
+        larger = Shape(**WHOLE, zero=shape.zero).bytes_between_hosts() / found["between_hosts"]
+        figures.append(Figure("whole step, extrapolated", larger * found["inside"], "s of the engine"))
+    return figures
+
+
+def main() -> None:
+    """Measure one step, and print."""
+    parser: argparse.ArgumentParser = argument_parser(__doc__)
+    for name, value in WHOLE.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value)
+    parser.add_argument("--zero", type=int, choices=(0, 1), default=1)
+    arguments = parser.parse_args()
+    shape = Shape(
+        arguments.pipeline, arguments.data, arguments.layers, arguments.micro_batches, arguments.zero
+    )
+    found = measured_apart(measure, shape, realtime=arguments.realtime)
+    report("A step of training 70B", figures_of(shape, found), as_json=arguments.json)
+
+
+if __name__ == "__main__":
+    main()
