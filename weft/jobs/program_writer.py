@@ -145,10 +145,10 @@ class ProgramWriter:
         self._builder.send(self._slot(peer), size_bytes, tag, after=self.cursor, category=category)
 
     def receive(self, peer: Peer, size_bytes: int, tag: int, category: str) -> None:
-        """Add a receive, which may be done early, and have the next operation follow it, too."""
-        self._flush()
-        received = self._builder.receive(self._slot(peer), size_bytes, tag, category=category)
-        self._cursor = (*self._cursor, received)
+        """Add a receive, which the next operation follows; its message may have come before."""
+        before = self.cursor
+        received = self._builder.receive(self._slot(peer), size_bytes, tag, after=before, category=category)
+        self._cursor = (received,)
 
     def exchange(self, sent: Mapping[Peer, int], received: Mapping[Peer, int], category: str) -> None:
         """Add messages of so many bytes, none where there are none; the next operation follows all of them.
