@@ -138,9 +138,8 @@ def test_clean_spares_interfaces_that_only_share_a_labs_names(tmp_path):
     macs = ("02:00:00:00:00:01", "02:00:00:00:00:02")
     state = lab_state.LabState(owner, interface_group=group)
     state.save(tmp_path / "lab.json")
-    interfaces_of_labs.add_pair(
-        group, *((name, mac, os.getpid()) for name, mac in zip(made, macs, strict=True))
-    )
+    one, other = ((name, mac, os.getpid()) for name, mac in zip(made, macs, strict=True))
+    interfaces_of_labs.add_pairs(group, [(one, other)])
     with existing_interface(taken):
         assert lab_state.clean(tmp_path / "lab.json") == [f"interface {name}" for name in made]
         assert not interfaces() & set(made)

@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from weft.errors import EnvironmentLacksError
 
 _SYSTEM = Path("/sys/class/net")
+End = tuple[str, str, int]
+"""An end of a veth pair: its name and MAC, and a process of its network namespace."""
 
 
 def new_group() -> int:
@@ -31,22 +34,19 @@ def is_of_group(interface: str, group: int) -> bool:
         return False
 
 
-def add_pair(group: int, one: tuple[str, str, int], other: tuple[str, str, int]) -> None:
-    """Create a veth pair in the group, with both ends in the network namespaces of processes from the start.
-
-    Args:
-        group: see `new_group`.
-        one, other: name, MAC and process id of both ends.
+def add_pairs(group: int, pairs: Sequence[tuple[End, End]]) -> None:
+    """Create veth pairs in the group (`new_group`), their ends in the network namespaces of processes from the start.
 
     Raises:
-        EnvironmentLacksError: the kernel refuses: a name is taken, for instance.
+        EnvironmentLacksError: the kernel refuses one: a name is taken, for instance. Those before it have been made.
     """
-    words = ["ip", "link", "add", *_end(group, *one), "type", "veth", "peer", *_end(group, *other)]
-    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    lines = [f"link add {_end(group, *one)} type veth peer {_end(group, *other)}\n" for one, other in pairs]
+    command = ["ip", "-batch", "-"]
+    done = subprocess.run(command, input="".join(lines), check=False, capture_output=True, text=True)
     if done.returncode:
-        raise EnvironmentLacksError(
-            f"the interfaces {one[0]} and {other[0]} cannot be made: {done.stderr.strip() or done.stdout.strip()}"
-        )
+        said, _, line = done.stderr.strip().partition("\nCommand failed -:")
+        one, other = pairs[int(line) - 1] if line.isdigit() else (pairs[0][0], pairs[-1][1])
+        raise EnvironmentLacksError(f"the interfaces {one[0]} and {other[0]} cannot be made: {said}")
 
 
 def delete(interface: str, group: int) -> bool:
@@ -71,5 +71,5 @@ def delete_all(group: int) -> list[str]:
     return [name for name in sorted(found) if not is_of_group(name, group)]
 
 
-def _end(group: int, name: str, mac: str, pid: int) -> list[str]:
-    return ["name", name, "address", mac, "netns", str(pid), "group", str(group)]
+def _end(group: int, name: str, mac: str, pid: int) -> str:
+    return f"name {name} address {mac} netns {pid} group {group}"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,11 +54,15 @@ class FabricSwitch(Switch):  # type: ignore[misc]
 
 
 class FabricInterface(Intf):  # type: ignore[misc]
-    """An interface whose removal leaves others' interfaces alone."""
+    """An interface that the fabric brings up, and whose removal leaves others' interfaces alone."""
 
     def __init__(self, *arguments: Any, group: int, **parameters: Any) -> None:
         self._group = group
         super().__init__(*arguments, **parameters)
+
+    def config(self, *, up: bool | None = None, **parameters: Any) -> Any:
+        """Configure it as Mininet does, but bring it up only when asked to."""
+        return super().config(up=up, **parameters)
 
     def delete(self) -> None:
         """Remove it, unless another of its name has taken its place; those of hosts go with their namespaces."""
@@ -68,18 +73,26 @@ class FabricInterface(Intf):  # type: ignore[misc]
 
 
 class FabricLink(Link):  # type: ignore[misc]
-    """A veth pair that is made in the lab's group. Mininet's own command cannot name one."""
+    """A veth pair that has been made. Mininet's own command makes one at a time, and cannot name a group."""
 
     def __init__(self, node1: Node, node2: Node, *, group: int, **parameters: Any) -> None:
-        self._group = group
         parameters["intf"] = partial(FabricInterface, group=group)
         super().__init__(node1, node2, **parameters)
 
-    def makeIntfPair(
-        self, intfname1: str, intfname2: str, addr1: str, addr2: str, node1: Node, node2: Node, **_: Any
-    ) -> None:
-        """Make the pair. EnvironmentLacksError: the kernel refuses."""
-        interfaces.add_pair(self._group, (intfname1, addr1, node1.pid), (intfname2, addr2, node2.pid))
+    def makeIntfPair(self, *_: Any, **__: Any) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
+class _LinkEnd:
+    node: Node
+    interface: str
+    mac: str
+    port: int | None
+
+    @property
+    def for_kernel(self) -> interfaces.End:
+        return self.interface, self.mac, self.node.pid
 
 
 class FabricNetwork:
@@ -113,20 +126,7 @@ class FabricNetwork:
             for switch in fabric.switches:
                 self.net.addSwitch(switch.name, dpid=f"{switch.device_id:016x}", inNamespace=False)
             own(*(node.pid for node in (*self.net.hosts, *self.net.switches)))
-            for host in fabric.hosts:
-                for nic in host.nics:
-                    self._add_link(host.name, nic.interface, nic.switch, nic.switch_port)
-            if not internal_links:
-                switch_names = {switch.name for switch in fabric.switches}
-                for link in fabric.links:
-                    if link.a.node in switch_names and link.b.node in switch_names:
-                        self._add_link(
-                            link.a.node,
-                            fabric.switch(link.a.node).port(link.a.port).interface,
-                            link.b.node,
-                            link.b.port,
-                            node_port=link.a.port,
-                        )
+            self._add_links()
             self._configure_switch_interfaces()
             for host in fabric.hosts:
                 self._configure_host(host)
@@ -149,19 +149,42 @@ class FabricNetwork:
             if not port.is_dark and (port.peer_is_host or not self.internal_links)
         ]
 
-    def _add_link(
-        self, node: str, interface: str, switch: str, port: int, node_port: int | None = None
-    ) -> None:
-        self.net.addLink(
-            self.net.get(node),
-            self.net.get(switch),
-            port1=node_port,
-            port2=port,
-            intfName1=interface,
-            intfName2=self.fabric.switch(switch).port(port).interface,
-            cls=FabricLink,
-            group=self._interface_group,
+    def _add_links(self) -> None:
+        ends = [
+            (self._end(host.name, nic.interface), self._switch_end(nic.switch, nic.switch_port))
+            for host in self.fabric.hosts
+            for nic in host.nics
+        ]
+        if not self.internal_links:
+            switches = {switch.name for switch in self.fabric.switches}
+            ends += [
+                (self._switch_end(link.a.node, link.a.port), self._switch_end(link.b.node, link.b.port))
+                for link in self.fabric.links
+                if link.a.node in switches and link.b.node in switches
+            ]
+        interfaces.add_pairs(
+            self._interface_group,
+            [(one.for_kernel, other.for_kernel) for one, other in ends],
         )
+        for one, other in ends:
+            self.net.addLink(
+                one.node,
+                other.node,
+                port1=one.port,
+                port2=other.port,
+                intfName1=one.interface,
+                intfName2=other.interface,
+                addr1=one.mac,
+                addr2=other.mac,
+                cls=FabricLink,
+                group=self._interface_group,
+            )
+
+    def _end(self, node: str, interface: str, port: int | None = None) -> _LinkEnd:
+        return _LinkEnd(self.net.get(node), interface, self.net.randMac(), port)
+
+    def _switch_end(self, switch: str, port: int) -> _LinkEnd:
+        return self._end(switch, self.fabric.switch(switch).port(port).interface, port)
 
     def _configure_switch_interfaces(self) -> None:
         lines = []
@@ -173,8 +196,7 @@ class FabricNetwork:
                 f"link set {interface} addrgenmode none mtu {MTU_BYTES} up",
             ]
         _ip_batch(["ip", "-batch", "-"], lines)
-        for interface in self.switch_interfaces:
-            _run(["ethtool", "-K", interface, *_offloads_off()])
+        _turn_offloads_off(self.switch_interfaces)
 
     def _configure_host(self, host: HostSpec) -> None:
         node = self.net.get(host.name)
@@ -190,8 +212,7 @@ class FabricNetwork:
             intf = node.intf(nic.interface)
             intf.ip, intf.prefixLen, intf.mac = str(nic.ipv4.ip), str(nic.ipv4.network.prefixlen), nic.mac
         _ip_batch([*enter, "ip", "-batch", "-"], lines)
-        for nic in host.nics:
-            _run([*enter, "ethtool", "-K", nic.interface, *_offloads_off()])
+        _turn_offloads_off([nic.interface for nic in host.nics], enter)
 
     def restore_routes(self, host: str, nic: int) -> None:
         """Restore the routes of a host that Linux removed while a NIC was down.
@@ -243,8 +264,10 @@ def _quiet_namespace(pid: int) -> None:
     _run(["mnexec", "-a", str(pid), "sysctl", "-qw", *settings])
 
 
-def _offloads_off() -> list[str]:
-    return [word for offload in _OFFLOADS for word in (offload, "off")]
+def _turn_offloads_off(interfaces: Sequence[str], enter: Sequence[str] = ()) -> None:
+    off = " ".join(f"{offload} off" for offload in _OFFLOADS)
+    script = f'for interface; do ethtool -K "$interface" {off} || exit; done'
+    _run([*enter, "sh", "-c", script, "sh", *interfaces])
 
 
 def _write_sysctl(name: str, value: str) -> None:
