@@ -15,6 +15,7 @@
 #include "links/header_parser.hpp"
 #include "links/node.hpp"
 #include "links/transmit_port.hpp"
+#include "memory/cache_line.hpp"
 #include "memory/ring_buffer.hpp"
 #include "switch/events.hpp"
 #include "switch/objects.hpp"
@@ -195,8 +196,8 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   std::unique_ptr<SwitchObjects> objects_;
   std::unique_ptr<StatePool, CloseStatePool> states_;
   std::vector<uint8_t> digest_buffer_;
-  std::vector<TransmitPort*> ports_;  // by number, null where none is attached
-  uint32_t port_count_ = 0;           // one more than the highest number attached
+  CacheLineVector<TransmitPort*> ports_;  // by number, null where none is attached
+  uint32_t port_count_ = 0;               // one more than the highest number attached
   ReplicationEngine replication_;
   StreamEventQueue events_;
   Rng random_;

@@ -14,11 +14,26 @@ void write_action(ActionData& target, uint32_t action, std::span<const uint8_t> 
   if (!data.empty()) std::memcpy(target.bytes(), data.data(), data.size());
 }
 
+namespace {
+
+// Before an action that is allocated apart: how much memory it has, this included.
+using MemoryBytes = uint64_t;
+static_assert(sizeof(MemoryBytes) % alignof(ActionData) == 0);
+
+}  // namespace
+
 ActionDataPtr make_action_data(uint32_t action, std::span<const uint8_t> data, uint32_t capacity_bytes) {
   const size_t capacity = std::max<size_t>(capacity_bytes, data.size());
-  ActionDataPtr result(new (::operator new(sizeof(ActionData) + capacity)) ActionData{});
+  const MemoryBytes bytes = sizeof(MemoryBytes) + sizeof(ActionData) + capacity;
+  auto* memory = new (take_cache_lines(bytes)) MemoryBytes(bytes);
+  ActionDataPtr result(new (memory + 1) ActionData{});
   write_action(*result, action, data);
   return result;
+}
+
+void FreeActionData::operator()(ActionData* action) const noexcept {
+  MemoryBytes* memory = reinterpret_cast<MemoryBytes*>(action) - 1;
+  give_back_cache_lines(memory, *memory);
 }
 
 ActionMember* ActionProfile::member(uint32_t id) {

@@ -3,17 +3,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "memory/cache_line.hpp"
 #include "switch/abi.hpp"
 
 namespace weft {
 
 struct FreeActionData {
-  void operator()(ActionData* action) const { ::operator delete(action); }
+  void operator()(ActionData* action) const noexcept;
 };
 
 using ActionDataPtr = std::unique_ptr<ActionData, FreeActionData>;
@@ -21,7 +24,8 @@ using ActionDataPtr = std::unique_ptr<ActionData, FreeActionData>;
 // `target` has room for the data.
 void write_action(ActionData& target, uint32_t action, std::span<const uint8_t> data);
 
-// `capacity_bytes` of data at least, so that a later action with more data can be written in place.
+// `capacity_bytes` of data at least, so that a later action with more data can be written in place. Lies in
+// cache lines of its own, with what else packets pass by.
 ActionDataPtr make_action_data(uint32_t action, std::span<const uint8_t> data, uint32_t capacity_bytes);
 
 struct ActionMember {
@@ -57,18 +61,22 @@ class ActionGroup {
 
  private:
   friend class ActionProfile;
-  std::vector<ActionData*> buckets_;  // of members in order of id, each `weight` times; fewer than 2^32
+  CacheLineVector<ActionData*> buckets_;  // of members in order of id, each `weight` times; fewer than 2^32
 };
 
-class ActionProfile {
+class ActionProfile : public InCacheLines {
  public:
+  // A packet looks at its group, so each lies in cache lines of its own.
+  using Groups = std::map<uint32_t, ActionGroup, std::less<>,
+                          CacheLineAllocator<std::pair<const uint32_t, ActionGroup>>>;
+
   explicit ActionProfile(uint32_t data_capacity_bytes) : data_capacity_bytes_(data_capacity_bytes) {}
 
   // Members and groups by id; null if there is none.
   ActionMember* member(uint32_t id);
   ActionGroup* group(uint32_t id);
   const std::map<uint32_t, ActionMember>& members() const { return members_; }
-  const std::map<uint32_t, ActionGroup>& groups() const { return groups_; }
+  const Groups& groups() const { return groups_; }
 
   ActionMember& add_member(uint32_t id, uint32_t action, std::span<const uint8_t> data);
   void modify_member(ActionMember& member, uint32_t action, std::span<const uint8_t> data);
@@ -94,10 +102,10 @@ class ActionProfile {
 
   uint32_t data_capacity_bytes_;
   std::map<uint32_t, ActionMember> members_;
-  std::map<uint32_t, ActionGroup> groups_;
+  Groups groups_;
   std::vector<int32_t> down_ports_;
   // What fetch() prefetches, found anew after a change of groups.
-  mutable std::vector<const void*> fetched_;
+  mutable CacheLineVector<const void*> fetched_;
   mutable bool fetched_stale_ = true;
 };
 
