@@ -27,7 +27,7 @@ from weft.results.results_file import RESULTS_FILE
 from weft.sweeps.axes import plain_text
 from weft.sweeps.store import Outcome, State
 from weft.sweeps.summary import Measure, measures, shown
-from weft.sweeps.table import Row, table_rows
+from weft.sweeps.table import Row, measured_name, table_rows
 
 NOTHING = "–"
 SAME = "="
@@ -130,7 +130,7 @@ class _Pair:
 def _pairs(first: ComparedRun, second: ComparedRun) -> Iterator[_Pair]:
     """Pair results of a kind: those of the same labels, first with first, and of the rest those in the same order."""
     rows = [[row for row in each.rows if "measured" in row] for each in (first, second)]
-    labels = {kind.key.removesuffix("s"): (kind.name, *kind.labels, "data") for kind in result_kinds()}
+    labels = {measured_name(kind.key): (kind.name, *kind.labels, "data") for kind in result_kinds()}
     for kind in dict.fromkeys(row["measured"] for side in rows for row in side):
         ours, theirs = ([row for row in side if row["measured"] == kind] for side in rows)
         telling = _telling([*ours, *theirs], labels[kind])

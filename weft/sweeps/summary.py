@@ -10,7 +10,7 @@ from weft.quantities.units import parse_rate_bps, parse_size_bytes, parse_time_p
 from weft.results.kinds import result_kinds
 from weft.sweeps.axes import plain_text
 from weft.sweeps.store import State
-from weft.sweeps.table import Row
+from weft.sweeps.table import Row, measured_name
 
 
 def _labels() -> tuple[str, ...]:
@@ -53,6 +53,12 @@ def _scaled(column: str, scale: float = 1.0) -> Callable[[Row], float | None]:
     return value
 
 
+def _of_kind(key: str, value: Callable[[Row], float | None]) -> Callable[[Row], float | None]:
+    """Return a figure of one kind of result; others may have a key of the same name."""
+    measured = measured_name(key)
+    return lambda row: value(row) if row.get("measured", measured) == measured else None
+
+
 def _over(
     choose: Callable[[list[float]], float], prefix: str, suffix: str, scale: float = 1.0
 ) -> Callable[[Row], float | None]:
@@ -78,7 +84,7 @@ def _drops(row: Row) -> float | None:
 def measures() -> tuple[Measure, ...]:
     """Return all results that points are compared by: those that several kinds have, and each kind's own."""
     own = [
-        Measure(each.name, each.unit, each.digits, _scaled(each.key, each.scale))
+        Measure(each.name, each.unit, each.digits, _of_kind(kind.key, _scaled(each.key, each.scale)))
         for kind in result_kinds()
         for each in kind.measured
     ]

@@ -46,12 +46,17 @@ def table_rows(
         head |= {"state": outcome.state.value, "error": outcome.error or None}
         tail = _of_the_run(results) if outcome.state is State.FINISHED else {}
         measured = [
-            {"measured": kind.key.removesuffix("s"), **_flat(item), **kind.columns(item)}
+            {"measured": measured_name(kind.key), **_flat(item), **kind.columns(item)}
             for kind in result_kinds()
             for item in results.get(kind.key, [])
         ]
         rows += [{**head, **each, **tail} for each in measured or [{}]]
     return rows
+
+
+def measured_name(key: str) -> str:
+    """Return what rows call a kind of result, given its key."""
+    return key.removesuffix("s")
 
 
 def columns_of(rows: Sequence[Row]) -> list[str]:
