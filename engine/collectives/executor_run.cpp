@@ -47,6 +47,8 @@ void ScheduleExecutor::Run::read(uint32_t step, const ReadRequest& request) {
 void ScheduleExecutor::Run::post(uint32_t step, uint32_t channel, RcRequest request) {
   if (executor_.channels_[channel].is_removed())
     return executor_.fail(*this, step, "its channel has been removed");
+  const PartOf recorded = recorded_as(step);
+  request.record_id = recorded.run << kStepBits | recorded.step;
   ++posted;
   try {
     executor_.post(channel, std::move(request));
@@ -114,9 +116,10 @@ void ScheduleExecutor::Run::done(uint32_t step, TimePs end_ps) {
   const auto found = notes_.find(step);
   if (found == notes_.end()) return;
   const StepNote& note = found->second;
+  const PartOf recorded = recorded_as(step);
   executor_.probe_->step_done({.rank = executor_.rank_,
-                               .run = part_of ? part_of->run : number_,
-                               .node = step,
+                               .run = recorded.run,
+                               .node = recorded.step,
                                .kind = static_cast<int64_t>(note.kind),
                                .ends = note.channel ? executor_.ends_of(*note.channel) : ConnectionEnds(),
                                .length_bytes = note.length_bytes,

@@ -67,6 +67,8 @@ class ScheduleExecutor::Run final : public StepActions {
   void post(uint32_t step, uint32_t channel, RcRequest request);
 
   uint64_t work_id(uint32_t step) const { return number_ << kStepBits | step; }
+  // The run that a record is of, and the step: of a part the one that it is of the whole.
+  PartOf recorded_as(uint32_t step) const { return part_of.value_or(PartOf{number_, step}); }
 
   ScheduleExecutor& executor_;
   uint64_t number_;

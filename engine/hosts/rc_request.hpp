@@ -16,6 +16,7 @@ namespace weft {
 struct RcRequest {
   CompletionKind kind = CompletionKind::kWrite;  // kWrite, kSend or one that is_read()
   uint64_t work_id = 0;
+  uint64_t record_id = 0;         // by which records name it; 0: the work id
   const uint8_t* data = nullptr;  // of a WRITE or SEND; null: zeros
   uint64_t length_bytes = 0;
   uint64_t remote_address = 0;

@@ -421,7 +421,7 @@ void RcRequester::deliver_completions(TimePs now) {
 void RcRequester::complete(TimePs now, const Outstanding& request, CompletionStatus status) {
   if (message_probe_ != nullptr) [[unlikely]]
     message_probe_->message_completed({.ends = ends_,
-                                       .work_id = request.work_id,
+                                       .id = request.record_id != 0 ? request.record_id : request.work_id,
                                        .length_bytes = request.length_bytes,
                                        .posted_ps = request.posted_ps,
                                        .completed_ps = now,

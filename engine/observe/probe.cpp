@@ -38,7 +38,7 @@ void Probe::paused(const void* component, int priority_class, TimePs begin_ps, T
 
 void Probe::message_completed(const MessageRecord& record) {
   flows_.append({record.ends.source, record.ends.destination, record.ends.plane,
-                 static_cast<int64_t>(record.work_id >> 32), static_cast<uint32_t>(record.work_id),
+                 static_cast<int64_t>(record.id >> 32), static_cast<uint32_t>(record.id),
                  static_cast<int64_t>(record.length_bytes), record.posted_ps, record.completed_ps,
                  static_cast<int64_t>(record.retransmitted_packets), record.status});
 }

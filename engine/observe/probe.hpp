@@ -38,7 +38,7 @@ struct ConnectionEnds {
 // A message that its sender knows to have arrived (or to have failed).
 struct MessageRecord {
   ConnectionEnds ends;
-  uint64_t work_id = 0;
+  uint64_t id = 0;  // the run's number in the upper half, the step's in the lower
   uint64_t length_bytes = 0;
   TimePs posted_ps = 0;
   TimePs completed_ps = 0;
