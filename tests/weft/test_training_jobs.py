@@ -1,5 +1,6 @@
 """Steps of training a model, run: what they take, what ranks' time goes to, and what is refused."""
 
+import csv
 import json
 from functools import cache
 
@@ -9,6 +10,8 @@ from click.testing import CliRunner
 
 from weft.cli import weft
 from weft.errors import BadInputError
+from weft.jobs.traffic_bytes import sent_bytes
+from weft.jobs.training_job import training_job
 from weft.paths import ROOT
 from weft.results.results_file import read_results
 from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult
@@ -117,6 +120,21 @@ def test_stragglers_hold_the_others_back():
     assert even.stall_ps == 0 < late.stall_ps
     assert late.ranks["stall"][5] == 0
     assert late.ranks["compute"][5] == pytest.approx(2 * even.ranks["compute"][5], rel=1e-6)
+
+
+def test_links_carry_what_the_formulas_say(tmp_path):
+    """A host sends and receives the same here, on one link: payload, headers of about 6 %, acknowledgements."""
+    item = {"model": MODEL, "parallel": {"tensor": 2, "pipeline": 2, "data": 2}, "micro_batches": 2}
+    single = {"fabric": {"leaves": 2, "spines": 2, "hosts_per_leaf": 4, "planes": 1, "host_rate": "400Gb/s"}}
+    run = run_scenario(parse_scenario({"clock": "virtual", "traffic": [item]} | single))
+    run.save(tmp_path)
+    with (tmp_path / "ports.csv").open(encoding="utf-8") as file:
+        came = {row["peer"]: int(row["transmitted_bytes"]) for row in csv.DictReader(file)}
+    (training,) = run_spec(parse_scenario({"clock": "virtual", "traffic": [item]} | single)).traffic
+    job = training_job(training.plan(ranks_per_host=1))
+    for rank in range(8):
+        payload_bytes = sum(sent_bytes(job, rank).values())
+        assert 1.03 * payload_bytes < came[f"h{rank}:0"] < 1.12 * payload_bytes
 
 
 def test_jitter_follows_the_seed():
