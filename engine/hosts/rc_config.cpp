@@ -60,6 +60,9 @@ void check(const RcConfig& config) {
   if (config.retransmission == Retransmission::kSelectiveRepeat && config.receive_for_immediate) {
     throw std::invalid_argument("receive_for_immediate does not go with selective repeat");
   }
+  if (config.retransmission == Retransmission::kSelectiveRepeat && config.end_to_end_credits) {
+    throw std::invalid_argument("end_to_end_credits does not go with selective repeat");
+  }
   if (config.cnp_interval_ps < 0) throw std::invalid_argument("cnp_interval_ps is negative");
 }
 

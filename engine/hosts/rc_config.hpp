@@ -55,6 +55,10 @@ struct RcConfig {
   // without one.
   bool receive_for_immediate = false;
 
+  // Acknowledgements say how many receives are posted, and SENDs beyond what they promise are held back: at
+  // both ends or neither.
+  bool end_to_end_credits = false;
+
   TimePs cnp_interval_ps = 50 * kPsPerUs;  // at most one CNP in this time
 };
 

@@ -148,7 +148,7 @@ void RcQueuePair::post_fetch_add(TimePs now, uint8_t* target, uint64_t remote_ad
 
 void RcQueuePair::post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id,
                                std::shared_ptr<const void> owner) {
-  responder_.post_receive(now, {data, length_bytes, work_id, std::move(owner)});
+  if (responder_.post_receive(now, {data, length_bytes, work_id, std::move(owner)})) wake();
 }
 
 std::vector<RcRequester::Request> RcQueuePair::withdraw(TimePs now) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "hosts/end_to_end_credits.hpp"
+
 namespace weft {
 namespace {
 
@@ -70,7 +72,8 @@ void RcRequester::post(TimePs now, Request request) {
   }
   const uint64_t packets = reads ? 1 : psns;
   if (request.posted_ps == kNever) request.posted_ps = now;
-  requests_.push_back(Outstanding{std::move(request), end_sequence_, end_sequence_ + packets, end_psn_});
+  requests_.push_back(
+      Outstanding{std::move(request), end_sequence_, end_sequence_ + packets, end_psn_, ++posted_messages_});
   end_sequence_ += packets;
   end_psn_ += psns;
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
@@ -125,6 +128,9 @@ bool RcRequester::should_request_ack(const Outstanding& request, uint64_t sequen
                                      uint64_t frame_bytes) const {
   const bool selective_retransmission = sequence != next_sequence_;
   if (selective_retransmission || sequence + 1 == request.end_sequence) return true;
+  const bool lacks_credit =
+      config_.end_to_end_credits && needs_credit(request) && request.number > credit_limit_;
+  if (lacks_credit) return true;
   return sent_.should_ask(sequence, gate_.in_flight_bytes() + frame_bytes, largest_frame_bytes_);
 }
 
@@ -142,6 +148,7 @@ bool RcRequester::may_send_next() {
   const uint64_t limit = selective_repeat_ ? ArrivalWindow::kMaxPackets : kMaxOutstandingPackets - 1;
   if (next_sequence_ - sent_.accepted() >= limit) return false;
   const Outstanding& request = request_of(next_sequence_);
+  if (config_.end_to_end_credits && !has_credit(request)) return false;
   const bool reads = is_read(request.kind);
   if (reads_ == nullptr) {
     if (reads) reads_ = std::make_unique<OutstandingReads>(config_, counters_, pool_, psn_map_);
@@ -153,6 +160,32 @@ bool RcRequester::may_send_next() {
       reads ? psn + packets_of_payload(request.length_bytes, config_.path_mtu_bytes) - 1 : psn;
   if (last_psn - reads_->oldest_psn(sent_.accepted()) >= kMaxOutstandingPackets - 1) return false;
   return !reads || next_sequence_ < sent_.highest() || reads_->has_room();
+}
+
+// Whether the peer needs a receive for it.
+bool RcRequester::needs_credit(const Outstanding& request) const {
+  return request.kind == CompletionKind::kSend ||
+         (config_.receive_for_immediate && request.immediate.has_value());
+}
+
+// One packet may go beyond the limit, so that its acknowledgement brings a new one.
+bool RcRequester::has_credit(const Outstanding& request) const {
+  if (!needs_credit(request) || request.number <= credit_limit_) return true;
+  return request.number == credit_limit_ + 1 && next_sequence_ == request.first_sequence;
+}
+
+// The peer has done so many messages (MSN) and has receives for so many more.
+void RcRequester::note_credits(const roce::Aeth& aeth) {
+  const uint8_t code = aeth.syndrome & kValueMask;
+  if (code == roce::kSyndromeAckNoCredits) {
+    credit_limit_ = posted_messages_ + kMaxOutstandingPackets;
+    return;
+  }
+  const uint64_t done = posted_messages_ - outstanding_requests();
+  const int64_t msn =
+      static_cast<int64_t>(done) + psn_difference(aeth.msn, static_cast<uint32_t>(done) & kPsnMask);
+  const int64_t limit = msn + static_cast<int64_t>(kCreditsOfCode[code]);
+  credit_limit_ = std::max(credit_limit_, static_cast<uint64_t>(std::max<int64_t>(limit, 0)));
 }
 
 RcRequester::Outstanding& RcRequester::request_of(uint64_t sequence) {
@@ -270,6 +303,7 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
   // A NAK names the packet it is about, and acknowledges all before.
   const int64_t end = is_ack ? sequence + 1 : sequence;
   const auto unacked = static_cast<int64_t>(sent_.accepted());
+  if (is_ack && config_.end_to_end_credits) note_credits(packet.aeth);
   // A READ that was granted may still fail.
   const bool refuses_read =
       packet.aeth.syndrome > roce::kSyndromeNakSequence && sequence >= static_cast<int64_t>(done_end());

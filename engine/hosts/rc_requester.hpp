@@ -72,6 +72,7 @@ class RcRequester {
     uint64_t first_sequence = 0;
     uint64_t end_sequence = 0;  // one past its last packet
     uint64_t first_psn = 0;     // counted from the first PSN
+    uint64_t number = 0;        // of the message, from 1
     uint64_t psn_of(uint64_t sequence) const { return first_psn + (sequence - first_sequence); }
     uint64_t retransmitted_packets = 0;
   };
@@ -83,6 +84,9 @@ class RcRequester {
   void set_read_headers(const Request& request, uint64_t psn, uint64_t offset_bytes);
   void set_path(TimePs now, uint64_t sequence, bool retransmission);
   bool may_send_next();
+  bool needs_credit(const Outstanding& request) const;
+  bool has_credit(const Outstanding& request) const;
+  void note_credits(const roce::Aeth& aeth);
   PacketPtr pull_repeat(TimePs now);
   PacketPtr build(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
   bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t frame_bytes) const;
@@ -140,6 +144,8 @@ class RcRequester {
   size_t smallest_full_frame_bytes_ = 0;  // with as much payload as fits
   PulledPacket last_pulled_;
   uint64_t completed_requests_ = 0;
+  uint64_t posted_messages_ = 0;
+  uint64_t credit_limit_ = 0;  // number of the last message that the peer has a receive for
   CompletionStatus error_ = CompletionStatus::kSuccess;
   CompletionStatus refusal_ = CompletionStatus::kSuccess;  // the error, once READs before are done
   bool error_reported_ = false;  // by the request that failed; those after it are flushed

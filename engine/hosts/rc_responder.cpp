@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hosts/end_to_end_credits.hpp"
 #include "hosts/rc_request.hpp"
 
 namespace weft {
@@ -61,12 +62,16 @@ RcResponder::Shape RcResponder::shape_of(uint8_t opcode) {
   }
 }
 
-void RcResponder::post_receive(TimePs now, Receive receive) {
+bool RcResponder::post_receive(TimePs now, Receive receive) {
   if (error_ != CompletionStatus::kSuccess) {
     complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);
-    return;
+    return false;
   }
   receives_.push_back(std::move(receive));
+  // A requester without credits waits for an acknowledgement that nothing else would cause.
+  if (!config_.end_to_end_credits || promised_credits_ != 0 || pending_answer_ != Answer::kNone) return false;
+  pending_answer_ = Answer::kAck;
+  return true;
 }
 
 void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {
@@ -427,9 +432,16 @@ PacketPtr RcResponder::build_answer_of_like_marks() {
   const Marked stretch = marks_.pop();
   answered_end_ = stretch.last + 1;
   headers_.bth.psn = psn_map_.psn(stretch.last);
-  headers_.aeth = {roce::kSyndromeAckNoCredits, msn_};
+  headers_.aeth = {ack_syndrome(), msn_};
   ++counters_.acknowledgements_sent;
   return build_acknowledgement(stretch.marked);
+}
+
+// The receive of a message in progress counts until the message does.
+uint8_t RcResponder::ack_syndrome() {
+  if (!config_.end_to_end_credits) return roce::kSyndromeAckNoCredits;
+  promised_credits_ = credit_code(receives_.size());
+  return promised_credits_;
 }
 
 // Acknowledges all that has arrived by now, however many packets asked for it.
@@ -439,7 +451,7 @@ PacketPtr RcResponder::build_answer() {
   const bool read_failed = !is_ack && reads_ != nullptr && reads_->failed_psn();
   const uint64_t refused = read_failed ? *reads_->failed_psn() : expected_sequence_;
   headers_.bth.psn = psn_map_.psn(is_ack ? expected_sequence_ - 1 : refused);
-  headers_.aeth = {is_ack ? static_cast<uint8_t>(roce::kSyndromeAckNoCredits) : pending_syndrome_, msn_};
+  headers_.aeth = {is_ack ? ack_syndrome() : pending_syndrome_, msn_};
   if (is_ack) {
     ++counters_.acknowledgements_sent;
   } else if (pending_syndrome_ == roce::kSyndromeNakSequence) {

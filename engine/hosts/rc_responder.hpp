@@ -33,7 +33,8 @@ class RcResponder {
     std::shared_ptr<const void> owner;  // of the data
   };
 
-  void post_receive(TimePs now, Receive receive);
+  // Returns whether the peer is to hear of it.
+  bool post_receive(TimePs now, Receive receive);
   void on_request(TimePs now, const roce::ParsedPacket& packet);
   // The next acknowledgement or CNP, null if none is due.
   PacketPtr pull_control(TimePs now);
@@ -95,6 +96,7 @@ class RcResponder {
   void refuse(TimePs now, uint8_t syndrome);
   void complete(TimePs now, CompletionKind kind, CompletionStatus status, uint64_t work_id,
                 uint64_t length_bytes, std::optional<uint32_t> immediate);
+  uint8_t ack_syndrome();
   PacketPtr build_answer();
   PacketPtr build_selective_answer();
   PacketPtr build_answer_of_like_marks();
@@ -135,6 +137,7 @@ class RcResponder {
 
   Answer pending_answer_ = Answer::kNone;
   uint8_t pending_syndrome_ = 0;
+  uint8_t promised_credits_ = 0;  // code of the newest acknowledgement
   bool nak_outstanding_ = false;  // the expected packet has not come since a NAK
   int64_t newest_out_of_sequence_ = 0;
   bool as_length_ = false;  // the peer's packets come without what iCRC would cover, and so go the answers

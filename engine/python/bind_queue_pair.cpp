@@ -88,6 +88,7 @@ RcConfig take_config(py::dict& options) {
   take_option(options, "rnr_retry_limit", config.rnr_retry_limit);
   take_option(options, "rnr_timer_code", config.rnr_timer_code);
   take_option(options, "receive_for_immediate", config.receive_for_immediate);
+  take_option(options, "end_to_end_credits", config.end_to_end_credits);
   take_option(options, "cnp_interval_ps", config.cnp_interval_ps);
   return config;
 }
@@ -242,7 +243,8 @@ from addresses and numbers. telemetry: data carries the INT shim. An acknowledge
 every ack_interval_packets-th packet, the last of a message and one that closes the window.
 receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
 otherwise it needs none. max_outstanding_reads (the same at both ends): READs and atomics under way.
-rnr_retry_limit 7: for ever. Raises ValueError naming the parameter that is out of
+end_to_end_credits (at both ends or neither): SENDs wait for receives. rnr_retry_limit 7: for ever.
+Raises ValueError naming the parameter that is out of
 range.)doc")
       .def(py::init(&make_rc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,

@@ -1294,7 +1294,8 @@ class RcQueuePair(QueuePair):
     every ack_interval_packets-th packet, the last of a message and one that closes the window.
     receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
     otherwise it needs none. max_outstanding_reads (the same at both ends): READs and atomics under way.
-    rnr_retry_limit 7: for ever. Raises ValueError naming the parameter that is out of
+    end_to_end_credits (at both ends or neither): SENDs wait for receives. rnr_retry_limit 7: for ever.
+    Raises ValueError naming the parameter that is out of
     range.
     """
     def __init__(

@@ -248,5 +248,6 @@ class RcOptions(TypedDict, total=False):
     rnr_retry_limit: int
     rnr_timer_code: int
     receive_for_immediate: bool
+    end_to_end_credits: bool
     cnp_interval_ps: int
     max_outstanding_reads: int
