@@ -141,11 +141,11 @@ def measure(options: argparse.Namespace) -> Outcome:
     third = run(options, [down], 3)[0].phases[2]
     # In the fourth, so that the fifth begins with all planes.
     up = EventSection(plane=LOST_PLANE, state="up", at=third.end_ps + half_ps - up_ps)
-    return outcome(options, whole, run(options, [down, up], 5)[0])
+    return outcome(options, whole, *run(options, [down, up], 5))
 
 
-def outcome(options: argparse.Namespace, whole: RunResult, result: RunResult) -> Outcome:
-    """Return what is found in two fabrics' all-reduces, of which one was undisturbed."""
+def outcome(options: argparse.Namespace, whole: RunResult, result: RunResult, up_ps: int) -> Outcome:
+    """Return what is found in two fabrics' all-reduces, of which one was undisturbed; the other was up at `up_ps`."""
     undisturbed, disturbed = whole.phases[1], result.phases[1]
     assert undisturbed.start_ps == disturbed.start_ps
     rows = [
@@ -160,7 +160,7 @@ def outcome(options: argparse.Namespace, whole: RunResult, result: RunResult) ->
     ]
     failures = [event for event in result.link_events if event.state == "down"]
     began_ps = min(event.happened_ps for event in failures if event.happened_ps is not None)
-    (known,) = [event for event in result.controller_events if event.kind == "plane lost"]
+    (known_ps,) = [event.time_ps + up_ps for event in result.controller_events if event.kind == "plane lost"]
     left_ps = (undisturbed.end_ps - began_ps) * options.planes / (options.planes - 1)
     nine_tenths_ps = disturbed.start_ps + 0.9 * (disturbed.end_ps - disturbed.start_ps)
     before = mean_rate(whole, undisturbed.start_ps + ROUND_TRIP_PS, began_ps)
@@ -170,8 +170,8 @@ def outcome(options: argparse.Namespace, whole: RunResult, result: RunResult) ->
         options.planes,
         options.leaves * options.hosts_per_leaf,
         rows,
-        (known.time_ps - began_ps) / 1e6,
-        mean_rate(result, known.time_ps + ROUND_TRIP_PS, nine_tenths_ps) / before,
+        (known_ps - began_ps) / 1e6,
+        mean_rate(result, known_ps + ROUND_TRIP_PS, nine_tenths_ps) / before,
         (disturbed.end_ps - began_ps - left_ps) / 1e6,
         sum(
             lost.packets

@@ -83,6 +83,21 @@ def test_the_trace_has_a_thread_for_each_stream_and_spans_do_not_overlap(directo
         assert all(before[1] <= after[0] + 1e-9 for before, after in pairwise(found))
 
 
+def test_time_in_which_several_phases_ran_counts_once(tmp_path):
+    scenario = {
+        "clock": "virtual",
+        "fabric": FABRIC,
+        "traffic": [{"together": [{"trace": RING}, {"trace": RING}]}],
+    }
+    run_scenario(parse_scenario(scenario)).save(tmp_path)
+    run = RunDirectory.read(tmp_path)
+    first, second = run.phases
+    assert first.start_ps == second.start_ps
+    assert run.traffic_ps == max(first.end_ps, second.end_ps) - first.start_ps
+    # Both rings leave h0 by both NICs, whose time they share.
+    assert max(run.utilisation.values()) > 0.9
+
+
 def test_the_page_has_a_timeline_and_the_path(directory):
     pytest.importorskip("plotly")
     page = report_page(RunDirectory.read(directory))

@@ -110,7 +110,7 @@ def test_errors_name_place_value_and_choices(tmp_path, text, line, words):
             ["fabric.shapes.a", "from 1 to 4096, with 3 items"],
         ),
         ({"fabric": {"matchings": {"a": []}}}, ["fabric.matchings.a", "with 1 to 509 items"]),
-        ({"fabric": {"matchings": {}}}, ["fabric.matchings", "with at least one item"]),
+        ({"fabric": {"matchings": {}}}, ["fabric.matchings", "with 1 to 256 items"]),
         (
             {
                 "fabric": {"shape": [4096, 4096], "hosts_per_leaf": 1},

@@ -62,6 +62,12 @@ def test_every_kind_that_can_runs_beside_another(kind):
     assert min(each.end_ps - each.start_ps for each in result.phases) > 0
 
 
+def test_an_item_that_begins_late_has_its_time():
+    """The limit of 300 s counts from an item's own start."""
+    result = run({"together": [INCAST, INCAST | {"at": "400s"}]})
+    assert result.phases[1].start_ps >= 400 * 10**12
+
+
 @pytest.mark.parametrize(
     ("item", "what"),
     [

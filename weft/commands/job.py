@@ -28,10 +28,16 @@ def show(scenario: Path, as_json: bool, **overrides: object) -> None:
     from weft.results.training_jobs import print_plan
     from weft.run.spec import run_spec
     from weft.run.traffic_kinds.model import TrainingJobTraffic
+    from weft.run.traffic_kinds.together import TogetherTraffic
     from weft.scenario import load_scenario
 
     spec = run_spec(load_scenario(scenario, changes_of(overrides)))
-    items = [item for item in spec.traffic if isinstance(item, TrainingJobTraffic)]
+    items = [
+        item
+        for each in spec.traffic
+        for item in (each.together if isinstance(each, TogetherTraffic) else [each])
+        if isinstance(item, TrainingJobTraffic)
+    ]
     if not items:
         raise BadInputError(f"{scenario}: traffic has no training job (an item with the key `model`)")
     summaries = [(item.title, item.job(spec.fabric, spec.options.seed)[1]) for item in items]

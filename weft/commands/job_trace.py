@@ -110,7 +110,9 @@ def export(scenario: Path, output: Path, item: int, to_name: str, assignments: t
 
     spec = run_spec(load_scenario(scenario, changes_of({"assignments": assignments})))
     if item >= len(spec.traffic):
-        raise BadInputError(f"--item {item}: {scenario} has {len(spec.traffic)} items")
+        raise BadInputError(
+            f"--item {item}: {scenario} has {len(spec.traffic)} (valid: 0 to {len(spec.traffic) - 1})"
+        )
     chosen = spec.traffic[item]
     job = chosen.as_job(spec.fabric, spec.options.seed)
     if job is None:

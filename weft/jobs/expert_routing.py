@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from weft.quantities.definitions import number, whole
 from weft.quantities.section import Section
@@ -30,6 +30,12 @@ class Routing(Section):
     """The i-th most popular expert is chosen in proportion to i^-skew (Zipf); the seed draws which one that is."""
     popularity: list[Annotated[float, number(0, 1e6, above=True)]] | None = Field(None, min_length=1)
     """Of each expert, in order of the ranks; it is chosen in proportion. In place of `skew`."""
+
+    @model_validator(mode="after")
+    def _is_one_or_the_other(self) -> Self:
+        if self.skew and self.popularity is not None:
+            raise ValueError(f"skew {self.skew:g} and popularity exclude each other (valid: one of them)")
+        return self
 
     @property
     def is_balanced(self) -> bool:

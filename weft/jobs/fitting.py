@@ -20,11 +20,12 @@ def check_memory(plan: TrainingPlan) -> None:
     if memory.total <= plan.accelerator.memory:
         return
     parts = ", ".join(f"{name} {size / _GIB:.1f}" for name, size in vars(memory).items())
-    changes = "; ".join(sufficient_changes(plan)) or "no single change suffices"
+    changes = sufficient_changes(plan)
+    advice = f" (valid, for instance: {'; '.join(changes)})" if changes else "; no change of one key suffices"
     raise PlanError(
         "accelerator",
-        f"a rank of stage {stage} needs {memory.total / _GIB:.1f} GiB ({parts}), the accelerator has "
-        f"{plan.accelerator.memory / _GIB:.1f} (valid, for instance: {changes})",
+        f"a rank of stage {stage} needs {memory.total / _GIB:.1f} GiB ({parts}), its accelerator has "
+        f"{plan.accelerator.memory / _GIB:.3g} GiB{advice}",
     )
 
 

@@ -15,8 +15,8 @@ from weft.jobs.pipeline_schedules import PIPELINE_SCHEDULES, Step
 from weft.quantities.section import Section
 from weft.quantities.units import shown
 
-MAX_LAYER_PASSES = 2_000_000
-"""Of micro-batches through layers: some ten million operations, which take minutes to make."""
+MAX_LAYER_PASSES = 200_000
+"""Of micro-batches through layers: some million operations, which take seconds to make."""
 MAX_CHOICES = 1 << 29
 """Of experts by tokens, that are drawn."""
 

@@ -109,17 +109,21 @@ def print_critical_path(console: Console, found: CriticalPathResult) -> None:
     total_ps = sum(found.parts_ps.values())
     if not total_ps:
         return
-    console.print(f"critical path: {found.stretches:,} stretches on {found.rank_count} ranks")
+    ranks = f"{found.rank_count} rank{'s' if found.rank_count != 1 else ''}"
+    console.print(f"critical path: {found.stretches:,} stretches on {ranks}")
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     for column in ("", "µs", "share"):
         table.add_column(column, justify="left" if not column else "right")
     for name, time_ps in found.parts_ps.items():
         table.add_row(name, f"{time_ps / _PS_PER_US:,.3f}", f"{100 * time_ps / total_ps:.1f} %")
     console.print(table)
-    for what, times in (("ranks", found.ranks_ps), ("ports", found.ports_ps)):
+    for what, times in (
+        ("most of it on ranks", found.ranks_ps),
+        ("ports that it could wait for, each", found.ports_ps),
+    ):
         most = [f"{name} {100 * time_ps / total_ps:.1f} %" for name, time_ps in islice(times.items(), 4)]
         if most:
-            console.print(f"most of it on {what}: {', '.join(most)}")
+            console.print(f"{what}: {', '.join(most)}")
 
 
 def critical_path_tables(name: str, found: CriticalPathResult) -> Iterator[ReportTable]:

@@ -231,7 +231,7 @@ SEND = node(3, NodeType.SEND, comm_size=8, comm_dst=1)
         ([node(3, NodeType.COLLECTIVE, comm_type=55, comm_size=8)], "comm_type 55 cannot be run"),
         ([collective(3, CollectiveType.ALL_REDUCE, 8, pg_name=("string", "4"))], "no process group '4' (valid: '5')"),
         ([collective(3, CollectiveType.ALL_REDUCE, 8, pg_name=("string", "5"))], "rank 0 is not in process group '5'"),
-        ([node(3, NodeType.COMPUTE, after=[8])], " 3 depends on node 8, which there is not"),
+        ([node(3, NodeType.COMPUTE, after=[8])], " 3 depends on node 8, which does not exist"),
         ([node(3, NodeType.COMPUTE), node(3, NodeType.COMPUTE)], " 3 occurs twice (valid: each number once)"),
     ],
 )  # fmt: skip
@@ -243,7 +243,7 @@ def test_nodes_that_cannot_be_are_named(trace, nodes, said):
 
 def test_what_keeps_a_job_from_its_end_is_named_by_file_and_node(trace):
     assert refusal(trace([SEND], [COMPUTE])) == (
-        "x: the job cannot come to an end\n"
+        "x: the job cannot finish\n"
         "rank 0, x.0.et: node 3 (send of 8 B to rank 1, tag 0): no operation of rank 1 receives it"
     )
     message = refusal(
@@ -258,8 +258,8 @@ def test_what_keeps_a_job_from_its_end_is_named_by_file_and_node(trace):
 @pytest.mark.parametrize(
     ("groups", "said"),
     [
-        ("{", "x.json: no JSON"),
-        ("[" * 100_000, "x.json: no JSON"),
+        ("{", "x.json: is not valid JSON"),
+        ("[" * 100_000, "x.json: is not valid JSON"),
         ([1], "x.json: a list (valid: an object of names and lists of ranks)"),
         ({"1": 4}, "x.json: process group '1' is no list of ranks"),
         ({"1": [0, 9]}, "x.json: process group '1' has rank 9 (valid: 0 to 0)"),

@@ -29,7 +29,7 @@ def invoke(*arguments):
 def test_show_says_what_a_trace_holds(tmp_path):
     (tmp_path / "x.goal").write_text(GOAL)
     assert invoke("show", tmp_path / "x.goal").output == (
-        "2 ranks, 2 different programs, 0 groups\n"
+        "2 ranks, 2 distinct programs, 0 groups\n"
         "operations: 1 compute, 1 send, 1 receive\n"
         "messages: 1MiB; a rank computes for up to 100ns\n"
     )
@@ -102,7 +102,7 @@ def test_what_is_no_job_is_not_exported(tmp_path):
     (tmp_path / "s.yaml").write_text(
         json.dumps({"clock": "virtual", "fabric": FABRIC, "traffic": [{"incast": "h0"}]})
     )
-    for item, said in ((0, "traffic[0] is of kind incast, which is no job"), (1, "has 1 items")):
+    for item, said in ((0, "traffic[0] is of kind incast, which is no job"), (1, "has 1 (valid: 0 to 0)")):
         result = invoke("export", tmp_path / "s.yaml", tmp_path / "job", "--item", item)
         assert isinstance(result.exception, BadInputError)
         assert said in str(result.exception)
@@ -111,7 +111,7 @@ def test_what_is_no_job_is_not_exported(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("show", "{}/x.csv", "--format", "goal"), "is no statement of GOAL"),
+        (("show", "{}/x.csv", "--format", "goal"), "is not a GOAL statement"),
         (("show", "{}/x.csv", "--accelerator", "H10"), "no accelerator 'H10'; did you mean 'H100'?"),
         (("show", "{}/x.csv", "--accelerator", "A100", "--precision", "fp8"), "precision 'fp8' (valid for this acc"),
         (("show", "{}/x.csv", "--send-overhead", "1"), "'1' is not a time"),
@@ -146,7 +146,7 @@ def test_a_scenario_names_flows_relative_to_its_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "x.csv: no trace, or one of an unknown format"),
+        (None, "x.csv: there is no such file"),
         ("source,destination,size\n", "x.csv has no flows"),
         (GOAL, "x.csv: no trace, or one of an unknown format"),
         ("source,destination,size\n0,4,1", "flow 1 is of host 4 (valid: 0 to 3)"),

@@ -100,9 +100,9 @@ def test_the_overhead_is_computation_before_a_send_and_after_a_receive(goal):
         ("num_ranks 1\ncalc 3", "line 2: a statement outside of any rank (valid: rank R {)"),
         ("num_ranks 1\n}", "line 2: a statement outside of any rank"),
         ("num_ranks 1\nrank 0 {\n/* a", "line 3: the comment does not end"),
-        ("num_ranks 1\nrank 0 {\nsend 8 to 1", "line 3: 'send 8 to 1' is no statement of GOAL (valid: num_ranks N"),
-        ("num_ranks 1\nrank 0 {\nsend 8b from 1", "line 3: 'send 8b from 1' is no statement"),
-        ("num_ranks 1\nrank 0 {\ncalc " + "9" * 500, "is no statement"),
+        ("num_ranks 1\nrank 0 {\nsend 8 to 1", "line 3: 'send 8 to 1' is not a GOAL statement (valid: num_ranks N"),
+        ("num_ranks 1\nrank 0 {\nsend 8b from 1", "line 3: 'send 8b from 1' is not a GOAL statement"),
+        ("num_ranks 1\nrank 0 {\ncalc " + "9" * 500, "is not a GOAL statement"),
         ("num_ranks 1\nrank 0 {\ncalc " + "9" * 18, "line 3: a duration of 999999999999999999000 ps"),
         ("num_ranks 1\nrank 0 {\ncalc 1 cpu 9999", "line 3: stream 9999 (valid: -1 to 4095)"),
         ("num_ranks 1\nrank 0 {\nsend 8b to 0", "line 3: rank 0 and rank 0 exchange a message"),
@@ -119,7 +119,7 @@ def test_what_is_wrong_is_named_by_line(goal, text, said):
 
 def test_sends_without_receives_are_named_by_line(goal):
     assert refusal(goal("num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\n}")) == (
-        "x.goal: the job cannot come to an end\n"
+        "x.goal: the job cannot finish\n"
         "rank 0, x.goal, line 3 (send of 8 B to rank 1, tag 0): no operation of rank 1 receives it"
     )
 

@@ -74,11 +74,11 @@ def test_a_scenario_names_a_trace(tmp_path):
 @pytest.mark.parametrize(
     ("item", "key", "said"),
     [
-        ({"trace": "missing"}, "trace", "no trace, or one of an unknown format"),
+        ({"trace": "missing"}, "trace", "there is no such file"),
         ({"trace": str(RING), "format": "chakra"}, "trace", "no files ring.goal.RANK.et"),
         ({"trace": str(RING), "format": "flow_csv"}, "format", "no format 'flow_csv' of jobs; did you mean"),
-        ({"trace": str(RING), "ranks": [0, 1]}, "ranks", "2 different ranks (valid: 3, the job's)"),
-        ({"trace": str(RING), "ranks": [0, 1, 1]}, "ranks", "2 different ranks (valid: 3, the job's)"),
+        ({"trace": str(RING), "ranks": [0, 1]}, "ranks", "2 distinct ranks for a job of 3 (valid: 3)"),
+        ({"trace": str(RING), "ranks": [0, 1, 1]}, "ranks", "2 distinct ranks for a job of 3 (valid: 3)"),
         ({"trace": str(RING), "ranks": [0, 1, 4]}, "ranks", "rank 4 (valid: 0 to 3)"),
         ({"trace": str(ROOT / "examples/traces/flows.csv")}, "trace", "has flows (valid: a job; flow_list runs flows)"),
         ({"trace": str(RING), "accelerator": "A100", "precision": "fp8"}, "precision", "fp8 (valid for this acc"),

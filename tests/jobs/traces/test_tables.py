@@ -48,7 +48,7 @@ def test_flows_are_read_from_the_lists_of_the_hpcc_simulator(table):
         ("source,destination,size,start\n0,1,5,9", "line 2: start: '9' is not a time"),
         ("source,destination,size,queue_pairs\n0,1,5,6", "line 2: 6 queue pairs (valid: 1 to 5, its bytes)"),
         ("source,destination,size,color\n0,1,5,6", "line 1: unknown column 'color' (valid: source, "),
-        ("source,destination,size,size\n0,1,5,6", "line 1: a column is there twice"),
+        ("source,destination,size,size\n0,1,5,6", "line 1: two columns have the same name"),
         ('source,destination,size\n0,1,"' + "9" * 200_000, "field larger than field limit"),
         ("1\n0 1 3 100 5 x", "x.csv, line 2: 'x' is no time in seconds"),
         ("1\n0 1 3 100 5 1\n0 1", ""),
@@ -121,17 +121,31 @@ def test_an_empty_call_takes_no_time(table):
         ("0,Send,1,int8,w,,,0,", "line 2: rank 0 exchanges a message with itself"),
         ("0,Reduce,70368744177664,int64,w,,,,\n1,Reduce,1,int8,w,,,,", "line 2: reduce of 562949953421312 B (valid: "),
         (f"0,Reduce,1,int8,{'w' * 300},,,,", "x.csv: a group's name of 300 characters"),
-        ("0,Reduce,4,int8,w,,,,\n1,Reduce,8,int8,w,,,,", "collective 0 is reduce of 4 B for rank 0, x.csv, line 2"),
+        ("0,Reduce,4,int8,w,,,,\n1,Reduce,8,int8,w,,,,", "line 3: reduce of 8 int8, where "),
     ],
 )  # fmt: skip
 def test_calls_that_cannot_be_are_named_by_line(table, rows, said):
     assert said in refusal(table(LOG + rows))
 
 
+def test_ranks_that_call_different_collectives_are_refused_by_line(table):
+    """Sizes are rounded up to what divides among ranks, which must not make different calls alike."""
+    for first, second in (
+        ("10,bfloat16", "9,bfloat16"),
+        ("1,float64", "2,float32"),
+        ("8,float32", "8,int32"),
+    ):
+        rows = f"0,AllReduce,{first},w\n1,AllReduce,{second},w\n"
+        said = refusal(table("rank,operation,count,datatype,communicator\n" + rows))
+        assert f"line 3: allreduce of {second.replace(',', ' ')}, where " in said
+        assert f"has allreduce of {first.replace(',', ' ')}" in said
+
+
 def test_what_is_no_trace_is_refused(table, tmp_path):
     valid = "(valid: a path of chakra, flow_csv, goal, hpcc_flows, nccl_csv, or the format's name)"
-    for path in (table("a,b\n"), table(""), tmp_path / "missing"):
+    for path in (table("a,b\n"), table("")):
         assert refusal(path).endswith(f"no trace, or one of an unknown format {valid}")
+    assert "there is no such file" in refusal(tmp_path / "missing")
     assert (
         refusal(table(""), "pcap")
         == "unknown format 'pcap' (valid: chakra, flow_csv, goal, hpcc_flows, nccl_csv)"

@@ -104,7 +104,7 @@ def test_a_root_outside_of_the_group_is_refused():
         builder.collective(0, 0)
     calls = (CollectiveCall("broadcast", 4, root=2),)
     message = refusal(job(one, two, groups=[Group("tp", (0, 1))], calls=calls))
-    assert message == "group 'tp': broadcast of 4 B of root 2 (valid: 0 to 1)"
+    assert message == "group 'tp': broadcast of 4 B (root 2), whose root is not 0 to 1"
 
 
 def test_operations_that_follow_each_other_in_a_circle_are_refused():

@@ -17,6 +17,7 @@ from weft.traffic.jobs import (
     OperationsError,
     RankPart,
 )
+from weft.traffic.jobs.operations import MAX_SIZE_BYTES, bytes_by_category
 
 
 def test_operations_have_what_was_added():
@@ -97,6 +98,13 @@ def test_collectives_are_numbered_by_group():
     for group, call in ((0, 0), (1, 0), (0, 1), (0, 0), (1, 1)):
         builder.collective(group, call)
     assert builder.build().collective_numbers().tolist() == [0, 0, 1, 2, 1]
+
+
+def test_sums_of_more_than_64_bits_are_exact():
+    builder = OperationsBuilder()
+    for _ in range(300_000):
+        builder.send(0, MAX_SIZE_BYTES, category="pipeline")
+    assert bytes_by_category(builder.build()) == {"pipeline": 300_000 * MAX_SIZE_BYTES}
 
 
 def _part(**changes):

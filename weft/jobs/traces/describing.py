@@ -10,6 +10,7 @@ import numpy as np
 from weft.jobs.traces.definition import Trace
 from weft.quantities.units import shortest_size, shortest_time
 from weft.traffic.jobs import Job, Kind
+from weft.traffic.jobs.operations import exact_sum
 
 MOST_LISTED = 20
 
@@ -54,10 +55,9 @@ def _job(job: Job) -> dict[str, Any]:
         operations = part.operations
         for kind, count in zip(*np.unique(operations.kind, return_counts=True), strict=True):
             counts[Kind(kind).name.lower()] += int(count)
-        sent_bytes += int(operations.size_bytes[operations.of_kind(Kind.SEND)].sum())
-        computed_ps.append(
-            round(int(operations.duration_ps[operations.of_kind(Kind.COMPUTE)].sum()) * part.compute_scale)
-        )
+        sent_bytes += exact_sum(operations.size_bytes[operations.of_kind(Kind.SEND)])
+        busy_ps = exact_sum(operations.duration_ps[operations.of_kind(Kind.COMPUTE)])
+        computed_ps.append(busy_ps if part.compute_scale == 1.0 else round(busy_ps * part.compute_scale))
         for row in operations.of_kind(Kind.COLLECTIVE).tolist():
             slot, number = operations.calls[operations.target[row]]
             ranks = job.groups[part.groups[slot]].ranks
@@ -83,7 +83,7 @@ def _job(job: Job) -> dict[str, Any]:
 def _job_lines(held: dict[str, Any]) -> list[str]:
     kinds = ", ".join(f"{count} {name}" for name, count in held["operations"].items()) or "none"
     lines = [
-        f"{held['ranks']} ranks, {held['programs']} different programs, {held['groups']} groups",
+        f"{held['ranks']} ranks, {held['programs']} distinct programs, {held['groups']} groups",
         f"operations: {kinds}",
         f"messages: {shortest_size(held['sent_bytes'])}; a rank computes for up to "
         f"{shortest_time(held['most_computed_ps'])}",

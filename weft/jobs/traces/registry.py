@@ -43,7 +43,7 @@ def read_trace(path: Path, format_name: str = "", options: ReadOptions | None = 
         try:
             check_job(trace.job, trace.locate)
         except JobError as error:
-            raise TraceError(f"{path}: the job cannot come to an end\n{error}") from None
+            raise TraceError(f"{path}: the job cannot finish\n{error}") from None
     return trace
 
 
@@ -62,6 +62,8 @@ def _format_of(path: Path, name: str) -> TraceFormat:
     for each in TRACE_FORMATS.values():
         if each.recognises(path):
             return each
+    if not path.exists():
+        raise TraceError(f"{path}: there is no such file (valid: a trace's file, folder or prefix)")
     raise TraceError(
         f"{path}: no trace, or one of an unknown format (valid: a path of {', '.join(TRACE_FORMATS)}, or the "
         f"format's name)"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from weft.run.fabric import Fabric
     from weft.run.task import Task
 
+DEFAULT_TIME_LIMIT_S = 300.0
 Run = Callable[["Fabric", Progress], None]
 
 
@@ -73,6 +74,10 @@ class JoinableItem(TrafficItem):
     def check_single(self, key: str) -> None:
         """Check that it is one run, as it must be beside others. Raises KeyProblem for a key below `key`."""
 
+    def time_limit_s(self, fabric: Fabric) -> float:
+        """Return seconds after which its run has failed: real ones, or of the virtual clock."""
+        return DEFAULT_TIME_LIMIT_S
+
     @property
     def reduces_in_network(self) -> bool:
         """Whether switches reduce, which they do for one item at a time."""
@@ -95,7 +100,7 @@ def require_one(values: Sequence[object], key: str) -> None:
 def check_ranks(ranks: Sequence[int], count: int, fabric: TopologySection, key: str) -> None:
     """Check the places of a job's ranks on the fabric. Raises KeyProblem for `key`, their own."""
     if len(ranks) != count or len(set(ranks)) != count:
-        raise KeyProblem(key, f"{len(set(ranks))} different ranks (valid: {count}, the job's)")
+        raise KeyProblem(key, f"{len(set(ranks))} distinct ranks for a job of {count} (valid: {count})")
     if max(ranks) >= fabric.rank_count:
         raise KeyProblem(key, f"rank {max(ranks)} (valid: 0 to {fabric.rank_count - 1})")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,7 @@ from weft.results.critical_paths import critical_path_result
 from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult, training_job_result
 from weft.run.jobs import JobRun
 from weft.run.task import Task
-from weft.run.traffic_kinds.base import JoinableItem, check_ranks
+from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, JoinableItem, check_ranks
 from weft.scenario.places import KeyProblem
 from weft.scenario.presets import Presets
 from weft.topologies import FabricSpec
@@ -33,9 +34,6 @@ from weft.traffic.jobs.breakdown import breakdowns
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
-
-_TIMEOUT_S = 300.0
-"""Beyond the ideal time."""
 
 
 class TrainingJobTraffic(JoinableItem):
@@ -48,7 +46,7 @@ class TrainingJobTraffic(JoinableItem):
     """What is trained."""
     parallel: Parallelism = Parallelism()
     """How ranks share it."""
-    micro_batches: Annotated[int, whole(1, 100_000)] = 1
+    micro_batches: Annotated[int, whole(1, 10_000)] = 1
     """Of each replica in a step."""
     micro_batch: Annotated[int, whole(1, 100_000)] = 1
     """Sequences of each of them."""
@@ -135,8 +133,16 @@ class TrainingJobTraffic(JoinableItem):
             f"training {self.title} on {plan.ranks} ranks: {job.operation_count:,} operations, "
             f"ideally {plan.ideal_ps / 1e9:.3f} ms"
         )
-        timeout_s = _TIMEOUT_S + plan.ideal_ps / 10**12 * fabric.options.dilation
-        fabric.run_together([self._task(fabric, job, plan)], timeout_s)
+        fabric.run_together([self._task(fabric, job, plan)], self._limit_s(fabric, plan))
+
+    def time_limit_s(self, fabric: Fabric) -> float:
+        """Return the default, beyond what computing alone may take on the slowest rank."""
+        return self._limit_s(fabric, self.job(fabric.topology, fabric.options.seed)[1])
+
+    def _limit_s(self, fabric: Fabric, plan: PlanSummary) -> float:
+        # A factor above this one is drawn once in 30,000 times.
+        slowest = max([1.0, *self.stragglers.values()]) * math.exp(4 * self.jitter)
+        return DEFAULT_TIME_LIMIT_S + plan.ideal_ps / 10**12 * slowest * fabric.options.dilation
 
     def _task(self, fabric: Fabric, job: Job, plan: PlanSummary) -> Task[TrainingJobResult]:
         def result(ran: JobRun) -> TrainingJobResult:

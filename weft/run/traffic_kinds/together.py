@@ -70,7 +70,10 @@ class TogetherTraffic(TrafficItem):
         def run(fabric: Fabric, progress: Progress) -> None:
             tasks = [make(fabric).at(at_ps) for make, at_ps in made]
             progress(f"together: {', '.join(task.name for task in tasks)}")
-            fabric.run_together(tasks)
+            limits_s = [
+                item.time_limit_s(fabric) + item.at / 10**12 * fabric.options.dilation for item in self._items
+            ]
+            fabric.run_together(tasks, max(limits_s))
 
         return run
 

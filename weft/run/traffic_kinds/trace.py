@@ -65,7 +65,7 @@ class TraceTraffic(JoinableItem):
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's rank of each of the job's; by default the first ones, host by host."""
     timeout: Annotated[int, whole(1, 10**6)] = 3600
-    """Seconds of the machine's time after which the run fails."""
+    """Seconds after which the run fails: real ones, or of the virtual clock."""
 
     @cached_property
     def _job(self) -> Job:
@@ -102,7 +102,11 @@ class TraceTraffic(JoinableItem):
         progress(
             f"{self.trace.name}: {self._job.operation_count:,} operations of {len(self._job.parts)} ranks"
         )
-        fabric.run_together([self._task(fabric)], self.timeout)
+        fabric.run_together([self._task(fabric)], self.time_limit_s(fabric))
+
+    def time_limit_s(self, fabric: Fabric) -> float:
+        """Return `timeout`."""
+        return float(self.timeout)
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
         """Return the job."""

@@ -99,6 +99,10 @@ class TrainingStepTraffic(JoinableItem):
         """Check that there is one algorithm."""
         require_one(self.algorithms or (), f"{key}.algorithms")
 
+    def time_limit_s(self, fabric: Fabric) -> float:
+        """Return the default, beyond the compute times."""
+        return super().time_limit_s(fabric) + self._step().compute_ps / 10**12 * fabric.options.dilation
+
     @property
     def reduces_in_network(self) -> bool:
         """Whether an algorithm does."""

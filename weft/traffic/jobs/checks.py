@@ -7,6 +7,7 @@ from itertools import islice
 
 import numpy as np
 
+from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.jobs.deadlocks import Deadlock, deadlock_of
 from weft.traffic.jobs.job import CollectiveCall, Job, JobError
 from weft.traffic.jobs.matching import Calls, Transfers, calls_of, transfers_of
@@ -98,9 +99,7 @@ def _call_problems(job: Job, calls: Calls, where: _Names) -> Iterator[str]:
         for number_of_call in np.unique(calls.sequence(number, members[0])).tolist():
             call = job.calls[number_of_call]
             if not 0 <= call.root < len(members):
-                yield (
-                    f"group {group.name!r}: {_shown(call)} of root {call.root} (valid: 0 to {len(members) - 1})"
-                )
+                yield f"group {group.name!r}: {_shown(call)}, whose root is not 0 to {len(members) - 1}"
 
 
 def _difference(job: Job, calls: Calls, group: int, first: int, second: int, where: _Names) -> str:
@@ -123,7 +122,8 @@ def _difference(job: Job, calls: Calls, group: int, first: int, second: int, whe
 
 
 def _shown(call: CollectiveCall) -> str:
-    return f"{call.collective} of {call.size_bytes} B"
+    root = f" (root {call.root})" if COLLECTIVE_KINDS[call.collective].has_root else ""
+    return f"{call.collective} of {call.size_bytes} B{root}"
 
 
 def _shown_deadlock(deadlock: Deadlock, where: _Names) -> str:

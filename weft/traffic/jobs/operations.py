@@ -329,13 +329,21 @@ class OperationsBuilder:
         return offsets, after[order].astype(np.int32), starts[order].astype(np.bool_)
 
 
+def exact_sum(values: Integers) -> int:
+    """Return the sum of numbers that are not negative; it may have more than 64 bits."""
+    low = (1 << 32) - 1
+    return (int((values >> 32).sum()) << 32) + int((values & low).sum())
+
+
 def bytes_by_category(operations: Operations, kind: Kind = Kind.SEND) -> Counter[str]:
     """Return the bytes of all sends (or receives) of each category."""
     rows = operations.of_kind(kind)
-    sums = np.bincount(operations.category[rows], operations.size_bytes[rows], len(operations.categories))
-    return Counter(
-        {name: int(total) for name, total in zip(operations.categories, sums, strict=True) if total}
-    )
+    categories, sizes = operations.category[rows], operations.size_bytes[rows]
+    sums = {
+        operations.categories[each]: exact_sum(sizes[categories == each])
+        for each in np.unique(categories).tolist()
+    }
+    return Counter({name: total for name, total in sums.items() if total})
 
 
 def _of_duration(duration_ps: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -53,14 +54,17 @@ class PlacedRanks:
     def __init__(self, job: Job, ranks: Sequence[int], places: RankPlaces) -> None:
         self.job, self.ranks, self.places = job, tuple(ranks), places
         if len(self.ranks) != len(job.parts):
-            raise JobError(f"{len(self.ranks)} places for a job of {len(job.parts)} ranks")
-        if len(set(self.ranks)) < len(self.ranks):
-            raise JobError("two ranks of a job in one place")
+            raise JobError(
+                f"{len(self.ranks)} places for a job of {len(job.parts)} ranks (valid: one for each rank)"
+            )
         for rank in self.ranks:
-            if not 0 <= rank < len(places.hosts):
+            if not isinstance(rank, int) or isinstance(rank, bool) or not 0 <= rank < len(places.hosts):
                 raise JobError(
-                    f"a job's rank on rank {rank} of the fabric (valid: 0 to {len(places.hosts) - 1})"
+                    f"a job's rank on rank {rank!r} of the fabric (valid: 0 to {len(places.hosts) - 1})"
                 )
+        twice = [rank for rank, count in Counter(self.ranks).items() if count > 1]
+        if twice:
+            raise JobError(f"two ranks of a job on rank {twice[0]} of the fabric (valid: each on its own)")
         self._group_ranks = [{rank: place for place, rank in enumerate(group.ranks)} for group in job.groups]
         self._fabric_ranks = [tuple(self.ranks[rank] for rank in group.ranks) for group in job.groups]
         self._calls: dict[tuple[int, int], PlacedCall] = {}

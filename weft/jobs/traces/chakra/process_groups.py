@@ -101,7 +101,7 @@ def _read(path: Path) -> dict[str, tuple[int, ...]]:
     try:
         groups = json.loads(read_bytes(path, MAX_FILE_BYTES))
     except (ValueError, RecursionError) as error:
-        raise TraceError(f"{path}: no JSON: {error}") from None
+        raise TraceError(f"{path}: is not valid JSON: {error}") from None
     if not isinstance(groups, dict):
         raise TraceError(f"{path}: a {type(groups).__name__} (valid: an object of names and lists of ranks)")
     for name, ranks in groups.items():

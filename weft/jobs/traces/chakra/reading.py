@@ -133,7 +133,7 @@ class RankReader:
             )
             for bad in np.flatnonzero(~known)[:1]:
                 raise TraceError(
-                    f"{self._source}: node {ids[operations[bad]]} depends on node {after[bad]}, which there is not"
+                    f"{self._source}: node {ids[operations[bad]]} depends on node {after[bad]}, which does not exist"
                 )
             self._assembler.operations.add_edges(operations, order[places], start)
 

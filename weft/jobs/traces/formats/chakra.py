@@ -60,6 +60,8 @@ class Chakra(TraceFormat):
 
     def write(self, job: Job, path: Path) -> list[Path]:
         """Write files of all ranks, and of the process groups if there are any; `path` is NAME."""
+        if not path.name or path.is_dir():
+            raise TraceError(f"{path}: is no prefix of files (valid: FOLDER/NAME, for files NAME.RANK.et)")
         written = [rank_file(path, rank) for rank in range(len(job.parts))]
         for rank, file in enumerate(written):
             with written_whole(file) as partial, open(partial, "wb") as stream:

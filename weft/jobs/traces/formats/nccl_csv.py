@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +46,12 @@ def _element_bytes(text: str) -> int:
     if name in _DATATYPES:
         return _DATATYPES[name]
     raise ValueError(f"{shown(text)} (valid: {', '.join(_DATATYPES)}, or NCCL's number)")
+
+
+def _datatype(text: str) -> str:
+    """Return the name of a type that `_element_bytes` has accepted."""
+    name = text.lower().removeprefix("nccl")
+    return list(_DATATYPES)[int(name)] if name.isdigit() else name
 
 
 def _operation(text: str) -> str:
@@ -105,13 +112,14 @@ class NcclCsv(TraceFormat):
 
 def _read(path: Path, job: JobAssembler) -> list[_Rank]:
     rows, rank = list(csv_rows(path, NEEDED, OPTIONAL)), whole(0, MAX_RANKS - 1)
+    calls = _Calls()
     groups = _add_groups(job, ((row.read("communicator", str), row.read("rank", rank)) for row in rows))
     ranks = _ranks(path, groups)
     for row in rows:
         number = row.read("rank", rank)
         own = ranks[number]
         try:
-            _add_call(job, own, number, row)
+            _add_call(job, calls, own, number, row)
         except (OperationsError, ValueError) as error:
             raise TraceError(f"{row.place}: {error}") from None
         own.lines.extend([row.line] * (len(own.assembler.operations) - len(own.lines)))
@@ -134,11 +142,32 @@ def _ranks(path: Path, groups: list[tuple[int, ...]]) -> list[_Rank]:
         raise TraceError(f"{path}: no calls")
     missing = [str(rank) for rank in range(max(found)) if rank not in found]
     if missing:
-        raise TraceError(f"{path}: calls of ranks {', '.join(missing[:20])} are missing")
+        more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
+        raise TraceError(f"{path}: calls of ranks {', '.join(missing[:20])}{more} are missing")
     return [_Rank() for _ in range(len(found))]
 
 
-def _add_call(job: JobAssembler, own: _Rank, rank: int, row: Row) -> None:
+class _Calls:
+    """Each communicator's collectives as the first rank that makes them does, which the others must do alike."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[int, int]] = Counter()
+        self._first: dict[tuple[int, int], tuple[str, str]] = {}
+
+    def check(self, group: int, rank: int, row: Row) -> None:
+        """Check a rank's next collective. Raises TraceError, with both places, if it is another one."""
+        count = row.read("count", whole(0, MAX_COUNT))
+        what = f"{row.read('operation', _operation)} of {count} {_datatype(row.cells['datatype'])}"
+        if root := row.cells.get("root"):
+            what += f", root {root}"
+        number = self._counts[group, rank]
+        self._counts[group, rank] += 1
+        first, place = self._first.setdefault((group, number), (what, row.place))
+        if what != first:
+            raise TraceError(f"{row.place}: {what}, where {place} has {first} (valid: the same of all ranks)")
+
+
+def _add_call(job: JobAssembler, calls: _Calls, own: _Rank, rank: int, row: Row) -> None:
     number = job.group_number(row.read("communicator", str))
     assert number is not None, "a group for each communicator"
     members = job.groups[number].ranks
@@ -157,6 +186,7 @@ def _add_call(job: JobAssembler, own: _Rank, rank: int, row: Row) -> None:
         add = builder.send if operation == _SEND else builder.receive
         added = add(own.assembler.peer_slot(peer), size_bytes, number, after=after, name=name)
     else:
+        calls.check(number, rank, row)
         collective = _COLLECTIVES[operation]
         root = row.read("root", whole(0, len(members) - 1), 0) if COLLECTIVE_KINDS[collective].has_root else 0
         size_bytes *= len(members) if collective in _PER_RANK else 1

@@ -58,7 +58,7 @@ def statements(lines: Iterable[str], source: str) -> Iterator[Statement]:
         match = _STATEMENT.fullmatch(text)
         if match is None:
             shown = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
-            raise TraceError(f"{source}, line {line}: {shown!r} is no statement of GOAL (valid: {VALID})")
+            raise TraceError(f"{source}, line {line}: {shown!r} is not a GOAL statement (valid: {VALID})")
         yield Statement(line, {name: value for name, value in match.groupdict().items() if value is not None})
     if opened:
         raise TraceError(f"{source}, line {opened}: the comment does not end")

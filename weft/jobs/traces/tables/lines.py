@@ -115,4 +115,4 @@ def _check_columns(place: str, names: list[str], needed: Sequence[str], optional
         if name not in (*needed, *optional):
             raise TraceError(f"{place}: unknown column {shown(name)} ({valid})")
     if len(set(names)) < len(names):
-        raise TraceError(f"{place}: a column is there twice")
+        raise TraceError(f"{place}: two columns have the same name")
