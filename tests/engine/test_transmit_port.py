@@ -2,7 +2,6 @@
 
 import errno
 import itertools
-import resource
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.utils import RawPcapReader
 
+from tests.full_disk import files_limited_to
 from weft.engine import Collector, Engine, Link, PcapWriter, TransmitPort, serialisation_ps
 
 GBPS = 10**9
@@ -235,17 +235,13 @@ def test_a_capture_without_room_says_so_as_it_is_closed(
     path = tmp_path / f"port.{suffix}"
     capture = PcapWriter(str(path))
     port.set_capture(capture)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
-    try:
+    with files_limited_to(10_000):
         for _ in range(20):
             port.enqueue(bytes(1000))
         engine.run()
         assert capture.error == errno.EFBIG
         with pytest.raises(OSError, match=rf"port\.{suffix}' is incomplete: File too large"):
             capture.close()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     capture.close()  # said once
     assert capture.packets_written + capture.packets_failed == 20
     assert 0 < capture.packets_failed < 20

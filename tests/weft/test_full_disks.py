@@ -3,15 +3,16 @@
 A limit on the size of files stands for a full disk: a write beyond it fails, as on a disk without space.
 """
 
+import contextlib
 import json
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.full_disk import WITHOUT_BYTECODE, files_limited_to
 from weft import topologies
 from weft.errors import EnvironmentLacksError
 from weft.paths import FABRIC_P4
@@ -46,6 +47,7 @@ def weft(
         stderr=subprocess.PIPE,
         text=True,
         check=False,
+        env=os.environ | WITHOUT_BYTECODE,
     )
 
 
@@ -73,20 +75,19 @@ def test_a_capture_without_room_fails_the_run_and_keeps_its_results(scenario, tm
 
 
 def test_leaving_a_fabric_reports_an_incomplete_capture(tmp_path):
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
 
     def captured() -> None:
         with Fabric(topology, clock="virtual") as fabric:
             fabric.capture("h0", 0, tmp_path / "h0.pcap")
-            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+            limits.enter_context(files_limited_to(20_000))
             fabric.permutation(400_000)
 
-    try:
-        with pytest.raises(EnvironmentLacksError, match=r"h0\.pcap' is incomplete: File too large"):
-            captured()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with (
+        contextlib.ExitStack() as limits,
+        pytest.raises(EnvironmentLacksError, match=r"h0\.pcap' is incomplete: File too large"),
+    ):
+        captured()
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
