@@ -1,7 +1,7 @@
 """One step of training a 70B model on 1,024 ranks, every byte of it, in virtual time.
 
     .venv/bin/python benchmarks/bench_training_job.py [--pipeline 8] [--data 16] [--layers 80] [--micro-batches 16]
-        [--zero 1] [--threads N] [--json]
+        [--zero 1] [--workers 2] [--json]
 
 Hosts of 8 ranks with scale-up links of 3.6 Tb/s share tensors; pipeline stages and data-parallel replicas meet over
 rails of 400 Gb/s (leaves of 32 ranks, spines without oversubscription, links of 1 µs), fabric.p4 at every switch,
@@ -97,10 +97,12 @@ class Shape:
         return with_scale_up(clos, TENSOR, rail_optimised=True)
 
 
-def measure(shape: Shape) -> dict[str, float]:
+def measure(shape: Shape, workers: int) -> dict[str, float]:
     """Run the step; seconds, bytes at most resident, packet-hops, and what the step took."""
     began_wall_s, began_s = time.monotonic(), time.process_time()
-    with Fabric(shape.fabric(), clock="virtual", mtu_bytes=MTU_BYTES, int_telemetry=False) as fabric:
+    with Fabric(
+        shape.fabric(), clock="virtual", mtu_bytes=MTU_BYTES, int_telemetry=False, workers=workers
+    ) as fabric:
         up_s, item = time.process_time(), shape.item()
         with engine_time() as spent:
             (result,) = fabric.run_together([item.prepare_task(shape.ranks, 1)(fabric)], PATIENCE_S)
@@ -155,11 +157,12 @@ def main() -> None:
     for name, value in WHOLE.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value)
     parser.add_argument("--zero", type=int, choices=(0, 1), default=1)
+    parser.add_argument("--workers", type=int, default=1, help="threads of the engine")
     arguments = parser.parse_args()
     shape = Shape(
         arguments.pipeline, arguments.data, arguments.layers, arguments.micro_batches, arguments.zero
     )
-    found = measured_apart(measure, shape, realtime=arguments.realtime)
+    found = measured_apart(measure, shape, arguments.workers, realtime=arguments.realtime)
     report("A step of training 70B", figures_of(shape, found), as_json=arguments.json)
 
 
