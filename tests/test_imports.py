@@ -18,7 +18,7 @@ ALLOWED = {
     "quantities": {"errors"},
     "topologies": {"quantities", "registry"},
     "switch": {"cache", "engine", "hints"},
-    "controller": {"registry", "topologies"},
+    "controller": {"quantities", "registry", "topologies"},
     "traffic": {"engine", "quantities", "registry", "topologies"},
 }
 # Above those, each imports only from what stands before it.

@@ -75,7 +75,7 @@ def test_a_core_joins_the_same_spine_of_every_pod() -> None:
 
 def test_description_and_drawing_show_the_cores() -> None:
     fabric = fat_tree()
-    assert topologies.describe(fabric).startswith("1 plane(s) x (8 leaves + 8 spines + 4 cores), 16 hosts")
+    assert topologies.describe(fabric).startswith("1 plane x (8 leaves + 8 spines + 4 cores), 16 hosts")
     assert ">p0c3<" in topologies.to_svg(fabric)
 
 

@@ -24,7 +24,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_description_names_everything() -> None:
     fabric = leaf_spine()
     text = topologies.describe(fabric)
-    assert text.startswith("2 plane(s) x (4 leaves + 2 spines), 8 hosts, 12 switches, 32 links")
+    assert text.startswith("2 planes x (4 leaves + 2 spines), 8 hosts, 12 switches, 32 links")
     for name in [host.name for host in fabric.hosts] + [switch.name for switch in fabric.switches]:
         assert name in text
     assert "10 Gb/s, 1 µs, queue 524288 B" in text
@@ -201,4 +201,4 @@ def test_parallel_links_are_side_by_side_and_links_of_a_row_are_arcs() -> None:
     bad = LinkStyle("red", failed=True)
     for most in (None, 1):
         ElementTree.fromstring(topologies.to_svg(fabric, lambda link: bad, most_links=most))
-    assert topologies.describe(fabric).startswith("1 plane(s) x (3 nodes + 1 tops), 3 hosts")
+    assert topologies.describe(fabric).startswith("1 plane x (3 nodes + 1 top), 3 hosts")

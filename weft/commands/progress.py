@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from weft.clocks.watching import Sample
-from weft.topologies.describe import format_time
+from weft.quantities.readable import format_time
 
 _FIRST_LINE_S = 10.0
 _LINES_S = 30.0

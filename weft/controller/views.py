@@ -16,8 +16,8 @@ from weft.controller.features.kind import Row, port_name
 from weft.controller.lab import Lab
 from weft.controller.routing.routes import SELECTOR
 from weft.controller.session import SwitchSession
+from weft.quantities.readable import format_time
 from weft.topologies import SwitchSpec
-from weft.topologies.describe import format_time
 
 _IPV4_BITS, _MAC_BITS, _IPV6_BITS = 32, 48, 128
 

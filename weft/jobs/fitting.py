@@ -9,8 +9,8 @@ from typing import Any
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.plan_summary import largest_memory
 from weft.jobs.training_plan import PlanError, TrainingPlan
+from weft.quantities.readable import format_size
 
-_GIB = 2**30
 _MOST_CHANGES = 4
 
 
@@ -19,13 +19,13 @@ def check_memory(plan: TrainingPlan) -> None:
     stage, memory = largest_memory(plan)
     if memory.total <= plan.accelerator.memory:
         return
-    parts = ", ".join(f"{name} {size / _GIB:.1f}" for name, size in vars(memory).items())
+    parts = ", ".join(f"{name} {format_size(size)}" for name, size in vars(memory).items())
     changes = sufficient_changes(plan)
     advice = f" (valid, for instance: {'; '.join(changes)})" if changes else "; no change of one key suffices"
     raise PlanError(
         "accelerator",
-        f"a rank of stage {stage} needs {memory.total / _GIB:.1f} GiB ({parts}), its accelerator has "
-        f"{plan.accelerator.memory / _GIB:.3g} GiB{advice}",
+        f"a rank of stage {stage} needs {format_size(memory.total)} ({parts}), its accelerator has "
+        f"{format_size(plan.accelerator.memory)}{advice}",
     )
 
 

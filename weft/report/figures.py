@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.quantities.readable import format_time
 from weft.recording.places import Places
 from weft.recording.tables import Integers
 from weft.recording.unions import unions
@@ -23,7 +24,6 @@ from weft.report.series import (
     sampling_interval_ps,
     thinned,
 )
-from weft.topologies.describe import format_time
 
 Figure = dict[str, Any]
 _PS_PER_US = 1e6

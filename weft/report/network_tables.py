@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from weft.quantities.readable import format_rate, format_time
 from weft.report.run_directory import RunDirectory
 from weft.results.controller_events import controller_events_table
 from weft.results.link_events import LinkEventResult, Lost
 from weft.results.packet_conservation import Count
 from weft.results.report_parts import MOST_ROWS, Cell, ReportTable, shown_of
-from weft.topologies.describe import format_rate, format_time
 
 
 @dataclass

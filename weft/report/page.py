@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from weft.quantities.readable import format_rate, format_time
 from weft.report.figures import Figure, all_figures
 from weft.report.html import Section, html_page, in_force_table, made_by_table, write_page
 from weft.report.run_directory import RunDirectory
@@ -14,7 +15,6 @@ from weft.report.tables import all_tables, parts_of_traffic
 from weft.report.topology_section import topology_section
 from weft.results.model import Results
 from weft.results.report_parts import ReportPart, ReportTable
-from weft.topologies.describe import format_rate, format_time
 
 _FIGURES = {
     "queues": ("Queues", "Bytes waiting at ports; shaded: phases of the traffic, by number."),

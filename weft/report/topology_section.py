@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
+from weft.quantities.readable import format_time
 from weft.report.run_directory import RunDirectory
 from weft.report.utilisation import FAILED_COLOUR, colour_of, width_of
 from weft.topologies import FabricLink, LinkStyle, to_svg
-from weft.topologies.describe import format_time
 
 _MOST_LINKS = 4096
 """Of a drawing; beyond, a fabric is drawn in groups, so that pages stay small and open."""

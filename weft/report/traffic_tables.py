@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from weft.quantities.readable import format_time
 from weft.report.run_directory import RunDirectory
 from weft.results.report_parts import MOST_ROWS, Cell, ReportTable, microseconds, shown_of
-from weft.topologies.describe import format_time
 
 
 def phases(run: RunDirectory) -> ReportTable:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from weft.controller.circuits import CircuitChange
+from weft.quantities.readable import format_time
 from weft.results.figure_tables import print_figures
 from weft.results.kinds import ResultKind
 from weft.results.report_parts import Cell, ReportPart, ReportTable
 from weft.topologies import FabricSpec
-from weft.topologies.describe import format_time
 
 _COLUMNS = (
     "configuration", "", "drained", "began", "until\ndark", "until new\ncircuits", "tables\nafter", "circuits",

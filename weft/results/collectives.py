@@ -12,6 +12,7 @@ from pydantic import BeforeValidator
 from rich.console import Console
 from rich.table import Table
 
+from weft.quantities.readable import counted
 from weft.results.counters import HostTotals
 from weft.results.kinds import MeasuredColumn, ResultKind
 from weft.results.report_parts import Cell, ReportTable, microseconds
@@ -230,7 +231,9 @@ def print_collectives(console: Console, results: Sequence[CollectiveResult]) -> 
     for name, group in groupby(results, key=lambda result: result.collective):
         of_one_kind = list(group)
         title = of_one_kind[0].title or name
-        console.print(f"\n[bold]{title} over {of_one_kind[0].ranks} ranks[/bold] (time is emulated)")
+        console.print(
+            f"\n[bold]{title} over {counted(of_one_kind[0].ranks, 'rank')}[/bold] (time is emulated)"
+        )
         _print_table(console, of_one_kind)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from weft.controller.event_log import ControllerEvent
+from weft.quantities.readable import format_time
 from weft.results.figure_tables import print_figures
 from weft.results.report_parts import MOST_ROWS, Cell, ReportTable, shown_of
-from weft.topologies.describe import format_time
 
 _COLUMNS = ("at", "what", "link, switch or plane", "took", "switches", "entries", "")
 _TITLE = "What the controller saw and did"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from weft.quantities.readable import format_time
 from weft.results.figure_tables import print_figures
 from weft.switch.daemon.stats import SwitchesStats, SwitchStats
 from weft.topologies import FabricSpec
-from weft.topologies.describe import format_time
 from weft.traffic.host_stats import HostStats
 
 if TYPE_CHECKING:

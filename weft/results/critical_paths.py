@@ -10,6 +10,7 @@ from itertools import islice
 from rich.console import Console
 from rich.table import Table
 
+from weft.quantities.readable import counted, time_unit
 from weft.results.report_parts import Cell, ReportTable, shown_of
 from weft.topologies import FabricSpec, shortest_paths
 from weft.traffic.jobs import Job
@@ -20,7 +21,6 @@ from weft.traffic.jobs.placing import RankPlaces
 
 MOST_LISTED = 20
 _MOST_PATHS = 64
-_PS_PER_US = 1e6
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,14 @@ def print_critical_path(console: Console, found: CriticalPathResult) -> None:
     total_ps = sum(found.parts_ps.values())
     if not total_ps:
         return
-    ranks = f"{found.rank_count} rank{'s' if found.rank_count != 1 else ''}"
-    console.print(f"critical path: {found.stretches:,} stretches on {ranks}")
+    unit = time_unit([total_ps])
+    stretches = counted(found.stretches, "stretch", "stretches")
+    console.print(f"critical path: {stretches} on {counted(found.rank_count, 'rank')}")
     table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for column in ("", "µs", "share"):
+    for column in ("", unit.name, "share"):
         table.add_column(column, justify="left" if not column else "right")
     for name, time_ps in found.parts_ps.items():
-        table.add_row(name, f"{time_ps / _PS_PER_US:,.3f}", f"{100 * time_ps / total_ps:.1f} %")
+        table.add_row(name, f"{unit.of(time_ps):,.3f}", f"{100 * time_ps / total_ps:.1f} %")
     console.print(table)
     for what, times in (
         ("most of it on ranks", found.ranks_ps),
@@ -129,8 +130,9 @@ def print_critical_path(console: Console, found: CriticalPathResult) -> None:
 def critical_path_tables(name: str, found: CriticalPathResult) -> Iterator[ReportTable]:
     """Return tables for a page: what the time went to, ranks, ports."""
     total_ps = sum(found.parts_ps.values()) or 1
+    unit = time_unit([total_ps])
     for title, times, note in (
-        ("", found.parts_ps, f"{found.stretches:,} stretches"),
+        ("", found.parts_ps, counted(found.stretches, "stretch", "stretches")),
         (" on ranks", found.ranks_ps, shown_of(len(found.ranks_ps), found.rank_count, "those with the most")),
         (
             " on ports",
@@ -139,7 +141,7 @@ def critical_path_tables(name: str, found: CriticalPathResult) -> Iterator[Repor
         ),
     ):
         rows: list[list[Cell]] = [
-            [what, round(time_ps / _PS_PER_US, 3), f"{100 * time_ps / total_ps:.1f} %"]
+            [what, round(unit.of(time_ps), 3), f"{100 * time_ps / total_ps:.1f} %"]
             for what, time_ps in times.items()
         ]
-        yield ReportTable(f"Critical path of {name}{title}", ["", "time (µs)", "share"], rows, note)
+        yield ReportTable(f"Critical path of {name}{title}", ["", f"time ({unit.name})", "share"], rows, note)

@@ -10,12 +10,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from weft.quantities.readable import counted, format_time
 from weft.recording.schema import TableSchema
 from weft.results.flow_tables import FLOW_COLUMNS, FlowFile, FlowTable, flow_table
 from weft.results.kinds import ResultKind
 from weft.results.report_parts import Cell, ReportTable, microseconds, shown_of
 from weft.topologies import FabricSpec
-from weft.topologies.describe import format_time
 from weft.traffic.answers import EndedFlows
 from weft.traffic.patterns import Flow
 
@@ -100,8 +100,8 @@ def print_patterns(console: Console, results: Sequence[FlowsResult]) -> None:
 def print_flows(console: Console, number: int, result: FlowsResult) -> None:
     """Print a pattern as a whole, and its flows; `number` is that of the file with all of them."""
     console.print(
-        f"\n[bold]{result.pattern}[/bold]: {result.flows} flows, {result.bytes_delivered} B in "
-        f"{format_time(result.time_ps)}, {result.retransmissions} packets retransmitted"
+        f"\n[bold]{result.pattern}[/bold]: {counted(result.flows, 'flow')}, {result.bytes_delivered} B in "
+        f"{format_time(result.time_ps)}, {counted(result.retransmissions, 'packet')} retransmitted"
     )
     if not result.records:
         return

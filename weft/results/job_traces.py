@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from weft.quantities.readable import counted, format_time, time_unit
 from weft.recording import tables
 from weft.results.critical_paths import CriticalPathResult, critical_path_tables, print_critical_path
 from weft.results.kinds import ResultKind
@@ -19,7 +21,6 @@ from weft.topologies import FabricSpec
 from weft.traffic.jobs.breakdown import Breakdown
 
 _MOST_BARS = 64
-_PS_PER_US = 1e6
 
 
 @dataclass(frozen=True)
@@ -112,15 +113,18 @@ def print_job_traces(console: Console, results: Sequence[JobTraceResult]) -> Non
     """Print what each job took, and where its ranks' time went: mean, least and largest."""
     for result in results:
         console.print(
-            f"\n[bold]{result.name}[/bold]: {result.operations:,} operations of {len(result.compute_ps)} ranks in "
-            f"{result.time_ps / _PS_PER_US:,.3f} µs of emulated time, {result.retransmissions} packets retransmitted"
+            f"\n[bold]{escape(result.name)}[/bold]: {counted(result.operations, 'operation')} of "
+            f"{counted(len(result.compute_ps), 'rank')} in {format_time(result.time_ps)} of emulated time, "
+            f"{counted(result.retransmissions, 'packet')} retransmitted"
         )
         table = Table(box=None, pad_edge=False, collapse_padding=True)
-        for column in ("of a rank", "mean (µs)", "least (µs)", "largest (µs)"):
-            table.add_column(column, justify="left" if column == "of a rank" else "right")
+        unit = time_unit([result.time_ps])
+        table.add_column("of a rank")
+        for column in ("mean", "least", "largest"):
+            table.add_column(f"{column} ({unit.name})", justify="right")
         for name, values in result.parts_ps.items():
             figures = (sum(values) / len(values), min(values), max(values))
-            table.add_row(name, *(f"{each / _PS_PER_US:,.3f}" for each in figures))
+            table.add_row(name, *(f"{unit.of(each):,.3f}" for each in figures))
         console.print(table)
         print_critical_path(console, result.critical_path)
 
@@ -130,28 +134,29 @@ def report_job_traces(results: Sequence[JobTraceResult], _: FabricSpec) -> Itera
     for number, result in enumerate(results, 1):
         ranks = len(result.compute_ps)
         shown = min(ranks, _MOST_BARS)
+        unit = time_unit([result.time_ps])
         yield BarFigure(
             f"Ranks of {number} {result.name}",
-            Axis("time (µs)", "µs"),
+            Axis(f"time ({unit.name})", unit.name),
             rows=[f"rank {rank}" for rank in range(shown)],
             parts={
-                name: [each / _PS_PER_US for each in values[:shown]]
-                for name, values in result.parts_ps.items()
+                name: [unit.of(each) for each in values[:shown]] for name, values in result.parts_ps.items()
             },
             text="What each rank's time went to.",
             note=shown_of(shown, ranks, "the first ranks"),
         )
         yield from timelines(f"{number} {result.name}", result.records)
         yield from critical_path_tables(f"{number} {result.name}", result.critical_path)
+    unit = time_unit(each.time_ps for each in results)
     yield ReportTable(
         "Jobs from traces",
-        ["trace", "ranks", "operations", "time (µs)", "messages (B)", "retransmitted packets"],
+        ["trace", "ranks", "operations", f"time ({unit.name})", "messages (B)", "retransmitted packets"],
         [
             [
                 each.name,
                 len(each.compute_ps),
                 each.operations,
-                round(each.time_ps / _PS_PER_US, 3),
+                round(unit.of(each.time_ps), 3),
                 each.sent_bytes,
                 each.retransmissions,
             ]

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from rich.console import Console
 
+from weft.quantities.readable import format_time
 from weft.results.figure_tables import print_figures
-from weft.topologies.describe import format_time
 
 _SHOWN = 40
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 from rich.console import Console
 from rich.table import Table
 
+from weft.quantities.readable import format_rate, format_time
 from weft.results.controller_events import print_controller_events
 from weft.results.credits import print_credits
 from weft.results.figure_tables import print_figures
@@ -18,7 +19,6 @@ from weft.results.model import LATENESS_BOUND, IntPath, Lateness, PlaneResult, R
 from weft.results.packet_conservation import print_packet_conservation
 from weft.results.queue_depth_ages import print_queue_depth_ages
 from weft.results.switch_memory import print_memory
-from weft.topologies.describe import format_rate, format_time
 
 
 def make_console() -> Console:

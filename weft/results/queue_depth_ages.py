@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from weft.controller.features.depth_ages import DepthAges
+from weft.quantities.readable import format_time
 from weft.results.figure_tables import print_figures
 from weft.topologies import FabricSpec
-from weft.topologies.describe import format_time
 
 _PS_PER_NS = 1000
 

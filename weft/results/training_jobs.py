@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from weft.jobs.plan_summary import PlanSummary
+from weft.quantities.readable import counted, format_size, format_time, time_unit
 from weft.recording import tables
 from weft.results.critical_paths import CriticalPathResult, critical_path_tables, print_critical_path
 from weft.results.kinds import MeasuredColumn, ResultKind
@@ -21,7 +23,6 @@ from weft.traffic.jobs.breakdown import Breakdown
 
 _MOST_BARS = 64
 _PS_PER_MS = 1e9
-_GB = 1e9
 
 
 @dataclass(frozen=True)
@@ -118,42 +119,42 @@ def _means(found: Sequence[Breakdown], name: str) -> dict[str, int]:
 
 def print_plan(console: Console, name: str, plan: PlanSummary) -> None:
     """Print what is known before a run."""
-    console.print(f"\n[bold]training {name} on {plan.ranks} ranks[/bold], before the run")
+    ranks = counted(plan.ranks, "rank")
+    console.print(f"\n[bold]training {escape(name)} on {ranks}[/bold], before the run")
     table = Table(box=None, pad_edge=False, show_header=False)
-    memory_gib = {what: size / 2**30 for what, size in plan.memory_bytes.items()}
-    has_gib = plan.accelerator_memory_bytes / 2**30
     table.add_row("parameters", f"{plan.parameters:,}, of which {plan.active_parameters:,} compute a token")
     table.add_row(
         "memory of a rank",
-        f"{sum(memory_gib.values()):.1f} of {has_gib:.0f} GiB ({_listed(memory_gib, '.1f')})",
+        f"{format_size(sum(plan.memory_bytes.values()))} of {format_size(plan.accelerator_memory_bytes)} "
+        f"({_sizes(plan.memory_bytes)})",
     )
     table.add_row("tokens a step", f"{plan.tokens:,}")
     table.add_row("operations a step", f"{plan.model_flops:.3e} FLOP of the model")
-    sent_gb = {what: size / _GB for what, size in plan.sent_bytes.items()}
-    table.add_row("a rank sends", f"{_listed(sent_gb, '.3f')} GB" if sent_gb else "nothing")
+    table.add_row("a rank sends", _sizes(plan.sent_bytes) or "nothing")
     table.add_row(
         "ideal step",
-        f"{plan.ideal_ps / _PS_PER_MS:.3f} ms without communication: {plan.tokens_per_s(plan.ideal_ps):,.0f} tokens/s, "
+        f"{format_time(plan.ideal_ps)} without communication: {plan.tokens_per_s(plan.ideal_ps):,.0f} tokens/s, "
         f"MFU {100 * plan.ideal_utilisation:.1f} %",
     )
     console.print(table)
 
 
-def _listed(values: Mapping[str, float], form: str) -> str:
-    return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
+def _sizes(sizes_bytes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {format_size(size, digits=3)}" for name, size in sizes_bytes.items())
 
 
 def print_training_jobs(console: Console, results: Sequence[TrainingJobResult]) -> None:
     """Print the plan of each step and where its time went, on average over the ranks."""
     for result in results:
         print_plan(console, result.name, result.plan)
-        console.print(f"\n[bold]a step of {result.name}[/bold] (time is emulated; mean of the ranks)")
+        console.print(f"\n[bold]a step of {escape(result.name)}[/bold] (time is emulated; mean of the ranks)")
         table = Table(box=None, pad_edge=False, collapse_padding=True)
-        for column in ("", "ms", "share"):
+        unit = time_unit([result.step_ps])
+        for column in ("", unit.name, "share"):
             table.add_column(column, justify="left" if not column else "right")
         for name, time_ps in [("step", result.step_ps), *_parts(result).items()]:
             share = f"{100 * time_ps / result.step_ps:.1f} %" if result.step_ps else ""
-            table.add_row(name, f"{time_ps / _PS_PER_MS:.3f}", share)
+            table.add_row(name, f"{unit.of(time_ps):,.3f}", share)
         console.print(table)
         console.print(f"{result.tokens_per_s:,.0f} tokens/s, MFU {100 * result.mfu:.1f} %")
         print_critical_path(console, result.critical_path)
@@ -174,34 +175,34 @@ def report_training_jobs(results: Sequence[TrainingJobResult], _: FabricSpec) ->
     parts = [_parts(each) for each in results]
     names = dict.fromkeys(name for each in parts for name in each)
     labels = [f"{number} {each.name}" for number, each in enumerate(results, 1)]
+    unit = time_unit(time_ps for each in results for time_ps in (each.step_ps, each.plan.ideal_ps))
     yield BarFigure(
         "Training",
-        Axis("time (ms)", "ms"),
+        Axis(f"time ({unit.name})", unit.name),
         rows=labels,
-        parts={name: [each.get(name, 0) / _PS_PER_MS for each in parts] for name in names},
+        parts={name: [unit.of(each.get(name, 0)) for each in parts] for name in names},
         text="What a step took, on average over the ranks.",
     )
     for label, result in zip(labels, results, strict=True):
-        shown = min(result.plan.ranks, _MOST_BARS)
+        shown, own = min(result.plan.ranks, _MOST_BARS), time_unit([result.step_ps])
         yield BarFigure(
             f"Ranks of training {label}",
-            Axis("time (ms)", "ms"),
+            Axis(f"time ({own.name})", own.name),
             rows=[f"rank {rank}" for rank in range(shown)],
-            parts={
-                name: [each / _PS_PER_MS for each in values[:shown]] for name, values in result.ranks.items()
-            },
+            parts={name: [own.of(each) for each in values[:shown]] for name, values in result.ranks.items()},
             text="What each rank's time went to.",
             note=shown_of(shown, result.plan.ranks, "the first ranks"),
         )
         yield from timelines(f"training {label}", result.records)
         yield from critical_path_tables(f"training {label}", result.critical_path)
-    columns = ["model", "ranks", "step (ms)", "ideal (ms)", "tokens/s", "MFU", "retransmitted packets"]
+    step, ideal = f"step ({unit.name})", f"ideal ({unit.name})"
+    columns = ["model", "ranks", step, ideal, "tokens/s", "MFU", "retransmitted packets"]
     rows: list[list[Cell]] = [
         [
             each.name,
             each.plan.ranks,
-            round(each.step_ps / _PS_PER_MS, 3),
-            round(each.plan.ideal_ps / _PS_PER_MS, 3),
+            round(unit.of(each.step_ps), 3),
+            round(unit.of(each.plan.ideal_ps), 3),
             round(each.tokens_per_s),
             f"{100 * each.mfu:.1f} %",
             each.retransmissions,

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from rich.console import Console
 from rich.table import Table
 
+from weft.quantities.readable import counted
 from weft.results.kinds import MeasuredColumn, ResultKind
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportPart, ReportTable, microseconds
 from weft.results.verification import Verdict, verify
@@ -97,7 +98,7 @@ def verify_gradients(
 def print_training_steps(console: Console, results: Sequence[TrainingStepResult]) -> None:
     """Print a row per step."""
     console.print(
-        f"\n[bold]data-parallel training steps over {results[0].ranks} ranks[/bold] (time is emulated)"
+        f"\n[bold]data-parallel training steps over {counted(results[0].ranks, 'rank')}[/bold] (time is emulated)"
     )
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     for column in (

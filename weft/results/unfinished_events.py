@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from weft.topologies.describe import format_time
+from weft.quantities.readable import format_time
 
 _MOST_NAMED = 4
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
+from weft.quantities.readable import counted, format_time
 from weft.recording.ideal_times import IdealTimes
 from weft.recording.schema import ColumnSchema, TableSchema
 from weft.results.flow_tables import FLOW_COLUMNS, FlowFile, FlowTable, flow_table
@@ -25,7 +26,6 @@ from weft.results.report_parts import (
     microseconds,
 )
 from weft.topologies import FabricSpec
-from weft.topologies.describe import format_time
 from weft.traffic.answers import EndedFlows
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.patterns import Flow
@@ -131,8 +131,9 @@ def print_workload(console: Console, workload: WorkloadResult) -> None:
     """Print completion times and slowdowns by size."""
     console.print(
         f"\n[bold]{workload.flow_sizes}[/bold] at {workload.load:.0%} of the hosts' rate for "
-        f"{format_time(workload.duration_ps)}: {workload.flows} flows, {workload.bytes_delivered} B, all done after "
-        f"{format_time(workload.time_ps)}, {workload.retransmissions} packets retransmitted, {workload.cnps} CNPs"
+        f"{format_time(workload.duration_ps)}: {counted(workload.flows, 'flow')}, {workload.bytes_delivered} B, all "
+        f"done after {format_time(workload.time_ps)}, {counted(workload.retransmissions, 'packet')} retransmitted, "
+        f"{counted(workload.cnps, 'CNP')}"
     )
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     names = [f"{percentile}%" for percentile in PERCENTILES]
@@ -251,8 +252,9 @@ def _table_by_size(result: WorkloadResult) -> ReportTable:
     ]
     rows.append(["all", result.flows, *("" for _ in names), *(round(value, 2) for value in result.slowdown)])
     note = (
-        f"{result.flows} flows started within {format_time(result.duration_ps)}, {result.bytes_delivered} B, all done "
-        f"after {format_time(result.time_ps)}; {result.retransmissions} packets retransmitted, {result.cnps} CNPs. "
+        f"{counted(result.flows, 'flow')} started within {format_time(result.duration_ps)}, "
+        f"{result.bytes_delivered} B, all done after {format_time(result.time_ps)}; "
+        f"{counted(result.retransmissions, 'packet')} retransmitted, {counted(result.cnps, 'CNP')}. "
         "Slowdown is the completion time over that of a lone flow"
     )
     return ReportTable(_title("Workload", result), columns, rows, note)

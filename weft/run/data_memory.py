@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 
 from weft.errors import EnvironmentLacksError
+from weft.quantities.readable import format_size
 from weft.run.spec import RunSpec
-
-_GIB = 2**30
 
 
 def require_memory(spec: RunSpec) -> None:
@@ -17,6 +16,6 @@ def require_memory(spec: RunSpec) -> None:
     has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > has:
         raise EnvironmentLacksError(
-            f"traffic: the data of {ranks} ranks take {needed / _GIB:,.0f} GiB of memory, the machine has "
-            f"{has / _GIB:.0f} GiB; data: lengths needs none"
+            f"traffic: the data of {ranks} ranks take {format_size(needed)} of memory, the machine has "
+            f"{format_size(has)}; data: lengths needs none"
         )

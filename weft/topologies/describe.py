@@ -7,25 +7,14 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
+from weft.quantities.readable import counted, format_rate, format_time
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec, LinkSpec, PortSpec, SwitchSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, int_rates
 from weft.topologies.metrics import Bisection, PathDiversity, PlaneMetrics, fabric_metrics
 from weft.topologies.paths import bandwidth_delay_product_bytes, base_rtt_ps, longest_path
 
-_RATE_UNITS = ((10**12, "Tb/s"), (10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s"))
 _PLURALS = {"leaf": "leaves", "switch": "switches"}
-_TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"))
-
-
-def format_rate(rate_bps: int) -> str:
-    """Rate with its unit: `10 Gb/s`."""
-    return _format(rate_bps, _RATE_UNITS, "b/s")
-
-
-def format_time(time_ps: int) -> str:
-    """Time with its unit: `1 µs`."""
-    return _format(time_ps, _TIME_UNITS, "ps")
 
 
 def format_link(link: LinkSpec) -> str:
@@ -75,11 +64,13 @@ def _headline(fabric: FabricSpec) -> str:
     roles = dict(Counter(switch.role for switch in fabric.switches_of_plane(0)))
     if "leaf" in roles and fabric.circuits is None:
         roles = {"leaf": 0, "spine": 0} | roles
-    tiers = [f"{count} {plural_of(role)}" for role, count in roles.items()]
-    return (
-        f"{fabric.planes} plane(s) x ({' + '.join(tiers)}), "
-        f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {len(fabric.links)} links"
+    tiers = [counted(count, role, plural_of(role)) for role, count in roles.items()]
+    sizes = (
+        counted(len(fabric.hosts), "host"),
+        counted(len(fabric.switches), "switch", "switches"),
+        counted(len(fabric.links), "link"),
     )
+    return f"{counted(fabric.planes, 'plane')} x ({' + '.join(tiers)}), {', '.join(sizes)}"
 
 
 def _circuits(fabric: FabricSpec) -> list[str]:
@@ -180,10 +171,3 @@ def _own_int_rates(fabric: FabricSpec) -> list[str]:
 def _switch_line(switch: SwitchSpec) -> str:
     identity = f"{switch.name:<6} device {switch.device_id:<4} {switch.role:<5}"
     return f"{identity} {switch.address} {switch.ipv6} {switch.mac}"
-
-
-def _format(value: int, units: tuple[tuple[int, str], ...], base: str) -> str:
-    for factor, unit in units:
-        if value >= factor:
-            return f"{value / factor:g} {unit}"
-    return f"{value} {base}"

@@ -31,7 +31,7 @@ def test_show_says_what_a_trace_holds(tmp_path):
     assert invoke("show", tmp_path / "x.goal").output == (
         "2 ranks, 2 distinct programs, 0 groups\n"
         "operations: 1 compute, 1 send, 1 receive\n"
-        "messages: 1MiB; a rank computes for up to 100ns\n"
+        "messages: 1 MiB; a rank computes for up to 100 ns\n"
     )
     held = json.loads(invoke("show", tmp_path / "x.goal", "--json", "--send-overhead", "1us").output)
     assert (held["operations"], held["most_computed_ps"]) == (
@@ -43,7 +43,7 @@ def test_show_says_what_a_trace_holds(tmp_path):
 def test_show_says_what_flows_there_are(tmp_path):
     (tmp_path / "x.csv").write_text(FLOWS_TEXT)
     assert invoke("show", tmp_path / "x.csv").output == (
-        "2 flows of 50000B in all, between 3 hosts (up to 3); the last starts at 2us\n"
+        "2 flows of 48.83 KiB in all, between 3 hosts (up to 3); the last starts at 2 µs\n"
     )
 
 

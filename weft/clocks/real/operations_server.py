@@ -19,8 +19,8 @@ from weft.controller.elements import ELEMENT_KINDS, named_element
 from weft.controller.errors import ControllerError, SettingError
 from weft.controller.operations import Operations
 from weft.controller.operations_protocol import MOST_REQUEST_BYTES
+from weft.quantities.readable import format_time
 from weft.topologies import TopologyError
-from weft.topologies.describe import format_time
 
 _PS_PER_S = 10**12
 

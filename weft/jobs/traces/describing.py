@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.jobs.traces.definition import Trace
-from weft.quantities.units import shortest_size, shortest_time
+from weft.quantities.readable import counted, format_size, format_time
 from weft.traffic.jobs import Job, Kind
 from weft.traffic.jobs.operations import exact_sum
 
@@ -43,8 +43,8 @@ def _flow_lines(held: dict[str, Any]) -> list[str]:
     if not held["flows"]:
         return ["no flows"]
     return [
-        f"{held['flows']} flows of {shortest_size(held['bytes'])} in all, between {held['hosts']} hosts "
-        f"(up to {held['highest_host']}); the last starts at {shortest_time(held['last_start_ps'])}"
+        f"{counted(held['flows'], 'flow')} of {format_size(held['bytes'])} in all, between {held['hosts']} hosts "
+        f"(up to {held['highest_host']}); the last starts at {format_time(held['last_start_ps'])}"
     ]
 
 
@@ -81,16 +81,18 @@ def _job(job: Job) -> dict[str, Any]:
 
 
 def _job_lines(held: dict[str, Any]) -> list[str]:
-    kinds = ", ".join(f"{count} {name}" for name, count in held["operations"].items()) or "none"
+    kinds = ", ".join(f"{count:,} {name}" for name, count in held["operations"].items()) or "none"
     lines = [
-        f"{held['ranks']} ranks, {held['programs']} distinct programs, {held['groups']} groups",
+        f"{counted(held['ranks'], 'rank')}, {counted(held['programs'], 'distinct program')}, "
+        f"{counted(held['groups'], 'group')}",
         f"operations: {kinds}",
-        f"messages: {shortest_size(held['sent_bytes'])}; a rank computes for up to "
-        f"{shortest_time(held['most_computed_ps'])}",
+        f"messages: {format_size(held['sent_bytes'])}; a rank computes for up to "
+        f"{format_time(held['most_computed_ps'])}",
     ]
     for call in held["collectives"][:MOST_LISTED]:
         lines.append(
-            f"{call['calls']} × {call['collective']} of {shortest_size(call['size_bytes'])} in {call['ranks']} ranks"
+            f"{call['calls']:,} × {call['collective']} of {format_size(call['size_bytes'])} in "
+            f"{counted(call['ranks'], 'rank')}"
         )
     if len(held["collectives"]) > MOST_LISTED:
         lines.append(f"and {len(held['collectives']) - MOST_LISTED} more collectives")

@@ -10,6 +10,7 @@ from weft.clocks.lab import Progress
 from weft.errors import BadInputError
 from weft.hints import did_you_mean
 from weft.jobs.traces import TRACE_FORMATS, read_trace
+from weft.quantities.readable import counted
 from weft.quantities.units import shown
 from weft.results.flows import FlowsResult
 from weft.run.traffic_kinds.base import FlowsBesideOthers
@@ -76,7 +77,7 @@ class FlowListTraffic(FlowsBesideOthers):
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Run the flows."""
-        progress(f"{len(self._flows)} flows of {self.flow_list.name}")
+        progress(f"{counted(len(self._flows), 'flow')} of {self.flow_list.name}")
         fabric.run_flows(self.flow_list.stem, self._flows, data=self.data)
 
     def task(self, fabric: Fabric) -> Task[FlowsResult]:

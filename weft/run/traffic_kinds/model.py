@@ -19,6 +19,7 @@ from weft.jobs.plan_summary import PlanSummary, summary_of
 from weft.jobs.training_job import ComputeVariation, training_job
 from weft.jobs.training_plan import PlanError, Precisions, Recomputation, TrainingPlan
 from weft.quantities.definitions import number, whole
+from weft.quantities.readable import counted, format_time
 from weft.recording.operations import operations_table
 from weft.results.critical_paths import critical_path_result
 from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult, training_job_result
@@ -130,8 +131,8 @@ class TrainingJobTraffic(JoinableItem):
         """Run a step."""
         job, plan = self.job(fabric.topology, fabric.options.seed)
         progress(
-            f"training {self.title} on {plan.ranks} ranks: {job.operation_count:,} operations, "
-            f"ideally {plan.ideal_ps / 1e9:.3f} ms"
+            f"training {self.title} on {counted(plan.ranks, 'rank')}: {counted(job.operation_count, 'operation')}, "
+            f"ideally {format_time(plan.ideal_ps)}"
         )
         fabric.run_together([self._task(fabric, job, plan)], self._limit_s(fabric, plan))
 

@@ -16,6 +16,7 @@ from weft.jobs.accelerators import ACCELERATORS, Accelerator, Precision
 from weft.jobs.traces import TRACE_FORMATS, ReadOptions, read_trace, roofline_of
 from weft.jobs.traces.definition import DEFAULT_EAGER_BYTES
 from weft.quantities.definitions import Size, Time, whole
+from weft.quantities.readable import counted
 from weft.quantities.units import shown
 from weft.recording.operations import operations_table
 from weft.results.critical_paths import critical_path_result
@@ -100,7 +101,8 @@ class TraceTraffic(JoinableItem):
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Run the job."""
         progress(
-            f"{self.trace.name}: {self._job.operation_count:,} operations of {len(self._job.parts)} ranks"
+            f"{self.trace.name}: {counted(self._job.operation_count, 'operation')} of "
+            f"{counted(len(self._job.parts), 'rank')}"
         )
         fabric.run_together([self._task(fabric)], self.time_limit_s(fabric))
 
