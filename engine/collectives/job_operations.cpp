@@ -37,7 +37,13 @@ void check_lengths(const OperationColumns& columns) {
 }
 
 bool is_transfer(OperationKind kind) {
-  return kind == OperationKind::kSend || kind == OperationKind::kReceive;
+  return kind == OperationKind::kSend || kind == OperationKind::kReceive || kind == OperationKind::kRead;
+}
+
+// READs have no immediates, which limit the numbers of messages.
+int64_t largest_number(OperationKind kind) {
+  const bool is_message = is_transfer(kind) && kind != OperationKind::kRead;
+  return is_message ? JobOperations::kMaxTransfer : JobOperations::kMaxOperations;
 }
 
 }  // namespace
@@ -57,15 +63,14 @@ void JobOperations::add_operations(const OperationColumns& columns) {
   target_.reserve(count);
   number_.reserve(count);
   for (size_t each = 0; each < count; ++each) {
-    check(each, "kind", columns.kind[each], 0, static_cast<int64_t>(OperationKind::kCollective));
+    check(each, "kind", columns.kind[each], 0, static_cast<int64_t>(OperationKind::kRead));
     check(each, "stream", columns.stream[each], kNoStream, kMaxStreams - 1);
     const auto kind = static_cast<OperationKind>(columns.kind[each]);
     const int64_t amount = is_transfer(kind) ? columns.size_bytes[each] : columns.duration_ps[each];
     check(each, is_transfer(kind) ? "a size in bytes of" : "a duration in ps of", amount, 0,
           is_transfer(kind) ? int64_t{1} << 46 : int64_t{1} << 62);
     check(each, "slot", columns.target[each], 0, kMaxSlot);
-    check(each, is_transfer(kind) ? "transfer" : "collective", columns.number[each], 0,
-          is_transfer(kind) ? kMaxTransfer : kMaxOperations);
+    check(each, is_transfer(kind) ? "transfer" : "collective", columns.number[each], 0, largest_number(kind));
     amount_.push_back(amount);
     target_.push_back(static_cast<uint32_t>(columns.target[each]));
     number_.push_back(static_cast<uint32_t>(columns.number[each]));

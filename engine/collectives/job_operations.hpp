@@ -10,10 +10,10 @@
 namespace weft {
 
 // The values are those of weft.traffic.jobs.Kind.
-enum class OperationKind : uint8_t { kCompute, kTimer, kSend, kReceive, kCollective };
+enum class OperationKind : uint8_t { kCompute, kTimer, kSend, kReceive, kCollective, kRead };
 
 // One entry per operation, as weft.traffic.jobs.Operations describes them. `number` is that of the transfer
-// (of a send or a receive, among those of its peer), or of the collective (among those of its group).
+// (of a send, a receive or a READ, among those of its peer), or of the collective (among those of its group).
 struct OperationColumns {
   std::vector<uint8_t> kind;
   std::vector<int16_t> stream;

@@ -85,6 +85,8 @@ void JobProgress::start(StepActions& actions, uint32_t operation) {
       return send(actions, operation);
     case Kind::kReceive:
       return receive(actions, operation);
+    case Kind::kRead:
+      return read(actions, operation);
     case Kind::kCollective: {
       const uint32_t tag = (job_.binding().run_tag + operations_.number(operation)) % kTags;
       return actions.run_part(operation, job_.binding().calls[operations_.target(operation)], tag);
@@ -111,24 +113,28 @@ std::vector<JobProgress::Message> JobProgress::messages_of(uint32_t operation) c
   const bool is_whole = size_bytes == 0 || size_bytes < job_.binding().stripe_bytes || paths.size() == 1;
   if (is_whole) {
     const PeerPath& path = paths[operations_.number(operation) % paths.size()];
-    if (size_bytes <= BoundJob::kMaxMessageBytes) return {{&path, size_bytes}};
+    if (size_bytes <= BoundJob::kMaxMessageBytes) return {{&path, 0, size_bytes}};
   }
   std::vector<Message> messages;
   uint64_t start = 0;
   for (const PeerPath& path : paths) {
     const uint64_t end = size_bytes * path.end_share / BoundJob::kShareUnit;
     for (; start < end; start += messages.back().length_bytes) {
-      messages.push_back({&path, std::min(end - start, BoundJob::kMaxMessageBytes)});
+      messages.push_back({&path, start, std::min(end - start, BoundJob::kMaxMessageBytes)});
     }
   }
   return messages;
 }
 
+std::vector<JobProgress::Message> JobProgress::begin_messages(uint32_t operation) {
+  std::vector<Message> messages = messages_of(operation);
+  if (messages.size() > 1) parts_left_[operation] = static_cast<uint32_t>(messages.size());
+  return messages;
+}
+
 void JobProgress::send(StepActions& actions, uint32_t operation) {
   note(actions, operation, StepKind::kWrite);
-  const std::vector<Message> messages = messages_of(operation);
-  if (messages.size() > 1) parts_left_[operation] = static_cast<uint32_t>(messages.size());
-  for (const Message& message : messages) {
+  for (const Message& message : begin_messages(operation)) {
     actions.write(operation, {.channel = message.path->channel,
                               .length_bytes = message.length_bytes,
                               .as_length = job_.binding().as_length,
@@ -140,12 +146,21 @@ void JobProgress::send(StepActions& actions, uint32_t operation) {
 
 void JobProgress::receive(StepActions& actions, uint32_t operation) {
   note(actions, operation, StepKind::kWait);
-  const std::vector<Message> messages = messages_of(operation);
-  if (messages.size() > 1) parts_left_[operation] = static_cast<uint32_t>(messages.size());
-  for (const Message& message : messages) {
+  for (const Message& message : begin_messages(operation)) {
     if (actions.receive(operation, message.path->channel, immediate_of(operation), operation)) {
       part_done(actions, operation);
     }
+  }
+}
+
+void JobProgress::read(StepActions& actions, uint32_t operation) {
+  note(actions, operation, StepKind::kRead);
+  for (const Message& message : begin_messages(operation)) {
+    actions.read(operation, {.channel = message.path->channel,
+                             .length_bytes = message.length_bytes,
+                             .as_length = job_.binding().as_length,
+                             .remote_address = message.path->remote_address + message.offset_bytes,
+                             .rkey = message.path->rkey});
   }
 }
 
@@ -171,9 +186,9 @@ void JobProgress::done(StepActions& actions, uint32_t operation) {
 void JobProgress::note(StepActions& actions, uint32_t operation, StepKind kind) const {
   if (!actions.is_recording()) return;
   StepNote note{.step = operation, .kind = kind, .channel = {}, .start_ps = actions.now()};
-  if (kind == StepKind::kWrite || kind == StepKind::kWait) {
+  if (kind == StepKind::kWrite || kind == StepKind::kWait || kind == StepKind::kRead) {
     note.channel = job_.binding().peers[operations_.target(operation)].front().channel;
-    note.length_bytes = kind == StepKind::kWrite ? operations_.size_bytes(operation) : 0;
+    note.length_bytes = kind == StepKind::kWait ? 0 : operations_.size_bytes(operation);
   }
   actions.begun(note);
 }

@@ -37,9 +37,10 @@ class JobProgress final : public ScheduleProgress {
     bool is_busy = false;
     bool is_choosing = false;
   };
-  // A message of a send or a receive.
+  // A message of a send or a receive, or a part of a READ.
   struct Message {
     const PeerPath* path;
+    uint64_t offset_bytes;
     uint64_t length_bytes;
   };
 
@@ -49,9 +50,11 @@ class JobProgress final : public ScheduleProgress {
   void start(StepActions& actions, uint32_t operation);
   void send(StepActions& actions, uint32_t operation);
   void receive(StepActions& actions, uint32_t operation);
+  void read(StepActions& actions, uint32_t operation);
   void part_done(StepActions& actions, uint32_t operation);
   void done(StepActions& actions, uint32_t operation);
   std::vector<Message> messages_of(uint32_t operation) const;
+  std::vector<Message> begin_messages(uint32_t operation);
   uint32_t immediate_of(uint32_t operation) const;
   TimePs computing_ps(uint32_t operation) const;
   void note(StepActions& actions, uint32_t operation, StepKind kind) const;

@@ -31,6 +31,8 @@ def _described(job: Job, rank: int, operation: int) -> str:
     if kind in (Kind.SEND, Kind.RECEIVE):
         direction = "to" if kind is Kind.SEND else "from"
         text += f" of {operations.size_bytes[operation]} B {direction} rank {part.peers[target]}"
+    elif kind is Kind.READ:
+        text += f" of {operations.size_bytes[operation]} B of rank {part.peers[target]}"
     elif kind is Kind.COLLECTIVE:
         group_slot, call = operations.calls[target]
         group = job.groups[part.groups[group_slot]].name

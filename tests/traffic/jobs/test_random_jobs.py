@@ -31,7 +31,8 @@ def fabric():
 def jobs(draw):
     """Return a job whose operations of all ranks are added in one order, which all dependencies follow.
 
-    Streams have computations and sends only: what waits for other ranks could keep its stream from what these wait for.
+    Streams have computations, sends and READs only: what waits for other ranks could keep its stream from what these
+    wait for.
     """
     builders = [OperationsBuilder() for _ in range(RANKS)]
     counts = Counter()
@@ -44,11 +45,14 @@ def jobs(draw):
     for _ in range(draw(st.integers(1, 25))):
         rank = draw(st.integers(0, RANKS - 1))
         stream = draw(st.sampled_from((NO_STREAM, 0, 0, 1)))
-        kind = draw(st.sampled_from(("compute", "message", "collective", "timer")))
+        kind = draw(st.sampled_from(("compute", "message", "collective", "timer", "read")))
         if kind == "compute":
             builders[rank].compute(draw(st.integers(0, 10**7)), stream=stream, **edges(rank))
         elif kind == "timer":
             builders[rank].timer(draw(st.integers(0, 10**7)))
+        elif kind == "read":
+            size_bytes = draw(st.sampled_from((0, 1, 5000, 70_000)))
+            builders[rank].read(draw(st.integers(0, RANKS - 2)), size_bytes, stream=stream, **edges(rank))
         elif kind == "message":
             peer = draw(st.integers(0, RANKS - 1).filter(lambda other, rank=rank: other != rank))
             size_bytes = draw(st.sampled_from((0, 1, 5000, 70_000)))

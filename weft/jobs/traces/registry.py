@@ -10,7 +10,7 @@ from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
 from weft.jobs.traces.errors import TraceError
 from weft.quantities.units import shown
 from weft.registry import Registry, classes_of
-from weft.traffic.jobs import Job, JobError, check_job
+from weft.traffic.jobs import Job, JobError, Kind, check_job
 
 
 def _kinds_in(module: ModuleType) -> Iterator[tuple[str, TraceFormat]]:
@@ -53,7 +53,17 @@ def write_trace(job: Job, path: Path, format_name: str) -> list[Path]:
     if not chosen.is_written:
         valid = ", ".join(name for name, each in TRACE_FORMATS.items() if each.is_written)
         raise TraceError(f"{chosen.title} is not written (valid: {valid})")
+    _refuse_reads(job, chosen.title)
     return chosen.write(job, path)
+
+
+def _refuse_reads(job: Job, title: str) -> None:
+    for rank, part in enumerate(job.parts):
+        for operation in part.operations.of_kind(Kind.READ)[:1].tolist():
+            valid = ", ".join(kind.name.lower() for kind in Kind if kind != Kind.READ)
+            raise TraceError(
+                f"rank {rank}, operation {operation}: {title} has no READs of a peer's memory (valid: {valid})"
+            )
 
 
 def _format_of(path: Path, name: str) -> TraceFormat:

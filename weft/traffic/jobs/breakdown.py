@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from weft.traffic.jobs.job import Job
 from weft.traffic.jobs.matching import calls_of, transfers_of
-from weft.traffic.jobs.operations import Kind, Operations
+from weft.traffic.jobs.operations import TRANSFERS, Kind, Operations
 
 Integers = NDArray[np.int64]
 _NONE = -1
@@ -130,7 +130,7 @@ class _RankBreakdown:
             self._found.bubble_ps += before_ps
         else:
             self._found.stall_ps += before_ps
-        if kind in (Kind.SEND, Kind.RECEIVE, Kind.COLLECTIVE):
+        if kind in (*TRANSFERS, Kind.COLLECTIVE):
             if under_way_ps:
                 self._found.exposed_ps[self._categories[operation]] += under_way_ps
         else:

@@ -71,6 +71,8 @@ class _Names:
                 f" of {operations.size_bytes[operation]} B {preposition} rank {part.peers[target]}, "
                 f"tag {operations.tag[operation]}"
             )
+        elif kind == Kind.READ:
+            doing += f" of {operations.size_bytes[operation]} B of rank {part.peers[target]}"
         elif kind == Kind.COLLECTIVE:
             slot, call = operations.calls[target]
             doing = f"{self._job.calls[call].collective} in {self._job.groups[part.groups[slot]].name!r}"

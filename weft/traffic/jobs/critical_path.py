@@ -5,6 +5,7 @@ that it followed, and the operation that its stream was busy with. What let one 
 
 * of a computation or a timer, itself;
 * of a send, itself: the time until the peer has acknowledged it;
+* of a READ, itself: the time until all of it has come;
 * of a receive that had to wait, the matching send;
 * of a collective, the rank of its group that began last.
 
@@ -35,7 +36,7 @@ class StretchKind(StrEnum):
 
     COMPUTE = "compute"
     TRANSFER = "transfer"
-    """A message under way from one rank to another."""
+    """A message, or a READ, under way from one rank to another."""
     COLLECTIVE = "collective"
     """Since the last rank of the group had begun."""
     TIMER = "timer"
@@ -47,7 +48,7 @@ class StretchKind(StrEnum):
 class Stretch:
     """A part of the path, on a rank, in ps from the job's start.
 
-    `source` is the rank that sent a message, or that began a collective last; else `rank`.
+    `source` is the rank that sent a message, whose memory was read, or that began a collective last; else `rank`.
     """
 
     kind: StretchKind
@@ -146,8 +147,9 @@ class _Follower:
         elif kind == Kind.COLLECTIVE:
             cause = self._last_to_begin(place, now_ps)
         begin_ps = min(now_ps, self._started(cause))
+        source = self._peer(place) if kind == Kind.READ else cause[0]
         stretch = Stretch(
-            _STRETCHES[Kind(kind)], begin_ps, now_ps, rank, operation, self._category(place), cause[0]
+            _STRETCHES[Kind(kind)], begin_ps, now_ps, rank, operation, self._category(place), source
         )
         return stretch, cause
 
@@ -187,6 +189,10 @@ class _Follower:
 
     def _sender(self, place: Place) -> Place:
         return self._sends.place(self._row_of_receive[place])
+
+    def _peer(self, place: Place) -> int:
+        part = self._job.parts[place[0]]
+        return part.peers[int(part.operations.target[place[1]])]
 
     def _last_to_begin(self, place: Place, now_ps: int) -> Place:
         """Return the part in a collective that began last, of those that had begun by `now_ps`; by default its own."""
@@ -228,5 +234,6 @@ _STRETCHES = {
     Kind.TIMER: StretchKind.TIMER,
     Kind.SEND: StretchKind.TRANSFER,
     Kind.RECEIVE: StretchKind.TRANSFER,
+    Kind.READ: StretchKind.TRANSFER,
     Kind.COLLECTIVE: StretchKind.COLLECTIVE,
 }

@@ -155,6 +155,8 @@ class _Run:
         elif kind == Kind.SEND:
             self._at(self._now_ps, number, operation, self._finish)
             self._arrive(*self._receiver[number, operation])
+        elif kind == Kind.READ:
+            self._at(self._now_ps, number, operation, self._finish)
         elif kind == Kind.RECEIVE:
             if (number, operation) in self._arrived:
                 self._at(self._now_ps, number, operation, self._finish)

@@ -68,9 +68,9 @@ def written_ranks(part: RankJob, shared: SharedParts) -> list[int]:
 
 
 def sink_bytes(part: RankJob, operations: _core.JobOperations, shared: SharedParts) -> int:
-    """Return the size of the largest message that peers write to a rank."""
+    """Return the size of the largest message that peers write to a rank, or read from it."""
     sinks = (shared.schedule(call).buffer_bytes[SINK] for call in part.calls if call.data is None)
-    return max((operations.largest_received_bytes, *sinks))
+    return max((operations.largest_received_bytes, part.read_bytes, *sinks))
 
 
 def buffers_of(call: RankCall, schedule: Schedule, data: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -45,6 +45,12 @@ class Kind(IntEnum):
     """Is done when the matching send of the peer in slot `target` has arrived, be it before the operation starts."""
     COLLECTIVE = 4
     """The rank's part in call `target`; done when the rank has its result."""
+    READ = 5
+    """Reads `size_bytes` of the memory of the peer in slot `target`, without its part; done when they are there."""
+
+
+TRANSFERS = (Kind.SEND, Kind.RECEIVE, Kind.READ)
+"""What moves `size_bytes` between the rank and the peer in slot `target`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +69,7 @@ class Operations:
         kind: a `Kind`.
         stream: 0 and up, or NO_STREAM.
         duration_ps: of a computation or a timer, else 0.
-        size_bytes: of a send or a receive, else 0.
+        size_bytes: of a send, a receive or a READ, else 0.
         target: slot of the peer, or of the call; else 0.
         tag: of a send or a receive, else 0.
         category: place in `categories`.
@@ -109,10 +115,11 @@ class Operations:
         return np.flatnonzero(self.kind == kind)
 
     def transfer_numbers(self, kind: Kind) -> Integers:
-        """Return the number by which both ends know a transfer, of each operation of kind SEND or RECEIVE, in order.
+        """Return the number by which both ends know a transfer, of each operation of one of TRANSFERS, in order.
 
         Among the transfers to (or from) one peer slot it is the place in order of tag and then of number. Both ends
-        derive it alike from their own operations, because matching ones have the same tags.
+        derive it alike from their own operations, because matching ones have the same tags. READs have one end
+        and no tags.
         """
         rows = self.of_kind(kind)
         if not len(rows):
@@ -145,7 +152,7 @@ class Operations:
             target, rows = target.copy(), self.of_kind(Kind.COLLECTIVE)
             target[rows] = np.arange(len(rows))
         number = np.zeros(len(self), np.int64)
-        for kind in (Kind.SEND, Kind.RECEIVE):
+        for kind in TRANSFERS:
             number[self.of_kind(kind)] = self.transfer_numbers(kind)
         number[self.of_kind(Kind.COLLECTIVE)] = self.collective_numbers()
         return {
@@ -236,6 +243,21 @@ class OperationsBuilder:
             Kind.RECEIVE, stream, category, name, after, after_start, 0, size_bytes, _of_slot(peer_slot), tag
         )
 
+    def read(
+        self,
+        peer_slot: int,
+        size_bytes: int,
+        *,
+        stream: int = NO_STREAM,
+        after: Iterable[int] = (),
+        after_start: Iterable[int] = (),
+        category: str = "",
+        name: str = "",
+    ) -> int:
+        """Add an RDMA READ of the memory of the peer in a slot."""
+        slot, size_bytes = _of_slot(peer_slot), _of_size(size_bytes)
+        return self._add(Kind.READ, stream, category, name, after, after_start, 0, size_bytes, slot)
+
     def collective(
         self,
         group_slot: int,
@@ -290,7 +312,7 @@ class OperationsBuilder:
         """Return the operations. Raises OperationsError if one follows an operation that there is not."""
         columns = np.array(self._columns, np.int64).reshape(-1, _COLUMNS).T
         offsets, after, starts = self._sorted_edges()
-        rows_of_peers = np.isin(columns[0], (Kind.SEND, Kind.RECEIVE))
+        rows_of_peers = np.isin(columns[0], TRANSFERS)
         operations = Operations(
             kind=columns[0].astype(np.uint8),
             stream=columns[1].astype(np.int16),

@@ -13,6 +13,7 @@ from weft.traffic.jobs.group_shape import group_shape
 from weft.traffic.jobs.job import CollectiveCall, Group, Job, JobError
 from weft.traffic.jobs.operations import Kind
 from weft.traffic.jobs.rank_job import SHARE_UNIT, PeerPaths, RankCall, RankJob
+from weft.traffic.jobs.readers import Readers, readers_of
 from weft.traffic.schedule_nodes import ELEMENT_BYTES, Channel, scale_up_label
 from weft.traffic.schedules import CollectiveSpec
 
@@ -68,6 +69,7 @@ class PlacedRanks:
         self._group_ranks = [{rank: place for place, rank in enumerate(group.ranks)} for group in job.groups]
         self._fabric_ranks = [tuple(self.ranks[rank] for rank in group.ranks) for group in job.groups]
         self._calls: dict[tuple[int, int], PlacedCall] = {}
+        self._readers = readers_of(job)
 
     def check(self) -> None:
         """Raise JobError if the job cannot come to an end, or the fabric cannot do what it asks."""
@@ -75,9 +77,20 @@ class PlacedRanks:
             classes = ", ".join(f"{name}: {number}" for name, number in self.job.traffic_classes.items())
             raise JobError(f"traffic classes {classes} (valid: none; all travels in the class of data)")
         check_job(self.job)
+        self._check_reads()
         for part in self.job.parts:
             for group_slot, call in part.operations.calls:
                 self._call(part.groups[group_slot], call)
+
+    def _check_reads(self) -> None:
+        hosts = self.places.hosts
+        for rank, readers in self._readers.items():
+            for reader in readers.ranks:
+                if hosts[self.ranks[rank]] == hosts[self.ranks[reader]]:
+                    raise JobError(
+                        f"rank {reader} reads memory of rank {rank} of its own host, whose links between ranks carry "
+                        "no READs (valid: a rank of another host)"
+                    )
 
     def collectives(self, rank: int) -> Iterator[RankCollective]:
         """Yield what a rank takes part in, in order of its operations. Raises JobError."""
@@ -103,13 +116,14 @@ class PlacedRanks:
         """
         calls = self._calls_with_data if with_data else self._calls_of_lengths
         for rank, part in enumerate(self.job.parts):
+            peers, readers = part.peers[: part.operations.peer_slots], self._readers.get(rank, Readers())
+            others = (reader for reader in readers.ranks if reader not in peers)
             yield RankJob(
-                peers=tuple(
-                    self._paths(rank, peer, label) for peer in part.peers[: part.operations.peer_slots]
-                ),
+                peers=tuple(self._paths(rank, peer, label) for peer in (*peers, *others)),
                 calls=tuple(calls(rank, label)),
                 run_tag=run_tag,
                 compute_scale=part.compute_scale,
+                read_bytes=readers.largest_bytes,
             )
 
     def _paths(self, rank: int, peer: int, label: str) -> PeerPaths:

@@ -63,10 +63,12 @@ class RankCall:
 class RankJob:
     """What a host needs of a job besides the operations: by slot, the paths to peers, and calls of collectives.
 
-    There is a call for each slot of the operations, or where collectives have data for each collective.
+    There is a call for each slot of the operations, or where collectives have data for each collective. Behind the
+    peers in slots are further ones, which read from the rank. `read_bytes` is the largest READ of its memory by a peer.
     """
 
     peers: tuple[PeerPaths, ...]
     calls: tuple[RankCall, ...]
     run_tag: int
     compute_scale: float = 1.0
+    read_bytes: Annotated[int, Between(0)] = 0
