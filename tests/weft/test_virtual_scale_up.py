@@ -89,9 +89,18 @@ def test_where_the_ranks_of_a_host_are(rail_optimised, first):
     assert sorted(rank for host in hosts for rank in host) == list(range(16))
     leaves = {fabric.hosts[rank].nics[0].switch for rank in first}
     assert len(leaves) == (4 if rail_optimised else 1)
-    partitions = [set(nodes) for nodes in partition_nodes(fabric)]
-    assert all(any({f"h{rank}" for rank in host} <= nodes for nodes in partitions) for host in hosts)
+    assert [[f"h{rank}" for rank in host] for host in hosts] == partition_nodes(fabric)[-len(hosts) :]
     assert from_parameters(fabric.parameters) == fabric
+
+
+def test_workers_share_out_hosts_and_switches_alike():
+    """A worker with all hosts of a block of rails would have nine tenths of the work of a job."""
+    fabric = with_scale_up(leaf_spine(planes=1, leaves=8, spines=8, hosts_per_leaf=8), 8, rail_optimised=True)
+    nodes = partition_nodes(fabric)
+    with Fabric(fabric, clock="virtual", workers=2) as running:
+        shares = running.lab.partitions.shares()
+    assert [sum(len(nodes[partition]) == 8 for partition in share) for share in shares] == [4, 4]
+    assert [len(share) for share in shares] == [12, 12]
 
 
 @pytest.mark.parametrize(

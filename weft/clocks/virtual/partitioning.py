@@ -11,9 +11,10 @@ from weft.topologies.distances import distances_from
 def partition_nodes(fabric: FabricSpec) -> list[list[str]]:
     """Return the nodes of each partition, by name, in the fabric's order.
 
-    A switch has a partition of its own; hosts share one if they are attached to the same leaves, or if scale-up links
-    join them, which know no partitions. Nodes joined by links
-    without delay share one, too, because between partitions it is the delay that lets each go ahead alone.
+    A switch has a partition of its own. Hosts share one if they are attached to the same leaves. Where hosts have
+    several ranks, those of a host share one, because scale-up links know no partitions; with the others at their
+    leaves they would be whole blocks of rails, too much for workers to share out. Nodes joined by links without delay
+    share one, too, because between partitions it is the delay that lets each go ahead alone.
     """
     nodes = [*(switch.name for switch in fabric.switches), *(host.name for host in fabric.hosts)]
     together: dict[str, list[str]] = {node: [] for node in nodes}
@@ -22,17 +23,24 @@ def partition_nodes(fabric: FabricSpec) -> list[list[str]]:
         together[one].append(other)
         together[other].append(one)
 
-    first_at: dict[tuple[str, ...], str] = {}
-    for host in fabric.hosts:
-        leaves = tuple(nic.switch for nic in host.nics)
-        join(first_at.setdefault(leaves, host.name), host.name)
-    for ranks in fabric.scale_up.hosts(len(fabric.hosts)) if fabric.scale_up else ():
-        for rank in ranks[1:]:
-            join(fabric.hosts[ranks[0]].name, fabric.hosts[rank].name)
+    for hosts in _hosts_together(fabric):
+        for host in hosts[1:]:
+            join(hosts[0], host)
     for link in fabric.links:
         if link.link.delay_ps == 0:
             join(link.a.node, link.b.node)
     return _in_order(together)
+
+
+def _hosts_together(fabric: FabricSpec) -> list[list[str]]:
+    if fabric.scale_up is not None:
+        return [
+            [fabric.hosts[rank].name for rank in ranks] for ranks in fabric.scale_up.hosts(len(fabric.hosts))
+        ]
+    at_leaves: dict[tuple[str, ...], list[str]] = {}
+    for host in fabric.hosts:
+        at_leaves.setdefault(tuple(nic.switch for nic in host.nics), []).append(host.name)
+    return list(at_leaves.values())
 
 
 def _in_order(together: Mapping[str, Sequence[str]]) -> list[list[str]]:

@@ -9,8 +9,12 @@ from weft.topologies import FabricSpec
 
 
 def engines_by_node(fabric: FabricSpec, partitions: Partitions) -> dict[str, Engine]:
-    """Return a new partition's engine for each set of nodes that share one; the switches of a plane are a group."""
-    planes = {switch.name: switch.plane for switch in fabric.switches}
+    """Return a new partition's engine for each set of nodes that share one.
+
+    The switches of a plane are a group, if there are several planes. As a group, those of a single plane would leave
+    the hosts to the other workers, and every packet of a host would come from another worker.
+    """
+    planes = {switch.name: switch.plane for switch in fabric.switches} if fabric.planes > 1 else {}
     engines: dict[str, Engine] = {}
     for nodes in partition_nodes(fabric):
         in_planes = {planes.get(node) for node in nodes}
