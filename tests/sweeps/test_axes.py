@@ -82,9 +82,9 @@ def test_paths_lead_into_sections_and_lists():
     ("path", "words"),
     [
         ("traffic[1].incast", ["traffic has no [1]", "valid: 0 to 0"]),
-        ("traffic.incast", ["traffic is no section", "traffic[0]"]),
-        ("seed.x", ["seed is no section"]),
-        ("seed[0]", ["seed is no list"]),
+        ("traffic.incast", ["traffic is a list", "traffic[0]"]),
+        ("seed.x", ["seed is 1, no section"]),
+        ("seed[0]", ["seed is 1, no list"]),
         ("a..b", ["'a..b' is not a parameter's path"]),
         ("[0]", ["is not a parameter's path"]),
         ("a]b", ["is not a parameter's path"]),

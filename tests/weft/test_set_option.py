@@ -11,6 +11,7 @@ from weft.cli import run_guarded, weft
 
 SCENARIO = """
 clock: virtual
+seed: 1
 fabric: {planes: 1, leaves: 1, spines: 0, hosts_per_leaf: 2}
 traffic:
   - permutation: 4KiB
@@ -44,17 +45,18 @@ def test_keys_sections_and_items_of_lists_are_set(scenario: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("fabric.host_rate=100", ["--set fabric.host_rate: fabric.host_rate: 100 has no unit", "100Gb/s?"]),
-        ("fabric.planes=999", ["--set fabric.planes: fabric.planes: 999 is out of range (valid: 1 to 256)"]),
+        ("fabric.host_rate=100", ["--set fabric.host_rate: 100 has no unit", "100Gb/s?"]),
+        ("fabric.planes=999", ["--set fabric.planes: 999 is out of range (valid: 1 to 256)"]),
         ("fabrik.planes=1", ["--set fabrik.planes: unknown key 'fabrik'; did you mean 'fabric'?"]),
         ("fabric.plane=1", ["--set fabric.plane: unknown key 'fabric.plane'; did you mean 'planes'?"]),
-        ("traffic[3].incast=h0", ["--set traffic[3].incast", "valid: 0 to 0"]),
+        ("traffic[3].incast=h0", ["--set traffic[3].incast: traffic has no [3]; valid: 0 to 0"]),
         ("traffic[0].permutation=3GiB", ["--set traffic[0].permutation: ", "valid: 1B to 2GiB"]),
         ("seed=[1", ["--set seed:1: is not YAML"]),
         ("seed", ["--set 'seed': is not KEY=VALUE"]),
         ("transport.path=spray", ["--set transport.path: transport: path: spray", "selective-repeat"]),
-        ("p4=none.p4", ["--set p4: p4: ", "none.p4", "no such P4 program"]),
-        ("observe.queues=[p9l9:1]", ["--set observe.queues: observe.queues: no port 'p9l9:1'"]),
+        ("seed.x=1", ["--set seed.x: seed is 1, no section; set seed as a whole"]),
+        ("p4=none.p4", ["--set p4: ", "none.p4", "no such P4 program"]),
+        ("observe.queues=[p9l9:1]", ["--set observe.queues: no port 'p9l9:1'"]),
     ],
 )  # fmt: skip
 def test_errors_name_the_option(
@@ -71,7 +73,7 @@ def test_errors_of_the_file_keep_their_line(
 ) -> None:
     scenario.write_text(SCENARIO + "  - incast: h7\n")
     assert weft_run("run", scenario, "--set", "seed=2", "--out", tmp_path / "out") == 3
-    assert f"{scenario}:6: traffic[1].incast: no host 'h7'" in capsys.readouterr().err
+    assert f"{scenario}:7: traffic[1].incast: no host 'h7'" in capsys.readouterr().err
 
 
 def test_a_link_down_is_named_as_in_a_file(

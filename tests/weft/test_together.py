@@ -72,6 +72,7 @@ def test_an_item_that_begins_late_has_its_time():
     ("item", "what"),
     [
         ({"together": []}, r"traffic\[0\].together: \[\] is not valid"),
+        ({"together": [{"incas": "h0"}]}, r"needs exactly one of collective, flow_list,"),
         ({"together": [{"together": [INCAST]}]}, r"together\[0\]: nothing can run beside together"),
         ({"together": [INCAST | {"incast": "h9"}]}, r"traffic\[0\].together\[0\].incast: no host 'h9'"),
         ({"together": [INCAST | {"at": -1}]}, r"traffic\[0\].together\[0\].at"),

@@ -213,6 +213,14 @@ def test_a_scenario_without_a_training_job(tmp_path):
         ({"model": "70B"}, r"accelerator: a rank of stage 0 needs .* GiB"),
         ({"model": MODEL, "parallel": {"schedule": "2f2b"}}, r"no pipeline schedule '2f2b'; "),
         ({"model": MODEL, "jitter": float("nan")}, r"jitter"),
+        (
+            {"model": MODEL, "accelerator": {"preset": "A100", "efficiency": 1e-300}},
+            r"traffic\[0\].accelerator: the slowest rank computes for .* \(valid: up to 53.376 d\)",
+        ),
+        (
+            {"model": MODEL, "accelerator": {"preset": "A100", "efficiency": 1e-8}, "stragglers": {0: 1000}},
+            r"traffic\[0\].accelerator: the slowest rank computes for .* d in a step",
+        ),
         ({"model": MODEL | {"layers": 4000}, "micro_batches": 1000}, r"micro_batches: 1000 of 4000 .* up to 50\)"),
         (
             {"model": MIXED, "parallel": {"data": 8, "expert": 8}, "routing": {"skew": 1}, "micro_batch": 99_999},
@@ -223,8 +231,8 @@ def test_a_scenario_without_a_training_job(tmp_path):
             r"micro_batches: 9999 of 2 layers, with messages between 8 ranks \(valid: up to 1562\)",
         ),
         (
-            {"model": MODEL, "accelerator": {"preset": "A100", "peak_tflops": {"fp4": 1}}},
-            r"peak_tflops",
+            {"model": MODEL, "accelerator": {"preset": "A100", "peak_tflops": {"bf99": 1}}},
+            r"unknown key 'traffic\[0\].accelerator.peak_tflops.bf99'; valid: bf16, fp16, fp32, fp8, tf32",
         ),
     ],
 )  # fmt: skip

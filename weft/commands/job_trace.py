@@ -44,7 +44,7 @@ def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
         (
             click.option("--format", "format_name", default="", metavar="NAME", help="Default: what PATH looks like."),
             click.option("--accelerator", metavar="NAME", help="Computes what is given as operations and bytes."),
-            click.option("--precision", default="bf16", show_default=True, help="Of the accelerator's operations."),
+            click.option("--precision", metavar="NAME", help="Of the accelerator's operations; default: bf16."),
             click.option(
                 "--groups", type=click.Path(path_type=Path), help="Process groups of Chakra; default: PATH.json."
             ),
@@ -131,12 +131,14 @@ def _read(
     path: Path,
     format_name: str,
     accelerator: str | None,
-    precision: str,
+    precision: str | None,
     groups: Path | None,
     send_overhead: int,
     eager: int,
 ) -> Trace:
     from weft.jobs.traces import ReadOptions, read_trace, roofline_of
 
-    roofline = None if accelerator is None else roofline_of(accelerator, precision)
+    if accelerator is None and precision is not None:
+        raise BadInputError(f"--precision {precision}: means nothing without --accelerator")
+    roofline = None if accelerator is None else roofline_of(accelerator, precision or "bf16")
     return read_trace(path, format_name, ReadOptions(roofline, groups, send_overhead, eager))

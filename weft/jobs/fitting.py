@@ -1,4 +1,4 @@
-"""Whether a training step fits accelerators' memory, and which single change of the plan would make it fit."""
+"""Whether a training step fits accelerators' memory and the clock, and which single change would make it fit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from weft.jobs.formulas.flops import model_flops_per_token
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.plan_summary import largest_memory
 from weft.jobs.training_plan import PlanError, TrainingPlan
-from weft.quantities.readable import format_size
+from weft.quantities.readable import format_size, format_time
+from weft.traffic.jobs.operations import MAX_DURATION_PS
 
 _MOST_CHANGES = 4
+_PS_PER_S = 10**12
+_MOST_SHOWN_PS = 1e30
 
 
 def check_memory(plan: TrainingPlan) -> None:
@@ -27,6 +31,19 @@ def check_memory(plan: TrainingPlan) -> None:
         f"a rank of stage {stage} needs {format_size(memory.total)} ({parts}), its accelerator has "
         f"{format_size(plan.accelerator.memory)}{advice}",
     )
+
+
+def check_duration(plan: TrainingPlan, slowest: float) -> None:
+    """Raise PlanError if a step computes for longer than the engine's clock goes, on a rank so many times slower."""
+    accelerator = plan.accelerator
+    flops = plan.tokens * model_flops_per_token(plan.model) / plan.parallel.rank_count
+    took_ps = flops / accelerator.flops_per_s(plan.precisions.compute) * slowest * _PS_PER_S
+    if took_ps > MAX_DURATION_PS:
+        raise PlanError(
+            "accelerator",
+            f"the slowest rank computes for {format_time(min(took_ps, _MOST_SHOWN_PS))} in a step, at an efficiency of "
+            f"{accelerator.efficiency:g} (valid: up to {format_time(MAX_DURATION_PS)})",
+        )
 
 
 def sufficient_changes(plan: TrainingPlan) -> list[str]:

@@ -17,7 +17,7 @@ from weft.quantities.units import shown
 
 MAX_LAYER_PASSES = 200_000
 """Of micro-batches through layers: some million operations, which take seconds to make."""
-MAX_CHOICES = 1 << 29
+MAX_CHOICES = 1 << 28
 """Of experts by tokens, that are drawn."""
 
 Recomputation = Literal["none", "selective", "full"]

@@ -165,10 +165,8 @@ def _plain(value: float) -> str:
 _UNITS = {"b/s": RATE_UNITS, "ps": TIME_UNITS, "B": SIZE_UNITS}
 
 
-_SECOND = 10**12
-
-TIME = Quantity("a time", "ps", 0, 1000 * _SECOND, parse_time_ps, shortest_time, "10us")
-"""Of emulated time. The engine's clock ends after 106 days."""
+TIME = Quantity("a time", "ps", 0, limits.MAX_TIME_PS, parse_time_ps, shortest_time, "10us")
+"""Of emulated time."""
 POSITIVE_TIME = TIME.between(1)
 SHORT_TIME = TIME.between(0, limits.MAX_DELAY_PS, example="500ns")
 """How long a packet waits at one place: a link, a switch, an adapter."""

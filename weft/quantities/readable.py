@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 _HOUR_PS = 3600 * 10**12
 _LEAST_GROUPED = 10_000
+_LEAST_WHOLE = 100
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,11 @@ def format_size(size_bytes: float, digits: int = 4) -> str:
 def format_rate(rate_bps: float) -> str:
     """Rate with its unit: `10 Gb/s`."""
     return _formatted(rate_bps, RATE_UNITS)
+
+
+def format_number(value: float) -> str:
+    """Number of three digits, or its whole part if that has more: `0.00126`, `34.9`, `609,426`."""
+    return f"{value:,.0f}" if abs(value) >= _LEAST_WHOLE else f"{value:.3g}"
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

@@ -51,6 +51,8 @@ def _parse(
     written = str(text)
     match = _NUMBER.match(written) if len(written) <= _MAX_CHARACTERS else None
     unit = re.sub("[µμ]", "u", match.group(2)) if match else ""
+    if match and not unit and Fraction(match.group(1)) == 0:
+        return 0  # in any unit
     if match is None or unit not in units:
         hint = _hint(match.group(1), unit, units) if match else ""
         raise ValueError(f"{shown(text)} is not a {what} (valid: a number with {_listed(choices)}){hint}")

@@ -15,6 +15,7 @@ import numpy as np
 from weft.cache import collector_paused
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.hints import did_you_mean
+from weft.quantities.json_problems import quoted
 from weft.recording.schema import LARGEST, TABLES, ColumnSchema, Holds, TableSchema
 from weft.recording.tables import Column, Names, Table
 
@@ -74,12 +75,6 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise BadInputError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def quoted(value: object) -> str:
-    """Return a value for an error, in quotes and not too long."""
-    text = str(value)
-    return f"'{text[:_LONGEST_QUOTED]}…'" if len(text) > _LONGEST_QUOTED else f"'{text}'"
 
 
 def _read_csv(path: Path, schema: TableSchema) -> Table:

@@ -11,23 +11,11 @@ import pydantic_core
 from pydantic import TypeAdapter
 
 from weft.errors import BadInputError
-from weft.recording.reading import quoted, read_bytes
+from weft.quantities.json_problems import described
+from weft.recording.reading import read_bytes
 from weft.system.writing import written_whole
 
 _MOST_PROBLEMS = 5
-_MUST_BE = {
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "bool_type": "must be true or false",
-    "string_type": "must be text",
-    "string_pattern_mismatch": "is not valid",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "dict_type": "must be an object",
-    "dataclass_type": "must be an object",
-    "model_type": "must be an object",
-}
-
 _Read = TypeVar("_Read")
 
 
@@ -60,17 +48,5 @@ def validated(adapter: TypeAdapter[_Read], path: Path, tree: dict[str, Any]) -> 
     try:
         return adapter.validate_json(pydantic_core.to_json(tree, inf_nan_mode="constants"), strict=True)
     except pydantic.ValidationError as error:
-        problems = [_explain(problem) for problem in error.errors()[:_MOST_PROBLEMS]]
+        problems = [described(problem) for problem in error.errors()[:_MOST_PROBLEMS]]
         raise BadInputError("\n".join(f"{path}: {problem}" for problem in problems)) from None
-
-
-def _explain(problem: Any) -> str:
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]).lstrip(
-        "."
-    )
-    if problem["type"] == "missing":
-        return f"{place}: is missing; this version of Weft writes it"
-    if problem["type"] in ("literal_error", "enum"):
-        return f"{place}: {quoted(problem['input'])} is not valid; valid: {problem['ctx']['expected']}"
-    message = _MUST_BE.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
-    return f"{place}: {message}, is {quoted(problem['input'])}"

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter
 
 from weft.errors import BadInputError
-from weft.recording.reading import quoted
+from weft.quantities.json_problems import quoted
 from weft.recording.schema import LARGEST
 from weft.results.json_files import read_object, validated
 from weft.results.kinds import ResultKind, result_kinds

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from weft.jobs.plan_summary import PlanSummary
-from weft.quantities.readable import counted, format_size, format_time, time_unit
+from weft.quantities.readable import counted, format_number, format_size, format_time, time_unit
 from weft.recording import tables
 from weft.results.critical_paths import CriticalPathResult, critical_path_tables, print_critical_path
 from weft.results.kinds import MeasuredColumn, ResultKind
@@ -133,10 +133,14 @@ def print_plan(console: Console, name: str, plan: PlanSummary) -> None:
     table.add_row("a rank sends", _sizes(plan.sent_bytes) or "nothing")
     table.add_row(
         "ideal step",
-        f"{format_time(plan.ideal_ps)} without communication: {plan.tokens_per_s(plan.ideal_ps):,.0f} tokens/s, "
-        f"MFU {100 * plan.ideal_utilisation:.1f} %",
+        f"{format_time(plan.ideal_ps)} without communication: "
+        f"{_rate(plan.tokens_per_s(plan.ideal_ps), plan.ideal_utilisation)}",
     )
     console.print(table)
+
+
+def _rate(tokens_per_s: float, utilisation: float) -> str:
+    return f"{format_number(tokens_per_s)} tokens/s, MFU {format_number(100 * utilisation)} %"
 
 
 def _sizes(sizes_bytes: Mapping[str, int]) -> str:
@@ -156,7 +160,7 @@ def print_training_jobs(console: Console, results: Sequence[TrainingJobResult]) 
             share = f"{100 * time_ps / result.step_ps:.1f} %" if result.step_ps else ""
             table.add_row(name, f"{unit.of(time_ps):,.3f}", share)
         console.print(table)
-        console.print(f"{result.tokens_per_s:,.0f} tokens/s, MFU {100 * result.mfu:.1f} %")
+        console.print(f"{_rate(result.tokens_per_s, result.mfu)}")
         print_critical_path(console, result.critical_path)
 
 

@@ -20,7 +20,7 @@ from weft.results.counters import HostTotals, longest_int_path, more_telling
 from weft.results.model import IntPath, Phase
 from weft.run.aggregation_job import AggregationJob
 from weft.run.spare_hosts import replace_hosts
-from weft.run.task import Ended, Task
+from weft.run.task import Ended, Task, check_timeout
 from weft.run.unfinished import unfinished
 from weft.system.child_processes import ChildError
 from weft.traffic.answers import EndedFlows
@@ -92,8 +92,10 @@ class Exchanges:
         lost whose rank a spare can take, all runs again, from the inputs.
 
         Raises:
-            CheckFailedError: as `weft.Fabric.collective`. RunError: a run failed or did not end in time.
+            BadInputError: no such time. CheckFailedError: as `weft.Fabric.collective`. RunError: a run failed or did
+                not end in time.
         """
+        check_timeout(timeout_s)
         in_network = any(task.in_network for task in tasks)
         before = self.begin(draw, in_network)
         while True:

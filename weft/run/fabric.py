@@ -55,7 +55,7 @@ from weft.run.exchanges import Exchanges
 from weft.run.jobs import CollectiveData, JobRun, PlacedJob
 from weft.run.made_by import made_by
 from weft.run.spec import RunSpec, fabric_run_spec
-from weft.run.task import Ended, Task
+from weft.run.task import Ended, Task, check_timeout, require_all
 from weft.run.task_maker import TaskMaker
 from weft.scenario import FabricKeywords
 from weft.scenario.circuits import DARK_TIME, require_configuration
@@ -270,6 +270,7 @@ class Fabric:
         Raises:
             BadInputError, CheckFailedError: as `collective`.
         """
+        check_timeout(timeout_s)
         task = self.tasks.training_step(step, algorithm, gradients, dtype=dtype)
         return self._run(task, timeout_s + step.compute_ps / 10**12 * self.options.dilation)[0]
 
@@ -354,6 +355,8 @@ class Fabric:
             BadInputError: a job that cannot come to an end, for which the fabric has no place, or one of whose
                 collectives cannot be. CheckFailedError: as `collective`.
         """
+        check_timeout(timeout_s)
+        require_all(jobs, PlacedJob, "run_jobs", "a PlacedJob, such as PlacedJob(job)")
         tasks = [self.tasks.job(each.job, each.ranks, each.data).at(each.start_ps) for each in jobs]
         latest_ps = max((each.start_ps for each in jobs), default=0)
         return self.run_together(tasks, timeout_s + latest_ps / 10**12 * self.options.dilation)
@@ -368,6 +371,7 @@ class Fabric:
             BadInputError: no task, one that is repeated, or several that reduce in the network. CheckFailedError: one
                 failed, or not all ended in time.
         """
+        require_all(tasks, Task, "run_together", "a task, such as fabric.tasks.job(job)")
         if not tasks:
             raise BadInputError("nothing to run together (valid: one task or more)")
         for task in tasks:

@@ -9,6 +9,8 @@ from typing import Any, Generic, TypeVar
 
 from numpy.typing import NDArray
 
+from weft.errors import BadInputError
+from weft.quantities.definitions import number
 from weft.results.counters import HostTotals
 from weft.results.kinds import ResultKind
 from weft.results.verification import Verdict
@@ -24,6 +26,23 @@ S = TypeVar("S")
 Prepare = Callable[[Sequence[RankBuffer], list[Path]], int]
 """Given the ranks' buffers and the files of their results (none where hosts work on arrays of this process), connects
 the hosts and has them make ready; returns the run's number."""
+
+
+_TIMEOUT_S = number(0, 1e12)
+
+
+def check_timeout(timeout_s: float) -> None:
+    """Check how long a run may take. Raises BadInputError."""
+    _TIMEOUT_S.check(timeout_s, "timeout_s")
+
+
+def require_all(found: Sequence[object], kind: type, where: str, valid: str) -> None:
+    """Check what users list: that it is a list, of things of a kind. Raises BadInputError."""
+    if not isinstance(found, Sequence):
+        raise BadInputError(f"{where}: a {type(found).__name__} (valid: a list, each {valid})")
+    for place, each in enumerate(found):
+        if not isinstance(each, kind):
+            raise BadInputError(f"{where}: item {place} is a {type(each).__name__} (valid: {valid})")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from weft.errors import BadInputError
+from weft.quantities.units import shown
 
 _PART = re.compile(r"([^.\[\]]+)|\[([0-9]{1,6})\]")
 
@@ -51,13 +52,14 @@ def set_at(tree: dict[str, Any], path: str, value: Any) -> None:
         where = key_of(parts[:depth])
         if isinstance(part, int):
             if not isinstance(here, list):
-                raise BadInputError(f"'{path}': {where} is no list")
+                raise BadInputError(f"{where} is {shown(here)}, no list")
             if part >= len(here):
                 valid = f"valid: 0 to {len(here) - 1}" if here else "it is empty"
-                raise BadInputError(f"'{path}': {where} has no [{part}]; {valid}")
+                raise BadInputError(f"{where} has no [{part}]; {valid}")
         elif not isinstance(here, dict):
-            hint = f"; give a position, such as {where}[0]" if isinstance(here, list) else ""
-            raise BadInputError(f"'{path}': {where} is no section{hint}")
+            if isinstance(here, list):
+                raise BadInputError(f"{where} is a list; give a position, such as {where}[0]")
+            raise BadInputError(f"{where} is {shown(here)}, no section; set {where} as a whole")
         if depth == len(parts) - 1:
             here[part] = value
         else:

@@ -37,7 +37,7 @@ def explain(
         path for path in found if not any(other[: len(path)] == path and other != path for other in found)
     ]
     lines = [
-        f"{places.of((*above, *path))}: {_describe(found[path], model, path, above)}"
+        places.message((*above, *path), _describe(found[path], model, path, above))
         for path in deepest[:_MOST_PROBLEMS]
     ]
     more = len(deepest) - _MOST_PROBLEMS
@@ -63,6 +63,8 @@ def _describe(problems: list[Any], model: type[BaseModel], path: Path, above: Pa
     key = key_of((*above, *path))
     if problem["type"] in ("extra_forbidden", "invalid_key"):
         return f"unknown key '{key}'; {did_you_mean(str(path[-1]), _keys_at(model, path[:-1]))}"
+    if problem["loc"][-1:] == ("[key]",):
+        return f"unknown key '{key}'; {_valid_keys(model, path)}"
     if problem["type"] == "missing":
         return f"{key}: is missing; it must be {_valid_at(model, path)}"
     if len(problems) == 1 and problem["type"] == "value_error":
@@ -83,7 +85,23 @@ def _keys_at(model: type[BaseModel], path: Path) -> list[str]:
     return keys_of(model)
 
 
+def _valid_keys(model: type[BaseModel], path: Path) -> str:
+    """Return what may stand in place of a key of a mapping."""
+    mapping, _ = _annotation_at(model, path[:-1])
+    keys = get_args(mapping)[0]
+    names = get_args(keys)
+    if names and all(isinstance(name, str) for name in names):
+        return did_you_mean(str(path[-1]), names)
+    return f"valid: {valid_values(keys, [])}"
+
+
 def _valid_at(model: type[BaseModel], path: Path) -> str:
+    annotation, metadata = _annotation_at(model, path)
+    return valid_values(annotation, metadata) + _valid_length(annotation, metadata)
+
+
+def _annotation_at(model: type[BaseModel], path: Path) -> tuple[Any, Sequence[Any]]:
+    """Return the type of what stands at a path, and what its field adds."""
     annotation: Any = model
     metadata: list[Any] = []
     for part in path:
@@ -93,7 +111,7 @@ def _valid_at(model: type[BaseModel], path: Path) -> str:
             annotation, metadata = field.annotation, field.metadata
         else:
             annotation, metadata = _item_of(annotation), []
-    return valid_values(annotation, metadata) + _valid_length(annotation, metadata)
+    return annotation, metadata
 
 
 def _valid_length(annotation: Any, metadata: Sequence[Any]) -> str:

@@ -183,7 +183,8 @@ def _parse_traffic(
             for index, each in enumerate(beside)
         ]
         item = {**item, TOGETHER: parsed}
-    return _validated(kind_of_item(item, key), item, places, context, path)
+    kind = kind_of_item(item, key, beside_others=len(path) > len(("traffic", 0)))
+    return _validated(kind, item, places, context, path)
 
 
 def _validated(

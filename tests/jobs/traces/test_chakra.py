@@ -260,7 +260,7 @@ def test_what_keeps_a_job_from_its_end_is_named_by_file_and_node(trace):
     [
         ("{", "x.json: is not valid JSON"),
         ("[" * 100_000, "x.json: is not valid JSON"),
-        ([1], "x.json: a list (valid: an object of names and lists of ranks)"),
+        ([1], "x.json: is no JSON object of names and lists of ranks"),
         ({"1": 4}, "x.json: process group '1' is no list of ranks"),
         ({"1": [0, 9]}, "x.json: process group '1' has rank 9 (valid: 0 to 0)"),
         ({"1": [0, 0]}, "x.json: group '1' of ranks [0, 0] (valid: one or more, each once)"),
@@ -315,18 +315,33 @@ def test_changed_bytes_are_read_or_refused(tmp_path, data, seed):
         old.unlink()
 
 
+def own_job(**changed) -> str:
+    """What Weft writes of a job with a call, with other values for some keys of the call."""
+    call = {"collective": "allreduce", "size_bytes": 64} | changed
+    job = {"name": "j", "group_names": [], "calls": [call], "traffic_classes": {}}
+    return json.dumps({"peers": [], "groups": [], "job": job})
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "said"),
     [
-        "[]",
-        '{"peers": [true], "groups": []}',
-        '{"peers": [0, 0], "groups": []}',
-        '{"peers": [], "groups": [3]}',
+        ("[]", "the whole: must be an object, is '[]'"),
+        ("{", "is no JSON: EOF while parsing"),
+        ('{"peers": [true], "groups": []}', "peers[0]: must be a whole number, is 'True'"),
+        ('{"peers": [], "groups": [], "x": 1}', "x: is no key that this version of Weft writes"),
+        ('{"peers": [], "groups": [], "compute_scale": 0}', "compute_scale: '0' is out of range (valid: above 0.0)"),
+        ('{"peers": [], "groups": [], "version": 2}', "version: '2' is not valid; valid: 1"),
+        ('{"groups": []}', "peers: is missing"),
+        (own_job(dtype="float8"), "job.calls[0].dtype: 'float8' is not valid; valid: 'int32' or 'float32'"),
+        (own_job(operation="sun"), "job.calls: no operation 'sun'; "),
+        (own_job(size_bytes=-1), "job.calls[0].size_bytes: '-1' is out of range (valid: 0 or more)"),
+        ('{"peers": [0, 0], "groups": []}', ""),
+        ('{"peers": [], "groups": [3]}', ""),
     ],
-)
-def test_what_weft_adds_is_checked_too(tmp_path, text):
+)  # fmt: skip
+def test_what_weft_adds_is_checked_too(tmp_path, text, said):
     metadata = GlobalMetadata(version="1.0.0", attr=[Attribute(name="weft", string_val=text)])
     for rank in range(2):
         call = collective(0, CollectiveType.ALL_REDUCE, 64)
         (tmp_path / f"x.{rank}.et").write_bytes(framed(metadata.SerializeToString()) + call)
-    assert refusal(tmp_path / "x").startswith("x")
+    assert refusal(tmp_path / "x").startswith(f"x.0.et: attribute 'weft': {said}" if said else "x")

@@ -114,12 +114,18 @@ def test_what_is_no_job_is_not_exported(tmp_path):
         (("show", "{}/x.csv", "--format", "goal"), "is not a GOAL statement"),
         (("show", "{}/x.csv", "--accelerator", "H10"), "no accelerator 'H10'; did you mean 'H100'?"),
         (("show", "{}/x.csv", "--accelerator", "A100", "--precision", "fp8"), "precision 'fp8' (valid for this acc"),
+        (("show", "{}/x.csv", "--precision", "bf99"), "--precision bf99: means nothing without --accelerator"),
+        (("show", "{}/x.csv", "--eager", "0"), "eager: means nothing for a CSV list of flows (valid: none)"),
+        (("show", "{}/x.csv", "--accelerator", "A100"), "accelerator: means nothing for a CSV list of flows"),
+        (("show", "{}/x.goal", "--groups", "{}/g"), "groups: means nothing for GOAL (valid: eager, send overhead)"),
+        (("show", "{}/x.goal", "--accelerator", "A100"), "accelerator: means nothing for GOAL"),
         (("show", "{}/x.csv", "--send-overhead", "1"), "'1' is not a time"),
         (("convert", "{}/x.csv", "{}/y"), "flows cannot be converted (valid: a trace of a job)"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(tmp_path, arguments, said):
     (tmp_path / "x.csv").write_text(FLOWS_TEXT)
+    (tmp_path / "x.goal").write_text(GOAL)
     result = invoke(*(each.format(tmp_path) for each in arguments))
     assert said in str(result.exception)
 

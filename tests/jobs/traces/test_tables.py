@@ -59,6 +59,11 @@ def test_flows_are_read_from_the_lists_of_the_hpcc_simulator(table):
         ("3\n0 1 3 100 5 1\n", "x.csv: 1 flows (valid: 3, as line 1 says)"),
         ("99999999\n0 1 3 100 5 1\n", "x.csv, line 1: '99999999' (valid: 0 to 4000000)"),
         ("1\n0 1 3 100 5000000000 1\n", "x.csv, line 2: a flow of 5000000000 B"),
+        ("1\n0 1 3 100 5 1001\n", "x.csv, line 2: a start at 1001 s (valid: 0 to 1000s)"),
+        (
+            "source,destination,size,start\n0,1,5,0\n0,1,5,1000.5s",
+            "x.csv, line 3: a start at 1000.5 s (valid: 0 to 1000s)",
+        ),
     ],
 )
 def test_flows_that_cannot_be_are_named_by_line(table, text, said):

@@ -311,3 +311,25 @@ def test_a_job_that_does_not_end_in_time_is_an_error_and_leaves_the_fabric_usabl
     assert fabric.run_job(job_of(lambda builder: builder.compute(5))).duration_ps == 5
     alone = collective_alone("allreduce", (0, 1), 4096)
     assert fabric.run_job(alone).duration_ps == fabric.run_job(alone).duration_ps
+
+
+@pytest.mark.parametrize("timeout_s", [float("nan"), float("inf"), -1, "soon", None])
+def test_a_time_limit_that_is_none_is_refused(fabric, timeout_s):
+    job = job_of(lambda builder: builder.compute(1000))
+    for run in (
+        lambda: fabric.run_job(job, timeout_s=timeout_s),
+        lambda: fabric.run_together([fabric.tasks.job(job)], timeout_s),
+        lambda: fabric.incast("h0", 1000, timeout_s=timeout_s),
+    ):
+        with pytest.raises(BadInputError, match="timeout_s: "):
+            run()
+
+
+def test_a_job_in_place_of_a_placed_one_or_a_task_is_refused(fabric):
+    job = job_of(lambda builder: builder.compute(1000))
+    with pytest.raises(BadInputError, match=r"run_jobs: item 0 is a Job \(valid: a PlacedJob, such as"):
+        fabric.run_jobs([job])
+    with pytest.raises(BadInputError, match=r"run_jobs: a PlacedJob \(valid: a list, each a PlacedJob"):
+        fabric.run_jobs(PlacedJob(job))
+    with pytest.raises(BadInputError, match=r"run_together: item 1 is a Job \(valid: a task, such as"):
+        fabric.run_together([fabric.tasks.job(job), job])

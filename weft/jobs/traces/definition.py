@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,6 +31,10 @@ class ReadOptions:
     groups: Path | None = None
     send_overhead_ps: int = 0
     eager_bytes: int = DEFAULT_EAGER_BYTES
+
+    def given(self) -> frozenset[str]:
+        """Return the options that are not what they are by default."""
+        return frozenset(each.name for each in fields(self) if getattr(self, each.name) != each.default)
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class TraceFormat(abc.ABC):
     """Whether it holds flows rather than a job."""
     is_written: ClassVar[bool] = False
     """Whether jobs can be written in it."""
+    options: ClassVar[frozenset[str]] = frozenset()
+    """The fields of `ReadOptions` that mean something for it."""
 
     @abc.abstractmethod
     def recognises(self, path: Path) -> bool:

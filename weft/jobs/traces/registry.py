@@ -18,6 +18,13 @@ def _kinds_in(module: ModuleType) -> Iterator[tuple[str, TraceFormat]]:
 
 
 _MOST_PATH = 1000
+_OPTION_NAMES = {
+    "roofline": "accelerator",
+    "groups": "groups",
+    "send_overhead_ps": "send overhead",
+    "eager_bytes": "eager",
+}
+"""What users call the fields of `ReadOptions`."""
 TRACE_FORMATS: Registry[TraceFormat] = Registry("weft.jobs.traces.formats", "format", _kinds_in, TraceError)
 
 
@@ -34,8 +41,11 @@ def read_trace(path: Path, format_name: str = "", options: ReadOptions | None = 
     """
     if len(str(path)) > _MOST_PATH:
         raise TraceError(f"{shown(str(path))} is too long a path (valid: {_MOST_PATH} characters)")
+    options = options or ReadOptions()
     try:
-        trace = _format_of(path, format_name).read(path, options or ReadOptions())
+        chosen = _format_of(path, format_name)
+        _check_options(path, chosen, options)
+        trace = chosen.read(path, options)
     except OSError as error:
         reason = f"{error.filename} cannot be read: {error.strerror}" if error.strerror else str(error)
         raise TraceError(reason) from None
@@ -45,6 +55,12 @@ def read_trace(path: Path, format_name: str = "", options: ReadOptions | None = 
         except JobError as error:
             raise TraceError(f"{path}: the job cannot finish\n{error}") from None
     return trace
+
+
+def _check_options(path: Path, chosen: TraceFormat, options: ReadOptions) -> None:
+    for field in sorted(options.given() - chosen.options):
+        valid = ", ".join(_OPTION_NAMES[each] for each in sorted(chosen.options)) or "none"
+        raise TraceError(f"{path}: {_OPTION_NAMES[field]}: means nothing for {chosen.title} (valid: {valid})")
 
 
 def write_trace(job: Job, path: Path, format_name: str) -> list[Path]:

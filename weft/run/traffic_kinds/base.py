@@ -67,6 +67,8 @@ class TrafficItem(TrafficSection):
 class JoinableItem(TrafficItem):
     """An item that can run beside others, in `together`."""
 
+    joins_others = True
+
     @abstractmethod
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
         """Make the data, as `prepare`; return what makes the item's one task of a fabric, from its `tasks`."""

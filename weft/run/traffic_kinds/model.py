@@ -12,7 +12,7 @@ from weft.clocks.lab import Progress
 from weft.errors import BadInputError
 from weft.jobs.accelerators import ACCELERATORS, Accelerator
 from weft.jobs.expert_routing import Routing
-from weft.jobs.fitting import check_memory
+from weft.jobs.fitting import check_duration, check_memory
 from weft.jobs.models import MODELS, Transformer
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.plan_summary import PlanSummary, summary_of
@@ -107,6 +107,7 @@ class TrainingJobTraffic(JoinableItem):
                 if rank >= count:
                     raise PlanError("stragglers", f"rank {rank} (valid: 0 to {count - 1})")
             check_memory(plan)
+            check_duration(plan, self._slowest)
         except PlanError as problem:
             raise KeyProblem(f"{key}.{problem.key}", str(problem)) from None
 
@@ -141,9 +142,13 @@ class TrainingJobTraffic(JoinableItem):
         return self._limit_s(fabric, self.job(fabric.topology, fabric.options.seed)[1])
 
     def _limit_s(self, fabric: Fabric, plan: PlanSummary) -> float:
+        return DEFAULT_TIME_LIMIT_S + plan.ideal_ps / 10**12 * self._slowest * fabric.options.dilation
+
+    @property
+    def _slowest(self) -> float:
+        """By which factor computations of the slowest rank are longer."""
         # A factor above this one is drawn once in 30,000 times.
-        slowest = max([1.0, *self.stragglers.values()]) * math.exp(4 * self.jitter)
-        return DEFAULT_TIME_LIMIT_S + plan.ideal_ps / 10**12 * slowest * fabric.options.dilation
+        return max([1.0, *self.stragglers.values()]) * math.exp(4 * self.jitter)
 
     def _task(self, fabric: Fabric, job: Job, plan: PlanSummary) -> Task[TrainingJobResult]:
         def result(ran: JobRun) -> TrainingJobResult:

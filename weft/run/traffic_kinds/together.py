@@ -36,9 +36,7 @@ class TogetherTraffic(TrafficItem):
         for number, item in enumerate(self.together):
             own = f"{key}.together[{number}]"
             if not isinstance(item, JoinableItem):
-                valid = ", ".join(
-                    kind for kind, section in TRAFFIC_KINDS.items() if issubclass(section, JoinableItem)
-                )
+                valid = ", ".join(kind for kind, section in TRAFFIC_KINDS.items() if section.joins_others)
                 raise KeyProblem(own, f"nothing can run beside {item.kind} (valid: {valid})")
             item.check(fabric, own)
             item.check_single(own)

@@ -84,6 +84,8 @@ class TraceTraffic(JoinableItem):
                 f"{key}.format",
                 f"no format {shown(self.format)} of jobs; {did_you_mean(self.format, _formats())}",
             )
+        if self.accelerator is None and "precision" in self.model_fields_set:
+            raise KeyProblem(f"{key}.precision", f"{self.precision}: means nothing without an accelerator")
         if self.accelerator is not None and self.precision not in self.accelerator.peak_tflops:
             valid = ", ".join(self.accelerator.peak_tflops)
             raise KeyProblem(f"{key}.precision", f"{self.precision} (valid for this accelerator: {valid})")

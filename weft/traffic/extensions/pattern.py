@@ -8,13 +8,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from weft.engine import ExtensionError
-from weft.quantities.limits import MAX_FLOW_BYTES, MAX_FLOW_QUEUE_PAIRS
+from weft.quantities.limits import MAX_FLOW_BYTES, MAX_FLOW_QUEUE_PAIRS, MAX_TIME_PS
 from weft.topologies import FabricSpec
 from weft.traffic.extensions.loading import user_code
 from weft.traffic.patterns import Flow
 
 MAX_FLOWS = 1 << 20
-MAX_START_PS = 10**15
 """Of one run: what an immediate's index counts."""
 
 
@@ -59,7 +58,7 @@ def _checked(flow: Flow, index: int, what: str, fabric: FabricSpec) -> Flow:
         "destination": (0, hosts - 1),
         "size_bytes": (1, MAX_FLOW_BYTES),
         "plane": (0, planes - 1),
-        "start_ps": (0, MAX_START_PS),
+        "start_ps": (0, MAX_TIME_PS),
         "queue_pairs": (1, MAX_FLOW_QUEUE_PAIRS),
     }
     whole = {}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from weft.hints import did_you_mean
 from weft.jobs.traces.assembling import JobAssembler
 from weft.jobs.traces.errors import TraceError
+from weft.quantities.json_problems import described
+from weft.quantities.units import shown
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.schedule_nodes import DataType
@@ -35,20 +38,22 @@ class CallData(_Strict):
     collective: str = Field(max_length=4096)
     size_bytes: int = Field(ge=0, lt=1 << 46)
     algorithm: str = Field("", max_length=100)
-    dtype: str = DataType.FLOAT32.value
+    dtype: DataType = DataType.FLOAT32
     operation: str = Operation.SUM.name
     root: int = 0
 
     @classmethod
     def of(cls, call: CollectiveCall) -> CallData:
         """Return the data of a call."""
-        return cls(**{**vars(call), "dtype": call.dtype.value, "operation": call.operation.name})
+        return cls(**{**vars(call), "operation": call.operation.name})
 
     def call(self) -> CollectiveCall:
-        """Return the call. Raises KeyError, ValueError for an operation or an element type that there is not."""
-        return CollectiveCall(
-            **{**dict(self), "dtype": DataType(self.dtype), "operation": Operation[self.operation]}
-        )
+        """Return the call. Raises ValueError for an operation that there is not."""
+        if self.operation not in Operation.__members__:
+            raise ValueError(
+                f"no operation {shown(self.operation)}; {did_you_mean(self.operation, Operation.__members__)}"
+            )
+        return CollectiveCall(**{**dict(self), "operation": Operation[self.operation]})
 
 
 class JobData(_Strict):
@@ -75,9 +80,7 @@ def rank_data(text: str, source: str) -> RankData:
     try:
         return RankData.model_validate_json(text)
     except ValidationError as error:
-        first: Any = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise TraceError(f"{source}: attribute '{FILE_ATTRIBUTE}', {key}: {first['msg']}") from None
+        raise TraceError(f"{source}: attribute '{FILE_ATTRIBUTE}': {described(error.errors()[0])}") from None
 
 
 def apply_to_job(data: JobData, job: JobAssembler, source: str) -> None:
@@ -86,5 +89,5 @@ def apply_to_job(data: JobData, job: JobAssembler, source: str) -> None:
     job.traffic_classes = dict(data.traffic_classes)
     try:
         job.calls = [each.call() for each in data.calls]
-    except (KeyError, ValueError) as error:
-        raise TraceError(f"{source}: attribute '{FILE_ATTRIBUTE}': a call of {error}") from None
+    except ValueError as error:
+        raise TraceError(f"{source}: attribute '{FILE_ATTRIBUTE}': job.calls: {error}") from None

@@ -10,6 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from weft.cache import read_bytes
 from weft.jobs.traces.assembling import JobAssembler
 from weft.jobs.traces.errors import TraceError
+from weft.quantities.json_problems import described
 from weft.traffic.jobs import Group, JobError
 
 MAX_FILE_BYTES = 1 << 28
@@ -59,7 +60,7 @@ class ProcessGroups:
         try:
             groups = _RECORDED.validate_json(text[2:-2])
         except ValidationError as error:
-            raise TraceError(f"{place}: no list of process groups: {error.errors()[0]['msg']}") from None
+            raise TraceError(f"{place}: no list of process groups: {described(error.errors()[0])}") from None
         for each in groups:
             ranks = tuple(each.ranks) or tuple(range(self.rank_count))
             number = self._numbers.get(each.pg_name)
@@ -103,7 +104,7 @@ def _read(path: Path) -> dict[str, tuple[int, ...]]:
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{path}: is not valid JSON: {error}") from None
     if not isinstance(groups, dict):
-        raise TraceError(f"{path}: a {type(groups).__name__} (valid: an object of names and lists of ranks)")
+        raise TraceError(f"{path}: is no JSON object of names and lists of ranks")
     for name, ranks in groups.items():
         if not isinstance(ranks, list) or any(type(rank) is not int for rank in ranks):
             raise TraceError(f"{path}: process group {name!r} is no list of ranks")

@@ -26,6 +26,7 @@ class Chakra(TraceFormat):
     name = "chakra"
     title = "Chakra"
     is_written = True
+    options = frozenset({"roofline", "groups"})
 
     def recognises(self, path: Path) -> bool:
         """Return whether there are files of ranks."""

@@ -7,14 +7,15 @@ from pathlib import Path
 from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
 from weft.jobs.traces.errors import TraceError
 from weft.jobs.traces.tables.lines import csv_rows, first_lines, header_of, whole
+from weft.quantities.definitions import TIME
 from weft.quantities.limits import MAX_FLOW_BYTES, MAX_FLOW_QUEUE_PAIRS
+from weft.quantities.readable import format_time
 from weft.quantities.units import parse_size_bytes, parse_time_ps
 from weft.traffic.patterns import Flow
 
 NEEDED = ("source", "destination", "size")
 OPTIONAL = ("start", "plane", "queue_pairs")
 MAX_HOSTS = 1 << 20
-MAX_START_PS = 1 << 60
 
 
 def checked_flow(flow: Flow, place: str) -> Flow:
@@ -23,8 +24,8 @@ def checked_flow(flow: Flow, place: str) -> Flow:
         raise TraceError(f"{place}: host {flow.source} sends to itself (valid: another host)")
     if not 1 <= flow.size_bytes <= MAX_FLOW_BYTES:
         raise TraceError(f"{place}: a flow of {flow.size_bytes} B (valid: 1 to {MAX_FLOW_BYTES})")
-    if flow.start_ps > MAX_START_PS:
-        raise TraceError(f"{place}: a start at {flow.start_ps} ps (valid: 0 to {MAX_START_PS})")
+    if not TIME.holds(flow.start_ps):
+        raise TraceError(f"{place}: a start at {format_time(flow.start_ps)} (valid: {TIME.range_text})")
     if flow.queue_pairs > flow.size_bytes:
         raise TraceError(
             f"{place}: {flow.queue_pairs} queue pairs (valid: 1 to {flow.size_bytes}, its bytes)"

@@ -21,6 +21,7 @@ class Goal(TraceFormat):
     name = "goal"
     title = "GOAL"
     is_written = True
+    options = frozenset({"send_overhead_ps", "eager_bytes"})
 
     def recognises(self, path: Path) -> bool:
         """Return whether it is a file of that suffix."""
