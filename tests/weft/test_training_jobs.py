@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from weft.cli import weft
 from weft.errors import BadInputError
+from weft.jobs.compute_times import ComputeTimes
 from weft.jobs.traffic_bytes import sent_bytes
 from weft.jobs.training_job import training_job
 from weft.paths import ROOT
@@ -157,6 +158,33 @@ def test_interleaving_trades_bubbles_for_messages():
     sent = [each.plan.sent_bytes["pipeline"] for each in (plain, interleaved)]
     assert sent[1] == 2 * sent[0]
     assert interleaved.step_ps < plain.step_ps
+
+
+@pytest.mark.parametrize(
+    ("schedule", "parts", "stages", "micro_batches"),
+    [("gpipe", 1, 4, 4), ("1f1b", 1, 8, 8), ("1f1b", 1, 4, 12), ("interleaved", 2, 4, 8), ("interleaved", 4, 2, 4)],
+)  # fmt: skip
+def test_bubbles_on_a_fabric_are_those_of_the_schedule(monkeypatch, schedule, parts, stages, micro_batches):
+    """(p - 1)/m of the ideal time, with v parts (p - 1)/(m·v), where messages take a millionth of the step.
+
+    Narayanan et al. 2021, section 2.2. Neither the output nor the optimizer takes any time, so stages are equal.
+    """
+    monkeypatch.setattr(ComputeTimes, "output", lambda self: 0)
+    monkeypatch.setattr(ComputeTimes, "optimizer", lambda self, stage: 0)
+    virtual = {"virtual_stages": parts} if parts > 1 else {}
+    item = {
+        "model": MODEL | {"layers": 8},
+        "parallel": {"pipeline": stages, "data": 8 // stages, "schedule": schedule} | virtual,
+        "micro_batches": micro_batches,
+        "accelerator": {"preset": "A100", "efficiency": 1e-5},
+    }
+    found = step(item, host_rate="400Gb/s")
+    ideal_ps = found.ranks["compute"][0]
+    assert set(found.ranks["compute"]) == {ideal_ps}
+    bubble_ps = (stages - 1) * ideal_ps / (micro_batches * parts)
+    assert found.step_ps - ideal_ps == pytest.approx(bubble_ps, rel=1e-3)
+    assert found.step_ps - ideal_ps > bubble_ps
+    assert found.bubble_ps == pytest.approx(bubble_ps, rel=1e-3)
 
 
 def test_tokens_that_cross_the_network_once_a_host_arrive_sooner():

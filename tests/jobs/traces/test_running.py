@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from weft.paths import ROOT
 from weft.results.flows import FLOWS
 from weft.results.job_traces import JOB_TRACES
 from weft.run.runner import run_scenario
+from weft.run.traffic_kinds.trace import TraceTraffic
 from weft.scenario import load_scenario, parse_scenario
+from weft.scenario.observe import ObserveSection
 from weft.traffic.jobs import CollectiveCall
 
 FABRIC = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
@@ -38,6 +41,37 @@ def test_a_job_that_is_written_as_chakra_and_read_runs_the_same(tmp_path):
             for one, two in zip(ours.times, theirs.times, strict=True):
                 assert np.array_equal(one.started_ps, two.started_ps)
                 assert np.array_equal(one.finished_ps, two.finished_ps)
+
+
+def files_of_run(job, directory):
+    """Run a job as a trace is run; returns the files of the run by name but for times of this machine."""
+    topology = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=3)
+    observe = ObserveSection(flows=True, timelines=True, queues="all")
+    with Fabric(topology, clock="virtual", seed=5, observe=observe) as fabric:
+        fabric.run_together([job_task(fabric, job)])
+        fabric.summary().save(directory)
+    files = {path.name: path.read_bytes() for path in directory.iterdir()}
+    del files["wall_times.json"]
+    return files
+
+
+def job_task(fabric, job):
+    item = TraceTraffic(trace=Path("job"))
+    item.__dict__["_job"] = job  # in place of reading it
+    return item._task(fabric)
+
+
+@pytest.mark.parametrize("seed", [3, 8])
+def test_a_job_that_is_written_as_chakra_and_read_has_the_same_results_byte_for_byte(tmp_path, seed):
+    job = replace(random_job(seed, CALLS), traffic_classes={})
+    write_trace(job, tmp_path / "job", "chakra")
+    again = read_trace(tmp_path / "job").job
+    ours, theirs = files_of_run(job, tmp_path / "ours"), files_of_run(again, tmp_path / "theirs")
+    assert {"results.json", "trace-0-operations.csv", "flows.csv", "queues.csv"} <= ours.keys()
+    assert ours == theirs
+    (tmp_path / "second").mkdir()
+    for file in write_trace(again, tmp_path / "second" / "job", "chakra"):
+        assert file.read_bytes() == (tmp_path / file.name).read_bytes()
 
 
 def test_the_example_runs():
