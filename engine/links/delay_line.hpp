@@ -55,6 +55,8 @@ class alignas(64) DelayLine : public InCacheLines {
   std::vector<PacketPtr> take_all();
   // Arrived with bits wrong, and dropped.
   const TrafficCounter& damaged() const { return damaged_; }
+  // As another process has counted it.
+  void set_damaged(const TrafficCounter& damaged) { damaged_ = damaged; }
   void reset_counters() { damaged_ = TrafficCounter(); }
 
  private:

@@ -51,7 +51,11 @@ Link::FarEnd Link::far_end_at(Node& node, int port) {
     outbox.target = far.partition();
     outbox.target->add_incoming(*made.delay_line);
     outbox.batches = std::make_unique<std::array<OutboxBatch, 2>>();
-    for (OutboxBatch& batches : *outbox.batches) batches.delay_line = made.delay_line.get();
+    const uint32_t line = outbox.target->owner().add_line(*made.delay_line);
+    for (OutboxBatch& batches : *outbox.batches) {
+      batches.delay_line = made.delay_line.get();
+      batches.line = line;
+    }
   }
   return made;
 }

@@ -26,6 +26,33 @@ void ConservationBalance::add(const PacketConservation& one) {
   for (const PacketConservation::Holder& holder : one.holders_) holder.count_held(holder.component, held_);
 }
 
+void ConservationBalance::put(MessageWriter& message) const {
+  message.put(entered_);
+  message.put(left_);
+  message.put(resized_bytes_);
+  message.put(held_);
+  for (const auto& [code, each] : dropped_) {
+    message.put(code);
+    message.put(each);
+  }
+}
+
+void ConservationBalance::add(MessageReader& message) {
+  const auto entered = message.get<decltype(entered_)>();
+  for (size_t each = 0; each < entered_.size(); ++each) entered_[each].add(entered[each]);
+  const auto left = message.get<decltype(left_)>();
+  for (size_t each = 0; each < left_.size(); ++each) left_[each].add(left[each]);
+  resized_bytes_ += message.get<int64_t>();
+  const auto held = message.get<HeldPackets>();
+  held_.queued.add(held.queued);
+  held_.in_flight.add(held.in_flight);
+  held_.in_switches.add(held.in_switches);
+  while (!message.at_end()) {
+    const auto code = message.get<int64_t>();
+    dropped_[code].add(message.get<TrafficCounter>());
+  }
+}
+
 TrafficCounter ConservationBalance::total_entered() const {
   TrafficCounter total;
   for (const TrafficCounter& each : entered_) total.add(each);

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "memory/message.hpp"
 #include "observe/traffic_counter.hpp"
 
 namespace weft {
@@ -101,6 +102,9 @@ class PacketConservation {
 class ConservationBalance {
  public:
   void add(const PacketConservation& one);
+  // Of another process, as it has put it.
+  void add(MessageReader& message);
+  void put(MessageWriter& message) const;
 
   const TrafficCounter& entered(PacketOrigin source) const { return entered_[static_cast<size_t>(source)]; }
   const TrafficCounter& left(PacketEnd sink) const { return left_[static_cast<size_t>(sink)]; }

@@ -4,11 +4,17 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
+#include "packets/packet_message.hpp"
+#include "packets/packet_store.hpp"
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
 #include "python/typed.hpp"
+#include "time/partition.hpp"
 #include "time/partitions.hpp"
 
 namespace weft {
@@ -30,9 +36,62 @@ auto locked() {
   };
 }
 
+// Python's function as an exchange of messages between processes.
+using PythonExchange = Typed<"collections.abc.Callable[[list[bytes]], list[bytes]]", py::function>;
+ProcessGroup::Exchange exchange_of(PythonExchange function) {
+  const std::shared_ptr<py::function> callback(new py::function(std::move(function)), [](py::function* held) {
+    const py::gil_scoped_acquire acquire;
+    delete held;
+  });
+  return [callback](const std::vector<std::string>& messages) {
+    const py::gil_scoped_acquire acquire;
+    py::list outgoing;
+    for (const std::string& message : messages) outgoing.append(py::bytes(message));
+    return (*callback)(outgoing).cast<std::vector<std::string>>();
+  };
+}
+
+uint32_t partition_of(const Partitions& partitions, Engine& engine) {
+  if (engine.partition() == nullptr || &engine.partition()->owner() != &partitions)
+    throw std::invalid_argument("an engine of another run");
+  return engine.partition()->index();
+}
+
+// A packet of a message between processes, as Python has it.
+using PythonPacket = std::tuple<uint32_t, TimePs, py::bytes, uint32_t, bool, bool, uint8_t>;
+using PythonPackets = Typed<"list[tuple[int, int, bytes, int, bool, bool, int]]", py::list>;
+
+py::bytes packet_message(const PythonPacket& given) {
+  const auto& [line, due_ps, bytes, virtual_bytes, as_length, damaged, virtual_lane] = given;
+  PacketPool pool(std::make_shared<PacketStore>());
+  const PacketPtr packet = pool.copy_of(view_of(bytes));
+  if (as_length) packet->append_virtual(virtual_bytes);
+  if (damaged) packet->set_damaged();
+  packet->set_virtual_lane(virtual_lane);
+  MessageWriter writer;
+  put_packet(writer, line, due_ps, *packet);
+  return writer.bytes();
+}
+
+PythonPackets packets_of_message(const py::bytes& message) {
+  PacketPool pool(std::make_shared<PacketStore>());
+  PythonPackets packets;
+  MessageReader reader{std::string_view(message)};
+  while (!reader.at_end()) {
+    const PacketMessage got = get_packet(reader, [&pool](uint32_t) -> PacketPool& { return pool; });
+    const Packet& packet = *got.packet;
+    packets.append(py::make_tuple(
+        got.line, got.due_ps, py::bytes(reinterpret_cast<const char*>(packet.data()), packet.size()),
+        packet.virtual_bytes(), packet.as_length(), packet.damaged(), packet.virtual_lane()));
+  }
+  return packets;
+}
+
 }  // namespace
 
 void bind_partitions(py::module_& m) {
+  py::register_exception<OtherProcessFailed>(m, "OtherProcessFailed", PyExc_RuntimeError).doc() =
+      "An event of another process's partition has raised; that process has the exception.";
   py::class_<PartitionsLock>(m, "PartitionsLock",
                              "Holds all partitions still: `with partitions.lock(): ...`.")
       .def("__enter__", &PartitionsLock::enter)
@@ -70,6 +129,27 @@ worker serves them all, where groups can be shared out evenly.)doc")
           "Threads that serve a run, the caller's included; may be set between runs.")
       .def("shares", locked<&Partitions::shares>(),
            "Which partitions each worker serves, by number in the order in which they were added.")
+      .def(
+          "distribute",
+          [](Partitions& partitions, int process, int process_count, PythonExchange exchange) {
+            ProcessGroup::Exchange held = exchange_of(std::move(exchange));
+            PythonPartitionsGuard guard(partitions);
+            partitions.distribute(process, process_count, std::move(held));
+          },
+          "process"_a, "process_count"_a, "exchange"_a,
+          R"doc(Have this process serve its share of the partitions.
+
+Every process builds the same run and drives it alike. `exchange(messages)` is called between windows: it
+gives every process its message (bytes, by number; this process's own is empty) and returns theirs.
+Raises ValueError for a process that is not among the count, RuntimeError after the first run.)doc")
+      .def(
+          "process_of",
+          [](const Partitions& partitions, Engine& engine) {
+            return partitions.process_of(partition_of(partitions, engine));
+          },
+          "engine"_a, "Which process serves a partition's engine; 0 in a run that is not distributed.")
+      .def("agree_on_links", locked<&Partitions::agree_on_delay_lines>(),
+           "Let links count what has arrived damaged in other processes. All processes must call it.")
       .def_property_readonly("now_ps", locked<&Partitions::now>(), "Up to when everything has been served.")
       .def_property_readonly(
           "window_ps", locked<&Partitions::window_ps>(),
@@ -86,7 +166,8 @@ What an event reports to Python (a listener's call) arrives that much later.)doc
             PythonPartitionsGuard guard(partitions);
             return conservation_dict(partitions.balance());
           },
-          "What became of all packets of all partitions so far.")
+          "What became of all packets of all partitions so far. All processes of a distributed run must call "
+          "it.")
       .def(
           "schedule_at",
           [](Partitions& partitions, TimePs time_ps, Callback callback) {
@@ -133,6 +214,14 @@ What an event reports to Python (a listener's call) arrives that much later.)doc
           "Nothing: a virtual clock is never late.")
       .def("reset_lateness", [](const Partitions&) {})
       .def("lock", [](Partitions& partitions) { return PartitionsLock(partitions); }, py::keep_alive<0, 1>());
+
+  m.def("packet_message", &packet_message, "packet"_a,
+        R"doc(Return how processes pass on a packet.
+
+It is (delay line, due in ps, bytes, virtual bytes, whether it was made with a length, damaged, virtual lane).)doc");
+  m.def("packets_of_message", &packets_of_message, "message"_a,
+        "Return the packets of a message, as packet_message() takes them. Raises ValueError for any other "
+        "bytes.");
 }
 
 }  // namespace weft

@@ -79,7 +79,7 @@ class PythonCallback {
 inline std::function<void()> listener_of(Engine& engine, std::optional<pybind11::function> function) {
   if (!function) return {};
   auto callback = std::make_shared<PythonCallback>(std::move(*function));
-  return [&engine, callback] { engine.hand_over([callback] { (*callback)(); }); };
+  return [&engine, listener = engine.listener([callback] { (*callback)(); })] { engine.hand_over(listener); };
 }
 
 // For run() and the like: Ctrl-C ends them.

@@ -213,11 +213,16 @@ void Engine::adopt(std::shared_ptr<void> component) {
     components_.push_back(std::move(component));
 }
 
-void Engine::hand_over(std::function<void()> call) {
+std::shared_ptr<const Listener> Engine::listener(std::function<void()> call) {
+  if (partition_ != nullptr) return partition_->owner().add_listener(std::move(call));
+  return std::make_shared<const Listener>(Listener{0, std::move(call)});
+}
+
+void Engine::hand_over(const std::shared_ptr<const Listener>& listener) {
   if (partition_ != nullptr)
-    partition_->hand_over(std::move(call));
+    partition_->hand_over(listener);
   else
-    call();
+    listener->call();
 }
 
 ConservationBalance Engine::balance() const {

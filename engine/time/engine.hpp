@@ -18,6 +18,7 @@
 #include "packets/packet.hpp"
 #include "time/event_queue.hpp"
 #include "time/fair_lock.hpp"
+#include "time/listener.hpp"
 #include "time/one_shot.hpp"
 #include "time/random.hpp"
 #include "time/time.hpp"
@@ -117,9 +118,11 @@ class Engine {
   // Components refer to each other by plain pointers; the engine owns them all, so none of those pointers
   // dangles.
   void adopt(std::shared_ptr<void> component);
+  // Makes a listener for hand_over(). Not from events.
+  std::shared_ptr<const Listener> listener(std::function<void()> call);
   // For an event that has something for the world outside: makes this call at once; for a partition, one
   // window later, when all partitions stand still.
-  void hand_over(std::function<void()> call);
+  void hand_over(const std::shared_ptr<const Listener>& listener);
 
   // Serve all events up to and including time; now() is then time. On a real clock this takes as long as it
   // takes, and packet sockets are served meanwhile. Throws std::logic_error while the background thread runs,

@@ -18,6 +18,7 @@ class Partition;
 struct alignas(kCacheLineBytes) OutboxBatch {
   PacketChain chain;
   DelayLine* delay_line = nullptr;  // where it goes
+  uint32_t line = 0;                // the same, by number: see Partitions::add_line()
 };
 
 // Where a link's packets go. Where one worker serves both ends, that is the delay line at once.

@@ -41,6 +41,7 @@ void Partition::send(Outbox& outbox, PacketPtr packet, TimePs due_ps) {
     throw std::logic_error("a packet would reach another partition at " + std::to_string(due_ps) +
                            " ps, and that has been served up to " + std::to_string(worker.limit_ps_) + " ps");
   if (outbox.assignment != worker.assignment_) [[unlikely]] {
+    if (worker.assignment_ == PartitionWorker::kAbsent) return;
     outbox.assignment = worker.assignment_;
     outbox.near = outbox.target->worker_ == worker_;
   }
@@ -62,9 +63,9 @@ uint64_t Partition::unclaimed_packets() const {
   return count;
 }
 
-void Partition::hand_over(std::function<void()> call) {
+void Partition::hand_over(std::shared_ptr<const Listener> listener) {
   if (hand_overs_.empty()) worker_->talkative_.push_back(this);
-  hand_overs_.push_back({engine_.now(), std::move(call)});
+  hand_overs_.push_back({engine_.now(), std::move(listener)});
 }
 
 std::vector<HandOver> Partition::take_hand_overs() { return std::exchange(hand_overs_, {}); }
@@ -80,7 +81,7 @@ void Partition::touch() {
 PartitionWorker::PartitionWorker(int index, int worker_count, uint32_t assignment,
                                  std::shared_ptr<PacketStore> store)
     : index_(index), assignment_(assignment), store_(std::move(store)) {
-  for (auto& by_worker : addressed_) by_worker.resize(static_cast<size_t>(worker_count));
+  for (auto& by_worker : addressed_) by_worker.resize(static_cast<size_t>(worker_count) + 1);
 }
 
 void PartitionWorker::take(Partition& partition) {

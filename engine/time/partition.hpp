@@ -12,6 +12,7 @@
 #include "memory/cache_line.hpp"
 #include "packets/packet.hpp"
 #include "time/engine.hpp"
+#include "time/listener.hpp"
 #include "time/outbox.hpp"
 #include "time/time.hpp"
 #include "time/visited.hpp"
@@ -25,7 +26,12 @@ class PartitionWorker;
 // A call that an event wants made outside the partitions: of the controller, of a run's owner.
 struct HandOver {
   TimePs time_ps;
-  std::function<void()> call;
+  std::shared_ptr<const Listener> listener;
+};
+
+struct CollectedCall {
+  uint32_t partition;
+  HandOver what;
 };
 
 class Partition : public InCacheLines {
@@ -50,7 +56,7 @@ class Partition : public InCacheLines {
   // would be late there.
   void send(Outbox& outbox, PacketPtr packet, TimePs due_ps);
   // Has the owner make this call between windows, one window after now.
-  void hand_over(std::function<void()> call);
+  void hand_over(std::shared_ptr<const Listener> listener);
   std::vector<HandOver> take_hand_overs();
   // Somebody other than its worker has used the engine: its next event may be another.
   void touch();
@@ -89,7 +95,10 @@ struct PartitionFailure {
 class alignas(64) PartitionWorker {
  public:
   // assignment: which assignment of partitions to workers this is, from 1 on; no two have the same.
+  // One of kAbsent stands for other processes: it serves nothing, what its partitions send is dropped, and
+  // what they are sent waits for take_remote().
   PartitionWorker(int index, int worker_count, uint32_t assignment, std::shared_ptr<PacketStore> store);
+  static constexpr uint32_t kAbsent = ~0u;
 
   void take(Partition& partition);
   // So many partitions may be sent to.
@@ -99,6 +108,21 @@ class alignas(64) PartitionWorker {
   void serve_window(std::vector<std::unique_ptr<PartitionWorker>>& all, TimePs limit_ps);
   // Delivers what it has sent, as serve_window() of the receivers does at its start. Not in a window.
   void deliver_sent();
+  // Takes what it has sent to partitions of this absent worker: take(partition, batches) for each link. Not
+  // in a window.
+  template <class Take>
+  void take_remote(const PartitionWorker& absent, Take&& take) {
+    for (unsigned parity = 0; parity < 2; ++parity) {
+      CacheLineVector<uint32_t>& places = addressed_[parity][static_cast<size_t>(absent.index_)];
+      for (const uint32_t place : places) {
+        const Partition& target = *absent.partitions_[place];
+        Deliveries& deliveries = deliveries_[parity][target.index()];
+        for (OutboxBatch* batches : deliveries.batches) take(target, *batches);
+        deliveries.batches.clear();
+      }
+      places.clear();
+    }
+  }
   // Sent by it to others and not delivered yet. Not in a window.
   uint64_t packets_waiting() const;
   // Looks again when the partition's next event is.

@@ -58,11 +58,12 @@ Partitions::Partitions(uint64_t seed, int workers)
 Partitions::~Partitions() {
   pool_.reset();
   // Packets under way come to their delay lines, and end with them.
-  deliver_outboxes();
+  for (const auto& worker : workers_) worker->deliver_sent();
   while (!components_.empty()) components_.pop_back();
 }
 
 Engine& Partitions::add(int group) {
+  if (group_ != nullptr) throw std::logic_error("a distributed run keeps its partitions");
   partitions_.push_back(std::make_unique<Partition>(*this, static_cast<uint32_t>(partitions_.size()), group,
                                                     seed_, lock_, workers_.front()->store()));
   for (const auto& worker : workers_) worker->set_partition_count(partitions_.size());
@@ -74,6 +75,7 @@ Engine& Partitions::add(int group) {
 
 void Partitions::set_workers(int workers) {
   if (checked_workers(workers) == worker_count_) return;
+  if (group_ != nullptr) throw std::logic_error("a distributed run keeps its number of workers");
   worker_count_ = workers;
   assigned_ = false;
 }
@@ -107,11 +109,14 @@ uint64_t Partitions::live_packets() const {
 ConservationBalance Partitions::balance() {
   deliver_outboxes();
   ConservationBalance balance;
-  for (const auto& partition : partitions_) balance.add(partition->engine().conservation());
-  return balance;
+  for (const auto& partition : partitions_)
+    if (group_ == nullptr || processes_[partition->index()] == group_->process())
+      balance.add(partition->engine().conservation());
+  return group_ == nullptr ? balance : balance_of_all(balance);
 }
 
 void Partitions::deliver_outboxes() {
+  if (group_ != nullptr) meet();
   for (const auto& worker : workers_) worker->deliver_sent();
 }
 
@@ -120,6 +125,7 @@ void Partitions::forget_scheduled() {
   for (const auto& worker : workers_)
     for (Partition* partition : worker->take_talkative()) partition->take_hand_overs();
   one_shots_ = std::make_unique<OneShotPool>(control_);
+  kept_listeners_.clear();
 }
 
 // --- running
@@ -141,8 +147,12 @@ void Partitions::run_until(TimePs time, Engine::InterruptCheck check) {
       next_check_ns = monotonic_now_ns() + kInterruptCheckNs;
       check();
     }
-    collect_hand_overs();
-    look_again();
+    if (group_ != nullptr) {
+      meet();
+    } else {
+      schedule_calls(take_hand_overs());
+      look_again();
+    }
     const TimePs next_ps = earliest_ps();
     const TimePs next_control_ps = control_.next_time();
     const TimePs first_ps = std::min(next_ps, next_control_ps);
@@ -156,6 +166,7 @@ void Partitions::run_until(TimePs time, Engine::InterruptCheck check) {
 }
 
 TimePs Partitions::earliest_ps() const {
+  if (group_ != nullptr) return earliest_of_all_ps_;
   TimePs earliest_ps = kNever;
   for (const auto& worker : workers_) earliest_ps = std::min(earliest_ps, worker->earliest_ps());
   return earliest_ps;
@@ -192,23 +203,27 @@ void Partitions::rethrow_failure() {
                                   std::tie(first->time_ps, first->partition)))
       first = std::move(failure);
   }
-  if (first) std::rethrow_exception(std::move(first->exception));
+  if (!first) return;
+  if (group_ == nullptr) std::rethrow_exception(std::move(first->exception));
+  failure_ = std::make_unique<PartitionFailure>(std::move(*first));
 }
 
-void Partitions::collect_hand_overs() {
-  struct Call {
-    uint32_t partition;
-    HandOver what;
-  };
-  std::vector<Call> calls;
+std::vector<CollectedCall> Partitions::take_hand_overs() {
+  std::vector<CollectedCall> calls;
   for (const auto& worker : workers_)
     for (Partition* partition : worker->take_talkative())
       for (HandOver& what : partition->take_hand_overs())
         calls.push_back({partition->index(), std::move(what)});
-  std::stable_sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) {
+  return calls;
+}
+
+void Partitions::schedule_calls(std::vector<CollectedCall> calls) {
+  std::stable_sort(calls.begin(), calls.end(), [](const CollectedCall& a, const CollectedCall& b) {
     return std::tie(a.what.time_ps, a.partition) < std::tie(b.what.time_ps, b.partition);
   });
-  for (Call& call : calls) schedule_at(call.what.time_ps + window_ps_, std::move(call.what.call));
+  for (CollectedCall& call : calls)
+    schedule_at(call.what.time_ps + window_ps_,
+                [listener = std::move(call.what.listener)] { listener->call(); });
 }
 
 void Partitions::look_again() {
@@ -222,7 +237,12 @@ void Partitions::look_again() {
 // Which partitions each worker serves: how many timers a partition has is how many links and ports, and so
 // how much happens there.
 std::vector<std::vector<uint32_t>> Partitions::shares() const {
-  const auto workers = std::min(static_cast<size_t>(worker_count_), std::max<size_t>(1, partitions_.size()));
+  if (group_ != nullptr) return distribution_;
+  return shares_of(static_cast<size_t>(worker_count_));
+}
+
+std::vector<std::vector<uint32_t>> Partitions::shares_of(size_t most_workers) const {
+  const size_t workers = std::min(most_workers, std::max<size_t>(1, partitions_.size()));
   std::map<int, Load> groups;
   std::vector<Load> single;
   std::vector<Load> whole;
@@ -246,10 +266,10 @@ std::vector<std::vector<uint32_t>> Partitions::shares() const {
 
 void Partitions::assign() {
   pool_.reset();
-  collect_hand_overs();
-  deliver_outboxes();
+  schedule_calls(take_hand_overs());
+  for (const auto& worker : workers_) worker->deliver_sent();
 
-  const std::vector<std::vector<uint32_t>> shared = shares();
+  const std::vector<std::vector<uint32_t>> shared = own_shares();
   const auto count = static_cast<int>(shared.size());
   std::vector<std::unique_ptr<PartitionWorker>> workers;
   ++assignments_;
@@ -261,6 +281,7 @@ void Partitions::assign() {
     for (const uint32_t partition : share) workers.back()->take(*partitions_[partition]);
   }
   workers_ = std::move(workers);
+  if (group_ != nullptr) set_absent();
   if (count > 1)
     pool_ = std::make_unique<WorkerPool>(count, [this](int member) {
       workers_[static_cast<size_t>(member)]->serve_window(workers_, limit_ps_);

@@ -13,16 +13,21 @@
 #include "time/engine.hpp"
 #include "time/event_queue.hpp"
 #include "time/fair_lock.hpp"
+#include "time/listener.hpp"
 #include "time/load_sharing.hpp"
 #include "time/one_shot.hpp"
+#include "time/process_group.hpp"
 #include "time/time.hpp"
 
 namespace weft {
 
+class DelayLine;
 class PacketDepot;
 class Partition;
 class PartitionWorker;
 class WorkerPool;
+struct CollectedCall;
+struct PartitionFailure;
 
 // Conservative parallel simulation (Chandy and Misra 1979; windows as in Nicol's YAWNS, 1993): partitions
 // meet only through links, and the shortest propagation delay of a link between two of them is the
@@ -32,6 +37,9 @@ class WorkerPool;
 // Order of events is (time, arrivals from links in the order of the links, then first scheduled first
 // served) within a partition. No component of one partition may touch one of another. Hence the outcome
 // depends neither on the number of workers nor on where windows begin and end.
+//
+// A run may be distributed over processes (distribute()): each has all partitions and serves some, with its
+// own workers. Whoever drives it does the same in all processes; what differs are the partitions' events.
 //
 // Control events (schedule_at()) are served between windows, after all events of their time; they may touch
 // everything. What an event hands over to the outside (Engine::hand_over()) becomes a control event one
@@ -57,10 +65,19 @@ class Partitions {
   size_t count() const { return partitions_.size(); }
   uint64_t seed() const { return seed_; }
   int workers() const { return worker_count_; }
-  // From the next run on.
+  // From the next run on. Throws std::logic_error for a run that is distributed.
   void set_workers(int workers);
-  // Which partitions, by number, each of the workers serves.
+  // Which partitions, by number, each of the workers serves; of all processes, one after the other.
   std::vector<std::vector<uint32_t>> shares() const;
+
+  // Has this process serve its share of the partitions from now on. All that is there already must have come
+  // about alike in all processes. Throws std::invalid_argument for a process that is not among the count,
+  // std::logic_error if there has been a run.
+  void distribute(int process, int process_count, ProcessGroup::Exchange exchange);
+  // Which process serves a partition; 0 in a run that is not distributed.
+  int process_of(uint32_t partition) const;
+  // Gives every process what delay lines of the others' partitions have counted. All must call it.
+  void agree_on_delay_lines();
 
   // Between windows: of the last event or control event served, or where a run_until() ended.
   TimePs now() const { return now_; }
@@ -69,7 +86,7 @@ class Partitions {
   uint64_t windows_served() const { return windows_served_; }
   uint64_t events_served() const;
   uint64_t live_packets() const;
-  // Of all partitions, between windows.
+  // Of all partitions, between windows. Of a distributed run all processes must call it.
   ConservationBalance balance();
   // Brings what is on its way from one partition to another to its delay lines: sooner than the next window
   // does, for the same outcome. Between windows.
@@ -110,11 +127,24 @@ class Partitions {
   // Throws std::invalid_argument unless both engines are partitions of the same run and the delay is above 0.
   static void join(Engine& from, Engine& to, TimePs delay_ps);
   void touched(Partition& partition) { touched_.push_back(&partition); }
+  std::shared_ptr<const Listener> add_listener(std::function<void()> call);
+  // A delay line between two partitions; result: its number.
+  uint32_t add_line(DelayLine& line);
 
  private:
   void assign();
-  void collect_hand_overs();
+  std::vector<std::vector<uint32_t>> shares_of(size_t most_workers) const;
+  std::vector<std::vector<uint32_t>> own_shares() const;
+  void set_absent();
+  std::vector<CollectedCall> take_hand_overs();
+  void schedule_calls(std::vector<CollectedCall> calls);
   void look_again();
+  void meet();
+  ConservationBalance balance_of_all(const ConservationBalance& own);
+  void send_remote();
+  void take_packets(const std::string& message);
+  void drop_listeners();
+  void rethrow_failure_of_any(const ProcessReport& latest);
   TimePs earliest_ps() const;
   void serve_window(TimePs limit_ps);
   void serve_control();
@@ -142,6 +172,19 @@ class Partitions {
   std::unique_ptr<WorkerPool> pool_;
   std::vector<Partition*> touched_;
   std::vector<std::shared_ptr<void>> components_;
+  Listeners listeners_;
+  // Of a distributed run: other processes may have called them before they were dropped, and say so at the
+  // next meeting.
+  std::vector<std::shared_ptr<const Listener>> kept_listeners_;
+  size_t most_kept_listeners_ = 0;  // before those are dropped that nobody else keeps
+
+  std::vector<DelayLine*> lines_;
+  std::unique_ptr<ProcessGroup> group_;              // null unless distributed
+  std::vector<std::vector<uint32_t>> distribution_;  // shares() as it was then
+  std::vector<int> processes_;                       // of the partitions
+  std::unique_ptr<PartitionWorker> absent_;          // has what others serve
+  std::unique_ptr<PartitionFailure> failure_;        // for the next meeting
+  TimePs earliest_of_all_ps_ = kNever;               // as of the last meeting
 };
 
 }  // namespace weft

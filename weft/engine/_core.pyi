@@ -557,6 +557,9 @@ class PcapWriter:
     @property
     def path(self) -> str: ...
 
+class OtherProcessFailed(RuntimeError):
+    """An event of another process's partition has raised; that process has the exception."""
+
 class PartitionsLock:
     """Holds all partitions still: `with partitions.lock(): ...`."""
     def __enter__(self) -> None: ...
@@ -578,13 +581,26 @@ class Partitions:
         Partitions of one `group` (0 or more) have their traffic with each other, as the switches of a plane do: one
         worker serves them all, where groups can be shared out evenly.
         """
+    def agree_on_links(self) -> None:
+        """Let links count what has arrived damaged in other processes. All processes must call it."""
+    def distribute(
+        self, process: int, process_count: int, exchange: collections.abc.Callable[[list[bytes]], list[bytes]]
+    ) -> None:
+        """Have this process serve its share of the partitions.
+
+        Every process builds the same run and drives it alike. `exchange(messages)` is called between windows: it
+        gives every process its message (bytes, by number; this process's own is empty) and returns theirs.
+        Raises ValueError for a process that is not among the count, RuntimeError after the first run.
+        """
     def forget_scheduled(self) -> None:
         """Drop all calls that have not been made, and what they keep alive. RuntimeError: within a run."""
     def lateness(self) -> Lateness:
         """Nothing: a virtual clock is never late."""
     def lock(self) -> PartitionsLock: ...
     def packet_conservation(self) -> ConservationCounts:
-        """What became of all packets of all partitions so far."""
+        """What became of all packets of all partitions so far. All processes of a distributed run must call it."""
+    def process_of(self, engine: Engine) -> int:
+        """Which process serves a partition's engine; 0 in a run that is not distributed."""
     def request_stop(self) -> None:
         """Make the run in progress return after the present window or callback."""
     def reset_lateness(self) -> None: ...
@@ -1979,8 +1995,17 @@ def make_congestion_control(
 def packet_ends() -> dict[str, str]:
     """What packets that left are, by the keys of `left` in packet conservation."""
 
+def packet_message(packet: tuple[int, int, bytes, int, bool, bool, int]) -> bytes:
+    """Return how processes pass on a packet.
+
+    It is (delay line, due in ps, bytes, virtual bytes, whether it was made with a length, damaged, virtual lane).
+    """
+
 def packet_origins() -> dict[str, str]:
     """What packets that entered are, by the keys of `entered` in packet conservation."""
+
+def packets_of_message(message: bytes) -> list[tuple[int, int, bytes, int, bool, bool, int]]:
+    """Return the packets of a message, as packet_message() takes them. Raises ValueError for any other bytes."""
 
 def parse_error(frame: bytes) -> str:
     """What parse_packet() would refuse the frame for: "none", "not_roce", "truncated", "bad_icrc" …"""
