@@ -77,6 +77,19 @@ install_browser() {
     >/dev/null 2>&1 || echo "provision: chromium could not be installed; going on without its tests of reports"
 }
 
+# MPI, for runs over several machines. Nothing stops where it cannot be had.
+install_mpi() {
+  local package packages=(openmpi-bin python3-mpi4py)
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed && continue
+    command -v apt-get >/dev/null || return 0
+    echo "provision: installing ${packages[*]}"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${packages[@]}" \
+      >/dev/null 2>&1 || echo "provision: MPI could not be installed; going on without runs over several machines"
+    return 0
+  done
+}
+
 # p4runtime-shell pins a protobuf older than the controller's, so it lives in an environment of its own, beside PTF, whose
 # tests use it. Nothing else needs them, so nothing stops where they cannot be had.
 make_shell_environment() {
@@ -110,6 +123,7 @@ install_references() {
 
 install_packages
 install_browser
+install_mpi
 make_environment
 build_engine
 make_shell_environment

@@ -17,6 +17,7 @@ import click
 from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 from weft.hints import did_you_mean
 from weft.quantities.units import parse_size_range_bytes
+from weft.system.mpirun import process_count
 from weft.system.shipped_labs import LAB_PREFIX, lab_file
 
 # Where each command is found; none is imported before it is asked for.
@@ -42,6 +43,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "stf": ("weft.commands.stf", "stf"),
     "clean": ("weft.commands.clean", "clean"),
 }
+
+
+_RUNS_ALONE = ("sweep", "lab", "collective", "trace", "exec")
+"""Commands that run a fabric in one process."""
 
 
 class LazyGroup(click.Group):
@@ -72,8 +77,14 @@ class LazyGroup(click.Group):
     cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
 @click.version_option(package_name="weft")
-def weft() -> None:
+@click.pass_context
+def weft(ctx: click.Context) -> None:
     """Emulate AI training fabrics, packet by packet, with P4 switches that you can program."""
+    if ctx.invoked_subcommand in _RUNS_ALONE and process_count() > 1:
+        raise BadInputError(
+            f"weft {ctx.invoked_subcommand}: mpirun started {process_count()} processes, and each would do the same "
+            "(valid under mpirun: weft run)"
+        )
 
 
 def main(arguments: list[str] | None = None) -> None:

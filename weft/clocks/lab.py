@@ -9,10 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from numpy.typing import NDArray
+
 from weft.clocks.environment import require_for
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.lossless import lossless_settings, require_lossless_routes
 from weft.clocks.switch_configs import switch_configs
+from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
@@ -130,6 +133,10 @@ class Lab(abc.ABC):
     def packet_conservation(self) -> ConservationCounts | None:
         """Return the packet conservation of the run so far; None under the real clock, which cannot know it."""
 
+    def outputs(self, arrays: Sequence[NDArray[Any]], hosts: Sequence[int]) -> list[NDArray[Any]]:
+        """Return hosts' data after a run, given what this process has of it; `hosts` are their indices."""
+        return list(arrays)
+
     @abc.abstractmethod
     def switch_stats(self) -> SwitchesStats | None:
         """Return the embedded switches' counters (`WiredSwitches.stats`); None for BMv2, which reports none."""
@@ -193,13 +200,18 @@ class Lab(abc.ABC):
             )
 
 
-def make_lab(fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None) -> Lab:
-    """Return a lab of the clock that the options name, not yet built."""
+def make_lab(
+    fabric: FabricSpec,
+    options: FabricOptions,
+    progress: Progress = lambda _: None,
+    processes: Processes = ALONE,
+) -> Lab:
+    """Return a lab of the clock that the options name, not yet built; several processes have a virtual one."""
     # Imported here so that neither clock needs the other's dependencies.
     if options.clock == "virtual":
         from weft.clocks.virtual.lab import VirtualLab
 
-        return VirtualLab(fabric, options, progress)
+        return VirtualLab(fabric, options, progress, processes)
     from weft.clocks.real.lab import MininetLab
 
     return MininetLab(fabric, options, progress)

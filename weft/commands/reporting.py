@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft.clocks.virtual.processes import ALONE, Processes
 from weft.commands.option_groups import with_options
 
 if TYPE_CHECKING:
@@ -32,8 +33,12 @@ def run_and_show(
     as_json: bool,
     require_valid_times: bool,
     captures: Captures | None = None,
+    processes: Processes = ALONE,
 ) -> int:
-    """Run, save the results into a directory (None: nowhere), print them and return the exit code."""
+    """Run, save the results into a directory (None: nowhere), print them and return the exit code.
+
+    Of several processes the first one shows progress, saves and prints.
+    """
     from weft.commands.progress import make_progress
     from weft.results.printing import show_run
     from weft.run.runner import run_scenario
@@ -42,14 +47,20 @@ def run_and_show(
     if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)
     try:
-        progress = make_progress()
-        result = run_scenario(spec, progress, captures, directory, progress)
+        if processes.count == 1:
+            progress = make_progress()
+            result = run_scenario(spec, progress, captures, directory, progress)
+        else:
+            say = make_progress() if processes.number == 0 else lambda _: None
+            result = run_scenario(spec, say, captures, directory, processes=processes)
     except BaseException:
         # Nothing of ours where nothing was found; a directory that holds something stays.
         if directory is not None:
             with contextlib.suppress(OSError):
                 directory.rmdir()
         raise
+    if processes.number != 0:
+        return exit_code(result, require_valid_times)
     path = result.save(directory) if directory is not None else None
     show_run(result, as_json)
     if not as_json:

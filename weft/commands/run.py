@@ -7,8 +7,11 @@ from pathlib import Path
 import click
 
 from weft.cli import SCENARIO_FILE
+from weft.clocks.virtual.mpi import MpiProcesses, processes_here
+from weft.clocks.virtual.processes import Processes
 from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import changes_of, scenario_options
+from weft.commands.several_processes import run_by_all
 
 
 @click.command()
@@ -44,14 +47,22 @@ def run(
 ) -> int:
     """Build SCENARIO's fabric, run its traffic, check the results, take everything down.
 
-    Exits with 1 if a result is not what NumPy computes.
+    Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
     """
     from weft.run.runner import Captures, result_directory
     from weft.run.spec import run_spec
     from weft.scenario import load_scenario
 
-    spec = run_spec(load_scenario(scenario, changes_of(overrides)))
     if pcap_switches and pcap_directory is None:
         raise click.UsageError("--pcap-switch needs --pcap DIR, where the captures go")
     captures = Captures(pcap_directory, pcap_switches) if pcap_directory is not None else None
-    return run_and_show(spec, result_directory(spec, out), as_json, require_valid_times, captures)
+
+    def by_processes(processes: Processes) -> int:
+        spec = run_spec(load_scenario(scenario, changes_of(overrides)))
+        directory = result_directory(spec, out) if processes.number == 0 else None
+        return run_and_show(spec, directory, as_json, require_valid_times, captures, processes)
+
+    processes = processes_here()
+    if isinstance(processes, MpiProcesses):
+        return run_by_all(processes, lambda: by_processes(processes))
+    return by_processes(processes)

@@ -172,6 +172,10 @@ class Exchanges:
                 with self._watched(runs, flows):
                     starts = zip(runs, (task.at_ps for task in tasks), strict=True)
                     outcomes = self.hosts.run_together(list(starts), timeout_s)
+                outputs = [
+                    self._lab.outputs(each.outputs(), self.hosts.hosts_of(run)) if each.buffers else []
+                    for run, each in zip(runs, data, strict=True)
+                ]
                 records = [
                     self.hosts.flow_records(run) if task.flows else EndedFlows()
                     for run, task in zip(runs, tasks, strict=True)
@@ -189,8 +193,10 @@ class Exchanges:
                 for run in runs:
                     self.hosts.release(run)
             return [
-                Ended(outcome, HostTotals(0, 0), each.outputs(), of_flows, of_operations)
-                for outcome, each, of_flows, of_operations in zip(outcomes, data, records, times, strict=True)
+                Ended(outcome, HostTotals(0, 0), each, of_flows, of_operations)
+                for outcome, each, of_flows, of_operations in zip(
+                    outcomes, outputs, records, times, strict=True
+                )
             ]
 
     def _waiting(self, tasks: Sequence[Task[Any]], runs: Sequence[int]) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from weft.clocks.endpoint_settings import path_round_trip_ps
 from weft.clocks.environment import CIRCUITS_STAY
 from weft.clocks.lab import Progress, make_lab
+from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Watcher
 from weft.controller.arrays import DirectCount
 from weft.controller.circuits import CircuitChange
@@ -86,7 +87,8 @@ class Fabric:
     Args:
         topology: what to build; or the description of a run, which has the options.
         progress: called with what is being done, in words.
-        watcher: shown how far runs are, from a thread of its own.
+        watcher: shown how far runs are, from a thread of its own; not of several processes.
+        processes: which serve the fabric together, under the virtual clock.
         clock, target, …: the fields of `weft.scenario.FabricOptions`; None stands for the default of a section.
 
     Raises, on entering:
@@ -100,6 +102,7 @@ class Fabric:
         *,
         progress: Progress = lambda _: None,
         watcher: Watcher | None = None,
+        processes: Processes = ALONE,
         **options: Unpack[FabricKeywords],
     ) -> None:
         if isinstance(topology, RunSpec):
@@ -111,7 +114,7 @@ class Fabric:
         self.topology = spec.fabric
         self.options = spec.options
         self._scenario = spec.name
-        self.lab = make_lab(self.topology, self.options, progress)
+        self.lab = make_lab(self.topology, self.options, progress, processes)
         self._results: dict[str, list[Any]] = {}
         self._recorded: list[Recorded] = []
         # Kind, node and number of what is being captured, in order of their beginning.

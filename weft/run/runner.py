@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weft.clocks.lab import Progress
+from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Watcher
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.hints import did_you_mean
 from weft.results.run_result import RunResult
 from weft.run.data_memory import require_memory
 from weft.run.fabric import Fabric
+from weft.run.several_processes import require_served_by
 from weft.run.spec import RunSpec, run_spec
 from weft.scenario import (
     KeyProblem,
@@ -55,6 +57,7 @@ def run_scenario(
     captures: Captures | None = None,
     directory: Path | None = None,
     watcher: Watcher | None = None,
+    processes: Processes = ALONE,
 ) -> RunResult:
     """Run everything in a scenario and return what was found.
 
@@ -63,7 +66,8 @@ def run_scenario(
         progress: called with what is being done, in words.
         captures: what is captured, and where.
         directory: where captures go that the scenario asks for; it exists.
-        watcher: shown how far runs are, from a thread of its own.
+        watcher: shown how far runs are, from a thread of its own; not of several processes.
+        processes: which serve the fabric together, under the virtual clock; all have the result.
 
     Raises:
         BadInputError, EnvironmentLacksError: nothing was run. CheckFailedError: a run did not end.
@@ -71,7 +75,8 @@ def run_scenario(
     began = time.monotonic()
     spec = scenario if isinstance(scenario, RunSpec) else run_spec(scenario)
     with spec.places.locating():
-        return _run(spec, began, progress, captures, directory, watcher)
+        require_served_by(processes, spec, captures is not None)
+        return _run(spec, began, progress, captures, directory, watcher, processes)
 
 
 def _run(
@@ -81,6 +86,7 @@ def _run(
     captures: Captures | None,
     directory: Path | None,
     watcher: Watcher | None,
+    processes: Processes,
 ) -> RunResult:
     observe, seed = spec.options.observe, spec.options.seed
     if observe.captures and directory is None:
@@ -90,7 +96,7 @@ def _run(
     require_memory(spec)
     # Before the fabric is up, so that the data's making does not disturb its clock.
     runs = [item.prepare(spec.fabric.rank_count, seed) for item in spec.traffic]
-    fabric = Fabric(spec, progress=progress, watcher=watcher)
+    fabric = Fabric(spec, progress=progress, watcher=watcher, processes=processes)
     building = time.monotonic()
     with fabric:
         up = time.monotonic()

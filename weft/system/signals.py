@@ -61,6 +61,11 @@ def raise_held() -> None:
         _raise(_held.pop())
 
 
+def is_unwinding() -> bool:
+    """Return whether a signal has been raised, and not been left behind yet by `interruptions_first`."""
+    return bool(_raised)
+
+
 @contextlib.contextmanager
 def interruptions_first(unwound: BaseException | None = None) -> Iterator[None]:
     """Raise a signal's exception, even if another error has replaced it since.

@@ -322,6 +322,10 @@ class EndpointGroup:
         done, count = zip(*map(self._runs.steps, runs), strict=True)
         return sum(done), sum(count)
 
+    def hosts_of(self, run: int) -> list[int]:
+        """Return the indices of the hosts of a run's ranks, in their order."""
+        return [self._calls.host_of(rank) for rank in self._runs.ranks(run)]
+
     def release(self, run: int) -> None:
         """See `PreparedRuns.release`."""
         self._runs.release(run)

@@ -23,6 +23,7 @@ from weft.switch.p4runtime.stream import ControllerStream
 
 _Serialiser = Callable[[Any], bytes]
 _Parser = Callable[[bytes], Any]
+_READ = "Read"
 
 
 class _Aborted(Exception):
@@ -55,6 +56,8 @@ class InProcessChannel:
         loop: the event loop whose time passes.
         latency_ps: of a request and its answer together.
         on_served: called after each call that may have changed a device.
+        shared: given a device and what it answers to a Read here, returns what it answers in the process that serves
+            it (`weft.clocks.virtual.processes`).
 
     """
 
@@ -64,6 +67,7 @@ class InProcessChannel:
         loop: VirtualTimeLoop,
         latency_ps: int,
         on_served: Callable[[int], None],
+        shared: Callable[[int, list[bytes]], list[bytes]] = lambda _device, answers: answers,
     ) -> None:
         self._devices = devices
         self._service = P4RuntimeService(devices)
@@ -71,6 +75,7 @@ class InProcessChannel:
         self._there_ps = latency_ps // 2
         self._back_ps = latency_ps - self._there_ps
         self._on_served = on_served
+        self._shared = shared
 
     def unary_unary(
         self, method: str, request_serializer: _Serialiser, response_deserializer: _Parser, **_: Any
@@ -116,7 +121,7 @@ class InProcessChannel:
 
     def let_go(self) -> None:
         """Stop serving, and release the devices."""
-        del self._devices, self._service, self._loop, self._on_served
+        del self._devices, self._service, self._loop, self._on_served, self._shared
 
     def _handler(self, method: str) -> Callable[[Any, _Context], Any]:
         handler: Callable[[Any, _Context], Any] = getattr(self._service, method.rpartition("/")[2])
@@ -128,9 +133,12 @@ class InProcessChannel:
         await self._loop.sleep_ps(self._there_ps)
         answers: list[bytes] = []
         failure: grpc.aio.AioRpcError | None = None
-        request = parse_request(method.rpartition("/")[2], data, shared)
+        name = method.rpartition("/")[2]
+        request = parse_request(name, data, shared)
         try:
             answers = serve(request, _Context())
+            if name == _READ:
+                answers = self._shared(request.device_id, answers)
         except _Aborted as aborted:
             failure = aborted.error
         self._on_served(request.device_id)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 from weft.clocks.virtual.deadlocks import DeadlockWatch
 from weft.clocks.virtual.loop import VirtualTimeLoop
+from weft.clocks.virtual.processes import ALONE, Processes
 from weft.engine import Engine
 from weft.system.child_processes import ChildError
 from weft.traffic.answers import RunState
@@ -34,7 +35,8 @@ class VirtualEndpoint:
     """A `weft.traffic.endpoint_calls.HostEndpoint` of this process.
 
     A `Wait` runs the fabric until the run has ended, or for its `timeout_s` of virtual time, or until a deadlock of
-    flow control is noticed, or until it is interrupted.
+    flow control is noticed, or until it is interrupted. Of several `processes` the `owner` carries commands out, and
+    all have its answers.
     """
 
     def __init__(
@@ -45,9 +47,12 @@ class VirtualEndpoint:
         attach: Attach,
         scale_up: ScaleUpLinks | None = None,
         deadlocks: DeadlockWatch | None = None,
+        processes: Processes = ALONE,
+        owner: int = 0,
     ) -> None:
         self.name = config.name
         self._deadlocks = deadlocks
+        self._processes, self._owner = processes, owner
         self._loop = loop
         self._host: Host | None = Host(config, engine, attach, scale_up)
         self._commands: HostCommands | None = HostCommands(self._host)
@@ -69,6 +74,8 @@ class VirtualEndpoint:
                 _Waiting(command.run, self._loop.time() + command.timeout_s)
                 if isinstance(command, Wait)
                 else self._carry_out(command)
+                if self._owner == self._processes.number
+                else None
             )
         except Exception as error:
             # As in an endpoint process, any error that a command raises becomes its answer.
@@ -87,6 +94,9 @@ class VirtualEndpoint:
             answered, answer = self._answers.popleft()
         if isinstance(answer, _Waiting):
             answer = self._loop.run_here(self._wait(answer))
+        else:
+            own = answer
+            answer = self._processes.of(self._owner, f"{self.name}: {command.name}", lambda: own)
         if isinstance(answer, ChildError):
             raise answer
         return cast(A, answer)
@@ -114,22 +124,26 @@ class VirtualEndpoint:
         assert self._commands is not None, "a closed endpoint carries out nothing"
         return self._commands.carry_out(command)
 
+    def _state(self, run: int) -> RunState:
+        commands = self._commands
+        assert commands is not None
+        return self._processes.of(self._owner, f"{self.name}: run {run}", lambda: commands.state(run))
+
     async def _wait(self, waiting: _Waiting) -> RunState:
-        assert self._commands is not None
         loop, run_ended = self._loop, self._run_ended
         # Only while somebody waits for this host: each end that Python learns of stops the fabric and cuts one of its
         # windows short, and a thousand hosts would do so a thousand times.
         self.host.executor.set_end_listener(lambda: loop.wake(run_ended.set))
         try:
             async with asyncio.timeout_at(waiting.deadline_s):
-                while not (state := self._commands.state(waiting.run)).has_ended:
+                while not (state := self._state(waiting.run)).has_ended:
                     if self._is_interrupted:
                         break
                     self._run_ended.clear()
                     await self._wait_for_an_end()
                 return state
         except TimeoutError:
-            return self._commands.state(waiting.run)
+            return self._state(waiting.run)
         finally:
             self._is_interrupted = False
             if self._host is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.clocks.virtual.loop import VirtualTimeLoop
+from weft.clocks.virtual.processes import ALONE, Processes
 from weft.switch.backend import Digest, PacketIn, StreamEvent
 from weft.switch.native import NativeSwitch
 from weft.switch.p4runtime.device import Device
@@ -11,12 +12,24 @@ _PS_PER_NS = 1000
 
 
 class EventPump:
-    """Of one switch: packet-ins and digests as they come, digest lists and idle timeouts as they fall due."""
+    """Of one switch: packet-ins and digests as they come, digest lists and idle timeouts as they fall due.
 
-    def __init__(self, device: Device, switch: NativeSwitch, loop: VirtualTimeLoop) -> None:
+    `owner` is which of the `processes` serves the switch.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        switch: NativeSwitch,
+        loop: VirtualTimeLoop,
+        processes: Processes = ALONE,
+        owner: int = 0,
+    ) -> None:
         self._device = device
         self._switch = switch
         self._loop = loop
+        self._processes, self._owner = processes, owner
+        self._what = f"events of switch {device.device_id}"
         self._scheduled = False
         self._due_ps: int | None = None
         switch.native.set_event_listener(self._happened)
@@ -24,16 +37,23 @@ class EventPump:
     def pump(self) -> None:
         """Pass on what is pending, and schedule the next call for what is due later."""
         self._scheduled = False
-        while (event := self._switch.wait_stream_event(0.0)) is not None:
+        events, idle_ns = self._processes.of(self._owner, self._what, self._take)
+        for event in events:
             with self._loop.as_of(self._happened_ps(event)):
                 self._device.on_event(event)
         digests_s = self._device.on_time()
-        idle_ns = self._switch.next_idle_deadline_ns()
         waits_ps = [] if digests_s is None else [round(digests_s * 1e12)]
         if idle_ns is not None:
             waits_ps.append(idle_ns * _PS_PER_NS)
         if waits_ps:
             self._come_back(min(waits_ps))
+
+    def _take(self) -> tuple[list[StreamEvent], int | None]:
+        """Return what is pending, and how long it is until an entry may be idle."""
+        events = []
+        while (event := self._switch.wait_stream_event(0.0)) is not None:
+            events.append(event)
+        return events, self._switch.next_idle_deadline_ns()
 
     def close(self) -> None:
         """Stop listening."""

@@ -6,7 +6,9 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from weft.cache import collector_paused
 from weft.clocks.endpoint_settings import (
@@ -34,8 +36,10 @@ from weft.clocks.virtual.link_events import VirtualLinkEvents
 from weft.clocks.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
 from weft.clocks.virtual.placement import engines_by_node, place
 from weft.clocks.virtual.probes import FabricProbes
+from weft.clocks.virtual.processes import ALONE, Processes, of_all
 from weft.clocks.virtual.registers import clear_registers, registers_of_runs
 from weft.clocks.virtual.scale_up import scale_up_links
+from weft.clocks.virtual.stats_of_all import stats_of_all
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
@@ -84,15 +88,22 @@ _MOST_SETTLING_STEPS = 10_000
 class VirtualLab(Lab):
     """A fabric in virtual time. Needs nothing of the machine; any number at once.
 
-    `partitions` is its clock; `engines` are the nodes' by name.
+    `partitions` is its clock; `engines` are the nodes' by name. `processes` serve them together.
     """
 
     shares_memory = True
 
     def __init__(
-        self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
+        self,
+        fabric: FabricSpec,
+        options: FabricOptions,
+        progress: Progress = lambda _: None,
+        processes: Processes = ALONE,
     ) -> None:
         super().__init__(fabric, options, progress)
+        self._processes = processes
+        self._owners: dict[str, int] = {}
+        """Which process serves a node, by name."""
         self.partitions: Partitions
         self.engines: dict[str, Engine]
         self.switches: WiredSwitches
@@ -140,6 +151,11 @@ class VirtualLab(Lab):
         )
         stack.callback(self._close_captures)
         self._circuit_ports = VirtualCircuits(self.fabric, self.switches)
+        if self._processes.count > 1:
+            self.partitions.distribute(
+                self._processes.number, self._processes.count, self._processes.exchange
+            )
+        self._owners = {name: self.partitions.process_of(engine) for name, engine in self.engines.items()}
 
         self._progress("programming them over P4Runtime")
         self.controller = stack.enter_context(self._connect_controller(stack))
@@ -153,7 +169,8 @@ class VirtualLab(Lab):
         partitions = self.partitions
         for number, wired in self.switches.switches.items():
             devices[number] = wired.device(clock_ns=lambda: partitions.now_ps // _PS_PER_NS)
-            pumps[number] = EventPump(devices[number], wired.switch, self._loop)
+            owner = self._owners[wired.config.name]
+            pumps[number] = EventPump(devices[number], wired.switch, self._loop, self._processes, owner)
             stack.callback(pumps[number].close)
 
         def pump(device_id: int) -> None:
@@ -161,7 +178,13 @@ class VirtualLab(Lab):
             if device_id in pumps:
                 pumps[device_id].pump()
 
-        channel = InProcessChannel(devices, self._loop, self.options.control.latency, on_served=pump)
+        owners = {number: self._owners[each.config.name] for number, each in self.switches.switches.items()}
+        processes = self._processes
+
+        def shared(device_id: int, answers: list[bytes]) -> list[bytes]:
+            return processes.of(owners[device_id], f"a Read of switch {device_id}", lambda: answers)
+
+        channel = InProcessChannel(devices, self._loop, self.options.control.latency, pump, shared)
         stack.callback(channel.let_go)
         return BlockingFabricController(
             self.fabric,
@@ -199,7 +222,14 @@ class VirtualLab(Lab):
                 config = self._host_config(host, round_trips, transport, rates)
                 attach = partial(self._attach, host)
                 endpoint = VirtualEndpoint(
-                    config, self.engines[host.name], self._loop, attach, scale_up.get(host.index), deadlocks
+                    config,
+                    self.engines[host.name],
+                    self._loop,
+                    attach,
+                    scale_up.get(host.index),
+                    deadlocks,
+                    self._processes,
+                    self._owners[host.name],
                 )
                 stack.callback(endpoint.close)
                 endpoints.append(endpoint)
@@ -235,8 +265,8 @@ class VirtualLab(Lab):
             endpoint.interrupt()
 
     def _deadlock_watch(self) -> DeadlockWatch | None:
-        """Return what looks for deadlocks; None where nothing is lossless."""
-        if not lossless_settings(self.options).classes:
+        """Return what looks for deadlocks; None where nothing is lossless, and in runs of several processes."""
+        if not lossless_settings(self.options).classes or self._processes.count > 1:
             return None
         round_trip_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
         return DeadlockWatch(
@@ -319,7 +349,8 @@ class VirtualLab(Lab):
 
     def switch_stats(self) -> SwitchesStats:
         """See Lab."""
-        return self.switches.stats()
+        self.partitions.agree_on_links()
+        return stats_of_all(self.fabric, self.switches.stats(), self._owners, self._processes)
 
     def reset_switch_stats(self) -> None:
         """See Lab."""
@@ -334,13 +365,32 @@ class VirtualLab(Lab):
         """See Lab."""
         host_ports = [endpoint.host.transmit_ports() for endpoint in self._endpoints]
         self._probes = FabricProbes(
-            self.fabric, self.options.observe, self.switches.switches.values(), host_ports
+            self.fabric,
+            self.options.observe,
+            self.switches.switches.values(),
+            host_ports,
+            self._is_served,
         )
+
+    def _is_served(self, node: str) -> bool:
+        return self._owners[node] == self._processes.number
+
+    def outputs(self, arrays: Sequence[NDArray[Any]], hosts: Sequence[int]) -> list[NDArray[Any]]:
+        """See Lab."""
+        names = [self.fabric.hosts[host].name for host in hosts]
+        return [
+            self._processes.of(self._owners[name], f"data of {name}", partial(_itself, array))
+            for name, array in zip(names, arrays, strict=True)
+        ]
 
     def recorded(self) -> tuple[list[Recorded], int]:
         """See Lab."""
-        return (
-            ([], 0)
-            if self._probes is None
-            else (self._probes.take(self._loop.now_ps()), self._probes.rows_lost())
-        )
+        if self._probes is None:
+            return [], 0
+        own = self._probes.take(self._loop.now_ps()), self._probes.rows_lost()
+        of_each = of_all(self._processes, "what was recorded", own)
+        return [each for recorded, _ in of_each for each in recorded], sum(lost for _, lost in of_each)
+
+
+def _itself(array: NDArray[Any]) -> NDArray[Any]:
+    return array

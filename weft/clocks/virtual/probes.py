@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from weft.engine import Link, Probe, TransmitPort
 from weft.recording.observations import Recorded
@@ -15,7 +15,8 @@ from weft.topologies import FabricSpec
 class FabricProbes:
     """Records what a scenario asks for, from now on.
 
-    `host_ports`: every host's transmit ports by plane, in order of rank.
+    `host_ports`: every host's transmit ports by plane, in order of rank. `is_served` says which nodes this process
+    serves; what others record is theirs.
     """
 
     def __init__(
@@ -24,14 +25,17 @@ class FabricProbes:
         observe: ObserveSection,
         switches: Iterable[WiredSwitch],
         host_ports: Sequence[Sequence[TransmitPort]],
+        is_served: Callable[[str], bool] = lambda _node: True,
     ) -> None:
+        self._is_served = is_served
         places = Places(fabric)
         self._places = places
         self._numbers = places.numbers
         self._host_links: dict[str, tuple[Link, Link, int]] = {}
         self._observe = observe
         self._sampled = set(places.ports if observe.queues == "all" else observe.queues)
-        self._probes: dict[Probe, None] = {}
+        # And whether this process serves what it records.
+        self._probes: dict[Probe, bool] = {}
         self._switches = {switch.config.name: switch for switch in switches}
         for switch in self._switches.values():
             self._watch_switch(switch)
@@ -68,7 +72,7 @@ class FabricProbes:
     def _watch_port(self, name: str, port: TransmitPort) -> Probe:
         probe = Probe.of(port)
         if probe not in self._probes:
-            self._probes[probe] = None
+            self._probes[probe] = self._is_served(name.rpartition(":")[0])
             if self._observe.queues:
                 probe.start_sampling(self._observe.interval)
         probe.watch(port, self._numbers[name])
@@ -78,8 +82,8 @@ class FabricProbes:
 
     def take(self, now_ps: int) -> list[Recorded]:
         """Return what was recorded up to now and since the last call, probe by probe."""
-        return [probe.take(now_ps) for probe in self._probes]
+        return [probe.take(now_ps) for probe, is_served in self._probes.items() if is_served]
 
     def rows_lost(self) -> int:
         """Return how many rows were beyond the probes' limit."""
-        return sum(sum(probe.rows_lost().values()) for probe in self._probes)
+        return sum(sum(probe.rows_lost().values()) for probe, is_served in self._probes.items() if is_served)

@@ -1,0 +1,135 @@
+"""Runs of several processes write the same files as one does. Threads stand for processes here; see test_mpi.py."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.weft.process_threads import in_processes
+from weft.clocks.virtual.processes import Alone, Processes
+from weft.errors import CheckFailedError, EnvironmentLacksError, WeftError
+from weft.run.runner import run_scenario
+from weft.run.several_processes import require_served_by
+from weft.run.spec import run_spec
+from weft.scenario import load_scenario
+
+FABRIC = "fabric: {leaves: 3, spines: 2, hosts_per_leaf: 2, planes: 2, host_rate: 100Gb/s}"
+SCENARIOS = {
+    # Data, drawn loss and damage, recordings, a slow controller, reductions in switches.
+    "recorded": f"""
+{FABRIC}
+faults: {{loss: 0.0005, bit_error_rate: 1.0e-7}}
+control: {{latency: 10us}}
+observe: {{queues: all, interval: 5us, flows: true, drops: true, int: [h1->h0], timelines: true}}
+traffic:
+  - {{collective: allreduce, sizes: [16K, 70K], data: random}}
+  - {{incast: h0, bytes_per_sender: 100K}}
+  - {{workload: {{flow_sizes: websearch, load: 0.2, duration: 50us}}}}
+""",
+    # Ranks that share hosts, operations in streams, lengths.
+    "training": """
+fabric: {leaves: 2, spines: 2, hosts_per_leaf: 4, planes: 1, host_rate: 400Gb/s, ranks_per_host: 2}
+workers: 2
+traffic:
+  - model: {layers: 2, hidden: 256, heads: 4, kv_heads: 4, feed_forward: 512, vocabulary: 1000, sequence: 128}
+    parallel: {tensor: 2, pipeline: 2, data: 2}
+    micro_batches: 2
+    accelerator: A100
+""",
+    # Frames of flow control cross partitions in both directions.
+    "lossless": """
+fabric: {leaves: 2, spines: 1, hosts_per_leaf: 3, planes: 1, host_rate: 100Gb/s}
+buffer: {capacity: 1MiB}
+pfc: {}
+switching: {mode: cut-through, latency: 300ns}
+traffic: [{incast: h0, bytes_per_sender: 300K}]
+""",
+}
+
+
+def files_of(scenario: Path, directory: Path, processes: Processes | None = None) -> dict[str, bytes]:
+    """Run a scenario and return the files it makes, but for the one with the machine's times."""
+    spec = run_spec(load_scenario(scenario))
+    result = run_scenario(spec, processes=processes or Alone())
+    directory = directory / f"of-{processes.number if processes else 'one'}"
+    directory.mkdir()
+    result.save(directory)
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.name != "wall_times.json"}
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(f"name: several\nclock: virtual\nseed: 3\n{text}", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("name", "count"), [("recorded", 2), ("training", 3), ("lossless", 4)])
+def test_every_process_has_the_results_of_one(tmp_path, name, count):
+    scenario = written(tmp_path, SCENARIOS[name])
+    alone = files_of(scenario, tmp_path)
+    for files in in_processes(count, lambda process: files_of(scenario, tmp_path, process)):
+        assert files == alone
+
+
+def test_a_run_that_fails_fails_in_all_processes(tmp_path):
+    scenario = written(
+        tmp_path, f"{FABRIC}\nfaults: {{loss: 0.9}}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]"
+    )
+    with pytest.raises(CheckFailedError) as alone:
+        run_scenario(run_spec(load_scenario(scenario)))
+
+    def failure(processes: Processes) -> str:
+        with pytest.raises(CheckFailedError) as found:
+            run_scenario(run_spec(load_scenario(scenario)), processes=processes)
+        return str(found.value)
+
+    assert in_processes(2, failure) == [str(alone.value)] * 2
+
+
+class Two:
+    """Stands for two processes, the other of which differs as it says."""
+
+    number, count = 0, 2
+
+    def __init__(self, **different: str) -> None:
+        self.different = different
+
+    def of(self, owner: int, what: str, read: Any) -> Any:
+        return read() if owner == 0 else {**read(), **self.different}
+
+    def exchange(self, messages: list[bytes]) -> list[bytes]:
+        return messages
+
+
+def test_processes_of_different_versions_are_refused(tmp_path):
+    spec = run_spec(
+        load_scenario(written(tmp_path, f"{FABRIC}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]"))
+    )
+    require_served_by(Two(), spec, has_captures=False)
+    with pytest.raises(EnvironmentLacksError, match=r"0 .* and 1 \(on there\) differ in: Weft, scenario"):
+        require_served_by(Two(host="there", Weft="1", scenario="2"), spec, has_captures=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "captures", "said"),
+    [
+        ("observe: {captures: [h0:0]}", False, "observe.captures"),
+        ("events: [{link: p0l0-p0s0, at: 1us, state: down}]", False, "events"),
+        ("", True, "--pcap"),
+    ],
+)
+def test_what_several_processes_do_not_support_is_refused(tmp_path, text, captures, said):
+    scenario = written(tmp_path, f"{FABRIC}\n{text}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]")
+    with pytest.raises(WeftError, match=said):
+        require_served_by(Two(), run_spec(load_scenario(scenario)), captures)
+
+
+def test_several_processes_run_the_virtual_clock(tmp_path):
+    spec = run_spec(
+        load_scenario(written(tmp_path, f"{FABRIC}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]"))
+    )
+    with pytest.raises(EnvironmentLacksError, match="--clock virtual"):
+        require_served_by(
+            Two(), replace(spec, options=spec.options.changed(clock="real")), has_captures=False
+        )

@@ -1,0 +1,59 @@
+"""What a run of several processes needs: the same Weft and the same scenario in all, and nothing that one alone has."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+
+from weft.cache import version_of
+from weft.clocks.virtual.processes import Processes, of_all
+from weft.errors import BadInputError, EnvironmentLacksError
+from weft.paths import P4_DIRECTORY, PACKAGE
+from weft.run.spec import RunSpec
+from weft.scenario import KeyProblem
+
+
+def require_served_by(processes: Processes, spec: RunSpec, has_captures: bool) -> None:
+    """Check that processes can serve a run together; one alone can serve any.
+
+    Raises:
+        EnvironmentLacksError: they are not of one Weft. BadInputError: the run has what several processes do not
+            support; KeyProblem, if a key says so.
+    """
+    if processes.count == 1:
+        return
+    if spec.options.clock != "virtual":
+        raise EnvironmentLacksError(
+            "mpirun: several processes run the virtual clock only: use --clock virtual, or leave mpirun out"
+        )
+    if has_captures:
+        raise BadInputError("--pcap: a run of several processes captures nothing: leave it out, or mpirun")
+    options = spec.options
+    for key, value, what in (
+        ("observe.captures", options.observe.captures, "captures nothing"),
+        ("events", options.events, "has no events"),
+        ("fabric", spec.fabric.circuits, "has no circuits"),
+    ):
+        if value:
+            raise KeyProblem(key, f"a run of several processes {what}: leave it out, or mpirun")
+    _require_same(processes, spec)
+
+
+def _require_same(processes: Processes, spec: RunSpec) -> None:
+    """Raise EnvironmentLacksError if processes have not the same Weft, Python, kind of machine and scenario."""
+    of_run = repr((spec.name, spec.fabric.parameters, spec.options, spec.traffic)).encode()
+    own = {
+        "Weft": version_of([PACKAGE, P4_DIRECTORY], (".py", ".p4", ".so")),
+        "Python": platform.python_version(),
+        "machine": f"{platform.machine()}, {sys.byteorder} endian",
+        "scenario": hashlib.sha256(of_run).hexdigest()[:16],
+    }
+    first, *others = of_all(processes, "what it runs", {"host": platform.node(), **own})
+    for number, other in enumerate(others, 1):
+        different = [name for name in own if other[name] != first[name]]
+        if different:
+            raise EnvironmentLacksError(
+                f"processes 0 (on {first['host']}) and {number} (on {other['host']}) differ in: {', '.join(different)} "
+                "(valid: the same Weft, and the same files at the same places, on all machines)"
+            )
