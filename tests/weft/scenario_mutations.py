@@ -61,6 +61,7 @@ TRAFFIC: dict[str, Any] = {
             },
         },
     },
+    "storage": {"storage": [3], "access": {"blocks": 2}},
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.

@@ -96,7 +96,9 @@ class OfAnyKind:
         self, _schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """Return what editors know of it: the keys of every kind."""
-        return {"anyOf": [handler(section.__pydantic_core_schema__) for section in self.sections()]}
+        found = (handler(section.__pydantic_core_schema__) for section in self.sections())
+        # A section in which another one occurs twice is a reference.
+        return {"anyOf": [handler.resolve_ref_schema(each) for each in found]}
 
 
 def _dumped(section: Section, info: core_schema.SerializationInfo) -> dict[str, Any]:

@@ -1,0 +1,265 @@
+"""Storage behind a fabric: throughput and latency against closed forms, checkpoints, batches of samples, refusals."""
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from weft import Fabric, topologies
+from weft.cli import weft
+from weft.errors import BadInputError
+from weft.jobs.formulas.parameters import model_parameters
+from weft.jobs.models import MODELS
+from weft.jobs.parallelism import Parallelism
+from weft.jobs.storage.commands import SECTOR_BYTES
+from weft.jobs.storage.loads import block_sizes, shard_bytes
+from weft.jobs.training_plan import TrainingPlan
+from weft.paths import ROOT
+from weft.results.storage import STORAGE
+from weft.run.message_times import MessageTimes
+from weft.run.runner import run_scenario
+from weft.run.storage_bounds import CommandLoad, round_trip_ps
+from weft.run.traffic_kinds.storage import StorageTraffic
+from weft.scenario import parse_scenario
+
+US = 10**6
+MODEL = {"layers": 2, "hidden": 64, "heads": 4, "feed_forward": 128, "vocabulary": 500, "sequence": 64}
+QUICK = {
+    "read": {"latency": "2us", "bandwidth": "800Gb/s", "channels": 64},
+    "write": {"latency": "1us", "bandwidth": "800Gb/s", "channels": 64},
+}
+"""A device that bounds nothing."""
+FABRIC = {
+    "leaves": 1,
+    "spines": 0,
+    "hosts_per_leaf": 4,
+    "planes": 1,
+    "host_rate": "100Gb/s",
+    "queue_capacity": "4MiB",
+}
+
+
+@pytest.fixture(scope="module")
+def fabric():
+    with Fabric(
+        topologies.leaf_spine(
+            planes=1, leaves=1, spines=0, hosts_per_leaf=4, host_rate_bps=100e9, queue_capacity_bytes=4 << 20
+        ),
+        clock="virtual",
+    ) as running:
+        yield running
+
+
+def device(**given):
+    accesses = {"latency": "2us", "bandwidth": "800Gb/s", "channels": 64} | given
+    return {"read": accesses, "write": accesses}
+
+
+def item(**given):
+    return StorageTraffic.model_validate({"storage": [3], "clients": [0], "device": QUICK} | given)
+
+
+def run(fabric, **given):
+    (found,) = fabric.run_together([item(**given).prepare_task(4, 1)(fabric)])
+    return found
+
+
+def blocks(count=1, reads=1.0, **given):
+    return {"blocks": count, "reads": reads} | given
+
+
+KINDS = [
+    {"reads": 1.0},
+    {"reads": 0.0},
+    {"reads": 0.0, "in_capsule_data": "8KiB"},
+    {"reads": 1.0, "host_copy": {"bandwidth": "100Gb/s", "latency": "3us"}},
+    {"reads": 0.0, "host_copy": {"bandwidth": "100Gb/s", "latency": "3us"}},
+]
+
+
+@pytest.mark.parametrize("block", [512, 8192])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_command_alone_takes_what_its_parts_take(fabric, kind, block):
+    """To the picosecond on links of one rate: capsules, data, access, transfer, copy."""
+    options = {key: value for key, value in kind.items() if key != "reads"}
+    found = run(fabric, block=block, access=blocks(reads=kind["reads"]), **options)
+    storage = item(block=block, access=blocks(), **options)
+    network = MessageTimes(fabric.topology, fabric.options, 0, 3)
+    load = CommandLoad(1, 1, block, kind["reads"] == 1.0)
+    assert found.latency_ps.largest == round_trip_ps(load, storage._nodes, network)
+    assert sum(found.parts_ps.values()) == found.latency_ps.largest == found.time_ps
+    assert found.parts_ps["device queue"] == 0
+
+
+@pytest.mark.parametrize("reads", [1.0, 0.0])
+@pytest.mark.parametrize(
+    ("bound", "options"),
+    [
+        ("queue depth", {"queue_depth": 3, "block": "4KiB", "device": device(latency="50us")}),
+        ("device", {"queue_depth": 64, "block": "4KiB", "device": device(latency="50us", channels=4)}),
+        ("device", {"queue_depth": 32, "block": "32KiB", "device": device(bandwidth="20Gb/s")}),
+        ("link", {"queue_depth": 16, "block": "32KiB"}),
+        ("host copy", {"queue_depth": 16, "block": "32KiB", "host_copy": {"bandwidth": "20Gb/s"}}),
+    ],
+)
+def test_throughput_is_the_least_of_what_queues_links_devices_and_copies_allow(fabric, bound, options, reads):
+    found = run(fabric, access=blocks(400, reads), in_capsule_data=0, **options)
+    least = min(found.bounds_bytes_per_s, key=found.bounds_bytes_per_s.__getitem__)
+    assert least == bound
+    assert found.bytes_per_s == pytest.approx(found.bounds_bytes_per_s[bound], rel=0.06)
+    assert found.bytes_per_s <= 1.001 * found.bounds_bytes_per_s[bound]
+
+
+def test_clients_share_the_link_of_a_node(fabric):
+    given = {"block": "32KiB", "queue_depth": 8, "access": blocks(100)}
+    alone, three = run(fabric, **given), run(fabric, clients=[0, 1, 2], **given)
+    assert three.clients == 3
+    assert three.commands == 300
+    assert three.bytes_per_s == pytest.approx(alone.bytes_per_s, rel=0.05)
+    assert three.latency_ps.mean > 2 * alone.latency_ps.mean
+    assert three.parts_ps["network"] > 2 * alone.parts_ps["network"]
+
+
+def test_nodes_and_devices_share_blocks_in_turn(fabric):
+    slow = device(latency="100us", channels=1)
+    given = {"block": "4KiB", "queue_depth": 16, "access": blocks(96), "device": slow}
+    one = run(fabric, **given)
+    two_nodes, two_devices = run(fabric, storage=[2, 3], **given), run(fabric, devices=2, **given)
+    assert two_nodes.bytes_per_s == pytest.approx(2 * one.bytes_per_s, rel=0.05)
+    assert two_devices.bytes_per_s == pytest.approx(2 * one.bytes_per_s, rel=0.05)
+    assert one.parts_ps["device queue"] > one.parts_ps["device"]
+
+
+def test_random_addresses_leave_channels_idle_and_are_drawn_from_the_seed(fabric):
+    given = {"block": "4KiB", "queue_depth": 8, "device": device(latency="50us", channels=8)}
+    in_order = run(fabric, access=blocks(200), **given)
+    at_random = run(fabric, access=blocks(200, order="random"), **given)
+    again = run(fabric, access=blocks(200, order="random"), **given)
+    assert at_random.bytes_per_s < 0.9 * in_order.bytes_per_s
+    assert at_random == again
+    assert at_random.latency_ps.percentiles[2] > at_random.latency_ps.percentiles[0]
+
+
+def test_a_share_of_commands_reads(fabric):
+    found = run(fabric, block="4KiB", access=blocks(300, 0.25))
+    assert found.read_bytes + found.written_bytes == 300 * 4096
+    assert 0.15 < found.read_bytes / (300 * 4096) < 0.35
+    assert found.bounds_bytes_per_s == {}
+
+
+def loading(**given):
+    return {"steps": 5, "samples": 4, "sample": "64KiB", "compute": "1ms", "prefetch": 1} | given
+
+
+def test_prefetch_hides_loading_behind_computation(fabric):
+    hidden = run(fabric, block="64KiB", loading=loading())
+    exposed = run(fabric, block="64KiB", loading=loading(prefetch=0))
+    one_load_ps = hidden.waiting_ps
+    assert hidden.time_ps == 5 * 10**9 + one_load_ps
+    assert exposed.time_ps == 5 * 10**9 + exposed.waiting_ps
+    assert exposed.waiting_ps == pytest.approx(5 * one_load_ps, rel=0.05)
+    assert hidden.compute_ps == exposed.compute_ps == 5 * 10**9
+
+
+def test_a_loader_that_is_slower_than_steps_bounds_them(fabric):
+    slow = device(latency="500us", channels=1)
+    found = run(fabric, block="64KiB", loading=loading(compute="100us", prefetch=2), device=slow)
+    assert found.time_ps == pytest.approx(5 * 4 * 500 * US, rel=0.1)
+    assert found.waiting_ps == found.time_ps - 5 * 100 * US
+
+
+def test_a_checkpoint_writes_every_ranks_shard(fabric):
+    parallel = {"tensor": 1, "data": 3, "zero": 1}
+    found = run(
+        fabric,
+        clients=[0, 1, 2],
+        checkpoint={"model": MODEL, "parallel": parallel},
+        block="4KiB",
+        queue_depth=4,
+    )
+    checkpoint = item(checkpoint={"model": MODEL, "parallel": parallel}).checkpoint
+    sizes = [shard_bytes(checkpoint.plan, rank) for rank in range(3)]
+    assert sizes[0] > sizes[1] == sizes[2]
+    assert found.written_bytes == sum(sum(block_sizes(size, 4096)) for size in sizes)
+    assert found.read_bytes == 0
+
+
+@pytest.mark.parametrize("zero", [0, 1, 3])
+def test_shards_of_replicas_are_a_whole_model(zero):
+    """2 B of a weight and 12 B of Adam's state for each parameter, whatever replicas share."""
+    plan = TrainingPlan(MODELS["7B"], Parallelism(data=8, zero=zero))
+    sizes = [shard_bytes(plan, rank) for rank in range(8)]
+    assert sum(sizes) == pytest.approx(14 * model_parameters(MODELS["7B"]), rel=1e-6)
+    assert len(set(sizes[1:])) == 1
+    assert (sizes[1] == 0) == (zero == 0)
+    assert (sizes[0] == sizes[1]) == (zero == 3)
+
+
+def test_the_last_block_of_a_file_is_rounded_up_to_sectors():
+    assert block_sizes(10_000, 4096) == [4096, 4096, 2048]
+    assert block_sizes(1, 4096) == [SECTOR_BYTES]
+    assert block_sizes(0, 4096) == []
+
+
+def scenario(**given):
+    base = {"storage": [3], "access": blocks()}
+    return parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": [base | given]})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"access": None}, "needs exactly one of access, checkpoint, loading; has none"),
+        ({"loading": loading()}, "has access, loading"),
+        ({"storage": [4]}, r"traffic\[0\].storage: rank 4 \(valid: 0 to 3\)"),
+        ({"storage": [3, 3]}, "rank 3 occurs twice"),
+        ({"clients": [1, 3]}, r"traffic\[0\].clients: rank 3 is among storage"),
+        ({"storage": [0, 1, 2, 3]}, "0 clients on a fabric of 4 ranks"),
+        ({"block": 1000}, "1000 B .valid: a multiple of 512"),
+        ({"device": "99"}, "no device '99'"),
+        ({"device": device(channels=1024), "devices": 4}, "8200 channels and interfaces .valid: 4096"),
+        ({"access": blocks(100_000), "loading": None, "storage": [1]}, None),
+        ({"access": None, "loading": loading(steps=10_000, samples=100)}, "3,000,000 commands of 3 clients"),
+        (
+            {"access": None, "checkpoint": {"model": MODEL, "parallel": {"data": 2}}, "clients": [0]},
+            "1 clients on a fabric of 4 ranks .valid: 2",
+        ),
+        (
+            {"access": None, "checkpoint": {"model": MODEL, "parallel": {"tensor": 3}}},
+            r"checkpoint.parallel.tensor: 3 does not divide",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_key(given, message):
+    if message is None:
+        assert scenario(**given).traffic
+        return
+    with pytest.raises(BadInputError, match=message):
+        scenario(**given)
+
+
+def test_storage_runs_beside_other_traffic():
+    reading = {"storage": [3], "clients": [0], "block": "16KiB", "access": blocks(50), "device": QUICK}
+    beside = {"incast": "h0", "bytes_per_sender": "2MiB"}
+    found = [
+        run_scenario(parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": traffic})).traffic[
+            STORAGE.key
+        ][0]
+        for traffic in ([reading], [{"together": [reading, beside]}])
+    ]
+    assert found[1].latency_ps.mean > 1.2 * found[0].latency_ps.mean
+    assert found[1].parts_ps["device"] == found[0].parts_ps["device"]
+
+
+EXAMPLE = ROOT / "examples" / "storage.yaml"
+
+
+def test_the_page_shows_what_the_example_prints(tmp_path):
+    done = CliRunner().invoke(weft, ["run", "--out", str(tmp_path), str(EXAMPLE)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    begin = next(number for number, line in enumerate(lines) if line.startswith("storage:"))
+    end = next(number for number, line in enumerate(lines) if line == "planes")
+    page = (ROOT / "docs" / "storage.md").read_text(encoding="utf-8")
+    assert "\n".join(lines[begin:end]).strip() in page
+    assert (tmp_path / "storage-1-operations.csv").exists()
+    assert yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["name"] == "storage"

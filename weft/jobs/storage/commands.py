@@ -1,0 +1,258 @@
+"""Commands of clients to storage nodes, as operations of a job: NVMe over Fabrics with RDMA.
+
+A client sends a command capsule. To read, the node fetches the block from a device, writes it into the client's memory
+and sends a response capsule. To write, the node reads the client's memory by RDMA READ, unless the data came within the
+capsule, stores the block and responds (NVM Express RDMA Transport Specification 1.0, section 3: capsules travel by
+RDMA_SEND, and only the controller issues RDMA_READ and RDMA_WRITE). A capsule and a block are messages of the job.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.jobs.storage.devices import PS_PER_S, Device
+from weft.quantities.definitions import Rate, Time
+from weft.quantities.section import Section
+from weft.traffic.jobs import Job, OperationsBuilder, RankPart
+
+COMMAND_BYTES = 64
+"""Of a submission queue entry, the least command capsule (NVM Express Base Specification 2.0, section 4.1)."""
+RESPONSE_BYTES = 16
+"""Of a completion queue entry, a response capsule (the same, section 4.6)."""
+SECTOR_BYTES = 512
+"""Blocks are multiples of it."""
+TAGS_PER_COMMAND = 3
+_COMMAND_TAG, _DATA_TAG, _RESPONSE_TAG = range(TAGS_PER_COMMAND)
+_NONE = -1
+_COPY_STREAM = 1
+COLUMNS = (
+    "client",
+    "node",
+    "is_read",
+    "size_bytes",
+    "first",
+    "end",
+    "other_end",
+    "copy",
+    "access",
+    "transfer",
+)
+
+Integers = NDArray[np.int64]
+
+
+class HostCopy(Section):
+    """The hop between a client's host memory, where the network reads and writes, and its accelerator's."""
+
+    bandwidth: Rate
+    """Of copies, which follow each other."""
+    latency: Time = 0
+    """Of each copy."""
+
+    def duration_ps(self, size_bytes: int) -> int:
+        """Return how long a copy takes."""
+        return self.latency + -(-size_bytes * 8 * PS_PER_S // self.bandwidth)
+
+
+@dataclass(frozen=True)
+class StorageNodes:
+    """What answers commands.
+
+    Attributes:
+        count: of nodes.
+        devices: of each node.
+        device: what each of these is.
+        in_capsule_bytes: the largest write whose data travel within the command capsule.
+        host_copy: of clients; None where the network reads and writes accelerators' memory (GPUDirect).
+    """
+
+    count: int
+    devices: int
+    device: Device
+    in_capsule_bytes: int = 0
+    host_copy: HostCopy | None = None
+
+    def place(self, block: int) -> tuple[int, int, int]:
+        """Return the node and the device of a block of a file, and its number there: blocks are striped over both."""
+        rest, node = divmod(block, self.count)
+        number, device = divmod(rest, self.devices)
+        return node, device, number
+
+
+@dataclass(frozen=True)
+class Block:
+    """What a command reads or writes: so much of the block of a number."""
+
+    number: int
+    size_bytes: int
+    is_read: bool
+
+
+@dataclass(frozen=True)
+class _Waits:
+    """Operations whose ends, or starts, one follows."""
+
+    after: Sequence[int] = ()
+    after_start: Sequence[int] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Commands:
+    """Columns of commands. `client` and `node` are ranks of the job, the rest numbers of operations, -1 for none.
+
+    `first` begins a command and `end` and `other_end` are its last ones, at the client; `access` and `transfer` are the
+    device's, at the node.
+    """
+
+    client: Integers
+    node: Integers
+    is_read: Integers
+    size_bytes: Integers
+    first: Integers
+    end: Integers
+    other_end: Integers
+    copy: Integers
+    access: Integers
+    transfer: Integers
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.client)
+
+
+@dataclass
+class StorageWriter:
+    """Writes a job whose first ranks are clients and whose last ones are storage nodes."""
+
+    clients: int
+    nodes: StorageNodes
+    builders: list[OperationsBuilder] = field(init=False)
+    _rows: array[int] = field(default_factory=lambda: array("q"))
+
+    def __post_init__(self) -> None:
+        """Make an empty program for each rank."""
+        self.builders = [OperationsBuilder() for _ in range(self.clients + self.nodes.count)]
+
+    def command(
+        self, client: int, block: Block, after: Sequence[int], after_start: Sequence[int] = ()
+    ) -> tuple[int, ...]:
+        """Add a command of a client that follows operations of its own; return the client's operations that end it."""
+        tag = len(self._rows) // len(COLUMNS) * TAGS_PER_COMMAND
+        return (self._read if block.is_read else self._write)(client, block, _Waits(after, after_start), tag)
+
+    def _read(self, client: int, block: Block, waits: _Waits, tag: int) -> tuple[int, ...]:
+        node, device, number = self.nodes.place(block.number)
+        own, there = self.builders[client], self.builders[self.clients + node]
+        first = own.send(node, COMMAND_BYTES, tag + _COMMAND_TAG, **vars(waits), category="command")
+        got = there.receive(client, COMMAND_BYTES, tag + _COMMAND_TAG, category="command")
+        access = self._access(there, device, number, [got], reads=True)
+        transfer = self._transfer(there, device, block.size_bytes, [access], reads=True)
+        sent = there.send(client, block.size_bytes, tag + _DATA_TAG, after=[transfer], category="read")
+        there.send(
+            client,
+            RESPONSE_BYTES,
+            tag + _RESPONSE_TAG,
+            after=[transfer],
+            after_start=[sent],
+            category="response",
+        )
+        data = own.receive(node, block.size_bytes, tag + _DATA_TAG, after_start=[first], category="read")
+        response = own.receive(
+            node, RESPONSE_BYTES, tag + _RESPONSE_TAG, after_start=[first], category="response"
+        )
+        copy, ends = _NONE, (data, response)
+        if self.nodes.host_copy is not None:
+            copy = self._copy(own, self.nodes.host_copy, block.size_bytes, _Waits(ends))
+            ends = (copy, copy)
+        self._note(client, node, block, first, ends, copy, access, transfer)
+        return tuple(dict.fromkeys(ends))
+
+    def _write(self, client: int, block: Block, waits: _Waits, tag: int) -> tuple[int, ...]:
+        node, device, number = self.nodes.place(block.number)
+        own, there = self.builders[client], self.builders[self.clients + node]
+        copy = _NONE
+        if self.nodes.host_copy is not None:
+            copy = self._copy(own, self.nodes.host_copy, block.size_bytes, waits)
+            waits = _Waits([copy])
+        is_in_capsule = block.size_bytes <= self.nodes.in_capsule_bytes
+        capsule_bytes = COMMAND_BYTES + (block.size_bytes if is_in_capsule else 0)
+        command = own.send(node, capsule_bytes, tag + _COMMAND_TAG, **vars(waits), category="command")
+        got = there.receive(client, capsule_bytes, tag + _COMMAND_TAG, category="command")
+        if not is_in_capsule:
+            got = there.read(client, block.size_bytes, after=[got], category="write")
+        transfer = self._transfer(there, device, block.size_bytes, [got], reads=False)
+        access = self._access(there, device, number, [transfer], reads=False)
+        there.send(client, RESPONSE_BYTES, tag + _RESPONSE_TAG, after=[access], category="response")
+        response = own.receive(
+            node, RESPONSE_BYTES, tag + _RESPONSE_TAG, after_start=[command], category="response"
+        )
+        first = command if copy == _NONE else copy
+        self._note(client, node, block, first, (response, response), copy, access, transfer)
+        return (response,)
+
+    def _stream(self, device: int, *, reads: bool) -> int:
+        """Return the stream of a device's interface; those of its channels follow."""
+        own = self.nodes.device
+        streams = own.read.channels + own.write.channels + 2
+        return device * streams + (0 if reads else own.read.channels + 1)
+
+    def _access(
+        self, there: OperationsBuilder, device: int, number: int, after: Sequence[int], *, reads: bool
+    ) -> int:
+        accesses = self.nodes.device.accesses(reads=reads)
+        stream = self._stream(device, reads=reads) + 1 + number % accesses.channels
+        return there.compute(accesses.latency, stream=stream, after=after, category="device access")
+
+    def _transfer(
+        self, there: OperationsBuilder, device: int, size_bytes: int, after: Sequence[int], *, reads: bool
+    ) -> int:
+        duration_ps = self.nodes.device.accesses(reads=reads).transfer_ps(size_bytes)
+        stream = self._stream(device, reads=reads)
+        return there.compute(duration_ps, stream=stream, after=after, category="device transfer")
+
+    @staticmethod
+    def _copy(own: OperationsBuilder, copy: HostCopy, size_bytes: int, waits: _Waits) -> int:
+        return own.compute(
+            copy.duration_ps(size_bytes), stream=_COPY_STREAM, **vars(waits), category="host copy"
+        )
+
+    def _note(
+        self,
+        client: int,
+        node: int,
+        block: Block,
+        first: int,
+        ends: tuple[int, int],
+        copy: int,
+        access: int,
+        transfer: int,
+    ) -> None:
+        self._rows.extend(
+            (
+                client,
+                self.clients + node,
+                block.is_read,
+                block.size_bytes,
+                first,
+                *ends,
+                copy,
+                access,
+                transfer,
+            )
+        )
+
+    def finished(self, name: str) -> tuple[Job, Commands]:
+        """Return the job and its commands."""
+        nodes = tuple(range(self.clients, len(self.builders)))
+        clients = tuple(range(self.clients))
+        parts = tuple(
+            RankPart(builder.build(), nodes if rank < self.clients else clients)
+            for rank, builder in enumerate(self.builders)
+        )
+        rows = np.array(self._rows, np.int64).reshape(-1, len(COLUMNS)).T
+        return Job(name, parts), Commands(*(column.copy() for column in rows))

@@ -1,0 +1,41 @@
+"""How long single requests took: percentiles, as results and pages show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PERCENTILES = {"50 %": 50, "90 %": 90, "99 %": 99, "99.9 %": 99.9}
+COLUMNS = ("least", "mean", *PERCENTILES, "largest")
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Percentiles of the latencies of requests: each one's latency is at least that of so many of them."""
+
+    least: int
+    """Of the quickest request."""
+    mean: int
+    """Of all, on average."""
+    percentiles: tuple[int, ...]
+    """At 50, 90, 99 and 99.9 %."""
+    largest: int
+    """Of the slowest."""
+
+    def in_columns(self) -> tuple[int, ...]:
+        """Return them in the order of COLUMNS."""
+        return (self.least, self.mean, *self.percentiles, self.largest)
+
+
+def latencies_of(values_ps: NDArray[Any]) -> Latencies:
+    """Return the percentiles of latencies in ps, of which there is at least one; each is one of the values."""
+    found = np.percentile(values_ps, list(PERCENTILES.values()), method="inverted_cdf")
+    return Latencies(
+        least=int(values_ps.min()),
+        mean=round(float(values_ps.mean())),
+        percentiles=tuple(int(each) for each in found),
+        largest=int(values_ps.max()),
+    )

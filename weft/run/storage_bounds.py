@@ -1,0 +1,74 @@
+"""What bounds the throughput of commands to storage, in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from weft.jobs.storage.commands import COMMAND_BYTES, RESPONSE_BYTES, StorageNodes
+from weft.jobs.storage.devices import PS_PER_S
+from weft.run.message_times import READ_REQUEST, READ_RESPONSE, WRITE, MessageTimes
+
+
+@dataclass(frozen=True)
+class CommandLoad:
+    """Commands of one kind: how many clients keep how many under way, of what size."""
+
+    clients: int
+    queue_depth: int
+    block_bytes: int
+    is_read: bool
+
+
+def throughput_bounds(load: CommandLoad, nodes: StorageNodes, network: MessageTimes) -> dict[str, float]:
+    """Return the bytes/s that the queues' depth, links, devices and copies allow; the least of them bounds a run.
+
+    The queues' bound is commands under way times their size over the round trip of one alone (Little's law).
+    """
+    accesses = nodes.device.accesses(reads=load.is_read)
+    device = accesses.bytes_per_s(load.block_bytes) * nodes.devices * nodes.count
+    in_flight = load.clients * load.queue_depth * load.block_bytes
+    ends = min(load.clients, nodes.count)
+    share = load.block_bytes / _bytes_on_link(load, nodes, network)
+    found = {
+        "queue depth": in_flight * PS_PER_S / round_trip_ps(load, nodes, network),
+        "link": ends * network.nic_rate_bps / 8 * share,
+        "device": device,
+    }
+    if nodes.host_copy is not None:
+        copy_ps = nodes.host_copy.duration_ps(load.block_bytes)
+        found["host copy"] = load.clients * load.block_bytes * PS_PER_S / copy_ps
+    return found
+
+
+def round_trip_ps(load: CommandLoad, nodes: StorageNodes, network: MessageTimes) -> int:
+    """Return the latency of a command alone."""
+    size_bytes = load.block_bytes
+    accesses = nodes.device.accesses(reads=load.is_read)
+    total = accesses.latency + accesses.transfer_ps(size_bytes)
+    if nodes.host_copy is not None:
+        total += nodes.host_copy.duration_ps(size_bytes)
+    one_way: Callable[..., int] = network.one_way_ps
+    if load.is_read:
+        # The response follows its data at once: at the end of the path it is behind by its own time.
+        behind = network.sent_ps(network.wire_bytes(RESPONSE_BYTES, WRITE))
+        return total + one_way(COMMAND_BYTES, WRITE) + one_way(size_bytes, WRITE) + behind
+    total += one_way(RESPONSE_BYTES, WRITE)
+    if size_bytes <= nodes.in_capsule_bytes:
+        return total + one_way(COMMAND_BYTES + size_bytes, WRITE)
+    # The request leaves behind the capsule's acknowledgement.
+    total += network.sent_ps(network.acknowledgement_bytes)
+    return total + sum(
+        one_way(size, kind)
+        for size, kind in ((COMMAND_BYTES, WRITE), (0, READ_REQUEST), (size_bytes, READ_RESPONSE))
+    )
+
+
+def _bytes_on_link(load: CommandLoad, nodes: StorageNodes, network: MessageTimes) -> int:
+    """Return what a command takes of a link in its data's direction."""
+    wire, answer = network.wire_bytes, network.acknowledgement_bytes
+    if load.is_read:
+        return wire(load.block_bytes, WRITE) + wire(RESPONSE_BYTES, WRITE) + answer
+    if load.block_bytes <= nodes.in_capsule_bytes:
+        return wire(COMMAND_BYTES + load.block_bytes, WRITE) + answer
+    return wire(COMMAND_BYTES, WRITE) + wire(load.block_bytes, READ_RESPONSE) + answer
