@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from weft.cli import weft
 from weft.errors import BadInputError
+from weft.paths import ROOT
 from weft.report.figures import all_figures
 from weft.report.page import report_page
 from weft.report.run_directory import RunDirectory
@@ -52,6 +53,18 @@ SCENARIOS = {
                 "bucket": "8KiB", "optimizer": "5us", "algorithms": ["ring"], "data": "lengths",
             },
             {"workload": {"flow_sizes": "fb_hadoop", "load": 0.3, "duration": "100us"}},
+        ],
+    },
+    "jobs": {
+        "fabric": {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
+        "traffic": [
+            {
+                "model": {
+                    "layers": 2, "hidden": 64, "heads": 4, "feed_forward": 64, "vocabulary": 100, "sequence": 32,
+                },
+                "parallel": {"tensor": 2, "pipeline": 2}, "micro_batches": 2,
+            },
+            {"trace": str(ROOT / "examples" / "traces" / "ring.goal")},
         ],
     },
 }  # fmt: skip

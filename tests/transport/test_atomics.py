@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.transport.rdma_pair import RdmaPair, WiredPair, cabled_pair, wired_pair
+from tests.transport.rdma_pair import PATIENT, RdmaPair, WiredPair, cabled_pair, wired_pair
 from weft.engine import parse_packet
 
 BASE = 1 << 40
@@ -75,7 +75,7 @@ def test_each_atomic_is_done_once(
     retransmission: str, actions: list[str], steps: list[str], limit: int
 ) -> None:
     pair = wired_pair(
-        retransmission=retransmission, path_mtu_bytes=256, retry_limit=100, max_outstanding_reads=limit
+        retransmission=retransmission, path_mtu_bytes=256, **PATIENT, max_outstanding_reads=limit
     )
     left = list(actions)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.transport.rdma_pair import US, cabled_pair, random_bytes, wired_pair
+from tests.transport.rdma_pair import PATIENT, US, cabled_pair, random_bytes, wired_pair
 from weft.engine import parse_packet
 
 MTU = 256
@@ -23,7 +23,7 @@ CREDITS: dict[str, Any] = {"end_to_end_credits": True, "path_mtu_bytes": MTU}
 def test_whatever_the_wire_does_each_send_finds_a_receive(
     actions: list[str], sizes: list[int], posted: list[int]
 ) -> None:
-    pair = wired_pair(**CREDITS, retry_limit=100)
+    pair = wired_pair(**CREDITS, **PATIENT)
     source, target = random_bytes(sum(sizes)), np.zeros((len(sizes), 4 * MTU), np.uint8)
     here, there = pair.a.register(source), pair.b.nic.register_memory(target)
     offset = receives = 0

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.transport.rdma_pair import (
     DELAY_PS,
+    PATIENT,
     RATE_BPS,
     TIMEOUT_PS,
     US,
@@ -213,7 +214,7 @@ def test_messages_arrive_exactly_once_and_in_order(
     actions: list[str], sizes: list[int], initial_psn: int, ack_interval: int
 ) -> None:
     pair = wired_pair(
-        path_mtu_bytes=256, initial_psn=initial_psn, ack_interval_packets=ack_interval, retry_limit=100
+        path_mtu_bytes=256, initial_psn=initial_psn, ack_interval_packets=ack_interval, **PATIENT
     )
     messages = [random_bytes(size, seed) for seed, size in enumerate(sizes)]
     arrived = [np.zeros(max(sizes), np.uint8) for _ in sizes]

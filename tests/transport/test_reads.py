@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.transport.rdma_pair import (
     DELAY_PS,
+    PATIENT,
     RATE_BPS,
     US,
     Bytes,
@@ -148,7 +149,7 @@ def test_whatever_the_wire_loses_or_repeats_all_is_read(
         retransmission=retransmission,
         path_mtu_bytes=256,
         initial_psn=psn,
-        retry_limit=100,
+        **PATIENT,
         ack_interval_packets=3,
         max_outstanding_reads=limit,
         window_bytes=2000,
@@ -183,7 +184,7 @@ def test_reads_and_writes_mixed_over_paths_that_reorder(
     pair = wired_pair(
         retransmission="selective-repeat",
         path_mtu_bytes=256,
-        retry_limit=100,
+        **PATIENT,
         ack_interval_packets=3,
         sender={"path_choice": spray(1, 64)},
     )

@@ -12,6 +12,7 @@ from weft.engine import build_packet, flowlet, parse_packet, spray
 if TYPE_CHECKING:
     from weft.engine.records import RoceHeaders
 from tests.transport.rdma_pair import (
+    PATIENT,
     US,
     Bytes,
     WiredPair,
@@ -110,7 +111,7 @@ def test_whatever_the_wire_does_all_arrives_once_and_in_order(
     pair = wired_pair(
         **SELECTIVE,
         initial_psn=psn,
-        retry_limit=100,
+        **PATIENT,
         reordering_window_ps=window_us * US,
         ack_interval_packets=3,
         path_choice=spray(1, 64),
