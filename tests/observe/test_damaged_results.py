@@ -1,6 +1,7 @@
 """Damaged results: a report shows what remains, or the error names the damaged file and the place in it."""
 
 import copy
+import io
 import json
 import random
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from weft.cli import weft
 from weft.errors import BadInputError
@@ -18,6 +20,7 @@ from weft.report.page import report_page
 from weft.report.run_directory import RunDirectory
 from weft.report.tables import all_tables, parts_of_traffic
 from weft.results.model import Results, keys_only_where_there_are_some, result_keys
+from weft.results.printing import print_run
 from weft.results.reference import keys_of, results_reference
 from weft.results.results_file import read_results
 from weft.results.training_steps import TRAINING_STEPS
@@ -270,6 +273,54 @@ def test_errors_name_the_file_and_the_key_or_line(copied, tmp_path):
     )
 
 
+INCONSISTENT = [
+    (lambda tree: tree["training_jobs"][0]["plan"].update(peak_flops_per_s=0), "plan.peak_flops_per_s: 0 is out of"),
+    (lambda tree: tree["training_jobs"][0]["plan"].update(ranks=64), "ranks.compute: has 4 values; there are 64 ranks"),
+    (lambda tree: tree["training_jobs"][0]["ranks"].pop("stall"), "ranks: has compute, exposed, bubble; there are"),
+    (lambda tree: tree["training_jobs"][0].update(step_ps=7), "step_ps: is 7, but ranks.compute, ranks.exposed"),
+    (lambda tree: tree["job_traces"][0]["stall_ps"].pop(), "stall_ps: has 2 values; there are 3 ranks"),
+    (lambda tree: tree["job_traces"][0]["bubble_ps"].insert(0, 7), "bubble_ps: has 4 values; there are 3 ranks"),
+    (
+        lambda tree: tree["job_traces"][0].update(compute_ps=[], exposed_ps=[], bubble_ps=[], stall_ps=[]),
+        "compute_ps: has no values; a job has a rank or more",
+    ),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory):
+    path = tmp_path_factory.mktemp("jobs") / "run"
+    path.mkdir()
+    run_scenario(parse_scenario({"clock": "virtual"} | SCENARIOS["jobs"])).save(path)
+    return path
+
+
+@pytest.mark.parametrize(("edit", "said"), INCONSISTENT)
+def test_results_of_jobs_that_contradict_themselves_are_refused_by_key(jobs, tmp_path, edit, said):
+    shutil.copytree(jobs, tmp_path / "run")
+    result = CliRunner().invoke(weft, ["report", str(_edited(tmp_path / "run", edit))])
+    assert isinstance(result.exception, BadInputError)
+    assert f"results.json: {'job_traces' if 'ps: has' in said else 'training_jobs'}[0].{said}" in str(
+        result.exception
+    )
+
+
+def test_names_from_traces_are_no_markup_of_the_terminal(jobs, tmp_path):
+    """A trace names its categories; here as rich's markup, which would end with an exception or vanish."""
+    shutil.copytree(jobs, tmp_path / "run")
+    name = "[/x][red]"
+
+    def edit(tree):
+        tree["job_traces"][0]["name"] = tree["training_jobs"][0]["name"] = name
+        tree["training_jobs"][0]["compute_ps"][name] = 5
+        tree["training_jobs"][0]["critical_path"]["parts_ps"][name] = 5
+        tree["training_jobs"][0]["critical_path"]["ranks_ps"] = {name: 5}
+
+    out = io.StringIO()
+    print_run(Console(file=out, width=200), read_results(_edited(tmp_path / "run", edit) / "results.json"))
+    assert out.getvalue().count(name) == 6
+
+
 def test_the_command_exits_with_3_and_no_traceback(copied):
     (copied / "queues.csv").unlink()
     (copied / "queues.csv").mkdir()
@@ -309,6 +360,8 @@ def test_a_page_has_training_workloads_failures_memory_and_conservation(director
         assert [curve.name for curve in times.curves] == ["p50", "p95", "p99"]
         assert times.curves[2].y[-1] == workload.bins[-1].completion_ps[2] / 1e6
         assert ">host 0<" in page  # both of its ranks
+    elif "jobs" in directory.name:
+        assert {"training_jobs", "job_traces"} <= {name.rpartition("-")[0] for name in parts_of_traffic(run)}
     else:
         assert {"links", "memory", "pauses", "conservation"} <= set(tables)
         assert "memory" in figures

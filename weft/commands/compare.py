@@ -22,6 +22,8 @@ def compare(first: Path, second: Path, output: Path | None) -> None:
     Shows which parameters differ, the results of both with B over A, and the ports whose loads differ most. Results
     belong together that have the same labels (collective, algorithm, size, …); those left over, in their order.
     """
+    from rich.markup import escape
+
     from weft.report.comparison import comparison, read_runs
     from weft.report.comparison_page import write_comparison
     from weft.results.figure_tables import print_figures
@@ -32,15 +34,15 @@ def compare(first: Path, second: Path, output: Path | None) -> None:
     console = make_console()
     for each in runs:
         if not each.run.results.ok:
-            console.print(f"[bold red]a check failed in {each.name}[/bold red]")
+            console.print(f"[bold red]a check failed in {escape(each.name)}[/bold red]")
         late = each.run.results.lateness
         if late is not None and not late.valid:
-            console.print(f"[bold red]{each.name}: late events, its times are INVALID[/bold red]")
+            console.print(f"[bold red]{escape(each.name)}: late events, its times are INVALID[/bold red]")
     for part in comparison(*runs).values():
         if isinstance(part, ReportTable):
             rows = [[str(cell) for cell in row] for row in part.rows[:_MOST_ROWS]]
             note = shown_of(len(rows), len(part.rows), "the page (--output) has more") or part.note
-            title = f"[bold]{part.title}[/bold]" + (f" ({note})" if note else "")
+            title = f"[bold]{escape(part.title)}[/bold]" + (f" ({note})" if note else "")
             names = [column for column in part.columns if column in ("parameter", "result", "figure", "port")]
             print_figures(console, title, part.columns, rows, names)
     if output is not None:

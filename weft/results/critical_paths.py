@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from weft.quantities.readable import counted, time_unit
@@ -116,13 +117,15 @@ def print_critical_path(console: Console, found: CriticalPathResult) -> None:
     for column in ("", unit.name, "share"):
         table.add_column(column, justify="left" if not column else "right")
     for name, time_ps in found.parts_ps.items():
-        table.add_row(name, f"{unit.of(time_ps):,.3f}", f"{100 * time_ps / total_ps:.1f} %")
+        table.add_row(escape(name), f"{unit.of(time_ps):,.3f}", f"{100 * time_ps / total_ps:.1f} %")
     console.print(table)
     for what, times in (
         ("most of it on ranks", found.ranks_ps),
         ("ports that it could wait for, each", found.ports_ps),
     ):
-        most = [f"{name} {100 * time_ps / total_ps:.1f} %" for name, time_ps in islice(times.items(), 4)]
+        most = [
+            f"{escape(name)} {100 * time_ps / total_ps:.1f} %" for name, time_ps in islice(times.items(), 4)
+        ]
         if most:
             console.print(f"{what}: {', '.join(most)}")
 

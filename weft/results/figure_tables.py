@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 
@@ -15,12 +16,15 @@ def print_figures(
     rows: Iterable[Sequence[str]],
     names: Sequence[str] = (),
 ) -> None:
-    """Print a title and below it a table, aligned right but for the columns that are `names`; nothing without rows."""
+    """Print a title and below it a table, aligned right but for the columns that are `names`; nothing without rows.
+
+    The title may have markup; cells have none.
+    """
     table = Table(box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, justify="left" if column in names else "right")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     if table.row_count:
         console.print(f"\n{title}")
         console.print(table)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from weft.quantities.readable import counted, format_time
@@ -100,7 +101,7 @@ def print_patterns(console: Console, results: Sequence[FlowsResult]) -> None:
 def print_flows(console: Console, number: int, result: FlowsResult) -> None:
     """Print a pattern as a whole, and its flows; `number` is that of the file with all of them."""
     console.print(
-        f"\n[bold]{result.pattern}[/bold]: {counted(result.flows, 'flow')}, {result.bytes_delivered} B in "
+        f"\n[bold]{escape(result.pattern)}[/bold]: {counted(result.flows, 'flow')}, {result.bytes_delivered} B in "
         f"{format_time(result.time_ps)}, {counted(result.retransmissions, 'packet')} retransmitted"
     )
     if not result.records:

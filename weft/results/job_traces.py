@@ -14,7 +14,7 @@ from rich.table import Table
 from weft.quantities.readable import counted, format_time, time_unit
 from weft.recording import tables
 from weft.results.critical_paths import CriticalPathResult, critical_path_tables, print_critical_path
-from weft.results.kinds import ResultKind
+from weft.results.kinds import ResultKind, lengths_and_sums
 from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, ReportPart, ReportTable, shown_of
 from weft.topologies import FabricSpec
@@ -165,6 +165,13 @@ def report_job_traces(results: Sequence[JobTraceResult], _: FabricSpec) -> Itera
     )
 
 
+def _problems(result: JobTraceResult) -> Iterator[tuple[str, str]]:
+    if not result.compute_ps:
+        yield "compute_ps", "has no values; a job has a rank or more"
+    parts = {f"{name}_ps": values for name, values in result.parts_ps.items()}
+    yield from lengths_and_sums("", parts, len(result.compute_ps), "time_ps", result.time_ps)
+
+
 JOB_TRACES = ResultKind(
     key="job_traces",
     meaning="Of each job from a trace.",
@@ -173,6 +180,7 @@ JOB_TRACES = ResultKind(
     order=6,
     report=report_job_traces,
     flow_file=OperationFile("trace"),
+    problems=_problems,
     name="name",
     labels=("name",),
 )

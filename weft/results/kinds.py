@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -86,6 +86,24 @@ class ResultKind(Generic[R]):
     labels: tuple[str, ...] = ()
     measured: tuple[MeasuredColumn, ...] = ()
     columns: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _: {}
+
+
+def lengths_and_sums(
+    above: str, parts: Mapping[str, Sequence[int]], ranks: int, whole: str, whole_ps: int
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with parts of each rank's time: keys with another number of ranks, and other sums.
+
+    `above` is what stands before the parts' keys, `whole` the key of their sum.
+    """
+    wrong = [(f"{above}{key}", len(values)) for key, values in parts.items() if len(values) != ranks]
+    for key, length in wrong:
+        yield key, f"has {length} values; there are {ranks} ranks"
+    if not wrong:
+        for rank, times_ps in enumerate(zip(*parts.values(), strict=True)):
+            if sum(times_ps) != whole_ps:
+                names = ", ".join(f"{above}{key}" for key in parts)
+                yield whole, f"is {whole_ps}, but {names} of rank {rank} add up to {sum(times_ps)}"
+                return
 
 
 def result_kinds() -> tuple[ResultKind[Any], ...]:

@@ -6,6 +6,7 @@ import json
 from typing import Any, cast
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from weft.quantities.readable import format_rate, format_time
@@ -85,7 +86,7 @@ def print_run(console: Console, run: Results) -> None:
         console.print(f"packet-ins that the controller had no room for: {run.dropped_packet_ins}")
     print_packet_conservation(console, run.packet_conservation, run.absorbed)
     for warning in run.all_warnings:
-        console.print(f"\n[yellow]warning: {warning}[/yellow]")
+        console.print(f"\n[yellow]warning: {escape(warning)}[/yellow]")
     if run.lateness is not None:
         _print_lateness(console, run.lateness)
 

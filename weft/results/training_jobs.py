@@ -15,7 +15,7 @@ from weft.jobs.plan_summary import PlanSummary
 from weft.quantities.readable import counted, format_number, format_size, format_time, time_unit
 from weft.recording import tables
 from weft.results.critical_paths import CriticalPathResult, critical_path_tables, print_critical_path
-from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.kinds import MeasuredColumn, ResultKind, lengths_and_sums
 from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportPart, ReportTable, shown_of
 from weft.topologies import FabricSpec
@@ -23,6 +23,7 @@ from weft.traffic.jobs.breakdown import Breakdown
 
 _MOST_BARS = 64
 _PS_PER_MS = 1e9
+_OF_RANKS = ("compute", "exposed", "bubble", "stall")
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def _rate(tokens_per_s: float, utilisation: float) -> str:
 
 
 def _sizes(sizes_bytes: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {format_size(size, digits=3)}" for name, size in sizes_bytes.items())
+    return ", ".join(f"{escape(name)} {format_size(size, digits=3)}" for name, size in sizes_bytes.items())
 
 
 def print_training_jobs(console: Console, results: Sequence[TrainingJobResult]) -> None:
@@ -158,7 +159,7 @@ def print_training_jobs(console: Console, results: Sequence[TrainingJobResult]) 
             table.add_column(column, justify="left" if not column else "right")
         for name, time_ps in [("step", result.step_ps), *_parts(result).items()]:
             share = f"{100 * time_ps / result.step_ps:.1f} %" if result.step_ps else ""
-            table.add_row(name, f"{unit.of(time_ps):,.3f}", share)
+            table.add_row(escape(name), f"{unit.of(time_ps):,.3f}", share)
         console.print(table)
         console.print(f"{_rate(result.tokens_per_s, result.mfu)}")
         print_critical_path(console, result.critical_path)
@@ -216,6 +217,15 @@ def report_training_jobs(results: Sequence[TrainingJobResult], _: FabricSpec) ->
     yield ReportTable("Training", columns, rows, "ideal: without communication, with no rank slower")
 
 
+def _problems(result: TrainingJobResult) -> Iterator[tuple[str, str]]:
+    if set(result.ranks) != set(_OF_RANKS):
+        yield "ranks", f"has {', '.join(result.ranks) or 'nothing'}; there are {', '.join(_OF_RANKS)}"
+        return
+    yield from lengths_and_sums("ranks.", result.ranks, result.plan.ranks, "step_ps", result.step_ps)
+    if result.plan.peak_flops_per_s <= 0:
+        yield "plan.peak_flops_per_s", f"{result.plan.peak_flops_per_s:g} is out of range (valid: above 0)"
+
+
 TRAINING_JOBS = ResultKind(
     key="training_jobs",
     meaning="Of each step of a training job.",
@@ -224,6 +234,7 @@ TRAINING_JOBS = ResultKind(
     order=5,
     report=report_training_jobs,
     flow_file=OperationFile("training"),
+    problems=_problems,
     name="name",
     labels=("name",),
     measured=(

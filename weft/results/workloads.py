@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from weft.quantities.readable import counted, format_time
@@ -130,7 +131,7 @@ def workload_result(
 def print_workload(console: Console, workload: WorkloadResult) -> None:
     """Print completion times and slowdowns by size."""
     console.print(
-        f"\n[bold]{workload.flow_sizes}[/bold] at {workload.load:.0%} of the hosts' rate for "
+        f"\n[bold]{escape(workload.flow_sizes)}[/bold] at {workload.load:.0%} of the hosts' rate for "
         f"{format_time(workload.duration_ps)}: {counted(workload.flows, 'flow')}, {workload.bytes_delivered} B, all "
         f"done after {format_time(workload.time_ps)}, {counted(workload.retransmissions, 'packet')} retransmitted, "
         f"{counted(workload.cnps, 'CNP')}"
