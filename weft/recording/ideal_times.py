@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
@@ -72,6 +72,29 @@ class IdealTimes:
         Flows between like NICs of the same switches have a path in common, and all flows over like links are calculated
         at once: what is kept while this runs grows with the switches, not with the flows.
         """
+        return self._of_each(self._over, sources, destinations, planes, sizes_bytes)
+
+    def arrivals(
+        self, sources: Integers, destinations: Integers, planes: Integers, sizes_bytes: Integers
+    ) -> Integers:
+        """Return when every flow's last byte arrives, since its start."""
+        return self._of_each(self._one_way, sources, destinations, planes, sizes_bytes)
+
+    def occupancies(
+        self, sources: Integers, destinations: Integers, planes: Integers, sizes_bytes: Integers
+    ) -> Integers:
+        """Return for how long every flow's frames keep the slowest link of its path busy."""
+        return self._of_each(self._at_slowest, sources, destinations, planes, sizes_bytes)
+
+    def _of_each(
+        self,
+        over: Callable[[Links, Integers], Integers],
+        sources: Integers,
+        destinations: Integers,
+        planes: Integers,
+        sizes_bytes: Integers,
+    ) -> Integers:
+        """Return what `over` says of every flow, given the links of its path and its size."""
         count = len(sources)
         attached = self._attachments(np.concatenate([sources, destinations]), np.tile(planes, 2))
         pairs = attached[:count] * (attached.max(initial=0) + 1) + attached[count:]
@@ -87,7 +110,7 @@ class IdealTimes:
         times = np.zeros(count, np.int64)
         for links, number in numbers.items():
             rows = np.flatnonzero(group == number)
-            times[rows] = self._over(links, sizes_bytes[rows])
+            times[rows] = over(links, sizes_bytes[rows])
         return times
 
     def _attachments(self, hosts: Integers, planes: Integers) -> Integers:
@@ -106,26 +129,52 @@ class IdealTimes:
         return tuple((hop.link.rate_bps, hop.link.delay_ps) for hop in path.hops)
 
     def _over(self, links: Links, sizes_bytes: Integers) -> Integers:
-        framing = self._framing
-        rates_bps = [rate_bps for rate_bps, _ in links]
-        packets = np.maximum(1, -(-sizes_bytes // framing.mtu_bytes))
+        back = [serialisation_ps(self._framing.acknowledgement_bytes, rate) for rate, _ in links]
+        # The last acknowledgement may come up, at the slowest link of the way back, with that of the packet before.
+        asked_before = (self._packets(sizes_bytes) - 1) % self._framing.ack_interval_packets == 0
+        data = self._data_ps(links, sizes_bytes, np.where(asked_before, max(back), 0))
+        return np.asarray(data + 2 * self._delays_ps(links) + sum(back), dtype=np.int64)
+
+    def _one_way(self, links: Links, sizes_bytes: Integers) -> Integers:
+        return self._data_ps(links, sizes_bytes, np.zeros_like(sizes_bytes)) + self._delays_ps(links)
+
+    def _at_slowest(self, links: Links, sizes_bytes: Integers) -> Integers:
+        packets = self._packets(sizes_bytes)
+        first, full, last = self._frames([min(rate_bps for rate_bps, _ in links)], sizes_bytes)
+        return np.where(packets == 1, first[0], first[0] + (packets - 2) * full[0] + last[0])
+
+    def _delays_ps(self, links: Links) -> int:
+        return sum(delay_ps for _, delay_ps in links) + (len(links) - 1) * self._switch_latency_ps
+
+    def _packets(self, sizes_bytes: Integers) -> Integers:
+        return np.maximum(1, -(-sizes_bytes // self._framing.mtu_bytes))
+
+    def _frames(
+        self, rates_bps: Sequence[int], sizes_bytes: Integers
+    ) -> tuple[list[Integers], list[int], list[Integers]]:
+        """Return how long links of some rates take for flows' first frames, full ones between, and last ones."""
+        framing, packets = self._framing, self._packets(sizes_bytes)
         last_payload = _padded(sizes_bytes - (packets - 1) * framing.mtu_bytes)
         first_payload = np.where(packets > 1, framing.mtu_bytes, last_payload)
         alone = np.where(packets == 1, IMMEDIATE, 0)
         first = [_sent_ps(framing.overhead_bytes + RETH + alone + first_payload, rate) for rate in rates_bps]
         full = [serialisation_ps(framing.overhead_bytes + framing.mtu_bytes, rate) for rate in rates_bps]
         last = [_sent_ps(framing.overhead_bytes + IMMEDIATE + last_payload, rate) for rate in rates_bps]
-        back = [serialisation_ps(framing.acknowledgement_bytes, rate) for rate in rates_bps]
+        return first, full, last
+
+    def _data_ps(self, links: Links, sizes_bytes: Integers, behind_ps: Integers) -> Integers:
+        """Return when flows' last frames have passed all links, without delays.
+
+        It counts as at least so long behind the frame before: the time after which an acknowledgement of the last one
+        finds that of the other out of its way.
+        """
+        packets = self._packets(sizes_bytes)
+        first, full, last = self._frames([rate_bps for rate_bps, _ in links], sizes_bytes)
         one = np.asarray(np.sum(first, axis=0), dtype=np.int64)
-        # The last acknowledgement may come up, at the slowest link of the way back, with that of the packet before.
-        asked_before = (packets - 1) % framing.ack_interval_packets == 0
-        behind_ps = np.where(asked_before, max(back), 0)
         two = np.maximum(_two(first, last), one + behind_ps)
         before_last = np.where(packets > 3, _many(first, full, full, packets - 3), _two(first, full))
         many = np.maximum(_many(first, full, last, packets - 2), before_last + behind_ps)
-        data = np.where(packets == 1, one, np.where(packets == 2, two, many))
-        delays_ps = sum(delay_ps for _, delay_ps in links) + (len(links) - 1) * self._switch_latency_ps
-        return np.asarray(data + 2 * delays_ps + sum(back), dtype=np.int64)
+        return np.where(packets == 1, one, np.where(packets == 2, two, many))
 
 
 def _padded(payload_bytes: Integers) -> Integers:
