@@ -92,16 +92,24 @@ def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
 
 
 def _files_of(traffic: Any) -> Iterator[tuple[Any, str]]:
-    """Yield items of the traffic, each with a key that names a file."""
+    """Yield items of the traffic, or sections of them, each with a key that names a file."""
     for item in traffic if isinstance(traffic, list) else [traffic]:
         if isinstance(item, dict):
             yield from _files_of(item.get(TOGETHER))
             yield from (
-                (item, key)
+                _holder_of(item, key)
                 for kind, section in TRAFFIC_KINDS.items()
                 if kind in item
                 for key in section.files
             )
+
+
+def _holder_of(item: Any, key: str) -> tuple[Any, str]:
+    """Return the section of an item that has a key, given its path, and the key there."""
+    *sections, last = key.split(".")
+    for name in sections:
+        item = item.get(name) if isinstance(item, dict) else None
+    return item, last
 
 
 def _anchor_classes(tree: Any, folder: Path) -> None:

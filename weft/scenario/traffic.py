@@ -29,7 +29,7 @@ class TrafficSection(Section):
     joins_others: ClassVar[bool] = False
     """Whether it can be an item of `together`."""
     files: ClassVar[tuple[str, ...]] = ()
-    """Keys that name files, relative to the scenario's."""
+    """Keys that name files, relative to the scenario's: `key`, or `section.key`."""
 
     at: Time = 0
     """Of an item of `together`: how long after the start of the first ones it begins."""
