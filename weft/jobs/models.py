@@ -157,3 +157,9 @@ MODELS: dict[str, Transformer] = {
     ),
 }
 """Published models by name."""
+
+
+def model_title(model: Transformer) -> str:
+    """Return a model's name if it is a published one, otherwise its family and layers."""
+    named = next((name for name, known in MODELS.items() if known == model), "")
+    return named or f"{model.family}, {model.layers} layers of {model.hidden}"

@@ -35,13 +35,17 @@ class LayerFlops:
         return self.attention + self.scores + self.feed_forward + self.experts
 
 
-def layer_flops(model: Transformer, layer: int, *, causal: bool = False) -> LayerFlops:
+def layer_flops(
+    model: Transformer, layer: int, *, causal: bool = False, sequence: int | None = None
+) -> LayerFlops:
     """Return the operations of a layer's forward pass per token: two for each weight, and those of the scores.
 
     Narayanan et al. 2021, appendix: 24·B·s·h² + 4·B·s²·h for B sequences, of the GPT family. As there, scores are
-    counted in full; `causal` counts the half that no mask excludes.
+    counted in full; `causal` counts the half that no mask excludes. A sequence has as many tokens as the model says,
+    unless it is given.
     """
-    scores = 2 * model.sequence * model.heads * (model.query_size + model.value_size)
+    tokens = model.sequence if sequence is None else sequence
+    scores = 2 * tokens * model.heads * (model.query_size + model.value_size)
     experts = model.experts_of(layer)
     if experts is None:
         dense, routed = feed_forward_matrices(model, model.feed_forward), 0

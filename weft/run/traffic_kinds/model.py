@@ -13,7 +13,7 @@ from weft.errors import BadInputError
 from weft.jobs.accelerators import ACCELERATORS, Accelerator
 from weft.jobs.expert_routing import Routing
 from weft.jobs.fitting import check_duration, check_memory
-from weft.jobs.models import MODELS, Transformer
+from weft.jobs.models import MODELS, Transformer, model_title
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.plan_summary import PlanSummary, summary_of
 from weft.jobs.training_job import ComputeVariation, training_job
@@ -87,8 +87,7 @@ class TrainingJobTraffic(JoinableItem):
     @property
     def title(self) -> str:
         """The model's name if it is a published one, otherwise its family and layers."""
-        named = next((name for name, known in MODELS.items() if known == self.model), "")
-        return named or f"{self.model.family}, {self.model.layers} layers of {self.model.hidden}"
+        return model_title(self.model)
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that degrees divide what they share, that there are ranks enough, and that memory suffices."""

@@ -1,0 +1,241 @@
+"""Inference before and after the fabric: requests, queues at prefill, decode from given arrivals, placement."""
+
+import numpy as np
+import pytest
+
+from weft.errors import BadInputError
+from weft.jobs.accelerators import ACCELERATORS
+from weft.jobs.formulas.parameters import model_parameters
+from weft.jobs.inference.decode import decode_times
+from weft.jobs.inference.instance_times import InstanceTimes
+from weft.jobs.inference.instances import DecodeInstances, PrefillInstances
+from weft.jobs.inference.placement import check_hosts, default_ranks
+from weft.jobs.inference.plan import InferencePlan
+from weft.jobs.inference.prefill import prefill_schedule, prefill_times
+from weft.jobs.inference.request_files import nanoseconds, read_requests
+from weft.jobs.inference.requests import LONGEST_PS, Requests, TokenCounts, poisson_requests, requests_at
+from weft.jobs.inference.transfer_job import transfer_job
+from weft.jobs.models import MODELS, Transformer
+from weft.jobs.training_plan import PlanError
+
+MODEL = Transformer(layers=2, hidden=512, heads=8, feed_forward=1024, vocabulary=1000, sequence=64)
+MS = 10**9
+
+
+def requests(*rows: tuple[int, int, int]) -> Requests:
+    return Requests(*np.array(rows, np.int64).T)
+
+
+def decode_of(rows, handed_over_ps, **decode):
+    plan = InferencePlan(MODEL, requests(*rows), decode=DecodeInstances(**decode))
+    times = decode_times(plan, np.zeros(len(rows), np.int64), np.array(handed_over_ps, np.int64))
+    return InstanceTimes(MODEL, plan.decode, "bf16", 2), times
+
+
+@pytest.mark.parametrize("load", [0.3, 0.7])
+def test_queues_at_prefill_are_those_of_an_md1_queue(load):
+    """Pollaczek and Khinchine: load/(2·(1 - load)) services of equal length.
+
+    Waits of neighbours are correlated; over 200,000 requests the mean's standard error is about 0.5 % at a load of 0.3
+    and 1.5 % at 0.7, so 5 % is more than three of them.
+    """
+    prompt, output = TokenCounts(median=256), TokenCounts(median=1)
+    one = InferencePlan(MODEL, poisson_requests(1, 1, prompt, output, 1))
+    service_ps = prefill_times(one).prefill_ps(256)
+    plan = InferencePlan(MODEL, poisson_requests(load / service_ps * 1e12, 200_000, prompt, output, 7))
+    schedule = prefill_schedule(plan)
+    assert (schedule.end_ps - schedule.start_ps == service_ps).all()
+    waited_ps = (schedule.start_ps - plan.requests.arrival_ps).mean()
+    assert waited_ps == pytest.approx(load / (2 * (1 - load)) * service_ps, rel=0.05)
+
+
+def test_assignments():
+    same = requests(*[(0, 64, 1)] * 6)
+    instances = {"prefill": PrefillInstances(instances=3), "decode": DecodeInstances(instances=2)}
+    least = prefill_schedule(InferencePlan(MODEL, same, **instances))
+    assert least.prefill.tolist() == [0, 1, 2, 0, 1, 2]
+    assert least.decode.tolist() == [0, 1] * 3
+    unequal = requests((0, 1000, 1), (0, 10, 1), (0, 10, 1), (0, 10, 1))
+    names = {"prefill_assignment": "round-robin", "decode_assignment": "round-robin"}
+    for chosen, expected in ((names, [0, 1, 0, 1]), ({}, [0, 1, 1, 1])):
+        found = prefill_schedule(
+            InferencePlan(MODEL, unequal, PrefillInstances(instances=2), instances["decode"], **chosen)
+        )
+        assert found.prefill.tolist() == found.decode.tolist() == expected
+    with pytest.raises(PlanError, match="no assignment 'random'; valid: least-loaded, round-robin"):
+        InferencePlan(MODEL, same, decode_assignment="random")
+
+
+def test_a_lone_output_takes_an_iteration_a_token():
+    times, found = decode_of([(0, 100, 5)], [3 * MS])
+    steps = times.iterations_ps(1, 100, 5)
+    assert found.admitted_ps.tolist() == [3 * MS]
+    assert found.first_token_ps.tolist() == [3 * MS + steps[0]]
+    assert found.end_ps.tolist() == [3 * MS + steps.sum()]
+    assert (found.busy_ps.tolist(), found.token_count.tolist(), found.iteration_count.tolist()) == (
+        [steps.sum()],
+        [5],
+        [5],
+    )
+
+
+def test_requests_join_and_leave_between_iterations():
+    """The second comes during the first's second iteration and joins at its end; contexts are 12 and 30 tokens then."""
+    times, found = decode_of([(0, 10, 4), (0, 30, 1)], [0, times_of(10, 1) + 1])
+    alone = times.iterations_ps(1, 10, 2)
+    both = times.iterations_ps(2, 42, 1)
+    last = times.iterations_ps(1, 13, 1)
+    joined = alone.sum()
+    assert found.admitted_ps.tolist() == [0, joined]
+    assert found.first_token_ps.tolist() == [alone[0], joined + both[0]]
+    assert found.end_ps.tolist() == [joined + both[0] + last[0], joined + both[0]]
+    assert found.token_count.tolist() == [5]
+
+
+def times_of(context: int, count: int) -> int:
+    return int(InstanceTimes(MODEL, DecodeInstances(), "bf16", 2).iterations_ps(1, context, count).sum())
+
+
+def test_a_full_batch_makes_requests_queue_in_the_order_of_their_caches():
+    _, found = decode_of([(0, 10, 3), (0, 10, 3), (0, 10, 3)], [0, 2, 1], batch=1)
+    assert found.admitted_ps.tolist() == [0, found.end_ps[2], found.end_ps[0]]
+
+
+def test_full_memory_makes_requests_queue():
+    """Room for 100 tokens: two requests of 50 at their longest, not three."""
+    weights_and_caches = 2 * model_parameters(MODEL) + 100 * 2 * 2 * 512 * 2
+    accelerator = ACCELERATORS["H100"].model_copy(update={"memory": weights_and_caches + 1000})
+    rows = [(0, 40, 10), (0, 45, 5), (0, 40, 10)]
+    _, found = decode_of(rows, [0, 0, 0], accelerator=accelerator, memory_share=1.0)
+    assert found.admitted_ps.tolist() == [0, 0, found.end_ps[1]]
+    _, roomy = decode_of(rows, [0, 0, 0])
+    assert roomy.admitted_ps.tolist() == [0, 0, 0]
+    with pytest.raises(
+        PlanError, match=r"101 tokens; it may use .* GiB \(valid: more memory, a larger decode.tensor"
+    ):
+        decode_of([(0, 100, 1)], [0], accelerator=accelerator, memory_share=1.0)
+
+
+def test_poisson_requests_follow_rate_medians_and_seed():
+    prompt, output = TokenCounts(median=500, sigma=1, least=20, most=4000), TokenCounts(median=20)
+    found = poisson_requests(50, 20_000, prompt, output, 3)
+    again, other = (poisson_requests(50, 20_000, prompt, output, seed) for seed in (3, 4))
+    assert (found.arrival_ps == again.arrival_ps).all()
+    assert (found.prompt_tokens == again.prompt_tokens).all()
+    assert (found.arrival_ps != other.arrival_ps).any()
+    intervals = np.diff(found.arrival_ps)
+    assert intervals.mean() == pytest.approx(1e12 / 50, rel=0.03)
+    assert intervals.std() == pytest.approx(intervals.mean(), rel=0.03)
+    assert np.median(found.prompt_tokens) == pytest.approx(500, rel=0.03)
+    assert (found.prompt_tokens.min(), found.prompt_tokens.max()) == (20, 4000)
+    assert set(found.output_tokens) == {20}
+    # What is drawn for one column does not depend on the others.
+    assert (poisson_requests(50, 20_000, prompt, prompt, 3).prompt_tokens == found.prompt_tokens).all()
+    assert requests_at([5, 0, 3], prompt, output, 1).arrival_ps.tolist() == [0, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(5, 1, 1), (4, 1, 1)], "not in the order"),
+        ([(0, 0, 1)], r"prompt_tokens of 0 to 0 \(valid: 1 to"),
+        ([(0, 1, 1 << 21)], "output_tokens"),
+        ([(LONGEST_PS + 1, 1, 1)], "arrives at"),
+    ],
+)
+def test_requests_that_cannot_be(rows, message):
+    with pytest.raises(ValueError, match=message):
+        requests(*rows)
+
+
+def test_prompts_that_take_too_long_are_refused():
+    slow = ACCELERATORS["H100"].model_copy(update={"peak_tflops": {"bf16": 1e-12}})
+    plan = InferencePlan(MODEL, requests((0, 1000, 1)), PrefillInstances(accelerator=slow))
+    with pytest.raises(PlanError, match="prompts are computed until"):
+        prefill_schedule(plan)
+    with pytest.raises(PlanError, match="outputs are generated beyond"):
+        decode_of([(0, 1000, 10)], [0], accelerator=slow)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "message"),
+    [
+        ({"prefill": PrefillInstances(tensor=3)}, "prefill.tensor", r"3 does not divide 8 heads.*valid: 1, 2, 4, 8"),
+        ({"decode": DecodeInstances(tensor=16)}, "decode.tensor", "16 does not divide"),
+        ({"precision": "fp8", "decode": DecodeInstances(accelerator=ACCELERATORS["A100"])}, "precision", "fp8, which"),
+        ({"model": MODELS["70B"]}, "prefill.accelerator", r"131\.4 GiB for weights"),
+        (
+            {"requests": requests(*[(0, 9, 9)] * 700_000), "kv_transfer": "by-layer"},
+            "requests",
+            r"700000 with 8 operations .* up to 625000 requests",
+        ),
+    ],
+)  # fmt: skip
+def test_plans_whose_parts_do_not_fit(changes, key, message):
+    with pytest.raises(PlanError, match=message) as problem:
+        InferencePlan(**({"model": MODEL, "requests": requests((0, 9, 9))} | changes))
+    assert problem.value.key == key
+
+
+def test_more_messages_than_ranks_may_have_are_refused():
+    many = requests(*[(0, 1, 1)] * 530_000)
+    plan = InferencePlan(MODEL, many, kv_transfer="by-layer")
+    with pytest.raises(PlanError, match=r"530000 between two instances, of 2 messages .* up to 524288"):
+        transfer_job(plan, prefill_schedule(plan))
+
+
+def test_azures_format(tmp_path):
+    path = tmp_path / "azure.csv"
+    path.write_text(
+        "TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:04.0319600,3180,8\r\n"
+        "2023-11-16 18:17:03.9799600,4808,10\r\n2023-11-16 20:17:05.009930+02:00,7,1\r\n"
+    )
+    found = read_requests(path, 2)
+    assert found.arrival_ps.tolist() == [0, 52 * MS]
+    assert (found.prompt_tokens.tolist(), found.output_tokens.tolist()) == ([4808, 3180], [10, 8])
+    assert read_requests(path).arrival_ps.tolist() == [0, 52 * MS, 1_029_970 * 10**6]
+    assert (
+        nanoseconds("2024-05-10T02:00:00+02:00") == nanoseconds("2024-05-10 00:00:00Z") == 1715299200 * 10**9
+    )
+    assert nanoseconds("12.0000000019") == 12 * 10**9 + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: column 'TIMESTAMP' is missing"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\n", "no requests"),
+        ("TIMESTAMP,ContextTokens\n0,1\n", "column 'GeneratedTokens' is missing"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\n0,1,0\n", r"line 2: GeneratedTokens: '0' \(valid: 1 to"),
+        (
+            "TIMESTAMP,ContextTokens,GeneratedTokens\n0,1,1\nnoon,1,1\n",
+            r"line 3: TIMESTAMP: 'noon' \(valid: 2023",
+        ),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-16 18:17:03,1,1\n", "no date and time"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\n0,1,1\n999999999999,1,1\n", "arrive over"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\n0,1\n", "line 2: 2 cells"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\n-1,1,1\n", "line 2: TIMESTAMP"),
+    ],
+)
+def test_files_that_are_no_requests(tmp_path, text, message):
+    path = tmp_path / "requests.csv"
+    path.write_text(text)
+    with pytest.raises(BadInputError, match=message) as problem:
+        read_requests(path)
+    assert str(path) in str(problem.value)
+    with pytest.raises(BadInputError, match=r"none\.csv: cannot be read"):
+        read_requests(tmp_path / "none.csv")
+
+
+def test_instances_fill_hosts():
+    rails = [0, 1] * 4  # rank 0, 2, 4, 6 of host 0
+    prefill, decode = PrefillInstances(instances=1, tensor=2), DecodeInstances(instances=2, tensor=2)
+    assert default_ranks(prefill, decode, rails) == (0, 2, 1, 3, 5, 7)
+    assert default_ranks(PrefillInstances(), DecodeInstances(), [0, 1, 2]) == (0, 1)
+    check_hosts(prefill, decode, (0, 2, 4, 6, 1, 3), rails)
+    with pytest.raises(PlanError, match="decode instance 1 has ranks 6, 1 on 2 hosts"):
+        check_hosts(prefill, decode, (0, 2, 3, 5, 6, 1), rails)
+    with pytest.raises(PlanError, match=r"3 ranks in hosts of 4 \(valid on this fabric: 1, 2, 4\)"):
+        default_ranks(PrefillInstances(tensor=3), decode, rails)
+    with pytest.raises(PlanError, match="5 behind 1 prefill instances need 14 ranks"):
+        default_ranks(prefill, DecodeInstances(instances=5, tensor=2), rails)

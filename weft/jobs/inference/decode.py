@@ -1,0 +1,138 @@
+"""Decoding, replayed from when KV caches arrived: what decode instances do has no influence on the fabric."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.jobs.inference.instance_times import InstanceTimes
+from weft.jobs.inference.plan import InferencePlan
+from weft.jobs.inference.requests import LONGEST_PS, Integers
+from weft.jobs.training_plan import PlanError
+
+
+@dataclass(frozen=True, eq=False)
+class DecodeTimes:
+    """What decode instances did.
+
+    Attributes:
+        admitted_ps: of each request: when the first iteration that it was part of began.
+        first_token_ps: of each request: the end of that iteration.
+        end_ps: of each request: when its last token had been generated.
+        busy_ps: of each instance: the time of all its iterations.
+        token_count: of each instance: tokens that it generated.
+        iteration_count: of each instance.
+    """
+
+    admitted_ps: Integers
+    first_token_ps: Integers
+    end_ps: Integers
+    busy_ps: Integers
+    token_count: Integers
+    iteration_count: Integers
+
+
+def decode_times(plan: InferencePlan, decode: Integers, delivered_ps: Integers) -> DecodeTimes:
+    """Return when outputs are generated, given each request's decode instance and when its cache had arrived there.
+
+    Raises PlanError if that takes too long.
+    """
+    count, instances = len(plan.requests), plan.decode.instances
+    found = DecodeTimes(*(np.zeros(rows, np.int64) for rows in (count,) * 3 + (instances,) * 3))
+    times = InstanceTimes(plan.model, plan.decode, plan.precision, plan.kv_element_bytes)
+    for instance in range(instances):
+        mine = np.flatnonzero(decode == instance)
+        in_order = mine[np.argsort(delivered_ps[mine], kind="stable")]
+        _Instance(plan, times, instance, in_order, delivered_ps, found).run()
+    return found
+
+
+class _Instance:
+    """An instance with continuous batching (Yu et al. 2022, "Orca", section 3.1).
+
+    Requests join and leave between iterations. They are admitted in the order in which their caches arrived, if the
+    batch has room and if the memory can hold the caches of all that are served at their longest.
+    """
+
+    def __init__(
+        self,
+        plan: InferencePlan,
+        times: InstanceTimes,
+        instance: int,
+        in_order: Integers,
+        delivered_ps: Integers,
+        found: DecodeTimes,
+    ) -> None:
+        self._times, self._instance, self._found = times, instance, found
+        self._prompts = plan.requests.prompt_tokens
+        self._outputs = plan.requests.output_tokens
+        self._delivered_ps = delivered_ps
+        self._coming = deque(in_order.tolist())
+        self._most, self._free_tokens = plan.decode.batch, plan.kv_capacity_tokens(plan.decode)
+        self._left: dict[int, int] = {}
+        """Of each request that is served: tokens to generate."""
+        self._context_tokens = 0
+
+    def run(self) -> None:
+        """Serve all requests."""
+        now_ps = 0
+        while self._coming or self._left:
+            if not self._left:
+                now_ps = max(now_ps, int(self._delivered_ps[self._coming[0]]))
+            admitted = self._admit(now_ps)
+            now_ps = self._iterate(now_ps, admitted)
+
+    def _needs_tokens(self, request: int) -> int:
+        return int(self._prompts[request] + self._outputs[request])
+
+    def _has_room(self) -> bool:
+        """Return whether the next request, if there is one, can be served beside the others."""
+        return (
+            bool(self._coming)
+            and len(self._left) < self._most
+            and self._needs_tokens(self._coming[0]) <= self._free_tokens
+        )
+
+    def _admit(self, now_ps: int) -> list[int]:
+        admitted = []
+        while self._has_room() and self._delivered_ps[self._coming[0]] <= now_ps:
+            request = self._coming.popleft()
+            self._free_tokens -= self._needs_tokens(request)
+            self._left[request] = int(self._outputs[request])
+            self._context_tokens += int(self._prompts[request])
+            self._found.admitted_ps[request] = now_ps
+            admitted.append(request)
+        return admitted
+
+    def _iterate(self, now_ps: int, admitted: list[int]) -> int:
+        """Run iterations until a request leaves or one can join, and return when the last of them ends."""
+        batch = len(self._left)
+        took_ps = self._times.iterations_ps(batch, self._context_tokens, min(self._left.values()))
+        if now_ps + float(np.sum(took_ps, dtype=np.float64)) > 2 * LONGEST_PS:
+            raise PlanError(
+                "decode", f"outputs are generated beyond {LONGEST_PS // 10**12} s (valid: up to there)"
+            )
+        ends = now_ps + np.cumsum(took_ps)
+        count = len(ends)
+        if self._has_room():
+            next_ps = self._delivered_ps[self._coming[0]]
+            count = min(count, int(np.searchsorted(ends, next_ps)) + 1)
+        end_ps, found = int(ends[count - 1]), self._found
+        found.first_token_ps[admitted] = ends[0]
+        found.busy_ps[self._instance] += end_ps - now_ps
+        found.token_count[self._instance] += batch * count
+        found.iteration_count[self._instance] += count
+        self._context_tokens += batch * count
+        for request in list(self._left):
+            self._left[request] -= count
+            if not self._left[request]:
+                self._leave(request, end_ps)
+        return end_ps
+
+    def _leave(self, request: int, end_ps: int) -> None:
+        del self._left[request]
+        self._found.end_ps[request] = end_ps
+        self._free_tokens += self._needs_tokens(request)
+        self._context_tokens -= self._needs_tokens(request)

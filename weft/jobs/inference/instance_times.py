@@ -1,0 +1,85 @@
+"""How long an instance computes: operations over the rate that is reached, or bytes over bandwidth if that is longer.
+
+Iterations of decoding are bound by memory: each reads all weights and the KV caches of all its requests (Patel et al.
+2024, "Splitwise", section 3; Zhong et al. 2024, "DistServe", section 3 and appendix A). Communication between the ranks
+of an instance is not counted apart: it is part of the accelerator's `efficiency`.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.jobs.accelerators import PRECISION_BYTES, Precision
+from weft.jobs.formulas.inference import (
+    DecodeFlops,
+    Work,
+    alike_layers,
+    decode_flops,
+    decode_read,
+    output_work,
+    prefill_layer,
+)
+from weft.jobs.formulas.kv_cache import kv_bytes_per_token_of_rank
+from weft.jobs.inference.instances import PrefillInstances
+from weft.jobs.inference.requests import LONGEST_PS
+from weft.jobs.models import Transformer
+
+_PS_PER_S = 10**12
+_KEPT = 4096
+
+
+class InstanceTimes:
+    """Durations of an instance's computations, in ps."""
+
+    def __init__(
+        self, model: Transformer, instances: PrefillInstances, precision: Precision, kv_element_bytes: int
+    ) -> None:
+        self._model, self._tensor = model, instances.tensor
+        self._weight_bytes = PRECISION_BYTES[precision]
+        self._kv_bytes = kv_bytes_per_token_of_rank(model, instances.tensor, kv_element_bytes)
+        self._flops_per_s = instances.accelerator.flops_per_s(precision) * instances.tensor
+        self._bytes_per_s = instances.accelerator.memory_bandwidth_gb_per_s * 1e9
+        self._read = lru_cache(_KEPT)(lambda sequences: decode_read(model, sequences, instances.tensor))
+        self.layers_ps = lru_cache(_KEPT)(self._layers_ps)
+
+    def prefill_ps(self, tokens: int) -> int:
+        """Return how long a prompt takes."""
+        return sum(self.layers_ps(tokens)) + self.output_ps
+
+    def _layers_ps(self, tokens: int) -> tuple[int, ...]:
+        """Return how long a prompt takes in each layer."""
+        found: list[int] = []
+        for layer, count in alike_layers(self._model).items():
+            found += [self._of(prefill_layer(self._model, layer, tokens, self._tensor))] * count
+        return tuple(found)
+
+    @cached_property
+    def output_ps(self) -> int:
+        """How long the output matrix takes for a prompt's last token."""
+        return self._of(output_work(self._model, 1, self._tensor))
+
+    def iterations_ps(self, sequences: int, context_tokens: int, count: int) -> NDArray[np.int64]:
+        """Return the times of iterations in a row that add a token to each of some sequences; none is above LONGEST_PS.
+
+        Args:
+            sequences: of the batch.
+            context_tokens: of all of them together, before the first iteration.
+            count: of iterations.
+        """
+        contexts = context_tokens + sequences * np.arange(count)
+        operations = sequences * self._decode_flops.per_sequence
+        computing_s = (operations + self._decode_flops.per_context_token * contexts) / self._flops_per_s
+        read_bytes = self._read(sequences) * self._weight_bytes + self._kv_bytes * contexts
+        times_ps = np.maximum(computing_s, read_bytes / self._bytes_per_s) * _PS_PER_S
+        return np.asarray(np.rint(np.minimum(times_ps, LONGEST_PS)), np.int64)
+
+    @cached_property
+    def _decode_flops(self) -> DecodeFlops:
+        return decode_flops(self._model)
+
+    def _of(self, work: Work) -> int:
+        read_s = work.parameters * self._weight_bytes / self._bytes_per_s
+        return round(min(max(work.flops / self._flops_per_s, read_s) * _PS_PER_S, LONGEST_PS))

@@ -1,0 +1,42 @@
+"""Instances: accelerators of one host that serve the model together, some for prompts, others for outputs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from weft.jobs.accelerators import ACCELERATORS, Accelerator
+from weft.quantities.definitions import number, whole
+from weft.quantities.section import Section
+from weft.scenario.presets import Presets
+
+AcceleratorOrName = Annotated[Accelerator, Presets("accelerator", lambda: ACCELERATORS)]
+
+
+class PrefillInstances(Section):
+    """Instances that compute prompts, one at a time, in the order of their arrival."""
+
+    instances: Annotated[int, whole(1, 1 << 16)] = 1
+    """How many there are."""
+    tensor: Annotated[int, whole(1, 1 << 10)] = 1
+    """Ranks of each, which divide every layer; all are of one host."""
+    accelerator: AcceleratorOrName = ACCELERATORS["H100"]
+    """Of every rank."""
+    memory_share: Annotated[float, number(0, 1, above=True, example="0.9")] = 0.9
+    """Share of the accelerator's memory that weights and KV caches may take."""
+
+    @property
+    def rank_count(self) -> int:
+        """Ranks of all of them."""
+        return self.instances * self.tensor
+
+    def ranks_of(self, instance: int, first: int = 0) -> range:
+        """Return the ranks of an instance, given the first one of all."""
+        begin = first + instance * self.tensor
+        return range(begin, begin + self.tensor)
+
+
+class DecodeInstances(PrefillInstances):
+    """Instances that generate outputs, for many requests at once."""
+
+    batch: Annotated[int, whole(1, 1 << 20)] = 256
+    """Requests that an instance serves at once, at most."""

@@ -1,0 +1,111 @@
+"""Requests: when they arrive, how long prompts and outputs are; given, or drawn from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import model_validator
+
+from weft.quantities.definitions import number, whole
+from weft.quantities.section import Section
+
+MAX_REQUESTS = 1_000_000
+MAX_TOKENS = 1 << 20
+LONGEST_PS = 1 << 60
+"""From the start to the last request's end: 13 days."""
+Tokens = Annotated[int, whole(1, MAX_TOKENS)]
+Integers = NDArray[np.int64]
+
+
+class TokenCounts(Section):
+    """Numbers of tokens, drawn from a log-normal distribution."""
+
+    median: Tokens
+    """Half of them have at most so many."""
+    sigma: Annotated[float, number(0, 10)] = 0.0
+    """Standard deviation of the logarithm; at 0 all are the median."""
+    least: Tokens = 1
+    """Smaller ones are set to this."""
+    most: Tokens = MAX_TOKENS
+    """Larger ones are set to this."""
+
+    @model_validator(mode="after")
+    def _check(self) -> TokenCounts:
+        if not self.least <= self.median <= self.most:
+            raise ValueError(f"median: {self.median} (valid: `least` to `most`, {self.least} to {self.most})")
+        return self
+
+    def draw(self, generator: np.random.Generator, count: int) -> Integers:
+        """Return so many numbers."""
+        # A median times e^700 is still a number.
+        exponents = np.clip(self.sigma * generator.standard_normal(count), -700, 700)
+        drawn = np.clip(np.rint(self.median * np.exp(exponents)), self.least, self.most)
+        return np.asarray(drawn, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """Requests in the order of their arrivals; all columns have as many rows.
+
+    Attributes:
+        arrival_ps: since the start.
+        prompt_tokens: of the input.
+        output_tokens: that are generated.
+    """
+
+    arrival_ps: Integers
+    prompt_tokens: Integers
+    output_tokens: Integers
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for columns of unequal lengths, no or too many requests, and values that cannot be."""
+        count = len(self.arrival_ps)
+        if {len(self.prompt_tokens), len(self.output_tokens)} != {count}:
+            raise ValueError(
+                f"columns of {count}, {len(self.prompt_tokens)} and {len(self.output_tokens)} rows"
+            )
+        if not 1 <= count <= MAX_REQUESTS:
+            raise ValueError(f"{count} requests (valid: 1 to {MAX_REQUESTS:,})")
+        if self.arrival_ps[0] < 0 or (np.diff(self.arrival_ps) < 0).any():
+            raise ValueError("requests are not in the order of their arrivals, from 0 on")
+        if self.arrival_ps[-1] > LONGEST_PS:
+            raise ValueError(
+                f"the last request arrives at {self.arrival_ps[-1]} ps (valid: up to {LONGEST_PS})"
+            )
+        for name in ("prompt_tokens", "output_tokens"):
+            values = getattr(self, name)
+            if values.min() < 1 or values.max() > MAX_TOKENS:
+                raise ValueError(f"{name} of {values.min()} to {values.max()} (valid: 1 to {MAX_TOKENS})")
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.arrival_ps)
+
+    def first(self, count: int | None) -> Requests:
+        """Return the first ones, all for None."""
+        return Requests(self.arrival_ps[:count], self.prompt_tokens[:count], self.output_tokens[:count])
+
+
+def poisson_requests(
+    rate_per_s: float, count: int, prompt: TokenCounts, output: TokenCounts, seed: int
+) -> Requests:
+    """Return requests that arrive as a Poisson process of so many per second, from the first interval on."""
+    generator = np.random.default_rng([seed, 0])
+    # The inverse of the exponential distribution; NumPy may change how it draws one.
+    intervals_s = -np.log1p(-generator.random(count)) / rate_per_s
+    arrival_ps = np.rint(np.minimum(np.cumsum(intervals_s) * 1e12, 2 * LONGEST_PS))
+    return requests_at(arrival_ps.astype(np.int64), prompt, output, seed)
+
+
+def requests_at(
+    arrival_ps: Sequence[int] | Integers, prompt: TokenCounts, output: TokenCounts, seed: int
+) -> Requests:
+    """Return requests that arrive at given times, in any order. Raises ValueError as `Requests` does."""
+    arrivals = np.sort(np.asarray(arrival_ps, np.int64))
+    prompts = prompt.draw(np.random.default_rng([seed, 1]), len(arrivals))
+    outputs = output.draw(np.random.default_rng([seed, 2]), len(arrivals))
+    return Requests(arrivals, prompts, outputs)
