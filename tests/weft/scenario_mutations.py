@@ -62,6 +62,28 @@ TRAFFIC: dict[str, Any] = {
         },
     },
     "storage": {"storage": [3], "access": {"blocks": 2}},
+    "inference": {
+        "inference": {
+            "model": {
+                "layers": 2,
+                "hidden": 64,
+                "heads": 2,
+                "feed_forward": 64,
+                "vocabulary": 100,
+                "sequence": 16,
+                "experts": {"count": 4, "top_k": 2, "feed_forward": 32},
+                "latent_attention": {
+                    "query_rank": 16,
+                    "kv_rank": 16,
+                    "head": 16,
+                    "rotary_head": 16,
+                    "value_head": 16,
+                },
+            },
+            "requests": {"rate": 100, "count": 2, "prompt": {"median": 8}, "output": {"median": 2}},
+            "slo": {"first_token": "1s", "per_token": "1s"},
+        },
+    },
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.

@@ -13,6 +13,7 @@ from rich.console import Console
 from weft.results.flow_tables import FlowFile
 from weft.results.operation_files import OperationFile
 from weft.results.report_parts import ReportPart
+from weft.results.request_files import RequestFile
 from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.topologies import FabricSpec
 
@@ -62,8 +63,8 @@ class ResultKind(Generic[R]):
         is_always_written: whether results.json has the list where it is empty, too.
         order: of its place on the terminal, on pages and in sweeps, the lowest first.
         report: its part of the page of a run, from top to bottom, given all of the run and the fabric.
-        flow_file: of the model's `records`, a row per flow or operation, which are written beside results.json and
-            read back.
+        flow_file: of the model's `records`, a row per flow, operation or request, which are written beside results.json
+            and read back.
         save: writes what else belongs to one of them there, given the directory and its place in the list.
         problems: what the fields' types do not say of one that was read back: a key below it, and what is wrong.
         name: column of a sweep's table that says what a result is of.
@@ -79,7 +80,7 @@ class ResultKind(Generic[R]):
     is_always_written: bool = False
     order: int = 100
     report: Callable[[Sequence[R], FabricSpec], Iterable[ReportPart]] = _nothing
-    flow_file: FlowFile | OperationFile | None = None
+    flow_file: FlowFile | OperationFile | RequestFile | None = None
     save: Callable[[R, Path, int], object] = _nothing
     problems: Callable[[R], Iterable[tuple[str, str]]] = _nothing
     name: str = ""

@@ -11,6 +11,7 @@ from weft.jobs.inference.instance_times import InstanceTimes
 from weft.jobs.inference.plan import InferencePlan
 from weft.jobs.inference.requests import LONGEST_PS, Integers
 from weft.jobs.training_plan import PlanError
+from weft.quantities.readable import format_time
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +113,7 @@ class _Instance:
         took_ps = self._times.iterations_ps(batch, self._context_tokens, min(self._left.values()))
         if now_ps + float(np.sum(took_ps, dtype=np.float64)) > 2 * LONGEST_PS:
             raise PlanError(
-                "decode", f"outputs are generated beyond {LONGEST_PS // 10**12} s (valid: up to there)"
+                "decode", f"outputs take longer than {format_time(LONGEST_PS)} (valid: up to that)"
             )
         ends = now_ps + np.cumsum(took_ps)
         count = len(ends)

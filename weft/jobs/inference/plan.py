@@ -15,12 +15,12 @@ from weft.jobs.inference.instances import DecodeInstances, PrefillInstances
 from weft.jobs.inference.requests import Requests
 from weft.jobs.models import Transformer
 from weft.jobs.training_plan import PlanError
+from weft.quantities.readable import counted, format_size
 from weft.quantities.units import shown
 
 KvTransfer = Literal["after-prefill", "by-layer"]
 MAX_OPERATIONS = 5_000_000
 """Of all ranks, which take some ten seconds to make."""
-_GIB = 2**30
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ class InferencePlan:
         weights = stored_parameters(self.model, instances.tensor) * PRECISION_BYTES[self.precision]
         raise PlanError(
             f"{key}.accelerator",
-            f"a rank needs {weights / _GIB:.1f} GiB for weights and {tokens * self._kv_bytes(instances) / _GIB:.2f} "
-            f"GiB for the KV cache of the longest request, {tokens} tokens; it may use "
-            f"{instances.accelerator.memory * instances.memory_share / _GIB:.1f} GiB "
+            f"a rank needs {format_size(weights)} for weights and {format_size(tokens * self._kv_bytes(instances))} "
+            f"for the KV cache of the longest request, {counted(tokens, 'token')}; it may use "
+            f"{format_size(instances.accelerator.memory * instances.memory_share)} "
             f"(valid: more memory, a larger {key}.tensor, or shorter requests)",
         )

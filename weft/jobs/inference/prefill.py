@@ -11,6 +11,7 @@ from weft.jobs.inference.instance_times import InstanceTimes
 from weft.jobs.inference.plan import InferencePlan
 from weft.jobs.inference.requests import LONGEST_PS, Integers
 from weft.jobs.training_plan import PlanError
+from weft.quantities.readable import format_time
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ def prefill_schedule(plan: InferencePlan) -> PrefillSchedule:
         if free_ps[prefill] > LONGEST_PS:
             raise PlanError(
                 "requests",
-                f"prompts are computed until {free_ps[prefill] // 10**12} s (valid: up to {LONGEST_PS // 10**12} s)",
+                f"prompts are computed for {format_time(free_ps[prefill])} (valid: up to {format_time(LONGEST_PS)})",
             )
         given_tokens[decode] += tokens
         rows.append((prefill, decode, start_ps, free_ps[prefill]))

@@ -1,0 +1,179 @@
+"""The result of disaggregated inference, made from when prompts were computed, caches arrived and outputs were done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from weft.jobs.formulas.kv_cache import kv_bytes_per_token
+from weft.jobs.inference.decode import DecodeTimes
+from weft.jobs.inference.objectives import Objectives
+from weft.jobs.inference.plan import InferencePlan
+from weft.jobs.inference.prefill import PrefillSchedule
+from weft.jobs.inference.transfer_job import RequestTimes
+from weft.recording import tables
+from weft.recording.tables import Integers, integers_of
+from weft.results.request_files import STAGES
+
+PERCENTILES = (50, 90, 99)
+LATENCIES = ("first_token", "per_token", "end_to_end", "prompt_done")
+
+
+@dataclass(frozen=True)
+class InferenceResult:
+    """Requests that prefill and decode instances served, from the start to the last request's last token.
+
+    A request's time is divided into stages that add up to it ([definitions](inference.md#where-latencies-come-from)).
+    `records` has a row per request; it is no part of the results file, but of a table beside it.
+    """
+
+    derived: ClassVar[Mapping[str, str]] = {
+        "output_tokens_per_s": "output_tokens_per_s",
+        "requests_per_s": "requests_per_s",
+    }
+
+    name: str
+    """Of the model."""
+    requests: int
+    """How many."""
+    prompt_tokens: int
+    """Of all requests."""
+    output_tokens: int
+    """Of all requests."""
+    kv_bytes_per_token: int
+    """Of the KV cache of a token, in all layers."""
+    sent_bytes: int
+    """Of KV caches, of all requests; more than they hold where several decode ranks need the same heads."""
+    time_ps: int
+    """To the last token."""
+    latency_ps: dict[str, list[int]]
+    """At 50, 90 and 99 % of the requests: `first_token` and `end_to_end` (since the arrival), `per_token` (between the
+    first and the last), `prompt_done` (from the arrival until the prompt has been computed)."""
+    stages_ps: dict[str, list[int]]
+    """Of each stage of a request's time: the mean, and 50, 90 and 99 %."""
+    prefill_utilisation: list[float]
+    """Of each prefill instance: the share of the time for which it computed."""
+    decode_utilisation: list[float]
+    """Of each decode instance: the share of the time for which it computed."""
+    decode_batch: list[float]
+    """Of each decode instance: requests that an iteration served, on average."""
+    slo_first_token_ps: int | None
+    """What the time to the first token may be at most; null without an objective."""
+    slo_per_token_ps: int | None
+    """What the time per token may be at most; null without an objective."""
+    within_slo: int | None
+    """Requests that met both objectives; null without them."""
+    retransmissions: int
+    """Packets sent again by all hosts meanwhile."""
+    records: tables.Table = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Return that nothing is known to be wrong: caches have no data to check."""
+        return True
+
+    @property
+    def output_tokens_per_s(self) -> float:
+        """Return tokens that all decode instances generated per second of emulated time."""
+        return self._per_s(self.output_tokens)
+
+    @property
+    def requests_per_s(self) -> float:
+        """Return requests per second of emulated time; with objectives, those that met them (goodput)."""
+        return self._per_s(self.requests if self.within_slo is None else self.within_slo)
+
+    def _per_s(self, count: int) -> float:
+        return count / (self.time_ps / 10**12) if self.time_ps else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data with derived figures."""
+        plain = {name: value for name, value in vars(self).items() if name != "records"}
+        return {**plain, **{key: getattr(self, name) for key, name in self.derived.items()}}
+
+
+def inference_result(
+    name: str,
+    plan: InferencePlan,
+    schedule: PrefillSchedule,
+    times: RequestTimes,
+    ideal_ps: Integers,
+    decoded: DecodeTimes,
+    objectives: Objectives | None,
+    retransmissions: int,
+) -> InferenceResult:
+    """Return the result of a run; `ideal_ps` is what requests would have waited for their caches on an idle fabric."""
+    records = _records(plan, schedule, times, ideal_ps, decoded)
+    last_ps = int(decoded.end_ps.max())
+    requests = plan.requests
+    prefill_busy_ps = np.bincount(
+        schedule.prefill, times.prefill_end_ps - times.prefill_start_ps, plan.prefill.instances
+    )
+    first_ps, per_token_ps = integers_of(records, "first_token_ps"), integers_of(records, "per_token_ps")
+    return InferenceResult(
+        name=name,
+        requests=len(requests),
+        prompt_tokens=int(requests.prompt_tokens.sum()),
+        output_tokens=int(requests.output_tokens.sum()),
+        kv_bytes_per_token=kv_bytes_per_token(plan.model, plan.kv_element_bytes),
+        sent_bytes=plan.sent_bytes_per_token() * int(requests.prompt_tokens.sum()),
+        time_ps=last_ps,
+        latency_ps={
+            "first_token": percentiles(first_ps),
+            "per_token": percentiles(per_token_ps[per_token_ps >= 0]),
+            "end_to_end": percentiles(integers_of(records, "end_to_end_ps")),
+            "prompt_done": percentiles(times.prefill_end_ps - requests.arrival_ps),
+        },
+        stages_ps={
+            stage: [round(float(values.mean())), *percentiles(values)]
+            for stage, values in ((stage, integers_of(records, f"{stage}_ps")) for stage in STAGES)
+        },
+        prefill_utilisation=(prefill_busy_ps / last_ps).tolist(),
+        decode_utilisation=(decoded.busy_ps / last_ps).tolist(),
+        decode_batch=(decoded.token_count / np.maximum(1, decoded.iteration_count)).tolist(),
+        slo_first_token_ps=objectives.first_token if objectives else None,
+        slo_per_token_ps=objectives.per_token if objectives else None,
+        within_slo=objectives.met_by(first_ps, per_token_ps) if objectives else None,
+        retransmissions=retransmissions,
+        records=records,
+    )
+
+
+def percentiles(values: Integers) -> list[int]:
+    """Return values' percentiles, 0 of none."""
+    return [round(float(value)) for value in np.percentile(values, PERCENTILES)] if len(values) else [0] * 3
+
+
+def _records(
+    plan: InferencePlan,
+    schedule: PrefillSchedule,
+    times: RequestTimes,
+    ideal_ps: Integers,
+    decoded: DecodeTimes,
+) -> dict[str, Integers]:
+    requests = plan.requests
+    handed_over_ps = times.handed_over_ps
+    transfer_ps = handed_over_ps - times.prefill_end_ps
+    # Cut-through switches, or the real clock's granularity, may be faster than what is stored and forwarded.
+    least_ps = np.minimum(ideal_ps, transfer_ps)
+    tokens_after = requests.output_tokens - 1
+    after_first_ps = decoded.end_ps - decoded.first_token_ps
+    return {
+        "request": np.arange(len(requests)),
+        "prefill_instance": schedule.prefill,
+        "decode_instance": schedule.decode,
+        "arrival_ps": requests.arrival_ps,
+        "prompt_tokens": requests.prompt_tokens,
+        "output_tokens": requests.output_tokens,
+        "prefill_queue_ps": times.prefill_start_ps - requests.arrival_ps,
+        "prefill_ps": times.prefill_end_ps - times.prefill_start_ps,
+        "transfer_ideal_ps": least_ps,
+        "transfer_contention_ps": transfer_ps - least_ps,
+        "decode_queue_ps": decoded.admitted_ps - handed_over_ps,
+        "decode_ps": decoded.end_ps - decoded.admitted_ps,
+        "first_token_ps": decoded.first_token_ps - requests.arrival_ps,
+        "per_token_ps": np.where(tokens_after > 0, after_first_ps // np.maximum(1, tokens_after), -1),
+        "end_to_end_ps": decoded.end_ps - requests.arrival_ps,
+    }

@@ -1,0 +1,72 @@
+"""Requests of inference: files beside results.json with a row for each."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from weft.recording.reading import read_table_of
+from weft.recording.schema import ColumnSchema, TableSchema
+from weft.recording.tables import Integers, Table, integers_of
+from weft.system.writing import written_whole
+
+STAGES = ("prefill_queue", "prefill", "transfer_ideal", "transfer_contention", "decode_queue", "decode")
+"""Of a request's time, in order; their sum is the time from its arrival to its last token."""
+REQUESTS = TableSchema(
+    tuple(
+        ColumnSchema(name, smallest=smallest)
+        for name, smallest in (
+            *((name, 0) for name in ("request", "prefill_instance", "decode_instance", "arrival_ps")),
+            *((name, 1) for name in ("prompt_tokens", "output_tokens")),
+            *((f"{stage}_ps", 0) for stage in STAGES),
+            ("first_token_ps", 0),
+            ("per_token_ps", -1),
+            ("end_to_end_ps", 0),
+        )
+    )
+)
+"""Times but for the arrival since a request's own; -1 per token where there is no second one."""
+
+
+@dataclass(frozen=True)
+class RequestFile:
+    """Files with a row per request, NAME-NUMBER-requests.csv."""
+
+    name: str
+
+    def of(self, number: int) -> str:
+        """Return the name of the file of a result by its place."""
+        return f"{self._stem(number)}.csv"
+
+    def save(self, table: Table, directory: Path, number: int) -> None:
+        """Write the file of a result."""
+        path = directory / self.of(number)
+        with written_whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(table)
+            writer.writerows(zip(*(integers_of(table, name).tolist() for name in table), strict=True))
+
+    def read(self, directory: Path, number: int, _hosts: int) -> Table:
+        """Return the table of a result, nothing where there is none.
+
+        Raises:
+            BadInputError: the file is not what a run writes; says which line.
+        """
+        table = read_table_of(REQUESTS, directory, self._stem(number))
+        if table is None:
+            return {}
+        off = np.flatnonzero(stage_sums(table.columns) != integers_of(table.columns, "end_to_end_ps"))
+        if len(off):
+            table.refuse(int(off[0]), "end_to_end_ps", "is not the sum of the stages")
+        return table.columns
+
+    def _stem(self, number: int) -> str:
+        return f"{self.name}-{number}-requests"
+
+
+def stage_sums(table: Table) -> Integers:
+    """Return the time that a request's stages take together."""
+    return np.asarray(sum(integers_of(table, f"{stage}_ps") for stage in STAGES), np.int64)

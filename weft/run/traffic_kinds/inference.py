@@ -1,0 +1,267 @@
+"""Inference with disaggregated prefill and decode: KV caches cross the fabric from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from weft.clocks.lab import Progress
+from weft.errors import BadInputError
+from weft.jobs.accelerators import Precision
+from weft.jobs.inference.assignments import AssignmentName
+from weft.jobs.inference.decode import decode_times
+from weft.jobs.inference.instances import DecodeInstances, PrefillInstances
+from weft.jobs.inference.objectives import Objectives
+from weft.jobs.inference.placement import check_hosts, default_ranks
+from weft.jobs.inference.plan import InferencePlan, KvTransfer
+from weft.jobs.inference.prefill import prefill_schedule
+from weft.jobs.inference.request_files import read_requests
+from weft.jobs.inference.requests import (
+    MAX_REQUESTS,
+    Requests,
+    TokenCounts,
+    poisson_requests,
+    requests_at,
+)
+from weft.jobs.inference.transfer_job import request_times, transfer_job
+from weft.jobs.models import MODELS, Transformer, model_title
+from weft.jobs.training_plan import PlanError
+from weft.quantities.definitions import Time, number, whole
+from weft.quantities.readable import counted
+from weft.recording.ideal_times import IdealTimes
+from weft.results.inference import INFERENCE
+from weft.results.inference_model import InferenceResult, inference_result
+from weft.results.kinds import ResultKind
+from weft.run.jobs import JobRun, rank_places
+from weft.run.kv_transfers import IdealTransfers
+from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks
+from weft.scenario.places import KeyProblem
+from weft.scenario.presets import Presets
+from weft.scenario.values import Section
+from weft.topologies import FabricSpec
+from weft.topologies.kinds.base import TopologySection
+from weft.traffic.jobs import Job, OperationsError
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+    from weft.run.task import Task
+
+
+class RequestsSection(Section):
+    """When requests arrive, and how long they are: `rate`, `arrivals` or `file`."""
+
+    rate: Annotated[float, number(0, 1e6, above=True, example="20")] | None = None
+    """Per second, of a Poisson process."""
+    arrivals: list[Time] | None = Field(None, min_length=1)
+    """The times themselves."""
+    file: Path | None = None
+    """CSV with the columns TIMESTAMP, ContextTokens and GeneratedTokens, as Azure's traces; relative to the scenario's
+    file."""
+    count: Annotated[int, whole(1, MAX_REQUESTS)] | None = None
+    """How many; of a file the first ones, by default all."""
+    prompt: TokenCounts | None = None
+    """Tokens of the inputs, unless a file says them."""
+    output: TokenCounts | None = None
+    """Tokens of the outputs, unless a file says them."""
+
+    def made(self, seed: int) -> Requests:
+        """Return the requests. Raises PlanError for a key, BadInputError for a file."""
+        ways = [name for name in ("rate", "arrivals", "file") if getattr(self, name) is not None]
+        if len(ways) != 1:
+            raise PlanError(
+                "requests", f"has {' and '.join(ways) or 'none'} (valid: one of rate, arrivals, file)"
+            )
+        if self.file is not None:
+            for key in ("prompt", "output"):
+                if getattr(self, key) is not None:
+                    raise PlanError(f"requests.{key}", "beside a file, which says it (valid: not given)")
+            return read_requests(self.file, self.count)
+        if self.prompt is None or self.output is None:
+            key = "output" if self.prompt else "prompt"
+            raise PlanError(
+                f"requests.{key}", "is missing (valid: {median: TOKENS}, or requests from a file)"
+            )
+        try:
+            if self.arrivals is not None:
+                return requests_at(self.arrivals, self.prompt, self.output, seed).first(self.count)
+            if self.rate is None or self.count is None:
+                raise PlanError("requests.count", f"is missing (valid with a rate: 1 to {MAX_REQUESTS})")
+            return poisson_requests(self.rate, self.count, self.prompt, self.output, seed)
+        except PlanError:
+            raise
+        except ValueError as error:
+            raise PlanError("requests", str(error)) from None
+
+
+class InferenceSection(Section):
+    """A model, its requests, and the instances that serve them."""
+
+    model: Annotated[Transformer, Presets("model", lambda: MODELS)]
+    """What is served."""
+    requests: RequestsSection
+    """What is asked of it."""
+    prefill: PrefillInstances = PrefillInstances()
+    """Instances that compute prompts."""
+    decode: DecodeInstances = DecodeInstances()
+    """Instances that generate outputs."""
+    precision: Precision = "bf16"
+    """Of weights and of matrix products."""
+    kv_precision: Precision = "bf16"
+    """Of the KV cache."""
+    prefill_assignment: AssignmentName = "least-loaded"
+    """Which prefill instance a request goes to."""
+    decode_assignment: AssignmentName = "least-loaded"
+    """Which decode instance a request goes to, decided at its arrival."""
+    kv_transfer: KvTransfer = "after-prefill"
+    """Whether a cache is sent as a whole, when the prompt has been computed, or each layer's when that has been."""
+    slo: Objectives | None = None
+    """What requests must keep to count as goodput."""
+
+    def plan(self, seed: int) -> InferencePlan:
+        """Return what is served, and how, with requests drawn from a seed. Raises PlanError, BadInputError."""
+        return InferencePlan(
+            model=self.model,
+            requests=self.requests.made(seed),
+            prefill=self.prefill,
+            decode=self.decode,
+            precision=self.precision,
+            kv_precision=self.kv_precision,
+            prefill_assignment=self.prefill_assignment,
+            decode_assignment=self.decode_assignment,
+            kv_transfer=self.kv_transfer,
+        )
+
+
+class InferenceTraffic(JoinableItem):
+    """Inference with disaggregated prefill and decode. Packets carry lengths in place of KV caches."""
+
+    kind = "inference"
+    results: ClassVar[ResultKind[Any] | None] = INFERENCE
+    files: ClassVar[tuple[str, ...]] = ("inference.requests.file",)
+
+    inference: InferenceSection
+    """What is served, and how."""
+    ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
+    """The fabric's rank of each rank of the prefill instances, then of the decode instances; by default instances fill
+    hosts, decode instances from another host on."""
+    timeout: Annotated[int, whole(1, 10**6)] = 3600
+    """Seconds after which the run fails, beyond the prompts' computation: real ones, or of the virtual clock."""
+
+    @property
+    def title(self) -> str:
+        """The model's name, or what it is."""
+        return model_title(self.inference.model)
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that instances can share the model, that memory suffices, and that there are ranks enough."""
+        section = self.inference
+        try:
+            section.plan(seed=1)
+        except PlanError as problem:
+            raise KeyProblem(f"{key}.inference.{problem.key}", str(problem)) from None
+        except BadInputError as error:
+            raise KeyProblem(f"{key}.inference.requests.file", str(error)) from None
+        if self.ranks is not None:
+            count = section.prefill.rank_count + section.decode.rank_count
+            check_ranks(self.ranks, count, fabric, f"{key}.ranks")
+
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check that each instance is within a host."""
+        try:
+            self.placed(topology)
+        except PlanError as problem:
+            own = "ranks" if problem.key == "ranks" else f"inference.{problem.key}"
+            raise KeyProblem(f"{key}.{own}", str(problem)) from None
+
+    def placed(self, topology: FabricSpec) -> tuple[int, ...]:
+        """Return the fabric's rank of each rank of the job. Raises PlanError."""
+        hosts, section = rank_places(topology, ()).hosts, self.inference
+        if self.ranks is None:
+            return default_ranks(section.prefill, section.decode, hosts)
+        check_hosts(section.prefill, section.decode, self.ranks, hosts)
+        return tuple(self.ranks)
+
+    @cached_property
+    def _known(self) -> dict[int, _Serving]:
+        return {}
+
+    def _serving(self, seed: int) -> _Serving:
+        """Return what follows from a seed, made once. Raises BadInputError."""
+        if seed not in self._known:
+            self._known[seed] = _Serving(self, seed)
+        return self._known[seed]
+
+    def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
+        """Return the job of prompts and transfers."""
+        return self._serving(seed).job
+
+    def prepare(self, ranks: int, seed: int) -> Run:
+        """Draw the requests and make the job."""
+        serving = self._serving(seed)
+
+        def run(fabric: Fabric, progress: Progress) -> None:
+            plan = serving.plan
+            progress(
+                f"inference of {self.title}: {counted(len(plan.requests), 'request')}, "
+                f"{serving.job.operation_count:,} operations of {plan.rank_count} ranks"
+            )
+            fabric.run_together([serving.task(fabric)], self.time_limit_s(fabric))
+
+        return run
+
+    def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
+        """Draw the requests and make the job."""
+        return self._serving(seed).task
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Serve the requests."""
+        self.prepare(fabric.topology.rank_count, fabric.options.seed)(fabric, progress)
+
+    def time_limit_s(self, fabric: Fabric) -> float:
+        """Return `timeout`, beyond when the last prompt has been computed."""
+        computed_ps = int(self._serving(fabric.options.seed).schedule.end_ps.max())
+        return self.timeout + computed_ps / 10**12 * fabric.options.dilation
+
+
+class _Serving:
+    """An item's plan with what follows from it before any run."""
+
+    def __init__(self, item: InferenceTraffic, seed: int) -> None:
+        self._item = item
+        try:
+            self.plan = item.inference.plan(seed)
+            self.schedule = prefill_schedule(self.plan)
+            self.job = transfer_job(self.plan, self.schedule, item.title)
+        except PlanError as problem:
+            raise BadInputError(f"inference.{problem.key}: {problem}") from None
+        except OperationsError as problem:
+            raise BadInputError(f"inference of {item.title}: {problem}") from None
+
+    def task(self, fabric: Fabric) -> Task[InferenceResult]:
+        """Return the job as a task of a running fabric."""
+        ranks = self._item.placed(fabric.topology)
+        return fabric.tasks.job(self.job, ranks).noted(INFERENCE, partial(self._result, fabric))
+
+    def _result(self, fabric: Fabric, ran: JobRun) -> InferenceResult:
+        plan, schedule = self.plan, self.schedule
+        times = request_times(plan, schedule, ran.job, ran.times)
+        ideal = IdealTimes.of_fabric(fabric.topology, fabric.options)
+        ideal_ps = IdealTransfers(plan, ran, ideal, fabric.topology.scale_up).of(schedule)
+        try:
+            decoded = decode_times(plan, schedule.decode, times.handed_over_ps)
+        except PlanError as problem:
+            raise BadInputError(f"inference of {self._item.title}: {problem}") from None
+        return inference_result(
+            self._item.title,
+            plan,
+            schedule,
+            times,
+            ideal_ps,
+            decoded,
+            self._item.inference.slo,
+            ran.retransmissions,
+        )
