@@ -5,13 +5,14 @@ import pytest
 
 from weft.jobs.accelerators import ACCELERATORS
 from weft.jobs.compute_times import ComputeTimes
+from weft.jobs.compute_variation import ComputeVariation
 from weft.jobs.formulas.flops import step_flops
 from weft.jobs.formulas.memory import rank_memory
 from weft.jobs.models import MODELS, Experts, Transformer
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.pipeline_schedules import PIPELINE_SCHEDULES, Pass, most_held
 from weft.jobs.traffic_bytes import sent_bytes
-from weft.jobs.training_job import ComputeVariation, pipeline_job, training_job
+from weft.jobs.training_job import pipeline_job, training_job
 from weft.jobs.training_plan import PlanError, Precisions, TrainingPlan
 from weft.traffic.jobs.breakdown import breakdowns
 from weft.traffic.jobs.checks import check_job

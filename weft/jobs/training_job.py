@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-import numpy as np
-
+from weft.jobs.compute_variation import ComputeVariation
 from weft.jobs.expert_routing import Routing
 from weft.jobs.program_writer import GroupKind, StagePeer
 from weft.jobs.stage_operations import stage_operations
 from weft.jobs.training_plan import PlanError, TrainingPlan
 from weft.traffic.jobs import CollectiveCall, Group, Job, Operations, RankPart
-from weft.traffic.jobs.operations import MAX_DURATION_PS
-
-
-@dataclass(frozen=True)
-class ComputeVariation:
-    """How computation differs between ranks and from time to time.
-
-    Attributes:
-        stragglers: of some ranks, by which factor all their computations are longer.
-        jitter: standard deviation of the logarithm of a factor of every computation, drawn from a log-normal
-            distribution of median 1.
-        seed: of the factors.
-
-    """
-
-    stragglers: Mapping[int, float] = field(default_factory=dict)
-    jitter: float = 0.0
-    seed: int = 1
 
 
 def training_job(
@@ -125,10 +105,7 @@ def _program_count(plan: TrainingPlan) -> int:
 
 def _with_jitter(operations: Operations, variation: ComputeVariation, rank: int) -> Operations:
     """Return operations whose computations take other times; all else is shared."""
-    if not variation.jitter:
+    durations_ps = variation.with_jitter(rank, operations.duration_ps)
+    if durations_ps is operations.duration_ps:
         return operations
-    generator = np.random.default_rng([variation.seed, rank])
-    factors = np.exp(variation.jitter * generator.standard_normal(len(operations)))
-    durations = np.minimum(np.rint(operations.duration_ps * factors), MAX_DURATION_PS).astype(np.int64)
-    durations.flags.writeable = False
-    return replace(operations, duration_ps=durations)
+    return replace(operations, duration_ps=durations_ps)

@@ -11,12 +11,13 @@ from pydantic import Field
 from weft.clocks.lab import Progress
 from weft.errors import BadInputError
 from weft.jobs.accelerators import ACCELERATORS, Accelerator
+from weft.jobs.compute_variation import ComputeVariation
 from weft.jobs.expert_routing import Routing
 from weft.jobs.fitting import check_duration, check_memory
 from weft.jobs.models import MODELS, Transformer, model_title
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.plan_summary import PlanSummary, summary_of
-from weft.jobs.training_job import ComputeVariation, training_job
+from weft.jobs.training_job import training_job
 from weft.jobs.training_plan import PlanError, Precisions, Recomputation, TrainingPlan
 from weft.quantities.definitions import number, whole
 from weft.quantities.readable import counted, format_time
