@@ -1,0 +1,136 @@
+"""A small model that is really trained: a two-layer perceptron in NumPy on scikit-learn's handwritten digits.
+
+Each worker has a shard of the 1,797 images. The loss is the mean cross-entropy.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.errors import BadInputError, EnvironmentLacksError
+
+HIDDEN_UNITS = 256
+IMAGES = 1797
+_PIXELS = 64
+_CLASSES = 10
+
+Weights = NDArray[np.float32]
+"""All parameters in one vector: weights and biases of the first layer, then of the second."""
+
+
+def parameter_count(hidden_units: int) -> int:
+    """Return how many parameters the model has: 64·H + H + H·10 + 10."""
+    return _PIXELS * hidden_units + hidden_units + hidden_units * _CLASSES + _CLASSES
+
+
+class DigitsMlp:
+    """The model with seeded weights, and the images in seeded order, one shard per worker.
+
+    Raises:
+        EnvironmentLacksError: scikit-learn, which carries the data, is not installed.
+        BadInputError: there are more workers than images.
+    """
+
+    def __init__(
+        self, workers: int, seed: int, hidden_units: int = HIDDEN_UNITS, batch: int = IMAGES
+    ) -> None:
+        images, labels = _digits()
+        self._threads = _threads_of_blas()
+        if workers > len(labels):
+            raise BadInputError(f"{len(labels)} images make no shards for {workers} workers")
+        generator = np.random.default_rng(seed)
+        order = generator.permutation(len(labels))
+        self._inputs = (images[order] / 16.0).astype(np.float32)
+        self._labels = labels[order]
+        first = generator.standard_normal((_PIXELS, hidden_units)) / np.sqrt(_PIXELS)
+        second = generator.standard_normal((hidden_units, _CLASSES)) / np.sqrt(hidden_units)
+        biases = np.zeros(hidden_units), np.zeros(_CLASSES)
+        layers = (first, biases[0], second, biases[1])
+        self.initial: Weights = np.concatenate([each.ravel() for each in layers]).astype(np.float32)
+        self._hidden_units = hidden_units
+        self._seed, self._batch = seed, batch
+        self._shards = np.array_split(np.arange(len(labels)), workers)
+
+    def gradient(self, weights: Weights, worker: int, step: int) -> Weights:
+        """Return the gradient of the mean loss of a worker's batch in a step.
+
+        A batch is drawn from the worker's shard by seed, worker and step alone; it is the shard, if that is no larger.
+        """
+        shard = self._shards[worker]
+        if self._batch < len(shard):
+            generator = np.random.default_rng([self._seed, worker, step])
+            shard = np.sort(generator.choice(shard, self._batch, replace=False))
+        with self._threads.limit(limits=1):
+            return self._gradient(weights, self._inputs[shard], self._labels[shard])
+
+    def loss(self, weights: Weights) -> float:
+        """Return the mean loss of all images."""
+        logits = self._logits(weights).astype(np.float64)
+        logits -= logits.max(axis=1, keepdims=True)
+        right = logits[np.arange(len(self._labels)), self._labels]
+        return float(np.mean(np.log(np.exp(logits).sum(axis=1)) - right))
+
+    def accuracy(self, weights: Weights) -> float:
+        """Return the share of all images that are recognised."""
+        return float(np.mean(self._logits(weights).argmax(axis=1) == self._labels))
+
+    def _logits(self, weights: Weights) -> Weights:
+        """Return those of all images."""
+        with self._threads.limit(limits=1):
+            return self._forward(weights, self._inputs)[1]
+
+    def _layers(self, weights: Weights) -> tuple[Weights, Weights, Weights, Weights]:
+        hidden = self._hidden_units
+        sizes = (_PIXELS * hidden, hidden, hidden * _CLASSES)
+        first, first_bias, second, second_bias = np.split(weights, np.cumsum(sizes))
+        return first.reshape(_PIXELS, hidden), first_bias, second.reshape(hidden, _CLASSES), second_bias
+
+    def _forward(self, weights: Weights, images: Weights) -> tuple[Weights, Weights]:
+        """Return hidden units and logits of images."""
+        first, first_bias, second, second_bias = self._layers(weights)
+        hidden = np.maximum(images @ first + first_bias, 0)
+        return hidden, hidden @ second + second_bias
+
+    def _gradient(self, weights: Weights, images: Weights, labels: NDArray[np.int64]) -> Weights:
+        hidden, logits = self._forward(weights, images)
+        probabilities = np.exp(logits - logits.max(axis=1, keepdims=True))
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        error = probabilities
+        error[np.arange(len(labels)), labels] -= 1
+        error /= len(labels)
+        hidden_error = (error @ self._layers(weights)[2].T) * (hidden > 0)
+        parts = [images.T @ hidden_error, hidden_error.sum(axis=0), hidden.T @ error, error.sum(axis=0)]
+        return np.concatenate([part.ravel() for part in parts]).astype(np.float32)
+
+
+def _threads_of_blas() -> Any:
+    """Return what limits the threads of NumPy's products, whose sums would depend on their number.
+
+    scikit-learn, which has the images, requires the package.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return scikit-learn's images, 64 pixels a row, and what they show.
+
+    They are read from the file that its `load_digits` reads. To import scikit-learn takes longer than most runs.
+    """
+    found = importlib.util.find_spec("sklearn")
+    if found is None or found.origin is None:
+        raise EnvironmentLacksError(
+            "scikit-learn is missing, whose digits are trained on: pip install scikit-learn"
+        )
+    file = Path(found.origin).with_name("datasets") / "data" / "digits.csv.gz"
+    try:
+        rows = np.loadtxt(file, delimiter=",")
+    except OSError as error:
+        raise EnvironmentLacksError(f"scikit-learn's digits cannot be read: {error}") from None
+    return rows[:, :-1], rows[:, -1].astype(np.int64)
