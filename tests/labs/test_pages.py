@@ -1,4 +1,4 @@
-"""Each lab's page, and that of topologies, shows what its commands print. `WEFT_RENEW_PAGES=1` writes them anew."""
+"""Each lab's page, and some others, show what their commands print. `WEFT_RENEW_PAGES=1` writes them anew."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 import pages
 from weft.paths import ROOT
 
-PAGES = [*sorted((ROOT / "labs").glob("*/README.md")), ROOT / "docs" / "topologies.md"]
+DOCS = [ROOT / "docs" / name for name in ("parameter-server.md", "topologies.md")]
+PAGES = [*sorted((ROOT / "labs").glob("*/README.md")), *DOCS]
 
 
 @pytest.mark.slow

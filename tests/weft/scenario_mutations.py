@@ -84,6 +84,13 @@ TRAFFIC: dict[str, Any] = {
             "slo": {"first_token": "1s", "per_token": "1s"},
         },
     },
+    "parameter_server": {
+        "parameter_server": 1,
+        "workers": 1,
+        "mlp": {"hidden": 4, "batch": 4},
+        "mode": "asynchronous",
+        "compute": "1us",
+    },
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.

@@ -1,0 +1,134 @@
+"""What is trained with a parameter server, and how: all that its job follows from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.jobs.compute_variation import ComputeVariation
+from weft.jobs.training_plan import PlanError
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+
+Mode = Literal["synchronous", "asynchronous", "all-reduce"]
+MAX_TRANSFERS = 400_000
+"""Of gradients to servers: two million operations, which take seconds to make."""
+DDR5_GB_PER_S = 307.2
+"""Eight channels of DDR5-4800, as a socket of Intel's fourth generation of Xeon Scalable has: 8 · 4.8 GT/s · 8 B."""
+_PASSES = 3
+_PS_PER_S = 10**12
+
+
+@dataclass(frozen=True)
+class ParameterServerPlan:
+    """Steps of data-parallel training whose parameters lie on servers. The job's first ranks are the workers.
+
+    Attributes:
+        servers: that share the parameters, as even contiguous shards.
+        workers: each computes a gradient in every step.
+        parameter_bytes: of float32 parameters, and so of a gradient.
+        steps: of each worker.
+        compute_ps: how long a worker computes in a step.
+        mode: `synchronous`: weights change by the mean of all workers' gradients of a step. `asynchronous`: by each
+            gradient as it arrives. `all-reduce`: without servers, workers add up their gradients, as a baseline.
+        staleness: how many steps an asynchronous worker may be ahead of the slowest; None for any number.
+        colocated: whether the servers are on the first workers' ranks, or on ranks of their own behind them.
+        memory_bandwidth_gb_per_s: of those that add up gradients and change weights: servers, or in an all-reduce
+            workers.
+        algorithm: of the all-reduces.
+        stragglers: of some workers, by which factor all their computations are longer.
+        jitter: standard deviation of the logarithm of a factor of each of them, whose median is 1.
+        seed: of the jitter.
+
+    Raises PlanError for what does not fit together.
+    """
+
+    servers: int
+    workers: int
+    parameter_bytes: int
+    steps: int = 1
+    compute_ps: int = 1
+    mode: Mode = "synchronous"
+    staleness: int | None = None
+    colocated: bool = False
+    memory_bandwidth_gb_per_s: float = DDR5_GB_PER_S
+    algorithm: str = "ring"
+    stragglers: Mapping[int, float] = field(default_factory=dict)
+    jitter: float = 0.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Check what no single figure shows."""
+        if self.parameter_bytes % ELEMENT_BYTES:
+            raise PlanError("parameters", f"{self.parameter_bytes} B (valid: a multiple of {ELEMENT_BYTES})")
+        if not 1 <= self.servers <= self.parameter_bytes // ELEMENT_BYTES:
+            raise PlanError(
+                "parameter_server",
+                f"{self.servers} servers share {self.parameter_bytes} B (valid: 1 to one for each parameter)",
+            )
+        if self.mode == "all-reduce" and self.workers < 2:
+            raise PlanError("workers", f"{self.workers} for an all-reduce (valid: 2 or more)")
+        if self.staleness is not None and self.mode != "asynchronous":
+            raise PlanError(
+                "staleness", f"{self.staleness} of mode {self.mode} (valid: none, or mode asynchronous)"
+            )
+        for worker in self.stragglers:
+            if not 0 <= worker < self.workers:
+                raise PlanError("stragglers", f"worker {worker} (valid: 0 to {self.workers - 1})")
+        transfers = self.steps * self.workers * (self.servers if self.has_servers else 1)
+        if transfers > MAX_TRANSFERS:
+            most = MAX_TRANSFERS * self.steps // transfers
+            advice = f"up to {most}" if most else "fewer workers or servers"
+            raise PlanError("steps", f"{self.steps}, which send {transfers} gradients (valid: {advice})")
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether servers take part."""
+        return self.mode != "all-reduce"
+
+    @property
+    def rank_count(self) -> int:
+        """Ranks of the job."""
+        if not self.has_servers:
+            return self.workers
+        return max(self.workers, self.servers) if self.colocated else self.workers + self.servers
+
+    @property
+    def title(self) -> str:
+        """What people call the mode."""
+        if self.mode == "all-reduce":
+            return f"all-reduce ({self.algorithm})"
+        return self.mode if self.staleness is None else f"staleness {self.staleness}"
+
+    def server_rank(self, server: int) -> int:
+        """Return the job's rank of a server."""
+        return server if self.colocated else self.workers + server
+
+    @property
+    def shard_ends(self) -> NDArray[np.int64]:
+        """Where the shards begin and end, in parameters: one more than servers."""
+        count = self.parameter_bytes // ELEMENT_BYTES
+        each, larger = divmod(count, self.servers)
+        return np.cumsum([0] + [each + 1] * larger + [each] * (self.servers - larger))
+
+    @property
+    def shard_bytes(self) -> list[int]:
+        """Size of each server's shard."""
+        sizes: list[int] = (np.diff(self.shard_ends) * ELEMENT_BYTES).tolist()
+        return sizes
+
+    def update_ps(self, size_bytes: int) -> int:
+        """Return the time of adding to so many bytes: memory bandwidth bounds it.
+
+        What is added is read, what it is added to is read and written.
+        """
+        return round(_PASSES * size_bytes / (self.memory_bandwidth_gb_per_s * 1e9) * _PS_PER_S)
+
+    def compute_times_ps(self, worker: int) -> NDArray[np.int64]:
+        """Return how long a worker computes in each step: 1 ps or more."""
+        durations = np.full(self.steps, round(self.compute_ps * self.stragglers.get(worker, 1.0)), np.int64)
+        varied = ComputeVariation(jitter=self.jitter, seed=self.seed).with_jitter(worker, durations)
+        return np.maximum(varied, 1)

@@ -1,0 +1,150 @@
+"""What a report page shows of training with a parameter server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from weft.results.critical_paths import critical_path_tables
+from weft.results.operation_files import timelines
+from weft.results.parameter_server_model import ParameterServerResult, convergence_cells, part_names
+from weft.results.report_parts import (
+    Axis,
+    BarFigure,
+    Cell,
+    Curve,
+    CurveFigure,
+    ReportPart,
+    ReportTable,
+    shown_of,
+)
+from weft.topologies import FabricSpec
+
+_MOST_BARS = 64
+_MOST_VALUES = 200
+_PS_PER_US = 1e6
+
+
+def report_parameter_servers(results: Sequence[ParameterServerResult], _: FabricSpec) -> Iterator[ReportPart]:
+    """Curves of the loss, bars of steps and of each run's workers, histograms, and a table."""
+    labels = [f"{number} {each.mode}" for number, each in enumerate(results, 1)]
+    yield from _loss_figures(labels, results)
+    parts = part_names(results)
+    yield BarFigure(
+        "Steps with a parameter server",
+        Axis("time (µs)", "µs"),
+        rows=labels,
+        parts={name: [each.part_us(name) for each in results] for name in parts},
+        text="What a step consists of, on average over workers and steps.",
+    )
+    yield from _histograms(labels, results)
+    for label, result in zip(labels, results, strict=True):
+        shown = min(result.workers, _MOST_BARS)
+        yield BarFigure(
+            f"Workers of {label}",
+            Axis("time (µs)", "µs"),
+            rows=[f"worker {worker}" for worker in range(shown)],
+            parts={
+                name: [each / result.steps / _PS_PER_US for each in values[:shown]]
+                for name, values in result.parts_ps.items()
+            },
+            text="What each worker's steps consist of, on average.",
+            note=shown_of(shown, result.workers, "the first workers"),
+        )
+        yield from timelines(label, result.records)
+        yield from critical_path_tables(label, result.critical_path)
+    yield _table(results)
+
+
+def _loss_figures(labels: Sequence[str], results: Sequence[ParameterServerResult]) -> Iterator[CurveFigure]:
+    trained = [
+        (label, each.convergence)
+        for label, each in zip(labels, results, strict=True)
+        if each.convergence is not None
+    ]
+    loss = Axis("loss")
+    yield CurveFigure(
+        "Loss against time",
+        Axis("emulated time (µs)", "µs"),
+        loss,
+        [
+            Curve(label, [each / _PS_PER_US for each in found.times_ps], found.losses)
+            for label, found in trained
+        ],
+        text="Mean loss of all images with the servers' weights; updates in the order in which the fabric delivered "
+        "gradients.",
+    )
+    yield CurveFigure(
+        "Loss against steps",
+        Axis("steps of all workers"),
+        loss,
+        [Curve(label, found.steps, found.losses) for label, found in trained],
+        text="The same by how many gradients had been applied, over the number of workers.",
+    )
+
+
+def _histograms(labels: Sequence[str], results: Sequence[ParameterServerResult]) -> Iterator[CurveFigure]:
+    for title, axis, text, name in (
+        (
+            "Clock lag of weights",
+            "steps",
+            "How many steps of the slowest worker weights lacked when a server sent them.",
+            "clock_lags",
+        ),
+        (
+            "Staleness of updates",
+            "updates",
+            "How many other updates came between the sending of weights and the use of their gradient.",
+            "update_staleness",
+        ),
+    ):
+        counts = {
+            label: {int(value): count for value, count in getattr(result, name).items()}
+            for label, result in zip(labels, results, strict=True)
+            if getattr(result, name)
+        }
+        found = sorted({value for each in counts.values() for value in each})
+        values = found[:_MOST_VALUES]
+        curves = [
+            Curve(
+                label,
+                [str(value) for value in values],
+                [100 * each.get(value, 0) / sum(each.values()) for value in values],
+            )
+            for label, each in counts.items()
+        ]
+        yield CurveFigure(
+            title,
+            Axis(axis, scale="category"),
+            Axis("share (%)", "%"),
+            curves,
+            text=text,
+            note=shown_of(len(values), len(found), "the least"),
+        )
+
+
+def _table(results: Sequence[ParameterServerResult]) -> ReportTable:
+    rows: list[list[Cell]] = [
+        [
+            each.mode,
+            each.workers,
+            each.servers,
+            each.parameter_bytes,
+            round(each.step_ps / _PS_PER_US, 3),
+            round(each.gradients_per_s),
+            *(["", "", "", "", "", ""] if each.convergence is None else convergence_cells(each.convergence)),
+            each.retransmissions,
+        ]
+        for each in results
+    ]
+    columns = [
+        "mode",
+        "workers",
+        "servers",
+        "parameters (B)",
+        "step (µs)",
+        "gradients/s",
+        "loss at first",
+        "in the end",
+    ]
+    columns += ["recognised (%)", "target loss", "at step", "at (µs)", "retransmitted packets"]
+    return ReportTable("Parameter servers", columns, rows, "step: mean of workers and steps")

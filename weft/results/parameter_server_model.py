@@ -1,0 +1,151 @@
+"""The result of training with a parameter server: what steps took, how old weights were, how the loss fell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from weft.recording import tables
+from weft.results.critical_paths import CriticalPathResult
+from weft.results.report_parts import Cell
+
+_PS_PER_US = 1e6
+_PS_PER_S = 1e12
+
+
+@dataclass(frozen=True)
+class ConvergenceResult:
+    """How the loss of what was trained fell."""
+
+    steps: list[int]
+    """After how many steps' gradients of all workers the loss was taken."""
+    times_ps: list[int]
+    """When the servers had applied them, since the start."""
+    losses: list[float]
+    """Mean loss of all images."""
+    diverged: bool
+    """Whether the loss ceased to be a number after the last of these."""
+    accuracy: float
+    """Share of all images that are recognised in the end."""
+    target_loss: float
+    """The loss to reach."""
+    target_steps: int | None
+    """The first step at which the loss was no larger; null if none was."""
+    target_ps: int | None
+    """The time of that."""
+
+
+@dataclass(frozen=True)
+class ParameterServerResult:
+    """Training with a parameter server, from its start to the end of its last operation.
+
+    Each worker's steps are divided into parts that follow each other and add up to them
+    ([definitions](parameter-server.md#what-a-step-consists-of)). `records` has a row per operation; it is no part of
+    the results file, but of a table beside it.
+    """
+
+    derived: ClassVar[Mapping[str, str]] = {"step_ps": "step_ps", "gradients_per_s": "gradients_per_s"}
+
+    mode: str
+    """`synchronous`, `staleness S`, `asynchronous` or `all-reduce (ALGORITHM)`."""
+    workers: int
+    """How many there are."""
+    servers: int
+    """How many there are; 0 of an all-reduce."""
+    parameter_bytes: int
+    """Of the parameters, and so of a gradient."""
+    steps: int
+    """Of each worker."""
+    time_ps: int
+    """What all steps took, up to the last acknowledgement."""
+    worker_ps: list[int]
+    """Of each worker: when its last step ended, since the start."""
+    parts_ps: dict[str, list[int]]
+    """Of each worker: what its steps consisted of, in all; the sum is `worker_ps`."""
+    clock_lags: dict[str, int]
+    """How often weights that a server sent lacked so many steps of the slowest worker."""
+    update_staleness: dict[str, int]
+    """How often so many other updates of a server came between the sending of weights and the use of their gradient."""
+    link_share: list[float]
+    """Of each server: gradients from other hosts, over what its links could have carried one way in the time. As many
+    bytes of weights go the other way."""
+    convergence: ConvergenceResult | None
+    """How the loss fell; null where nothing was trained."""
+    retransmissions: int
+    """Packets sent again by all hosts meanwhile."""
+    critical_path: CriticalPathResult
+    """What the time consists of."""
+    records: tables.Table = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Return that nothing is known to be wrong: messages have no data to check."""
+        return True
+
+    @property
+    def step_ps(self) -> float:
+        """Return what a step took on average over workers."""
+        return sum(self.worker_ps) / (self.workers * self.steps)
+
+    @property
+    def gradients_per_s(self) -> float:
+        """Return the gradients per second of emulated time of all workers, each while it is at work."""
+        return sum(self.steps / (each / _PS_PER_S) for each in self.worker_ps)
+
+    def part_us(self, name: str) -> float:
+        """Return the mean of a part over workers and steps, in µs."""
+        return sum(self.parts_ps.get(name, ())) / (self.workers * self.steps) / _PS_PER_US
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data with derived figures."""
+        plain = {name: value for name, value in vars(self).items() if name != "records"}
+        plain |= {
+            "convergence": None if self.convergence is None else asdict(self.convergence),
+            "critical_path": asdict(self.critical_path),
+        }
+        return {**plain, **{key: getattr(self, name) for key, name in self.derived.items()}}
+
+
+def part_names(results: Sequence[ParameterServerResult]) -> list[str]:
+    """Return the names of the parts of all results' steps, in their order."""
+    found = {name for each in results for name in each.parts_ps}
+    return [name for name in ("compute", "push", "wait", "all-reduce", "update", "pull") if name in found]
+
+
+def convergence_cells(found: ConvergenceResult) -> list[Cell]:
+    """Return cells: loss at first and in the end, share recognised, target, the step and the time that reached it."""
+    is_reached = found.target_steps is not None and found.target_ps is not None
+    return [
+        f"{found.losses[0]:.3f}",
+        "diverged" if found.diverged else f"{found.losses[-1]:.3f}",
+        f"{100 * found.accuracy:.1f}",
+        f"{found.target_loss:g}",
+        str(found.target_steps) if is_reached else "not reached",
+        f"{(found.target_ps or 0) / _PS_PER_US:.1f}" if is_reached else "",
+    ]
+
+
+def problems_of(result: ParameterServerResult) -> Iterator[tuple[str, str]]:
+    """Yield what the types of a result that was read back do not say: a key, and what is wrong."""
+    if result.workers < 1 or result.steps < 1:
+        yield "workers", f"{result.workers} with {result.steps} steps (valid: 1 and more)"
+    if len(result.worker_ps) != result.workers or not all(result.worker_ps):
+        yield (
+            "worker_ps",
+            f"{len(result.worker_ps)} times of {result.workers} workers (valid: one each, above 0)",
+        )
+    for name, values in result.parts_ps.items():
+        if len(values) != result.workers:
+            yield f"parts_ps.{name}", f"{len(values)} times of {result.workers} workers (valid: one each)"
+    for key in ("clock_lags", "update_staleness"):
+        counts: dict[str, int] = getattr(result, key)
+        if not all(value.isdecimal() and len(value) < 19 for value in counts):
+            yield key, "has a key that is no whole number"
+        if bool(result.servers) != any(counts.values()):
+            yield key, f"{sum(counts.values())} counts with {result.servers} servers"
+    if len(result.link_share) != result.servers:
+        yield "link_share", f"{len(result.link_share)} shares of {result.servers} servers (valid: one each)"
+    found = result.convergence
+    if found is not None and not len(found.steps) == len(found.times_ps) == len(found.losses) > 0:
+        yield "convergence", "steps, times_ps and losses differ in length, or are empty"

@@ -1,0 +1,200 @@
+"""Parameter server: workers push gradients to servers that share the parameters, and pull weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from weft.clocks.lab import Progress
+from weft.jobs.accelerators import Bandwidth
+from weft.jobs.digits_mlp import HIDDEN_UNITS, IMAGES, DigitsMlp, parameter_count
+from weft.jobs.parameter_server import AllReduceJob, ParameterServerJob, all_reduce_job, parameter_server_job
+from weft.jobs.parameter_server.plan import DDR5_GB_PER_S, Mode, ParameterServerPlan
+from weft.jobs.training_plan import PlanError
+from weft.quantities.definitions import MessageSize, PositiveTime, number, whole
+from weft.results.parameter_servers import PARAMETER_SERVERS
+from weft.run.parameter_server_result import parameter_server_result
+from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, JoinableItem, Run, check_ranks
+from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import AlgorithmName
+from weft.scenario.values import Section
+from weft.topologies import FabricSpec
+from weft.topologies.kinds.base import TopologySection
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.jobs import Job
+from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
+from weft.traffic.schedules import CollectiveSpec
+from weft.traffic.training import GRADIENT_COLLECTIVE
+
+if TYPE_CHECKING:
+    from weft.results.parameter_server_model import ParameterServerResult
+    from weft.run.fabric import Fabric
+    from weft.run.task import Task
+
+
+class DigitsSection(Section):
+    """The two-layer perceptron on scikit-learn's handwritten digits of lab 1."""
+
+    hidden: Annotated[int, whole(1, 16_384)] = HIDDEN_UNITS
+    """Units of the hidden layer H; there are 75 · H + 10 parameters."""
+    batch: Annotated[int, whole(1, IMAGES)] = 32
+    """Images of a worker's gradient, drawn from its shard of them; at most the shard."""
+    learning_rate: Annotated[float, number(0, 1000, above=True, example="0.5")] = 0.5
+    """Of the mean gradient of all workers."""
+    target_loss: Annotated[float, number(0, 1000, above=True, example="0.5")] = 0.5
+    """When a loss no larger was reached, results say."""
+
+
+class ParameterServerTraffic(JoinableItem):
+    """Steps of training with a parameter server. Packets carry lengths in place of data."""
+
+    kind = "parameter_server"
+    results = PARAMETER_SERVERS
+
+    parameter_server: Annotated[int, whole(1, 1 << 16)]
+    """Servers that share the parameters evenly."""
+    workers: Annotated[int, whole(1, 1 << 16)]
+    """Each computes a gradient in every step."""
+    parameters: MessageSize | None = None
+    """Of float32, and so of a gradient; of what is not trained."""
+    mlp: DigitsSection | None = None
+    """What is really trained, in place of `parameters`: its numbers are replayed in the order of the run's messages."""
+    mode: Mode = "synchronous"
+    """`synchronous`: weights change by the mean of all workers' gradients of a step. `asynchronous`: by each gradient
+    as it arrives. `all-reduce`: without servers workers add up their gradients, as a baseline."""
+    staleness: Annotated[int, whole(0, 10_000)] | None = None
+    """How many steps an asynchronous worker may be ahead of the slowest (stale synchronous parallel); by default any
+    number."""
+    steps: Annotated[int, whole(1, 10_000)] = 1
+    """Of each worker."""
+    compute: PositiveTime
+    """How long a worker computes in a step."""
+    stragglers: dict[Annotated[int, whole(0, 1 << 16)], Annotated[float, number(0.1, 1000)]] = Field(
+        default={}
+    )
+    """Of some workers, by which factor all their computations are longer."""
+    jitter: Annotated[float, number(0, 2)] = 0.0
+    """Standard deviation of the logarithm of a factor of each computation, which the seed draws from a log-normal
+    distribution of median 1."""
+    colocated: bool = False
+    """Whether servers are on the ranks of the first workers, or on the ranks behind those of the workers."""
+    memory_bandwidth_gb_per_s: Bandwidth = DDR5_GB_PER_S
+    """10^9 bytes per second of those that add up gradients and change weights: servers; in an all-reduce workers. By
+    default that of eight channels of DDR5-4800."""
+    algorithm: AlgorithmName = "ring"
+    """Of an all-reduce."""
+    ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
+    """The fabric's rank of each worker, then of each server of its own; by default the first ones, host by host."""
+
+    def plan(self, seed: int) -> ParameterServerPlan:
+        """Return what is trained, and how. Raises PlanError."""
+        return ParameterServerPlan(
+            servers=self.parameter_server,
+            workers=self.workers,
+            parameter_bytes=self._parameter_bytes,
+            steps=self.steps,
+            compute_ps=self.compute,
+            mode=self.mode,
+            staleness=self.staleness,
+            colocated=self.colocated,
+            memory_bandwidth_gb_per_s=self.memory_bandwidth_gb_per_s,
+            algorithm=self.algorithm,
+            stragglers=self.stragglers,
+            jitter=self.jitter,
+            seed=seed,
+        )
+
+    @property
+    def _parameter_bytes(self) -> int:
+        if self.mlp is not None:
+            return parameter_count(self.mlp.hidden) * ELEMENT_BYTES
+        assert self.parameters is not None, "checked"
+        return self.parameters
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that there is one thing to train, that keys fit together, and that there are ranks enough."""
+        if (self.parameters is None) == (self.mlp is None):
+            what = "neither" if self.mlp is None else "both"
+            raise KeyProblem(key, f"has {what} of parameters and mlp (valid: one of them)")
+        if self.mlp is not None and self.workers > IMAGES:
+            raise KeyProblem(
+                f"{key}.workers", f"{self.workers} share {IMAGES} images (valid: up to {IMAGES})"
+            )
+        try:
+            plan = self.plan(seed=1)
+        except PlanError as problem:
+            raise KeyProblem(f"{key}.{problem.key}", str(problem)) from None
+        if plan.rank_count > fabric.rank_count:
+            raise KeyProblem(
+                f"{key}.workers",
+                f"{self.workers} with {self.parameter_server} servers need {plan.rank_count} ranks on a fabric of "
+                f"{fabric.rank_count} (valid: up to {fabric.rank_count} ranks)",
+            )
+        if self.ranks is not None:
+            check_ranks(self.ranks, plan.rank_count, fabric, f"{key}.ranks")
+        if not plan.has_servers:
+            self._check_algorithm(fabric, key)
+
+    def _check_algorithm(self, fabric: TopologySection, key: str) -> None:
+        collective = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
+        rates_bps = (fabric.host_rate,) * fabric.nics_per_host
+        spec = CollectiveSpec(self.workers, 0, DataType.FLOAT32, Operation.SUM, rates_bps)
+        try:
+            collective.check(self.algorithm, spec)
+        except ValueError as error:
+            raise KeyProblem(f"{key}.algorithm", str(error)) from None
+        if collective.algorithm(self.algorithm).in_network:
+            raise KeyProblem(
+                f"{key}.algorithm",
+                f"the network reduces nothing in jobs, {self.algorithm} (valid: one of hosts)",
+            )
+
+    def data_bytes(self, ranks: int) -> int:
+        """Return a rank's share of weights and gradients of a replay."""
+        return 0 if self.mlp is None else 3 * self._parameter_bytes
+
+    def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
+        """Return the job of all steps."""
+        return self._made(seed).job
+
+    def prepare(self, ranks: int, seed: int) -> Run:
+        """Read the images."""
+        task = self.prepare_task(ranks, seed)
+
+        def run(fabric: Fabric, progress: Progress) -> None:
+            progress(f"{self.steps} steps of {self.workers} workers, {self.plan(seed).title}")
+            fabric.run_together([task(fabric)], self.time_limit_s(fabric))
+
+        return run
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Read the images and run all steps."""
+        self.prepare(fabric.topology.rank_count, fabric.options.seed)(fabric, progress)
+
+    def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[ParameterServerResult]]:
+        """Read the images."""
+        model = None
+        if self.mlp is not None:
+            model = DigitsMlp(self.workers, seed, self.mlp.hidden, self.mlp.batch)
+
+        def task(fabric: Fabric) -> Task[ParameterServerResult]:
+            made = self._made(seed)
+            result = partial(parameter_server_result, made, fabric.topology, model, self.mlp)
+            return fabric.tasks.job(made.job, self.ranks).noted(PARAMETER_SERVERS, result)
+
+        return task
+
+    def time_limit_s(self, fabric: Fabric) -> float:
+        """Return the default, beyond what computing and updates alone take."""
+        plan = self.plan(fabric.options.seed)
+        computing_ps = max(int(plan.compute_times_ps(worker).sum()) for worker in range(plan.workers))
+        updating_ps = plan.steps * (plan.workers + 1) * plan.update_ps(max(plan.shard_bytes))
+        return DEFAULT_TIME_LIMIT_S + (computing_ps + updating_ps) / 10**12 * fabric.options.dilation
+
+    def _made(self, seed: int) -> ParameterServerJob | AllReduceJob:
+        plan = self.plan(seed)
+        return parameter_server_job(plan) if plan.has_servers else all_reduce_job(plan)
