@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hosts/class_turns.hpp"
 #include "links/pcap_writer.hpp"
 #include "memory/prefetch.hpp"
 #include "memory/ring_buffer.hpp"
@@ -38,6 +39,7 @@ struct Nic::Attachment final : InCacheLines, Waker {
       : nic(nic_),
         queue_pair(queue_pair_),
         port(port_),
+        data_class(queue_pair.data_class()),
         timer(nic.engine_.events(), member_action<&Attachment::on_timer>(this)) {
     queue_pair.set_waker(this);
     queue_pair.set_recovery_times(&nic.recovery_times_);
@@ -56,6 +58,7 @@ struct Nic::Attachment final : InCacheLines, Waker {
   Nic& nic;
   QueuePair& queue_pair;
   Port& port;
+  const int data_class;
   Timer timer;
   std::vector<uint32_t> numbers;
   std::shared_ptr<QueuePair> kept;
@@ -70,15 +73,19 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
         engine(nic_.engine_),
         config(std::move(config_)),
         addresses(config.addresses.begin(), config.addresses.end()),
-        transmit(transmit_) {
+        transmit(transmit_),
+        sending(transmit.quantum_bytes()),
+        fetching(transmit.quantum_bytes()) {
     if (nic.dma_ != nullptr) dma_port = nic.dma_->add_port(*this, transmit.rate_bps());
   }
 
   PacketPtr pull(TimePs now, int& priority_class) override;
   bool may_have_packets() const override {
-    return !control_turns.empty() || !data_turns.empty() || nic.dma_ != nullptr;
+    return !control_turns.empty() || classes_with_data != 0 || nic.dma_ != nullptr;
   }
-  PacketPtr next_data(TimePs now, PulledPacket& pulled) override;
+  PacketPtr next_data(TimePs now, uint32_t classes, int& priority_class, PulledPacket& pulled) override {
+    return next_data(fetching, now, classes, priority_class, pulled);
+  }
   void on_fetched() override { transmit.kick(); }
   void on_placed(const roce::ParsedPacket& packet) override;
   // Queue pairs may have something to send.
@@ -88,6 +95,10 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   }
   void on_blocked_classes(uint32_t blocked_classes_) override { blocked_classes = blocked_classes_; }
   bool is_blocked(int priority_class) const { return (blocked_classes >> priority_class & 1u) != 0; }
+  PacketPtr next_data(ClassTurns& turns, TimePs now, uint32_t classes, int& priority_class,
+                      PulledPacket& pulled);
+  PacketPtr next_of_class(TimePs now, int priority_class, PulledPacket& pulled);
+  PacketPtr next_fetched(TimePs now, int& priority_class);
   void want_turns(Attachment& attachment);
   void forget(Attachment& attachment);
   bool owns(const roce::IpAddress& address) const {
@@ -115,7 +126,10 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   TransmitPort& transmit;
   NicPortCounters counters;
   RingBuffer<Attachment*> control_turns;
-  RingBuffer<Attachment*> data_turns;
+  uint32_t classes_with_data = 0;  // bit per class in which queue pairs take turns
+  std::array<RingBuffer<Attachment*>, roce::kDataClasses> data_turns;
+  ClassTurns sending;
+  ClassTurns fetching;  // from memory
   std::vector<std::pair<roce::IpAddress, Attachment*>> groups;
   std::shared_ptr<PcapWriter> capture;
   uint32_t blocked_classes = 0;
@@ -157,18 +171,21 @@ void Nic::Port::want_turns(Attachment& attachment) {
   }
   if (!attachment.in_data_turns && attachment.queue_pair.may_have_data()) {
     attachment.in_data_turns = true;
-    data_turns.push(&attachment);
+    data_turns[static_cast<size_t>(attachment.data_class)].push(&attachment);
+    classes_with_data |= 1u << attachment.data_class;
   }
 }
 
 void Nic::Port::forget(Attachment& attachment) {
   control_turns.erase(&attachment);
-  data_turns.erase(&attachment);
+  RingBuffer<Attachment*>& turns = data_turns[static_cast<size_t>(attachment.data_class)];
+  turns.erase(&attachment);
+  if (turns.empty()) classes_with_data &= ~(1u << attachment.data_class);
   std::erase_if(groups, [&](const auto& group) { return group.second == &attachment; });
 }
 
-// Acknowledgements and CNPs first, then one data packet of each queue pair in turn. Who has nothing to send
-// leaves the turns until it wakes.
+// Acknowledgements and CNPs first, then data, class by class as at any port, and in a class one packet of each
+// queue pair in turn. Who has nothing to send leaves the turns until it wakes.
 PacketPtr Nic::Port::pull(TimePs now, int& priority_class) {
   priority_class = roce::kControlClass;
   while (!control_turns.empty() && !is_blocked(roce::kControlClass)) {
@@ -180,26 +197,46 @@ PacketPtr Nic::Port::pull(TimePs now, int& priority_class) {
     }
     if (packet != nullptr) return packet;
   }
-  priority_class = roce::kDataClass;
-  if (is_blocked(roce::kDataClass)) return nullptr;
-  if (nic.dma_ != nullptr) return nic.dma_->take(dma_port, now);
+  if (nic.dma_ != nullptr) return next_fetched(now, priority_class);
   PulledPacket pulled;
-  return next_data(now, pulled);
+  return next_data(sending, now, ~blocked_classes, priority_class, pulled);
 }
 
-PacketPtr Nic::Port::next_data(TimePs now, PulledPacket& pulled) {
-  while (!data_turns.empty()) {
-    Attachment& attachment = *data_turns.pop();
-    PacketPtr packet = attachment.queue_pair.pull(now);
-    attachment.arm_timer();
-    attachment.in_data_turns = packet != nullptr && attachment.queue_pair.may_have_data();
-    if (attachment.in_data_turns) data_turns.push(&attachment);
-    if (packet != nullptr) {
-      pulled = attachment.queue_pair.last_pulled();
-      return packet;
-    }
+PacketPtr Nic::Port::next_fetched(TimePs now, int& priority_class) {
+  const uint32_t ready = nic.dma_->ready_classes(dma_port, now) & ~blocked_classes;
+  if (ready == 0) return nullptr;
+  priority_class = sending.next(ready);
+  PacketPtr packet = nic.dma_->take(dma_port, priority_class);
+  const bool has_more = (nic.dma_->ready_classes(dma_port, now) >> priority_class & 1u) != 0;
+  sending.sent(priority_class, packet->wire_bytes(), has_more);
+  return packet;
+}
+
+PacketPtr Nic::Port::next_data(ClassTurns& turns, TimePs now, uint32_t classes, int& priority_class,
+                               PulledPacket& pulled) {
+  while (const uint32_t ready = classes_with_data & classes) {
+    priority_class = turns.next(ready);
+    PacketPtr packet = next_of_class(now, priority_class, pulled);
+    const bool has_more = (classes_with_data >> priority_class & 1u) != 0;
+    turns.sent(priority_class, packet == nullptr ? 0 : packet->wire_bytes(), has_more);
+    if (packet != nullptr) return packet;
   }
   return nullptr;
+}
+
+PacketPtr Nic::Port::next_of_class(TimePs now, int priority_class, PulledPacket& pulled) {
+  RingBuffer<Attachment*>& turns = data_turns[static_cast<size_t>(priority_class)];
+  PacketPtr packet;
+  while (packet == nullptr && !turns.empty()) {
+    Attachment& attachment = *turns.pop();
+    packet = attachment.queue_pair.pull(now);
+    attachment.arm_timer();
+    attachment.in_data_turns = packet != nullptr && attachment.queue_pair.may_have_data();
+    if (attachment.in_data_turns) turns.push(&attachment);
+    if (packet != nullptr) pulled = attachment.queue_pair.last_pulled();
+  }
+  if (turns.empty()) classes_with_data &= ~(1u << priority_class);
+  return packet;
 }
 
 Nic::Nic(Engine& engine, std::string name, const NicConfig& config)

@@ -1,6 +1,7 @@
 #include "hosts/nic_dma.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 #include <utility>
 
@@ -52,14 +53,18 @@ void NicDma::fetch() {
 }
 
 bool NicDma::fetch_one(Port& port, size_t number, TimePs now) {
-  if (port.fetched_bytes >= port.limit_bytes) return false;
+  if (port.classes_with_room == 0) return false;
   PulledPacket pulled;
-  PacketPtr packet = port.client->next_data(now, pulled);
+  int priority_class = 0;
+  PacketPtr packet = port.client->next_data(now, port.classes_with_room, priority_class, pulled);
   if (packet == nullptr) return false;
   const TimePs message_ps = pulled.starts_message ? config_.per_message_overhead_ps : 0;
   const TimePs due_ps = transfer(read_free_ps_, now, pulled.payload_bytes, message_ps);
-  port.fetched_bytes += packet->wire_bytes();
-  port.ready.push({std::move(packet), number, due_ps});
+  Fetched& fetched = port.of_class[static_cast<size_t>(priority_class)];
+  fetched.bytes += packet->wire_bytes();
+  if (fetched.bytes >= port.limit_bytes) port.classes_with_room &= ~(1u << priority_class);
+  fetched.packets.push({std::move(packet), number, due_ps});
+  port.fetched_classes |= 1u << priority_class;
   announced_.push({nullptr, number, due_ps});
   if (!ready_.armed()) ready_.arm(announced_.front().due_ps);
   return true;
@@ -79,11 +84,23 @@ void NicDma::on_ready() {
   if (!announced_.empty() && !ready_.armed()) ready_.arm(announced_.front().due_ps);
 }
 
-PacketPtr NicDma::take(size_t number, TimePs now) {
+uint32_t NicDma::ready_classes(size_t number, TimePs now) const {
+  const Port& port = ports_[number];
+  uint32_t ready = 0;
+  for (uint32_t left = port.fetched_classes; left != 0; left &= left - 1) {
+    const auto each = static_cast<size_t>(std::countr_zero(left));
+    if (port.of_class[each].packets.front().due_ps <= now) ready |= 1u << each;
+  }
+  return ready;
+}
+
+PacketPtr NicDma::take(size_t number, int priority_class) {
   Port& port = ports_[number];
-  if (port.ready.empty() || port.ready.front().due_ps > now) return nullptr;
-  PacketPtr packet = port.ready.pop().packet;
-  port.fetched_bytes -= packet->wire_bytes();
+  Fetched& fetched = port.of_class[static_cast<size_t>(priority_class)];
+  PacketPtr packet = fetched.packets.pop().packet;
+  if (fetched.packets.empty()) port.fetched_classes &= ~(1u << priority_class);
+  fetched.bytes -= packet->wire_bytes();
+  if (fetched.bytes < port.limit_bytes) port.classes_with_room |= 1u << priority_class;
   fetch();
   return packet;
 }

@@ -2,11 +2,13 @@
 // and packets cost the adapter itself. All of it costs nothing unless configured.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "hosts/queue_pair.hpp"
+#include "links/deficit_round_robin.hpp"
 #include "memory/ring_buffer.hpp"
 #include "packets/packet.hpp"
 #include "packets/roce_codec.hpp"
@@ -28,16 +30,16 @@ struct NicConfig {
 
 // Fetches the payload of data packets ahead of the port, and puts that of received ones into memory before
 // anybody hears of them. Acknowledgements and CNPs are the adapter's own and pass it by. The queue pairs'
-// clocks (round trips, pacing) start when a packet is fetched; at most the port's rate over the time that a
-// fetch takes, and two frames, are fetched ahead.
+// clocks (round trips, pacing) start when a packet is fetched; of each class, at most the port's rate over the
+// time that a fetch takes, and two frames, are fetched ahead.
 class NicDma {
  public:
   // A port of the adapter.
   class Client {
    public:
     virtual ~Client() = default;
-    // The next data packet, null if there is none.
-    virtual PacketPtr next_data(TimePs now, PulledPacket& pulled) = 0;
+    // The next data packet of these classes (a bit each) and its class, null if there is none.
+    virtual PacketPtr next_data(TimePs now, uint32_t classes, int& priority_class, PulledPacket& pulled) = 0;
     // take() has a packet.
     virtual void on_fetched() = 0;
     // The payload of a packet from deliver() is in memory.
@@ -51,8 +53,10 @@ class NicDma {
   size_t add_port(Client& client, uint64_t line_rate_bps);
   // Some port may have something to send.
   void fetch();
-  // The next packet of a port that is ready to leave, null if there is none.
-  PacketPtr take(size_t port, TimePs now);
+  // Classes (a bit each) of which a port has a packet that is ready to leave.
+  uint32_t ready_classes(size_t port, TimePs now) const;
+  // The next packet of such a class.
+  PacketPtr take(size_t port, int priority_class);
   // `parsed` is the packet's.
   void deliver(size_t port, PacketPtr packet, const roce::ParsedPacket& parsed);
 
@@ -68,11 +72,16 @@ class NicDma {
     size_t port = 0;
     TimePs due_ps = 0;
   };
+  struct Fetched {
+    uint64_t bytes = 0;
+    RingBuffer<Timed> packets;
+  };
   struct Port {
     Client* client = nullptr;
-    uint64_t limit_bytes = 0;
-    uint64_t fetched_bytes = 0;
-    RingBuffer<Timed> ready;
+    uint64_t limit_bytes = 0;  // of each class
+    uint32_t classes_with_room = (1u << DeficitRoundRobin::kMaxClasses) - 1;
+    uint32_t fetched_classes = 0;
+    std::array<Fetched, DeficitRoundRobin::kMaxClasses> of_class;
   };
 
   bool fetch_one(Port& port, size_t number, TimePs now);

@@ -96,6 +96,8 @@ class QueuePair {
   // Next data packet, null if there is none or window or pacing forbid it now.
   virtual PacketPtr pull(TimePs now) = 0;
   virtual PulledPacket last_pulled() const = 0;
+  // The class in which its data travels.
+  virtual int data_class() const { return roce::kDataClass; }
   // Whether these two may give a packet. If not, the NIC asks again after on_packet(), on_deadline() and
   // wake() only.
   virtual bool may_have_control() const { return true; }

@@ -44,6 +44,7 @@ void check(const RcConfig& config) {
   if (config.source_ip.is_ipv6 != config.destination_ip.is_ipv6) {
     throw std::invalid_argument("source_ip and destination_ip are of different IP versions");
   }
+  if (config.data_class >= roce::kDataClasses) refuse("data_class", config.data_class, "0 to 5");
   if (config.ack_interval_packets == 0) refuse("ack_interval_packets", 0, "1 or more");
   if (config.retransmission_timeout_ps <= 0) {
     throw std::invalid_argument("retransmission_timeout_ps is " +
@@ -99,7 +100,7 @@ roce::RoceHeaders headers_to_peer(const RcConfig& config) {
 
 roce::RoceHeaders data_headers(const RcConfig& config) {
   roce::RoceHeaders headers = headers_to_peer(config);
-  headers.dscp = roce::kDataDscp;
+  headers.dscp = roce::dscp_of_data(config.data_class);
   headers.ecn = roce::kEct0;
   if (config.telemetry) headers.telemetry.emplace();
   return headers;

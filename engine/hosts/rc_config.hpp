@@ -26,6 +26,7 @@ struct RcConfig {
   roce::IpAddress destination_ip;
   uint16_t source_udp_port = 0xC000;  // entropy for ECMP
   uint8_t hop_limit = 64;
+  uint8_t data_class = roce::kDataClass;  // in which data travels, below roce::kDataClasses
 
   uint32_t path_mtu_bytes = 1024;  // 256, 512, 1024, 2048 or 4096 payload bytes a packet
   bool telemetry = false;          // data carries the INT shim, acknowledgements echo it

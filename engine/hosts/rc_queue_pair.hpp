@@ -74,6 +74,7 @@ class RcQueuePair : public QueuePair {
   PulledPacket last_pulled() const override {
     return response_pulled_ ? responder_.reads()->last_pulled() : requester_.last_pulled();
   }
+  int data_class() const override { return config_.data_class; }
   bool may_have_control() const override { return responder_.has_answer() || requester_.has_answer(); }
   bool may_have_data() const override { return requester_.may_have_data() || may_have_responses(); }
   TimePs next_deadline() const override;

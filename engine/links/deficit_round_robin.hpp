@@ -21,18 +21,18 @@ class DeficitRoundRobin {
   // Bit per class that takes part.
   uint32_t members() const { return members_; }
 
-  // The class whose first packet goes next. `ready` has a bit for each class that may send, at least one of
-  // them a member; head_bytes(class) is the size of its first packet.
+  // The class whose first packet goes next, and is paid for. `ready` has a bit for each class that may send, at
+  // least one of them a member; head_bytes(class) is the size of its first packet.
   template <class HeadBytes>
   int next(uint32_t ready, HeadBytes&& head_bytes) {
     for (;;) {
       if ((ready & members_ & (1u << current_)) != 0) {
-        uint64_t& deficit_bytes = deficit_bytes_[slot(current_)];
+        int64_t& deficit_bytes = deficit_bytes_[slot(current_)];
         if (!granted_) {
           deficit_bytes += quantum_bytes_[slot(current_)];
           granted_ = true;
         }
-        const uint64_t size = head_bytes(current_);
+        const auto size = static_cast<int64_t>(head_bytes(current_));
         if (size <= deficit_bytes) {
           deficit_bytes -= size;
           return current_;
@@ -43,15 +43,30 @@ class DeficitRoundRobin {
     }
   }
 
+  // The class whose turn it is, where sizes are not known in advance: each packet is paid for by spend(), and a
+  // class goes on while it has anything left (surplus round robin; Adiseshu, Parulkar and Varghese, "A Reliable
+  // and Scalable Striping Protocol", SIGCOMM 1996).
+  int next(uint32_t ready) {
+    const int chosen = next(ready, [](int) { return 1; });
+    ++deficit_bytes_[slot(chosen)];
+    return chosen;
+  }
+  void spend(int priority_class, uint64_t bytes) {
+    deficit_bytes_[slot(priority_class)] -= static_cast<int64_t>(bytes);
+  }
+
   // A class that has nothing left to send keeps no credit for later.
-  void emptied(int priority_class) { deficit_bytes_[slot(priority_class)] = 0; }
+  void emptied(int priority_class) {
+    int64_t& deficit_bytes = deficit_bytes_[slot(priority_class)];
+    if (deficit_bytes > 0) deficit_bytes = 0;
+  }
 
  private:
   static size_t slot(int priority_class) { return static_cast<size_t>(priority_class); }
 
   Quanta quantum_bytes_;
   uint32_t members_ = 0;
-  std::array<uint64_t, kMaxClasses> deficit_bytes_{};
+  std::array<int64_t, kMaxClasses> deficit_bytes_{};
   int current_ = 0;
   bool granted_ = false;  // the present class has had its quantum of this round
 };

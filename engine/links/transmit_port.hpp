@@ -148,6 +148,7 @@ class TransmitPort : public Node {
   // what it takes out, because packets that waited for the link would hold memory that other ports need.
   void set_up(bool up);
   bool is_up() const { return up_; }
+  const DeficitRoundRobin::Quanta& quantum_bytes() const { return config_.quantum_bytes; }
 
   Link& link() { return link_; }
   Engine& engine() override { return engine_; }

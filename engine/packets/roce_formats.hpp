@@ -51,6 +51,12 @@ constexpr uint8_t kControlDscp = 48;
 // The classes that the fabric's switches map these to (controller/identity.py).
 constexpr int kDataClass = 3;
 constexpr int kControlClass = 6;
+// Data may be sent in the classes below that of control, with the DSCP of the class selector of that number (RFC 2474)
+// where it is not kDataClass.
+constexpr int kDataClasses = kControlClass;
+constexpr uint8_t dscp_of_data(int priority_class) {
+  return priority_class == kDataClass ? kDataDscp : static_cast<uint8_t>(priority_class << 3);
+}
 
 // The two low bits of the IPv4 TOS or IPv6 traffic class (RFC 3168).
 enum Ecn : uint8_t { kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3 };

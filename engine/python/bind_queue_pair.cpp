@@ -81,6 +81,7 @@ RcConfig take_config(py::dict& options) {
   take_option(options, "remote_initial_psn", config.remote_initial_psn);
   take_option(options, "path_mtu_bytes", config.path_mtu_bytes);
   take_option(options, "telemetry", config.telemetry);
+  take_option(options, "data_class", config.data_class);
   take_option(options, "ack_interval_packets", config.ack_interval_packets);
   take_option(options, "timeout_backoff_limit", config.timeout_backoff_limit);
   take_option(options, "retry_limit", config.retry_limit);
