@@ -26,6 +26,7 @@ void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
         .rkey = request.rkey,
         .immediate = request.immediate,
         .owner = nullptr,
+        .traffic_kind = part_of ? part_of->traffic_kind : request.traffic_kind,
         .as_length = request.as_length});
 }
 
@@ -40,6 +41,7 @@ void ScheduleExecutor::Run::read(uint32_t step, const ReadRequest& request) {
         .remote_address = request.remote_address,
         .rkey = request.rkey,
         .owner = nullptr,
+        .traffic_kind = part_of ? part_of->traffic_kind : request.traffic_kind,
         .as_length = request.as_length,
         .target = request.as_length ? nullptr : request.target});
 }

@@ -43,10 +43,10 @@ class ScheduleExecutor::Run final : public StepActions {
   void copy(uint32_t step, uint8_t* destination, const uint8_t* source, uint64_t length_bytes) override;
   void aggregate(uint32_t step, const AggregateRequest& request) override;
   void delay(uint32_t step, TimePs duration_ps, uint32_t token) override;
-  void run_part(uint32_t step, const std::shared_ptr<const RunnableSchedule>& schedule,
-                uint32_t run_tag) override {
+  void run_part(uint32_t step, const std::shared_ptr<const RunnableSchedule>& schedule, uint32_t run_tag,
+                uint8_t traffic_kind) override {
     current_step = step;
-    executor_.start_part({number_, step}, schedule, run_tag);
+    executor_.start_part({number_, step, traffic_kind}, schedule, run_tag);
   }
   bool is_recording() const override { return is_recording_; }
   void begun(const StepNote& note) override { notes_[note.step] = note; }
@@ -68,7 +68,7 @@ class ScheduleExecutor::Run final : public StepActions {
 
   uint64_t work_id(uint32_t step) const { return number_ << kStepBits | step; }
   // The run that a record is of, and the step: of a part the one that it is of the whole.
-  PartOf recorded_as(uint32_t step) const { return part_of.value_or(PartOf{number_, step}); }
+  PartOf recorded_as(uint32_t step) const { return part_of.value_or(PartOf{number_, step, 0}); }
 
   ScheduleExecutor& executor_;
   uint64_t number_;

@@ -24,7 +24,8 @@ void check_lengths(const OperationColumns& columns) {
   const size_t count = columns.kind.size();
   const bool alike = columns.stream.size() == count && columns.duration_ps.size() == count &&
                      columns.size_bytes.size() == count && columns.target.size() == count &&
-                     columns.number.size() == count && columns.after_offsets.size() == count + 1 &&
+                     columns.number.size() == count && columns.traffic_kind.size() == count &&
+                     columns.after_offsets.size() == count + 1 &&
                      columns.after_start.size() == columns.after.size();
   if (!alike) throw std::invalid_argument("columns of operations of different lengths");
   if (count > JobOperations::kMaxOperations || columns.after.size() > std::numeric_limits<int32_t>::max()) {
@@ -54,6 +55,7 @@ JobOperations::JobOperations(OperationColumns columns) {
   add_successors(columns);
   kind_ = std::move(columns.kind);
   stream_ = std::move(columns.stream);
+  traffic_kind_ = std::move(columns.traffic_kind);
 }
 
 void JobOperations::add_operations(const OperationColumns& columns) {

@@ -13,7 +13,8 @@ namespace weft {
 enum class OperationKind : uint8_t { kCompute, kTimer, kSend, kReceive, kCollective, kRead };
 
 // One entry per operation, as weft.traffic.jobs.Operations describes them. `number` is that of the transfer
-// (of a send, a receive or a READ, among those of its peer), or of the collective (among those of its group).
+// (of a send, a receive or a READ, among those of its peer), or of the collective (among those of its group);
+// `traffic_kind` that of the packets which it sends, or has the peer send.
 struct OperationColumns {
   std::vector<uint8_t> kind;
   std::vector<int16_t> stream;
@@ -21,6 +22,7 @@ struct OperationColumns {
   std::vector<int64_t> size_bytes;
   std::vector<int32_t> target;
   std::vector<int64_t> number;
+  std::vector<uint8_t> traffic_kind;
   std::vector<int64_t> after_offsets;
   std::vector<int32_t> after;
   std::vector<uint8_t> after_start;
@@ -47,6 +49,7 @@ class JobOperations {
   uint64_t size_bytes(uint32_t operation) const { return static_cast<uint64_t>(amount_[operation]); }
   uint32_t target(uint32_t operation) const { return target_[operation]; }
   uint32_t number(uint32_t operation) const { return number_[operation]; }
+  uint8_t traffic_kind(uint32_t operation) const { return traffic_kind_[operation]; }
   uint32_t predecessor_count(uint32_t operation) const { return predecessor_counts_[operation]; }
   // Those that may start when it is done, and when it has started.
   std::span<const uint32_t> successors(uint32_t operation) const {
@@ -71,6 +74,7 @@ class JobOperations {
 
   std::vector<uint8_t> kind_;
   std::vector<int16_t> stream_;
+  std::vector<uint8_t> traffic_kind_;
   std::vector<int64_t> amount_;
   std::vector<uint32_t> target_;
   std::vector<uint32_t> number_;

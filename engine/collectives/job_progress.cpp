@@ -89,7 +89,8 @@ void JobProgress::start(StepActions& actions, uint32_t operation) {
       return read(actions, operation);
     case Kind::kCollective: {
       const uint32_t tag = (job_.binding().run_tag + operations_.number(operation)) % kTags;
-      return actions.run_part(operation, job_.binding().calls[operations_.target(operation)], tag);
+      return actions.run_part(operation, job_.binding().calls[operations_.target(operation)], tag,
+                              operations_.traffic_kind(operation));
     }
   }
 }
@@ -140,7 +141,8 @@ void JobProgress::send(StepActions& actions, uint32_t operation) {
                               .as_length = job_.binding().as_length,
                               .remote_address = message.path->remote_address,
                               .rkey = message.path->rkey,
-                              .immediate = immediate_of(operation)});
+                              .immediate = immediate_of(operation),
+                              .traffic_kind = operations_.traffic_kind(operation)});
   }
 }
 
@@ -160,7 +162,8 @@ void JobProgress::read(StepActions& actions, uint32_t operation) {
                              .length_bytes = message.length_bytes,
                              .as_length = job_.binding().as_length,
                              .remote_address = message.path->remote_address + message.offset_bytes,
-                             .rkey = message.path->rkey});
+                             .rkey = message.path->rkey,
+                             .traffic_kind = operations_.traffic_kind(operation)});
   }
 }
 

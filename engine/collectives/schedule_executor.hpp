@@ -113,10 +113,11 @@ class ScheduleExecutor : public CompletionHandler {
 
  private:
   class Run;
-  // The step of a run that another one is.
+  // The step of a run that another one is, and the kind of traffic of its transfers.
   struct PartOf {
     uint64_t run;
     uint32_t step;
+    uint8_t traffic_kind;
   };
   // Parts of runs have numbers from here on, runs those below.
   static constexpr uint64_t kFirstPart = uint64_t{1} << 31;

@@ -31,6 +31,7 @@ struct WriteRequest {
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
   std::optional<uint32_t> immediate;
+  uint8_t traffic_kind = 0;  // see Packet::traffic_kind
 };
 
 // RDMA READ of the peer's memory. Null target: what comes is discarded; its payload travels as its number
@@ -42,6 +43,7 @@ struct ReadRequest {
   bool as_length = false;
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
+  uint8_t traffic_kind = 0;  // of its responses, too
 };
 
 struct ReduceRequest {
@@ -85,10 +87,10 @@ class StepActions {
   virtual void aggregate(uint32_t step, const AggregateRequest& request) = 0;
   // Calls delay_over(token) after that time.
   virtual void delay(uint32_t step, TimePs duration_ps, uint32_t token) = 0;
-  // Runs another schedule, whose transfers have this tag, beside this one; calls completed(step) when it is
-  // done. If it fails, so does this one.
+  // Runs another schedule, whose transfers have this tag and are of this kind of traffic, beside this one;
+  // calls completed(step) when it is done. If it fails, so does this one.
   virtual void run_part(uint32_t step, const std::shared_ptr<const RunnableSchedule>& schedule,
-                        uint32_t run_tag) = 0;
+                        uint32_t run_tag, uint8_t traffic_kind) = 0;
 
   virtual bool is_recording() const = 0;
   // Where steps are recorded: what the step is. It ends with done().

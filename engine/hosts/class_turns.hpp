@@ -1,5 +1,5 @@
-// How a NIC's classes of data take turns: by strict priority, the highest number first; after them those that have a
-// quantum, by surplus round robin.
+// How a NIC's classes of data take turns: by strict priority, the highest number first; after them those that
+// have a quantum, by surplus round robin.
 #pragma once
 
 #include <bit>

@@ -74,8 +74,8 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
         config(std::move(config_)),
         addresses(config.addresses.begin(), config.addresses.end()),
         transmit(transmit_),
-        sending(transmit.quantum_bytes()),
-        fetching(transmit.quantum_bytes()) {
+        sending(transmit.config().quantum_bytes),
+        fetching(transmit.config().quantum_bytes) {
     if (nic.dma_ != nullptr) dma_port = nic.dma_->add_port(*this, transmit.rate_bps());
   }
 
@@ -184,8 +184,8 @@ void Nic::Port::forget(Attachment& attachment) {
   std::erase_if(groups, [&](const auto& group) { return group.second == &attachment; });
 }
 
-// Acknowledgements and CNPs first, then data, class by class as at any port, and in a class one packet of each
-// queue pair in turn. Who has nothing to send leaves the turns until it wakes.
+// Acknowledgements and CNPs first, then data, class by class as at any port, and in a class one packet of
+// each queue pair in turn. Who has nothing to send leaves the turns until it wakes.
 PacketPtr Nic::Port::pull(TimePs now, int& priority_class) {
   priority_class = roce::kControlClass;
   while (!control_turns.empty() && !is_blocked(roce::kControlClass)) {

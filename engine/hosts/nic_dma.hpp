@@ -30,8 +30,8 @@ struct NicConfig {
 
 // Fetches the payload of data packets ahead of the port, and puts that of received ones into memory before
 // anybody hears of them. Acknowledgements and CNPs are the adapter's own and pass it by. The queue pairs'
-// clocks (round trips, pacing) start when a packet is fetched; of each class, at most the port's rate over the
-// time that a fetch takes, and two frames, are fetched ahead.
+// clocks (round trips, pacing) start when a packet is fetched; of each class, at most the port's rate over
+// the time that a fetch takes, and two frames, are fetched ahead.
 class NicDma {
  public:
   // A port of the adapter.

@@ -183,8 +183,10 @@ void RcQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
 }
 
 PacketPtr RcQueuePair::pull_control(TimePs now) {
-  if (PacketPtr packet = responder_.pull_control(now)) return packet;
-  return requester_.pull_control();
+  PacketPtr packet = responder_.pull_control(now);
+  if (packet == nullptr) packet = requester_.pull_control();
+  if (packet != nullptr) packet->set_traffic_kind(Packet::kControlTraffic);
+  return packet;
 }
 
 // Requests and responses take turns.

@@ -23,6 +23,7 @@ struct RcRequest {
   uint32_t rkey = 0;
   std::optional<uint32_t> immediate{};
   std::shared_ptr<const void> owner{};  // of data or target
+  uint8_t traffic_kind = 0;             // see Packet::traffic_kind
   bool as_length = false;               // packets carry zeros as virtual bytes; data and target are null
   TimePs posted_ps = kNever;            // when it was posted first; kNever: now
   uint8_t* target = nullptr;            // of a READ or atomic; null: what comes back is discarded

@@ -236,6 +236,7 @@ PacketPtr RcRequester::pull(TimePs now) {
   if (is_read(request.kind)) reads_->add(request, *sequence, request.first_psn);
   if (path_choice_ != nullptr) set_path(now, *sequence, *sequence < sent_.highest());
   PacketPtr packet = build(request, *sequence, payload_bytes);
+  packet->set_traffic_kind(request.traffic_kind);
   counters_.data_bytes_sent += payload_bytes;
   last_pulled_ = {payload_bytes, *sequence == request.first_sequence};
   record_sent(now, request, *sequence, static_cast<uint16_t>(frame_bytes));
@@ -256,8 +257,10 @@ PacketPtr RcRequester::pull_repeat(TimePs now) {
   });
   ++request->retransmitted_packets;
   last_pulled_ = {0, true};
-  return repeat->request->as_length ? template_.build_as_length(pool_, headers_, 0)
-                                    : template_.build(pool_, headers_);
+  PacketPtr packet = repeat->request->as_length ? template_.build_as_length(pool_, headers_, 0)
+                                                : template_.build(pool_, headers_);
+  packet->set_traffic_kind(repeat->request->traffic_kind);
+  return packet;
 }
 
 PacketPtr RcRequester::build(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {

@@ -39,7 +39,8 @@ uint8_t ReadResponder::accept(TimePs now, uint64_t psn, const roce::ParsedPacket
             .length_bytes = request.reth.length_bytes,
             .rkey = request.reth.rkey,
             .msn = msn,
-            .as_length = request.as_length};
+            .as_length = request.as_length,
+            .traffic_kind = request.traffic_kind};
   if (request.bth.opcode != roce::kRcReadRequest) {
     read.is_atomic = true;
     read.original = do_atomic(request);
@@ -249,6 +250,7 @@ PacketPtr ReadResponder::pull(TimePs now) {
   if (headers_.bth.acknowledge_request) sent_.ask(*response);
   PacketPtr packet = build(read, *response, payload);
   if (packet == nullptr) return nullptr;
+  packet->set_traffic_kind(read.traffic_kind);
   ++counters_.data_packets_sent;
   counters_.data_bytes_sent += payload;
   last_pulled_ = {payload, *response == read.first_response};

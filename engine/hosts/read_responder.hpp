@@ -69,6 +69,7 @@ class ReadResponder {
     uint32_t rkey = 0;
     uint32_t msn = 0;
     bool as_length = false;
+    uint8_t traffic_kind = 0;  // the request's
     bool is_atomic = false;
     uint64_t original = 0;  // what the atomic found
     uint64_t responses() const { return is_atomic ? 0 : packets; }

@@ -21,8 +21,8 @@ class DeficitRoundRobin {
   // Bit per class that takes part.
   uint32_t members() const { return members_; }
 
-  // The class whose first packet goes next, and is paid for. `ready` has a bit for each class that may send, at
-  // least one of them a member; head_bytes(class) is the size of its first packet.
+  // The class whose first packet goes next, and is paid for. `ready` has a bit for each class that may send,
+  // at least one of them a member; head_bytes(class) is the size of its first packet.
   template <class HeadBytes>
   int next(uint32_t ready, HeadBytes&& head_bytes) {
     for (;;) {
@@ -43,9 +43,9 @@ class DeficitRoundRobin {
     }
   }
 
-  // The class whose turn it is, where sizes are not known in advance: each packet is paid for by spend(), and a
-  // class goes on while it has anything left (surplus round robin; Adiseshu, Parulkar and Varghese, "A Reliable
-  // and Scalable Striping Protocol", SIGCOMM 1996).
+  // The class whose turn it is, where sizes are not known in advance: each packet is paid for by spend(), and
+  // a class goes on while it has anything left (surplus round robin; Adiseshu, Parulkar and Varghese, "A
+  // Reliable and Scalable Striping Protocol", SIGCOMM 1996).
   int next(uint32_t ready) {
     const int chosen = next(ready, [](int) { return 1; });
     ++deficit_bytes_[slot(chosen)];

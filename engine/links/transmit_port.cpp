@@ -171,6 +171,12 @@ void TransmitPort::set_source(PacketSource* source) {
   kick();
 }
 
+void TransmitPort::count_by_kind() {
+  if (by_kind_ != nullptr) return;
+  by_kind_ = std::make_unique<TrafficByKind>(observer_);
+  observer_ = by_kind_.get();
+}
+
 void TransmitPort::set_buffer(SharedBuffer* buffer, uint32_t number) {
   if (queue_depth_packets_ != 0) throw std::logic_error("a port with packets waiting takes no other memory");
   buffer_ = buffer;
@@ -468,6 +474,7 @@ void TransmitPort::reset_counters() {
   counters_ = PortCounters();
   for (ClassQueue& queue : classes_) queue.transmitted = queue.tail_dropped = TrafficCounter();
   max_queue_depth_bytes_ = queue_depth_bytes_;
+  if (by_kind_ != nullptr) by_kind_->reset();
 }
 
 }  // namespace weft

@@ -9,6 +9,8 @@
 #include "links/deficit_round_robin.hpp"
 #include "links/link.hpp"
 #include "links/node.hpp"
+#include "links/traffic_by_kind.hpp"
+#include "links/transmit_observer.hpp"
 #include "memory/prefetch.hpp"
 #include "memory/ring_buffer.hpp"
 #include "observe/counted_drops.hpp"
@@ -96,12 +98,6 @@ struct PacketSource {
   virtual void on_blocked_classes(uint32_t blocked_classes) = 0;
 };
 
-// What flow control wants to know of each frame that a port sends, other than its own.
-struct TransmitObserver {
-  virtual ~TransmitObserver() = default;
-  virtual void on_transmit(int priority_class, const Packet& packet) = 0;
-};
-
 // Strict priority, then deficit weighted round robin among the classes that have a quantum. While packets
 // wait, each transmission starts when the one before ended, however late the event that starts it is served;
 // on an idle port it starts at now(). As a Node, a port takes packets into class 0 (a host's paced uplink),
@@ -142,13 +138,21 @@ class TransmitPort : public Node {
   // Classes (a bit each) that must wait; control frames do not.
   void set_blocked_classes(uint32_t blocked_classes);
   uint32_t blocked_classes() const { return blocked_classes_; }
-  void set_observer(TransmitObserver* observer) { observer_ = observer; }
+  void set_observer(TransmitObserver* observer) {
+    if (by_kind_ == nullptr)
+      observer_ = observer;
+    else
+      by_kind_->set_next(observer);
+  }
+  // Counts from now on what is sent of each kind of traffic, but for the MAC's own frames.
+  void count_by_kind();
+  // Null if nobody has asked for it.
+  const TrafficByKind* by_kind() const { return by_kind_.get(); }
   // Down: what waits is dropped, and what comes; the source is not asked. What is under way is the link's
   // (Link::cut). So switches do: their MAC goes on draining the queues of a port without a link and discards
   // what it takes out, because packets that waited for the link would hold memory that other ports need.
   void set_up(bool up);
   bool is_up() const { return up_; }
-  const DeficitRoundRobin::Quanta& quantum_bytes() const { return config_.quantum_bytes; }
 
   Link& link() { return link_; }
   Engine& engine() override { return engine_; }
@@ -307,6 +311,7 @@ class TransmitPort : public Node {
   PortConfig config_;
   PortCounters counters_;
   TimePs last_down_drop_ps_ = -1;
+  std::unique_ptr<TrafficByKind> by_kind_;  // the observer, if there is one
 };
 
 }  // namespace weft

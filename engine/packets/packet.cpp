@@ -23,6 +23,7 @@ Packet* PacketPoolState::take(size_t size) {
   packet->as_length_ = false;
   packet->damaged_ = false;
   packet->virtual_lane_ = Packet::kNoLane;
+  packet->traffic_kind_ = 0;
   ++live;
   return packet;
 }
@@ -42,6 +43,7 @@ PacketPtr Packet::clone() const {
   copy->virtual_bytes_ = virtual_bytes_;
   copy->as_length_ = as_length_;
   copy->virtual_lane_ = virtual_lane_;
+  copy->traffic_kind_ = traffic_kind_;
   copy->received_ps = received_ps;
   return copy;
 }

@@ -60,6 +60,12 @@ class alignas(64) Packet {
   static constexpr int kNoLane = 0xff;
   int virtual_lane() const { return virtual_lane_; }
   void set_virtual_lane(int virtual_lane) { virtual_lane_ = static_cast<uint8_t>(virtual_lane); }
+  // What it was sent for, as whoever posted it numbers kinds of traffic: no bytes of it say so. 0 if nobody
+  // has said, the last kind of what queue pairs send on their own account (acknowledgements, CNPs).
+  static constexpr size_t kTrafficKinds = 256;
+  static constexpr uint8_t kControlTraffic = kTrafficKinds - 1;
+  uint8_t traffic_kind() const { return traffic_kind_; }
+  void set_traffic_kind(uint8_t traffic_kind) { traffic_kind_ = traffic_kind; }
 
   size_t headroom() const { return static_cast<size_t>(data_ - storage_); }
   size_t tailroom() const { return capacity_ - headroom() - size_; }
@@ -120,7 +126,7 @@ class alignas(64) Packet {
     size_ = static_cast<uint32_t>(n);
   }
 
-  // A packet of the same pool with the same bytes, virtual ones too, lane and received_ps.
+  // A packet of the same pool with the same bytes, virtual ones too, lane, kind and received_ps.
   PacketPtr clone() const;
 
   // The node that hung its state on it has done with it.
@@ -161,6 +167,7 @@ class alignas(64) Packet {
   bool as_length_ = false;
   bool damaged_ = false;
   uint8_t virtual_lane_ = kNoLane;
+  uint8_t traffic_kind_ = 0;
 };
 
 static_assert(sizeof(Packet) == 64);

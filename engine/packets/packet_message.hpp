@@ -34,7 +34,7 @@ struct PacketMessageHead {
   uint8_t as_length;
   uint8_t damaged;
   uint8_t virtual_lane;
-  uint8_t unused;
+  uint8_t traffic_kind;
 };
 static_assert(sizeof(PacketMessageHead) == 24);
 
@@ -51,6 +51,7 @@ PacketMessage get_packet(MessageReader& reader, PoolOf&& pool_of) {
   if (head.as_length != 0) packet->append_virtual(head.virtual_bytes);
   if (head.damaged != 0) packet->set_damaged();
   packet->set_virtual_lane(head.virtual_lane);
+  packet->set_traffic_kind(head.traffic_kind);
   return {head.line, head.due_ps, std::move(packet)};
 }
 

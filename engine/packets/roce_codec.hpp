@@ -40,7 +40,8 @@ struct ParsedPacket : RoceHeaders {
   uint16_t extensions = 0;           // Extension bits of the opcode
   const uint8_t* payload = nullptr;  // without pad; the lanes of an aggregation packet; null if it is virtual
   size_t payload_bytes = 0;
-  bool as_length = false;  // made with a virtual payload: its bytes stand for nothing
+  bool as_length = false;    // made with a virtual payload: its bytes stand for nothing
+  uint8_t traffic_kind = 0;  // the packet's
   TimePs received_ps = 0;
 
   bool has(Extension extension) const { return (extensions & extension) != 0; }

@@ -51,8 +51,8 @@ constexpr uint8_t kControlDscp = 48;
 // The classes that the fabric's switches map these to (controller/identity.py).
 constexpr int kDataClass = 3;
 constexpr int kControlClass = 6;
-// Data may be sent in the classes below that of control, with the DSCP of the class selector of that number (RFC 2474)
-// where it is not kDataClass.
+// Data may be sent in the classes below that of control, with the DSCP of the class selector of that number
+// (RFC 2474) where it is not kDataClass.
 constexpr int kDataClasses = kControlClass;
 constexpr uint8_t dscp_of_data(int priority_class) {
   return priority_class == kDataClass ? kDataDscp : static_cast<uint8_t>(priority_class << 3);

@@ -326,6 +326,7 @@ ParseError parse_packet(Packet& packet, ParsedPacket& out) {
     error = parse(packet.data(), packet.size(), 0, out, check_icrc);
   }
   out.as_length = packet.as_length();
+  out.traffic_kind = packet.traffic_kind();
   out.received_ps = packet.received_ps;
   return error;
 }

@@ -57,13 +57,14 @@ void bind_jobs(py::module_& m) {
       m, "JobOperations",
       R"doc(The operations of a rank, or of several, as columns; see weft.traffic.jobs.Operations.
 
-`number` is that of the transfer among those of its peer, or of the collective among those of its group. Raises
+`number` is that of the transfer among those of its peer, or of the collective among those of its group;
+`traffic_kind` that by which ports count what it sends (TransmitPort.count_by_kind). Raises
 ValueError, naming the operation, for values out of range and for columns that do not fit each other.)doc")
       .def(py::init([](const Column<uint8_t>& kind, const Column<int16_t>& stream,
                        const Column<int64_t>& duration_ps, const Column<int64_t>& size_bytes,
                        const Column<int32_t>& target, const Column<int64_t>& number,
-                       const Column<int64_t>& after_offsets, const Column<int32_t>& after,
-                       const Column<bool>& after_start) {
+                       const Column<uint8_t>& traffic_kind, const Column<int64_t>& after_offsets,
+                       const Column<int32_t>& after, const Column<bool>& after_start) {
              const bool* starts = after_start.data();
              return std::make_shared<JobOperations>(
                  OperationColumns{.kind = values_of(kind),
@@ -72,12 +73,13 @@ ValueError, naming the operation, for values out of range and for columns that d
                                   .size_bytes = values_of(size_bytes),
                                   .target = values_of(target),
                                   .number = values_of(number),
+                                  .traffic_kind = values_of(traffic_kind),
                                   .after_offsets = values_of(after_offsets),
                                   .after = values_of(after),
                                   .after_start = {starts, starts + after_start.size()}});
            }),
-           "kind"_a, "stream"_a, "duration_ps"_a, "size_bytes"_a, "target"_a, "number"_a, "after_offsets"_a,
-           "after"_a, "after_start"_a)
+           "kind"_a, "stream"_a, "duration_ps"_a, "size_bytes"_a, "target"_a, "number"_a, "traffic_kind"_a,
+           "after_offsets"_a, "after"_a, "after_start"_a)
       .def("__len__", &JobOperations::size)
       .def_property_readonly("largest_received_bytes", &JobOperations::largest_received_bytes,
                              "The size of the largest message that is received.");

@@ -58,16 +58,17 @@ uint32_t partition_of(const Partitions& partitions, Engine& engine) {
 }
 
 // A packet of a message between processes, as Python has it.
-using PythonPacket = std::tuple<uint32_t, TimePs, py::bytes, uint32_t, bool, bool, uint8_t>;
-using PythonPackets = Typed<"list[tuple[int, int, bytes, int, bool, bool, int]]", py::list>;
+using PythonPacket = std::tuple<uint32_t, TimePs, py::bytes, uint32_t, bool, bool, uint8_t, uint8_t>;
+using PythonPackets = Typed<"list[tuple[int, int, bytes, int, bool, bool, int, int]]", py::list>;
 
 py::bytes packet_message(const PythonPacket& given) {
-  const auto& [line, due_ps, bytes, virtual_bytes, as_length, damaged, virtual_lane] = given;
+  const auto& [line, due_ps, bytes, virtual_bytes, as_length, damaged, virtual_lane, traffic_kind] = given;
   PacketPool pool(std::make_shared<PacketStore>());
   const PacketPtr packet = pool.copy_of(view_of(bytes));
   if (as_length) packet->append_virtual(virtual_bytes);
   if (damaged) packet->set_damaged();
   packet->set_virtual_lane(virtual_lane);
+  packet->set_traffic_kind(traffic_kind);
   MessageWriter writer;
   put_packet(writer, line, due_ps, *packet);
   return writer.bytes();
@@ -80,9 +81,10 @@ PythonPackets packets_of_message(const py::bytes& message) {
   while (!reader.at_end()) {
     const PacketMessage got = get_packet(reader, [&pool](uint32_t) -> PacketPool& { return pool; });
     const Packet& packet = *got.packet;
-    packets.append(py::make_tuple(
-        got.line, got.due_ps, py::bytes(reinterpret_cast<const char*>(packet.data()), packet.size()),
-        packet.virtual_bytes(), packet.as_length(), packet.damaged(), packet.virtual_lane()));
+    packets.append(py::make_tuple(got.line, got.due_ps,
+                                  py::bytes(reinterpret_cast<const char*>(packet.data()), packet.size()),
+                                  packet.virtual_bytes(), packet.as_length(), packet.damaged(),
+                                  packet.virtual_lane(), packet.traffic_kind()));
   }
   return packets;
 }
@@ -218,7 +220,8 @@ What an event reports to Python (a listener's call) arrives that much later.)doc
   m.def("packet_message", &packet_message, "packet"_a,
         R"doc(Return how processes pass on a packet.
 
-It is (delay line, due in ps, bytes, virtual bytes, whether it was made with a length, damaged, virtual lane).)doc");
+It is (delay line, due in ps, bytes, virtual bytes, whether it was made with a length, damaged, virtual lane,
+kind of traffic).)doc");
   m.def("packets_of_message", &packets_of_message, "message"_a,
         "Return the packets of a message, as packet_message() takes them. Raises ValueError for any other "
         "bytes.");

@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -151,6 +152,16 @@ py::typing::List<Record<"WaitingFrom">> waiting_by_arrival(TransmitPort& port) {
   return found;
 }
 
+std::map<int, uint64_t> transmitted_by_kind(TransmitPort& port) {
+  PythonGuard guard(port.engine());
+  std::map<int, uint64_t> found;
+  if (port.by_kind() == nullptr) return found;
+  const TrafficByKind::Counts& counts = port.by_kind()->counts();
+  for (size_t kind = 0; kind < counts.size(); ++kind)
+    if (counts[kind].packets != 0) found.emplace(static_cast<int>(kind), counts[kind].bytes);
+  return found;
+}
+
 void bind_transmit_port(py::module_& m) {
   declare_record("WaitingFrom", {{"priority_class", "int", "it is queued in"},
                                  {"ingress_port", "int", "of the switch, 65535 for none"},
@@ -233,6 +244,17 @@ has paced it), and only what comes faster than the rate is held back. Raises Val
       .def("waiting_by_arrival", &waiting_by_arrival,
            "What waits, by class, port and lane by which it came; without a shared buffer nobody has kept "
            "that.")
+      .def(
+          "count_by_kind",
+          [](TransmitPort& port) {
+            PythonGuard guard(port.engine());
+            port.count_by_kind();
+          },
+          "Count from now on what is sent of each kind of traffic, but for the MAC's own frames.")
+      .def("transmitted_by_kind", &transmitted_by_kind,
+           R"doc(Bytes sent of each kind of traffic that there was any of; none where they are not counted.
+
+0 is the kind of what nobody has given one, 255 that of acknowledgements and CNPs.)doc")
       .def("stats", &port_stats)
       .def("reset_stats", [](TransmitPort& port) {
         PythonGuard guard(port.engine());

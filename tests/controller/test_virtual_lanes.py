@@ -11,7 +11,7 @@ from tests.topologies.test_builder import torus
 from weft.controller.entities import Entity
 from weft.controller.errors import SettingError
 from weft.controller.features import FEATURES, Settings
-from weft.controller.features.identity import CLASS_OF_DSCP, class_entities
+from weft.controller.features.identity import class_by_dscp, class_entities
 from weft.controller.features.virtual_lanes import (
     CLASSES_OF_LANES,
     DSCP_OF_CLASS,
@@ -56,7 +56,7 @@ def test_ports_classify_frames_as_the_program_does(count: int) -> None:
             match_of(each)["dscp"]: arguments_of(each)["class"] for each in of_table(entities, table)
         }
         assert installed == class_of_dscp(lanes)
-    assert set(CLASS_OF_DSCP.items()) <= set(class_of_dscp(lanes).items())
+    assert set(class_by_dscp().items()) <= set(class_of_dscp(lanes).items())
     assert len(set(class_of_dscp(lanes).values())) == len(class_of_dscp(lanes))
 
 

@@ -23,6 +23,7 @@ PACKETS = st.lists(
         st.booleans(),
         st.booleans(),
         st.integers(0, 255),
+        st.integers(0, 255),
     ).map(lambda packet: packet if packet[4] else (*packet[:3], 0, *packet[4:]))
 )
 

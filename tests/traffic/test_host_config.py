@@ -29,6 +29,7 @@ FULL = HostConfig(
             hop_round_trip_ps=3,
             credits=CreditSettings((3, 4), 65536, 1300),
             class_of_dscp={26: 3, 32: 4},
+            quantum_bytes=(0, 0, 0, 9000, 64, 0, 0, 0),
         ),
         dataclasses.replace(NIC, pfc_quanta=9),
     ),

@@ -27,15 +27,18 @@ traffic:
   - {{incast: h0, bytes_per_sender: 100K}}
   - {{workload: {{flow_sizes: websearch, load: 0.2, duration: 50us}}}}
 """,
-    # Ranks that share hosts, operations in streams, lengths.
+    # Ranks that share hosts, operations in streams, lengths; kinds of traffic in classes, counted.
     "training": """
 fabric: {leaves: 2, spines: 2, hosts_per_leaf: 4, planes: 1, host_rate: 400Gb/s, ranks_per_host: 2}
 workers: 2
+scheduling: {classes: [5]}
+observe: {loads: true}
 traffic:
   - model: {layers: 2, hidden: 256, heads: 4, kv_heads: 4, feed_forward: 512, vocabulary: 1000, sequence: 128}
     parallel: {tensor: 2, pipeline: 2, data: 2}
     micro_batches: 2
     accelerator: A100
+    classes: {pipeline: 5}
 """,
     # Frames of flow control cross partitions in both directions.
     "lossless": """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from weft.quantities.traffic_classes import CLASSES
 from weft.scenario import MAX_SLOTS, ObserveSection
 from weft.topologies import (
     Endpoint,
@@ -44,12 +45,13 @@ def nic_settings(
     pfc_quanta: int = 0,
     credits_of: Callable[[Endpoint, Endpoint], CreditSettings | None] = lambda _nic, _port: None,
     classes_of_dscps: Sequence[Mapping[int, int]] = (),
+    quantum_bytes: tuple[int, ...] = (0,) * CLASSES,
 ) -> tuple[NicConfig, ...]:
     """Return the settings of a host's NICs.
 
     `round_trips` are `loaded_round_trips` of the fabric; `pfc_quanta` those of its priority flow control, 0 without;
     `credits_of` returns those of a link between a NIC and a switch's port; `classes_of_dscps` are of each plane
-    (`weft.clocks.switch_memory.classes_of_dscps`).
+    (`weft.clocks.switch_memory.classes_of_dscps`); `quantum_bytes` as in `NicConfig`.
     """
     return tuple(
         NicConfig(
@@ -66,6 +68,7 @@ def nic_settings(
             pfc_quanta=pfc_quanta,
             credits=credits_of(Endpoint(host.name, nic.number), Endpoint(nic.switch, nic.switch_port)),
             class_of_dscp=classes_of_dscps[nic.plane] if classes_of_dscps else {},
+            quantum_bytes=quantum_bytes,
         )
         for nic in host.nics
     )

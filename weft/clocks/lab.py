@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from weft.clocks.environment import require_for
 from weft.clocks.link_events import LinkEvents
-from weft.clocks.lossless import lossless_settings, require_lossless_routes
+from weft.clocks.lossless import lossless_settings, require_classes, require_lossless_routes
 from weft.clocks.switch_configs import switch_configs
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Sample
@@ -21,13 +21,13 @@ from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
 from weft.controller.features import Settings
 from weft.controller.features.ecn import EcnProfile, EcnSettings
-from weft.controller.features.identity import DATA_CLASS
+from weft.controller.features.identity import TrafficClassSettings
 from weft.controller.features.telemetry_int import IntSettings
 from weft.controller.operations import Operations
 from weft.controller.pipeline import Pipeline
 from weft.controller.target import target_facts
 from weft.error_translation import raised_as_weft_errors
-from weft.errors import BadInputError, WeftError
+from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 from weft.recording.observations import Recorded
 from weft.scenario.options import FabricOptions
 from weft.scenario.program import Program
@@ -76,6 +76,7 @@ class Lab(abc.ABC):
     def __enter__(self) -> Self:
         self._require_queues_for_a_frame()
         require_for(self.fabric, self.options)
+        require_classes(self.fabric, self.options)
         require_lossless_routes(self.fabric, self.options, self.settings())
         self._signals.enter_context(signals_unwind())
         try:
@@ -145,6 +146,17 @@ class Lab(abc.ABC):
     def reset_switch_stats(self) -> None:
         """Set these counters to zero."""
 
+    def count_loads(self) -> None:
+        """Have every port count from now on what it sends of each kind of traffic; the hosts have been started.
+
+        EnvironmentLacksError: the clock cannot know it.
+        """
+        raise EnvironmentLacksError("observe: loads are counted under the virtual clock only")
+
+    def loads(self) -> dict[str, dict[int, int]]:
+        """Return the bytes that each port has sent, by the number of the kind of traffic; {} unless counted."""
+        return {}
+
     @abc.abstractmethod
     def capture_port(self, switch: str, port: int, path: Path | None) -> None:
         """Record a switch's port into a pcap file; None ends it. EnvironmentLacksError: on BMv2."""
@@ -173,16 +185,17 @@ class Lab(abc.ABC):
 
     def settings(self) -> Settings:
         """Return what the controller is to install."""
-        ecn = self.options.ecn
+        ecn, data_classes = self.options.ecn, self.options.scheduling.data_classes
         profiles = None
         if ecn.kmin is not None and ecn.kmax is not None and ecn.pmax is not None:
-            profiles = {DATA_CLASS: EcnProfile(ecn.kmin, ecn.kmax, ecn.pmax)}
+            profiles = dict.fromkeys(data_classes, EcnProfile(ecn.kmin, ecn.kmax, ecn.pmax))
         return Settings(
             target=target_facts(self.options.target, nominal_packet_bytes=self.frame_bytes),
             features=(
                 EcnSettings(profiles, ecn.at),
                 IntSettings(self.options.int_telemetry),
                 lossless_settings(self.options),
+                TrafficClassSettings(data_classes),
                 self.options.load_balancing,
                 self.options.routing.ugal,
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.controller.errors import SettingError
 from weft.controller.features import Settings
-from weft.controller.features.virtual_lanes import require_lanes
+from weft.controller.features.virtual_lanes import require_classes_apart, require_lanes
 from weft.controller.lossless import LosslessSettings, cycle_of_routes
 from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.channels import cycle_text
@@ -21,6 +21,16 @@ def lossless_settings(options: FabricOptions) -> LosslessSettings:
     """Return what the controller must know of flow control."""
     _, section = _section(options)
     return LosslessSettings(tuple(sorted(set(section.classes))))
+
+
+def require_classes(fabric: FabricSpec, options: FabricOptions) -> None:
+    """Check that routes leave the classes of data to themselves. Raises KeyProblem."""
+    kind = ROUTING_KINDS.named(options.routing.kind)
+    for plane in range(fabric.planes):
+        try:
+            require_classes_apart(kind.lanes(fabric, plane), options.scheduling.data_classes)
+        except SettingError as error:
+            raise KeyProblem("scheduling.classes", f"{options.scheduling.classes}: {error}") from None
 
 
 def require_lossless_routes(fabric: FabricSpec, options: FabricOptions, settings: Settings) -> None:

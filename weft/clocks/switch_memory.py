@@ -99,7 +99,8 @@ def classes_of_dscps(fabric: FabricSpec, options: FabricOptions) -> list[dict[in
     if options.clock == "virtual" or not (options.pfc.classes or options.credits.classes):
         return [{}] * fabric.planes
     kind = ROUTING_KINDS.named(options.routing.kind)
-    return [class_of_dscp(kind.lanes(fabric, plane)) for plane in range(fabric.planes)]
+    classes = options.scheduling.data_classes
+    return [class_of_dscp(kind.lanes(fabric, plane), classes) for plane in range(fabric.planes)]
 
 
 def host_credits(

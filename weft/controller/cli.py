@@ -28,7 +28,6 @@ from weft.controller.errors import (
 )
 from weft.controller.features import FEATURES, Feature
 from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, ecn_rows, threshold_entity
-from weft.controller.features.identity import DATA_CLASS
 from weft.controller.features.kind import Row
 from weft.controller.health import check_switch
 from weft.controller.lab import Lab, NoLabError, lab_at, lab_from_state, state_file
@@ -46,6 +45,7 @@ from weft.controller.plan import FabricState, desired_entities
 from weft.controller.port_states import failures_of, peers_of_ports_down
 from weft.controller.readers import for_each_switch
 from weft.controller.session import SwitchSession
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.topologies import TopologyError
 
 _ANSWER_TIMEOUT_S = 30.0

@@ -800,6 +800,8 @@ class TransmitPort(Node):
         arrivals_serialised: bool = False,
         quantum_bytes: collections.abc.Sequence[int] = [0, 0, 0, 0, 0, 0, 0, 0],
     ) -> None: ...
+    def count_by_kind(self) -> None:
+        """Count from now on what is sent of each kind of traffic, but for the MAC's own frames."""
     def enqueue(self, data: bytes, priority_class: int = 0, ingress_port: int = 65535) -> bool:
         """Queue a frame now. False: dropped, and counted. ingress_port is where a switch took it in."""
     def reset_stats(self) -> None: ...
@@ -810,6 +812,11 @@ class TransmitPort(Node):
     def set_up(self, up: bool) -> None:
         """Down: drop what waits and what comes, and ask no source."""
     def stats(self) -> PortStats: ...
+    def transmitted_by_kind(self) -> dict[int, int]:
+        """Bytes sent of each kind of traffic that there was any of; none where they are not counted.
+
+        0 is the kind of what nobody has given one, 255 that of acknowledgements and CNPs.
+        """
     def waiting_by_arrival(self) -> list[WaitingFrom]:
         """What waits, by class, port and lane by which it came; without a shared buffer nobody has kept that."""
     @property
@@ -1665,7 +1672,8 @@ class ScheduleStepper:
 class JobOperations:
     """The operations of a rank, or of several, as columns; see weft.traffic.jobs.Operations.
 
-    `number` is that of the transfer among those of its peer, or of the collective among those of its group. Raises
+    `number` is that of the transfer among those of its peer, or of the collective among those of its group;
+    `traffic_kind` that by which ports count what it sends (TransmitPort.count_by_kind). Raises
     ValueError, naming the operation, for values out of range and for columns that do not fit each other.
     """
     def __init__(
@@ -1676,6 +1684,7 @@ class JobOperations:
         size_bytes: numpy.typing.NDArray[numpy.int64],
         target: numpy.typing.NDArray[numpy.int32],
         number: numpy.typing.NDArray[numpy.int64],
+        traffic_kind: numpy.typing.NDArray[numpy.uint8],
         after_offsets: numpy.typing.NDArray[numpy.int64],
         after: numpy.typing.NDArray[numpy.int32],
         after_start: numpy.typing.NDArray[numpy.bool],
@@ -1995,16 +2004,17 @@ def make_congestion_control(
 def packet_ends() -> dict[str, str]:
     """What packets that left are, by the keys of `left` in packet conservation."""
 
-def packet_message(packet: tuple[int, int, bytes, int, bool, bool, int]) -> bytes:
+def packet_message(packet: tuple[int, int, bytes, int, bool, bool, int, int]) -> bytes:
     """Return how processes pass on a packet.
 
-    It is (delay line, due in ps, bytes, virtual bytes, whether it was made with a length, damaged, virtual lane).
+    It is (delay line, due in ps, bytes, virtual bytes, whether it was made with a length, damaged, virtual lane,
+    kind of traffic).
     """
 
 def packet_origins() -> dict[str, str]:
     """What packets that entered are, by the keys of `entered` in packet conservation."""
 
-def packets_of_message(message: bytes) -> list[tuple[int, int, bytes, int, bool, bool, int]]:
+def packets_of_message(message: bytes) -> list[tuple[int, int, bytes, int, bool, bool, int, int]]:
     """Return the packets of a message, as packet_message() takes them. Raises ValueError for any other bytes."""
 
 def parse_error(frame: bytes) -> str:

@@ -251,3 +251,4 @@ class RcOptions(TypedDict, total=False):
     end_to_end_credits: bool
     cnp_interval_ps: int
     max_outstanding_reads: int
+    data_class: int

@@ -10,6 +10,9 @@ from weft.traffic.collectives import collective_named
 from weft.traffic.jobs import Job, Kind
 from weft.traffic.jobs.operations import bytes_by_category
 
+TRAINING_TRAFFIC = ("tensor", "context", "pipeline", "data", "expert")
+"""The categories of what ranks of a training job send."""
+
 
 def sent_bytes(job: Job, rank: int) -> Counter[str]:
     """Return the bytes that a rank sends, by category.

@@ -94,7 +94,7 @@ def named_tables(
         "pauses": ("pauses", namer.pauses),
         "timeline": ("steps", namer.steps),
     }
-    wanted = {name: made[name] for name in options.observe.tables}
+    wanted = {name: made[name] for name in options.observe.tables if name in made}
     return {name: make(recorded[table]) for name, (table, make) in wanted.items() if table in recorded}
 
 

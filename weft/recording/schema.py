@@ -58,6 +58,14 @@ TABLES: Mapping[str, TableSchema] = {
             *_numbers("transmitted_bytes", "largest_queue_bytes", "tail_dropped_packets"),
         )
     ),
+    "loads": TableSchema(
+        (
+            ColumnSchema("port", Holds.PORT),
+            ColumnSchema("peer", Holds.PORT),
+            ColumnSchema("kind", Holds.TEXT),
+            ColumnSchema("transmitted_bytes"),
+        )
+    ),
     "queues": TableSchema(
         (
             _time("time_ps"),

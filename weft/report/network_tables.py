@@ -208,6 +208,51 @@ def ports(run: RunDirectory) -> ReportTable | None:
     return ReportTable("Ports", titles, rows, shown_of(len(rows), len(order), "those that sent the most"))
 
 
+def loads(run: RunDirectory) -> ReportTable:
+    """What links between tiers carried of each kind of traffic, as shares of what they could have carried."""
+    found = run.results.link_loads
+    kinds = list(dict.fromkeys(each.kind for each in found))
+    rows: list[list[Cell]] = []
+    for links in dict.fromkeys(each.links for each in found):
+        of_kind = {each.kind: each for each in found if each.links == links}
+        shares = [of_kind[kind].share if kind in of_kind else 0.0 for kind in kinds]
+        rows.append([links, *(_share(each) if each else "" for each in shares), _share(sum(shares))])
+    note = "of what links could have carried while traffic ran, headers included"
+    return ReportTable("Load of links by kind of traffic", ["links", *kinds, "all"], rows, note)
+
+
+def busiest(run: RunDirectory) -> ReportTable | None:
+    """The ports that were sending for most of the time, and for what."""
+    if not run.rows("loads"):
+        return None
+    sent: dict[str, Counter[str]] = {}
+    columns = (
+        run.texts("loads", "port"),
+        run.texts("loads", "kind"),
+        run.integers("loads", "transmitted_bytes"),
+    )
+    for port, kind, size in zip(*(column.tolist() for column in columns), strict=True):
+        sent.setdefault(port, Counter())[kind] += size
+    peers = dict(zip(run.texts("loads", "port").tolist(), run.texts("loads", "peer").tolist(), strict=True))
+    kinds = list(dict.fromkeys(kind for of_port in sent.values() for kind in of_port))
+    order = sorted(sent, key=lambda port: -run.utilisation.get(port, 0.0))
+    rows: list[list[Cell]] = [
+        [
+            f"{port} → {peers[port]}",
+            _share(run.utilisation.get(port, 0.0)),
+            *(sent[port][kind] or "" for kind in kinds),
+        ]
+        for port in order[:MOST_ROWS]
+    ]
+    titles = ["port → peer", "utilisation", *(f"{kind} (B)" for kind in kinds)]
+    note = shown_of(len(rows), len(order), "those that were busiest")
+    return ReportTable("Busiest links by kind of traffic", titles, rows, note)
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
 def drops(run: RunDirectory) -> ReportTable:
     """Drops by place and reason, and those that only the counters know."""
     rows: list[list[Cell]] = []

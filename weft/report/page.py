@@ -36,8 +36,8 @@ _ORDER = (
     ("figure", "heat"), ("figure", "rates"), ("figure", "memory"), ("figure", "pauses"), ("figure", "timeline"),
     ("figure", "fct"), ("figure", "slowdown"), ("table", "slowest"), ("figure", "int"), ("table", "int"),
     ("table", "planes"), ("table", "memory"), ("table", "pauses"), ("table", "credits"), ("table", "drops"),
-    ("table", "faults"), ("table", "ports"), ("table", "counters"), ("table", "registers"),
-    ("table", "conservation"),
+    ("table", "faults"), ("table", "loads"), ("table", "busiest"), ("table", "ports"), ("table", "counters"),
+    ("table", "registers"), ("table", "conservation"),
 )  # fmt: skip
 
 

@@ -19,6 +19,8 @@ _MAKERS: Mapping[str, Callable[[RunDirectory], ReportTable | None]] = {
     "credits": network_tables.credits,
     "faults": network_tables.link_faults,
     "drops": network_tables.drops,
+    "loads": network_tables.loads,
+    "busiest": network_tables.busiest,
     "ports": network_tables.ports,
     "int": network_tables.int_path,
     "counters": network_tables.program_counters,

@@ -15,6 +15,7 @@ from weft.results.credits import CreditResult
 from weft.results.kinds import R, ResultKind, result_kinds
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import LinkFaultsResult
+from weft.results.link_loads import LinkLoadResult
 from weft.results.packet_conservation import PacketConservation
 from weft.results.queue_depth_ages import QueueDepthAges
 from weft.results.switch_memory import MemoryResult
@@ -201,6 +202,8 @@ class Results:
     """INT's view of one path, from the stack that a receiver echoed: the one with the most hops, and among these the
     deepest queue.
     """
+    link_loads: list[LinkLoadResult] = field(default_factory=list)
+    """Of links between each two tiers and each kind of traffic; only with `observe: {loads: true}`."""
     memory: list[MemoryResult] = field(default_factory=list)
     """Of each plane, where switches have a shared memory."""
     credits: list[CreditResult] = field(default_factory=list)

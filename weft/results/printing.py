@@ -16,6 +16,7 @@ from weft.results.figure_tables import print_figures
 from weft.results.kinds import result_kinds
 from weft.results.link_events import print_link_events
 from weft.results.link_faults import print_link_faults
+from weft.results.link_loads import print_link_loads
 from weft.results.model import LATENESS_BOUND, IntPath, Lateness, PlaneResult, Results
 from weft.results.packet_conservation import print_packet_conservation
 from weft.results.queue_depth_ages import print_queue_depth_ages
@@ -64,6 +65,7 @@ def print_run(console: Console, run: Results) -> None:
         if found := run.of(kind):
             kind.show(console, found)
     _print_planes(console, run.planes)
+    print_link_loads(console, run.link_loads)
     print_memory(console, run.memory)
     print_credits(console, run.credits)
     print_queue_depth_ages(console, run.queue_depth_ages)

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.controller.features import Settings
 from weft.controller.features.ecn import EcnSettings, scaled_profile
-from weft.controller.features.identity import DATA_CLASS
+from weft.controller.features.identity import TrafficClassSettings
 from weft.controller.features.load_balancing import LoadBalancingSettings
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import CreditsConfig, PfcConfig, PortConfig, SwitchConfig
@@ -57,7 +57,7 @@ def effective_parameters(
 
 def _ecn(fabric: FabricSpec, settings: Settings) -> list[dict[str, Any]]:
     """Thresholds by class and rate of the port."""
-    chosen = settings.of(EcnSettings)
+    chosen, data = settings.of(EcnSettings), settings.of(TrafficClassSettings).data
     rates_bps = sorted({port.link.rate_bps for switch in fabric.switches for port in switch.ports})
     return [
         {
@@ -69,7 +69,9 @@ def _ecn(fabric: FabricSpec, settings: Settings) -> list[dict[str, Any]]:
             "pmax": profile.pmax,
         }
         for rate_bps in rates_bps
-        for priority_class, profile in (chosen.profiles or {DATA_CLASS: scaled_profile(rate_bps)}).items()
+        for priority_class, profile in (
+            chosen.profiles or dict.fromkeys(data, scaled_profile(rate_bps))
+        ).items()
     ]
 
 

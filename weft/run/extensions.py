@@ -22,6 +22,7 @@ from weft.traffic.extensions import (
     congestion_needs,
     path_choice,
 )
+from weft.traffic.transport_settings import CongestionSettings, TransportSettings
 
 _ANY_PATH = PathProperties(line_rate_bps=10**11, base_round_trip_ps=10**7, frame_bytes=1152)
 
@@ -34,12 +35,15 @@ def check_transport(options: FabricOptions) -> None:
         BadInputError: one cannot be used, or the options lack what it needs; says which and why.
     """
     settings = options.transport.settings()
-    if is_class_reference(settings.congestion_control):
-        congestion_control(ClassSpec(settings.congestion_control, settings.parameters), _ANY_PATH)
-        needs = congestion_needs(settings.congestion_control)
-        options.transport.check_path(needs)
-        check_telemetry(options, needs)
-        check_order(options, needs)
+    own: Iterable[CongestionSettings | TransportSettings] = (settings, *settings.classes.values())
+    for each in own:
+        name = each.congestion_control
+        if is_class_reference(name):
+            congestion_control(ClassSpec(name, each.parameters), _ANY_PATH)
+            needs = congestion_needs(name)
+            options.transport.check_path(name, needs)
+            check_telemetry(options, name, needs)
+            check_order(options, name, needs)
     if is_class_reference(settings.path):
         path_choice(ClassSpec(settings.path, settings.path_parameters), _ANY_PATH, np.random.default_rng(0))
 

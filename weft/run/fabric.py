@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+import numpy as np
 from numpy.typing import NDArray
 
 from weft.clocks.endpoint_settings import path_round_trip_ps
@@ -26,6 +27,7 @@ from weft.quantities.definitions import TIME
 from weft.quantities.units import shown
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
+from weft.recording.unions import unions
 from weft.results.arrays import ObservedArrays
 from weft.results.circuit_changes import CIRCUIT_CHANGES
 from weft.results.collectives import CollectiveResult
@@ -41,6 +43,7 @@ from weft.results.flows import FlowsResult
 from weft.results.kinds import R, ResultKind
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import link_fault_results
+from weft.results.link_loads import link_loads, loads_table
 from weft.results.model import Phase
 from weft.results.packet_conservation import PacketConservation, checked_conservation
 from weft.results.queue_depth_ages import queue_depth_ages
@@ -143,6 +146,8 @@ class Fabric:
             self.hosts.reset_stats()
             if self.options.observe.any:
                 self.lab.start_recording()
+            if self.options.observe.loads:
+                self.lab.count_loads()
             with raised_as_weft_errors():
                 self.lab.link_events.start()
             self._exit = stack.pop_all()
@@ -613,6 +618,9 @@ class Fabric:
         path = self._exchanges.int_path
         observations = self.observations()
         observations.tables["ports"] = ports_table(self.topology, switches, endpoints)
+        loads = self._loads()
+        if self.options.observe.loads:
+            observations.tables["loads"] = loads_table(self.topology, loads)
         arrays = self._arrays.read(self.topology, self.lab.controller)
         observations.tables.update(arrays.tables(self.options.observe))
         lateness = None
@@ -623,6 +631,7 @@ class Fabric:
             made_by=made_by(self.lab, self.hosts, self._scenario, self.slot_count, self._collectives_run),
             traffic={key: list(results) for key, results in self._results.items()} | self._circuit_changes(),
             planes=plane_results(self.topology, counters, switches),
+            link_loads=link_loads(self.topology, loads, self._traffic_ps()),
             memory=memory_results(self.topology, switches, endpoints),
             int_paths=[path] if path is not None else [],
             credits=credit_results(self.topology, switches, endpoints),
@@ -647,6 +656,21 @@ class Fabric:
             phases=list(self.phases),
             observations=observations,
         )
+
+    def _loads(self) -> dict[str, dict[str, int]]:
+        """Return what each port has sent of each kind of traffic; {} unless counted."""
+        name = self.hosts.traffic_kinds.name
+        return {
+            port: {name(number): size for number, size in sent.items()}
+            for port, sent in self.lab.loads().items()
+        }
+
+    def _traffic_ps(self) -> int:
+        """Return the time in which any phase ran; those beside each other count once."""
+        starts = np.array([phase.start_ps for phase in self.phases], np.int64)
+        ends = np.array([phase.end_ps for phase in self.phases], np.int64)
+        begins, stops = unions(starts, ends)
+        return int((stops - begins).sum())
 
     def _circuit_changes(self) -> dict[str, list[Any]]:
         """Scheduled ones too, which no item of the traffic has noted; nothing where there were none."""

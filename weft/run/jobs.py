@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from weft.errors import BadInputError
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.results.verification import Verdict
 from weft.run.task import Ended
 from weft.topologies import FabricSpec
@@ -67,14 +68,16 @@ class JobRun:
         return sums
 
 
-def rank_places(topology: FabricSpec, plane_rates_bps: tuple[int, ...]) -> RankPlaces:
-    """Return which ranks of a fabric share hosts."""
+def rank_places(
+    topology: FabricSpec, plane_rates_bps: tuple[int, ...], traffic_classes: tuple[int, ...] = (DATA_CLASS,)
+) -> RankPlaces:
+    """Return which ranks of a fabric share hosts, beside what else a job depends on."""
     hosts = list(range(topology.rank_count))
     if topology.scale_up is not None:
         for number, ranks in enumerate(topology.scale_up.hosts(topology.rank_count)):
             for rank in ranks:
                 hosts[rank] = number
-    return RankPlaces(tuple(hosts), plane_rates_bps)
+    return RankPlaces(tuple(hosts), plane_rates_bps, traffic_classes)
 
 
 def placed_ranks(job: Job, ranks: Sequence[int] | None, places: RankPlaces) -> PlacedRanks:

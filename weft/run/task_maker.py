@@ -38,6 +38,7 @@ from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
 from weft.traffic.jobs import Job
+from weft.traffic.jobs.placing import RankPlaces
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
 from weft.traffic.patterns import Flow, incast, permutation
 from weft.traffic.rank_buffer import RankBuffer
@@ -345,13 +346,13 @@ class TaskMaker:
         """Return a job."""
         if data not in COLLECTIVE_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, COLLECTIVE_DATA)}")
-        placed = placed_ranks(job, ranks, rank_places(self._topology, self._nic_rates_bps()))
+        placed = placed_ranks(job, ranks, self._places())
         placed.check()
         made = JobData(placed, self._options.seed) if data == "random" else None
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
             # Planes may have come or gone since.
-            places = rank_places(self._topology, self._nic_rates_bps())
+            places = self._places()
             return self._exchanges.hosts.prepare_job(
                 placed_ranks(job, placed.ranks, places),
                 buffers,
@@ -383,6 +384,9 @@ class TaskMaker:
         """Return the rate of each of a host's NICs, 0 in planes that are out of use."""
         in_use = self._nics_in_use()
         return tuple(nic.link.rate_bps if nic.number in in_use else 0 for nic in self._topology.hosts[0].nics)
+
+    def _places(self) -> RankPlaces:
+        return rank_places(self._topology, self._nic_rates_bps(), self._options.scheduling.data_classes)
 
     def _spec(
         self,

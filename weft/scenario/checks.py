@@ -21,6 +21,8 @@ def check_across(scenario: Scenario) -> None:
     for index, traffic in enumerate(scenario.traffic):
         check_starts_by_itself(traffic, f"traffic[{index}]")
         traffic.check(fabric, f"traffic[{index}]")
+        for key, number in traffic.named_classes(f"traffic[{index}]"):
+            check_class(scenario, number, key)
 
 
 def check_options(options: FabricOptions) -> None:
@@ -31,10 +33,13 @@ def check_options(options: FabricOptions) -> None:
         raise KeyProblem("ecn", "kmin, kmax and pmax go together")
     if ecn.kmin is not None and ecn.kmax is not None and ecn.kmax <= ecn.kmin:
         raise KeyProblem("ecn.kmax", f"{ecn.kmax} B must be above kmin, {ecn.kmin} B")
-    if not is_class_reference(options.transport.congestion_control):
-        needs = congestion_needs(options.transport.congestion_control)
-        check_telemetry(options, needs)
-        check_order(options, needs)
+    for name in options.transport.congestion_controls:
+        if not is_class_reference(name):
+            needs = congestion_needs(name)
+            check_telemetry(options, name, needs)
+            check_order(options, name, needs)
+    for number in options.transport.classes:
+        check_class(options, number, f"transport.classes.{number}")
     for number, faults in enumerate(options.faults.variants):
         if bool(faults.delay_probability) != bool(faults.extra_delay):
             raise KeyProblem(
@@ -51,10 +56,21 @@ def check_options(options: FabricOptions) -> None:
         )
 
 
-def check_telemetry(options: FabricOptions, needs: CongestionNeeds) -> None:
-    """Check that packets carry INT if the congestion control needs it. Raises KeyProblem."""
+def check_class(options: FabricOptions, number: int, key: str) -> None:
+    """Check that switches keep a class of data apart. Raises KeyProblem for the key that names it."""
+    known = options.scheduling.data_classes
+    if number not in known:
+        raise KeyProblem(
+            key,
+            f"switches do not keep class {number} of data apart (valid: {', '.join(map(str, known))}; "
+            f"scheduling.classes: {sorted({*options.scheduling.classes, number})} has them do so)",
+        )
+
+
+def check_telemetry(options: FabricOptions, congestion_control: str, needs: CongestionNeeds) -> None:
+    """Check that packets carry INT if a congestion control needs it. Raises KeyProblem."""
     if needs.telemetry and not options.int_telemetry:
-        name = short_reference(options.transport.congestion_control)
+        name = short_reference(congestion_control)
         raise KeyProblem(
             "transport.congestion_control", f"{name} follows what INT reports, so it needs int: true"
         )

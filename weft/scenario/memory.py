@@ -8,8 +8,9 @@ from pydantic import Field, model_validator
 
 from weft.engine import MOST_CREDIT_BUFFER_BYTES
 from weft.quantities.definitions import SIZE, QueueSize, Size, SizeOrZero, number, whole
+from weft.quantities.traffic_classes import DATA_CLASS, DATA_CLASSES
 from weft.scenario.links import LinkName
-from weft.scenario.values import CLASSES, PriorityClass, Section
+from weft.scenario.values import CLASSES, DataClass, PriorityClass, Section
 from weft.topologies import Endpoint, LinkChoice
 
 Alpha = Annotated[float, number(0, 1024, above=True)]
@@ -48,8 +49,16 @@ class BufferSection(Section):
 class SchedulingSection(Section):
     """How a port chooses among its classes: by strict priority, or by deficit weighted round robin."""
 
+    classes: list[DataClass] = Field(default=[], max_length=len(DATA_CLASSES))
+    """Classes of data that switches keep apart, beside class 3; a job's `classes` name them. The highest number goes
+    first; acknowledgements, in class 6, before all data."""
     quantum: dict[PriorityClass, Annotated[int, SIZE.between(64, 2**31 - 1)]] = Field(default={})
     """Bytes a round, by class, in deficit weighted round robin; classes not named are strict and go before."""
+
+    @property
+    def data_classes(self) -> tuple[int, ...]:
+        """All classes of data, in order."""
+        return tuple(sorted({DATA_CLASS, *self.classes}))
 
     @property
     def quantum_by_class(self) -> list[int]:

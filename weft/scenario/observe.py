@@ -31,6 +31,8 @@ class ObserveSection(Section):
     """Pairs of hosts; INT's record of the path of their data is kept for every acknowledgement."""
     timelines: bool = False
     """What every host's schedule does when."""
+    loads: bool = False
+    """What each port sends of each kind of traffic of jobs."""
     drops: bool = False
     """Every drop: when, where, why."""
     pauses: bool = False
@@ -47,7 +49,7 @@ class ObserveSection(Section):
     @property
     def of_switches(self) -> list[str]:
         """Keys asked for that only one who holds the switches can record."""
-        return [name for name in ("queues", "drops", "pauses") if getattr(self, name)]
+        return [name for name in ("queues", "loads", "drops", "pauses") if getattr(self, name)]
 
     @property
     def tables(self) -> list[str]:
@@ -59,10 +61,11 @@ class ObserveSection(Section):
             "drops": self.drops,
             "pauses": self.pauses,
             "timeline": self.timelines,
+            "loads": self.loads,
         }
         return [name for name, wanted in asked.items() if wanted]
 
     @property
     def any(self) -> bool:
         """Return whether a probe is needed."""
-        return bool(self.of_switches or self.flows or self.int_flows or self.timelines)
+        return any(name != "loads" for name in self.tables)

@@ -18,11 +18,11 @@ def check_routing(fabric: FabricSpec, options: FabricOptions) -> None:
         raise KeyProblem("routing.kind", f"{name} cannot route the fabric: {objection}")
 
 
-def check_order(options: FabricOptions, needs: CongestionNeeds) -> None:
-    """Check that the switches keep packets in order if the congestion control needs it. Raises KeyProblem."""
+def check_order(options: FabricOptions, congestion_control: str, needs: CongestionNeeds) -> None:
+    """Check that the switches keep packets in order if a congestion control needs it. Raises KeyProblem."""
     if not needs.one_path:
         return
-    name = short_reference(options.transport.congestion_control)
+    name = short_reference(congestion_control)
     if options.routing.has_intermediates:
         raise KeyProblem(
             "routing.kind",

@@ -37,6 +37,10 @@ class TrafficSection(Section):
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check what no single key shows. Raises KeyProblem for a key below `key`, the item's own."""
 
+    def named_classes(self, key: str) -> Iterator[tuple[str, int]]:
+        """Yield the classes of data that it names, each with its key below `key`, the item's own."""
+        yield from ()
+
 
 def check_starts_by_itself(item: TrafficSection, key: str) -> None:
     """Check that an item which nothing runs beside has no time of its own. Raises KeyProblem."""

@@ -18,13 +18,14 @@ from weft.engine import (
 from weft.hints import did_you_mean
 from weft.quantities.definitions import NUMBER, RATE, SIZE, TIME, PositiveTime, Quantity, Time, whole
 from weft.quantities.units import shown
-from weft.scenario.values import Section
+from weft.scenario.values import DataClass, Section
 from weft.traffic.class_reference import absolute_reference, is_class_reference, short_reference
 from weft.traffic.extensions import congestion_needs
 from weft.traffic.transport_settings import (
     DEFAULT_CONGESTION_CONTROL,
     MAX_SPRAY_PATHS,
     PATHS,
+    CongestionSettings,
     TransportSettings,
     preset_of,
 )
@@ -35,8 +36,8 @@ _PLAIN = NUMBER.between(-1e15, 1e15)
 _ANY_PATH: dict[str, Any] = {"line_rate_bps": 10**11, "base_round_trip_ps": 10**7, "frame_bytes": 1152}
 
 
-class TransportSection(Section):
-    """The RC queue pairs of all hosts."""
+class CongestionSection(Section):
+    """The congestion control of the connections whose data travel in a class."""
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
     """One of Weft's, or path/to/file.py:Class, a `weft.CongestionControl` of yours."""
@@ -47,6 +48,44 @@ class TransportSection(Section):
 
     Those of a class of yours are its keyword arguments.
     """
+
+    @field_validator("congestion_control")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        return _known_or_class("congestion control", name, congestion_control_names())
+
+    @field_validator("preset")
+    @classmethod
+    def _check_preset(cls, name: str | None, info: ValidationInfo) -> str | None:
+        if "congestion_control" not in info.data:
+            return name
+        preset = preset_of(info.data["congestion_control"], name)
+        return preset.name if preset else None
+
+    @field_validator("parameters")
+    @classmethod
+    def _check_parameters(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        if "congestion_control" in info.data:
+            name = info.data["congestion_control"]
+            if is_class_reference(name):
+                return parameters
+            make_congestion_control(name, **_ANY_PATH, parameters=native_parameters(name, parameters))
+        return parameters
+
+    def congestion_settings(self) -> CongestionSettings:
+        """Return the hosts' settings."""
+        name, parameters = self.congestion_control, self.parameters
+        if is_class_reference(name):
+            # Hosts of the real clock are processes of their own.
+            name = absolute_reference(name, Path())
+        else:
+            parameters = native_parameters(name, parameters)
+        return CongestionSettings(name, parameters, self.preset)
+
+
+class TransportSection(CongestionSection):
+    """The RC queue pairs of all hosts."""
+
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
     """What is sent again after a loss."""
     retransmission_timeout: PositiveTime | None = None
@@ -68,51 +107,37 @@ class TransportSection(Section):
     connections: Literal["fresh", "kept"] = "fresh"
     """`fresh` ones for every run of an item of the traffic, whose figures then do not depend on what ran before, or
     `kept` with all that they have learnt."""
-
-    @field_validator("congestion_control")
-    @classmethod
-    def _check_name(cls, name: str) -> str:
-        return _known_or_class("congestion control", name, congestion_control_names())
-
-    @field_validator("preset")
-    @classmethod
-    def _check_preset(cls, name: str | None, info: ValidationInfo) -> str | None:
-        if "congestion_control" not in info.data:
-            return name
-        preset = preset_of(info.data["congestion_control"], name)
-        return preset.name if preset else None
+    classes: dict[DataClass, CongestionSection] = Field(default={})
+    """Of some classes of data, a congestion control of their own."""
 
     @field_validator("path")
     @classmethod
     def _check_path_name(cls, name: str) -> str:
         return _known_or_class("choice of path", name, PATHS)
 
-    @field_validator("parameters")
-    @classmethod
-    def _check_parameters(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        if "congestion_control" in info.data:
-            name = info.data["congestion_control"]
-            if is_class_reference(name):
-                return parameters
-            make_congestion_control(name, **_ANY_PATH, parameters=native_parameters(name, parameters))
-        return parameters
-
     @model_validator(mode="after")
     def _check_path(self) -> TransportSection:
         if self.path == "spray" and self.retransmission != "selective-repeat":
             raise ValueError("path: spray reorders packets, which needs retransmission: selective-repeat")
-        if not is_class_reference(self.congestion_control):
-            self.check_path(congestion_needs(self.congestion_control))
+        for each in self.congestion_controls:
+            if not is_class_reference(each):
+                self.check_path(each, congestion_needs(each))
         if self.path_parameters and not is_class_reference(self.path):
             raise ValueError(f"path_parameters: {self.path} has none; they are for path/to/file.py:Class")
         return self
 
-    def check_path(self, needs: CongestionNeeds) -> None:
-        """Check that the choice of path suits the congestion control. Raises ExtensionError."""
+    @property
+    def congestion_controls(self) -> list[str]:
+        """The congestion controls of all classes."""
+        names = (each.congestion_control for each in (self, *self.classes.values()))
+        return list(dict.fromkeys(names))
+
+    def check_path(self, congestion_control: str, needs: CongestionNeeds) -> None:
+        """Check that the choice of path suits a congestion control. Raises ExtensionError."""
         if needs.one_path and self.path == "spray":
-            name = short_reference(self.congestion_control)
             raise ExtensionError(
-                f"path: spray does not go with {name}, which needs all packets of a flow on one path"
+                f"path: spray does not go with {short_reference(congestion_control)}, which needs all packets of a "
+                "flow on one path"
             )
 
     def settings(self, least_timeout_ps: int = 0, sprayed_by_switches: bool = False) -> TransportSettings:
@@ -120,17 +145,11 @@ class TransportSection(Section):
 
         `sprayed_by_switches`: packets of a flow overtake each other.
         """
-        name, parameters = self.congestion_control, self.parameters
-        if is_class_reference(name):
-            # Hosts of the real clock are processes of their own.
-            name = absolute_reference(name, Path())
-        else:
-            parameters = native_parameters(name, parameters)
-        is_own_path = is_class_reference(self.path)
+        own, is_own_path = self.congestion_settings(), is_class_reference(self.path)
         return TransportSettings(
-            congestion_control=name,
-            parameters=parameters,
-            preset=self.preset,
+            congestion_control=own.congestion_control,
+            parameters=own.parameters,
+            preset=own.preset,
             retransmission=self.retransmission,
             retransmission_timeout_ps=self.retransmission_timeout or least_timeout_ps or None,
             reordering_window_ps=self.reordering_window,
@@ -141,6 +160,7 @@ class TransportSection(Section):
             flowlet_gap_ps=self.flowlet_gap,
             ack_interval_packets=self.ack_interval,
             cnp_interval_ps=self.cnp_interval,
+            classes={number: section.congestion_settings() for number, section in self.classes.items()},
         )
 
 

@@ -13,12 +13,14 @@ from weft.hints import did_you_mean
 from weft.quantities.definitions import whole
 from weft.quantities.section import Section
 from weft.quantities.text import Text
+from weft.quantities.traffic_classes import CLASSES, DATA_CLASSES
 from weft.quantities.units import shown
 from weft.traffic.class_reference import CLASS_REFERENCE, is_class_reference
 
 __all__ = [
     "CLASSES",
     "ClassReference",
+    "DataClass",
     "Name",
     "OfAnyKind",
     "PriorityClass",
@@ -105,8 +107,8 @@ def _dumped(section: Section, info: core_schema.SerializationInfo) -> dict[str, 
     return section.model_dump(mode=info.mode, by_alias=bool(info.by_alias))
 
 
-CLASSES = 8
 PriorityClass = Annotated[int, whole(0, CLASSES - 1)]
+DataClass = Annotated[int, whole(DATA_CLASSES[0], DATA_CLASSES[-1])]
 """A class of packets: 7 goes before all others."""
 ClassReference = Annotated[
     str, Text("a class of yours, path/to/file.py:Class", CLASS_REFERENCE, "examples/shuffle.py:Shuffle")

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeV
 import numpy.typing as npt
 
 from weft.engine import _core
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.answers import (
     Done,
     FlowRecords,
@@ -39,7 +40,7 @@ from weft.traffic.messages import (
     read_message,
 )
 from weft.traffic.patterns import Flow
-from weft.traffic.schedule_nodes import Channel
+from weft.traffic.schedule_nodes import Channel, TrafficClass
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import TrainingStep
 
@@ -87,6 +88,7 @@ class Connection:
     source_udp_port: UdpPort | None = None
     telemetry: bool = False
     retry_limit: Annotated[int, Between(0)] = DEFAULT_RETRY_LIMIT
+    traffic_class: TrafficClass = DATA_CLASS
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class Connections:
     def _connect_ends(
         self, rank: int, channel: Channel, telemetry: bool, connections: dict[int, list[Connection]]
     ) -> None:
-        back = Channel(channel.plane, rank, channel.label)
+        back = channel.towards(rank)
         ends = [(rank, channel), (channel.peer, back)]
         queue_pairs = self._take_numbers(rank, channel.peer)
         psns = [self._psn.getrandbits(_PSN_BITS) for _ in ends]
@@ -99,6 +99,7 @@ class Connections:
                     initial_psn=psns[side],
                     remote_initial_psn=psns[1 - side],
                     telemetry=telemetry,
+                    traffic_class=towards.traffic_class,
                 )
             )
             self._connected[own, towards] = telemetry

@@ -41,6 +41,7 @@ from weft.traffic.rank_buffer import RankBuffer
 from weft.traffic.run_clock import RunClock, WallClock
 from weft.traffic.schedule_nodes import MAX_RUN_TAG
 from weft.traffic.schedules import CollectiveSpec, peers_of
+from weft.traffic.traffic_kinds import TrafficKinds
 from weft.traffic.training import TrainingStep, training_step_schedule
 
 
@@ -103,6 +104,11 @@ class EndpointGroup:
             return known() if known is not None else None
 
         self._runs.parted = ask
+
+    @property
+    def traffic_kinds(self) -> TrafficKinds:
+        """The numbers by which ports count what jobs send."""
+        return self._jobs.kinds
 
     def now_ps(self) -> int:
         """Return the emulated time that all endpoints agree on."""

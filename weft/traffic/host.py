@@ -37,7 +37,7 @@ from weft.traffic.host_stats import ConnectionStats, HostStats
 from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import Channel
-from weft.traffic.transport_settings import preset_of
+from weft.traffic.transport_settings import TransportSettings, preset_of
 
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
 _AGGREGATION_TOTAL = "aggregation_retransmitted_packets"
@@ -91,7 +91,10 @@ class Host:
 
     def _open_plane(self, config: NicConfig, attachment: Attachment) -> _Plane:
         transmit_port = TransmitPort(
-            self.engine, attachment.link, rate_bps=config.rate_bps if config.paced else 0
+            self.engine,
+            attachment.link,
+            rate_bps=config.rate_bps if config.paced else 0,
+            quantum_bytes=config.quantum_bytes,
         )
         addresses = [config.ipv4] + ([config.ipv6] if config.ipv6 else [])
         port = self.nic.add_port(transmit_port, mac=config.mac, addresses=addresses)
@@ -147,7 +150,7 @@ class Host:
 
         One labelled for scale-up links is made over the host's own links. Raises ValueError if it has none.
         """
-        channel = Channel(connection.plane, connection.peer, connection.label)
+        channel = Channel(connection.plane, connection.peer, connection.label, connection.traffic_class)
         if channel.is_scale_up:
             self._scale_up_port().connect(channel, connection.queue_pair, connection.remote_queue_pair)
             return
@@ -156,7 +159,8 @@ class Host:
             raise ValueError(f"the connection to rank {connection.peer} has no destination_ip")
         suspended = self._suspended.pop(channel, None)
         self.disconnect(channel)
-        transport, number = self.config.transport, connection.queue_pair
+        transport = self.config.transport.of_class(connection.traffic_class)
+        number = connection.queue_pair
         destination_ip = without_prefix(connection.destination_ip)
         frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
         queue_pair = _core.RcQueuePair(
@@ -169,7 +173,7 @@ class Host:
             if connection.destination_mac is None
             else connection.destination_mac,
             destination_ip=destination_ip,
-            congestion_control=self._congestion_control(plane, frame_bytes),
+            congestion_control=self._congestion_control(plane, frame_bytes, transport),
             path_choice=self._path_choice(plane, number, frame_bytes),
             retransmission=transport.retransmission,
             retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
@@ -181,6 +185,7 @@ class Host:
             remote_initial_psn=connection.remote_initial_psn,
             path_mtu_bytes=self.config.mtu_bytes,
             telemetry=connection.telemetry,
+            data_class=connection.traffic_class,
             retry_limit=connection.retry_limit,
         )
         self._observe(queue_pair, channel)
@@ -237,8 +242,10 @@ class Host:
             retransmission=self.config.transport.retransmission,
         )
 
-    def _congestion_control(self, plane: _Plane, frame_bytes: int) -> CongestionControl:
-        transport, path = self.config.transport, self._path_properties(plane, frame_bytes)
+    def _congestion_control(
+        self, plane: _Plane, frame_bytes: int, transport: TransportSettings
+    ) -> CongestionControl:
+        path = self._path_properties(plane, frame_bytes)
         if is_class_reference(transport.congestion_control):
             return congestion_control(ClassSpec(transport.congestion_control, transport.parameters), path)
         return make_congestion_control(
@@ -304,7 +311,7 @@ class Host:
         return None
 
     def _new_congestion_control(self, plane: int, frame_bytes: int) -> CongestionControl:
-        return self._congestion_control(self._planes[plane], frame_bytes)
+        return self._congestion_control(self._planes[plane], frame_bytes, self.config.transport)
 
     def _new_path_choice(self, plane: int, queue_pair: int, frame_bytes: int) -> PathChoice | None:
         return self._path_choice(self._planes[plane], queue_pair, frame_bytes)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from weft.quantities.traffic_classes import CLASSES
 from weft.topologies.int_rates import CODES, STANDARD_INT_RATES
 from weft.traffic.host_recording import HostRecording
 from weft.traffic.transport_settings import (
@@ -31,6 +32,13 @@ def _one_for_each_code(rates_bps: tuple[int, ...]) -> tuple[int, ...]:
     return rates_bps
 
 
+def _one_for_each_class(quanta: tuple[int, ...]) -> tuple[int, ...]:
+    if len(quanta) != CLASSES:
+        raise ValueError(f"has {len(quanta)} items (valid: {CLASSES})")
+    return quanta
+
+
+Quanta = Annotated[tuple[int, ...], _one_for_each_class]
 IpAddress = Annotated[str, without_prefix]
 IntRates = Annotated[tuple[int, ...], _one_for_each_code]
 
@@ -44,6 +52,7 @@ class NicConfig:
 
     `pfc_quanta`: the port obeys PFC, and would ask for pauses of so many quanta; 0: it takes no part. `credits`: of its
     link, None where it has none. `class_of_dscp`: the class in which a frame from an interface was sent, for credits.
+    `quantum_bytes`: what each of the eight classes may send a round, 0 for strict ones.
     """
 
     interface: str
@@ -60,6 +69,7 @@ class NicConfig:
     pfc_quanta: int = 0
     credits: CreditSettings | None = None
     class_of_dscp: Mapping[int, int] = field(default_factory=dict)
+    quantum_bytes: Quanta = (0,) * CLASSES
 
 
 @dataclass(frozen=True)

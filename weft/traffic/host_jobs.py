@@ -119,7 +119,7 @@ def _map_data(command: PrepareJob) -> NDArray[Any] | None:
 
 
 def _read_operations(path: str | None) -> _core.JobOperations:
-    """Read the columns of `Operations.engine_columns` from a NumPy archive. Raises ValueError for other contents."""
+    """Read the columns of `Slots.engine_columns` from a NumPy archive. Raises ValueError for other contents."""
     if path is None:
         raise ValueError("a job without operations (valid: the name of a file with them)")
     with np.load(path, allow_pickle=False) as columns:

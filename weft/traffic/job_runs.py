@@ -12,7 +12,6 @@ import numpy as np
 from weft.traffic.commands import AskOperationTimes, PrepareJob, ProvidedJob
 from weft.traffic.connections import Connections
 from weft.traffic.endpoint_calls import EndpointCalls
-from weft.traffic.jobs import Operations
 from weft.traffic.jobs.native_job import SharedParts, channels_of, written_ranks
 from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.jobs.times import RankTimes
@@ -20,6 +19,7 @@ from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns
 from weft.traffic.rank_buffer import RankBuffer
 from weft.traffic.schedule_nodes import MAX_RUN_TAG
+from weft.traffic.traffic_kinds import TrafficKinds
 
 
 class JobRuns:
@@ -30,6 +30,7 @@ class JobRuns:
     ) -> None:
         self._calls, self._connections, self._runs = calls, connections, runs
         self._shares_memory = shares_memory
+        self.kinds = TrafficKinds()
         # The number of a job among those that are there at the same time, by its run: so that a later one has the same
         # connections.
         self._places: dict[int, int] = {}
@@ -59,19 +60,19 @@ class JobRuns:
         ends = list(dict.fromkeys(ends))
         self._connections.connect_channels(ends, telemetry)
         with tempfile.TemporaryDirectory() as directory:
-            files = {} if self._shares_memory else _files(placed, Path(directory), with_data)
+            files = {} if self._shares_memory else self._files(placed, Path(directory), with_data)
             commands = {}
             for place, (rank, part) in enumerate(zip(placed.ranks, parts, strict=True)):
-                operations = placed.job.parts[place].operations
+                slots = placed.slots(place)
                 buffer = buffers[place] if buffers else None
                 provided = None
                 if self._shares_memory:
-                    native = shared.operations(operations, calls_apart=with_data)
+                    native = shared.operations(slots, self.kinds.number, calls_apart=with_data)
                     provided = ProvidedJob(native, shared, None if isinstance(buffer, Path) else buffer)
                 commands[rank] = PrepareJob(
                     run=number,
                     part=part,
-                    operations=files.get(id(operations)),
+                    operations=files.get(id(slots)),
                     data=str(buffer) if isinstance(buffer, Path) else None,
                     result=str(results[place]) if results else None,
                     payload=payload,
@@ -81,6 +82,17 @@ class JobRuns:
         memory = {rank: answer.memory for rank, answer in answers.items()}
         written = {rank: written_ranks(part, shared) for rank, part in zip(placed.ranks, parts, strict=True)}
         return self._runs.add(number, PreparedRun(list(placed.ranks), memory, written, ends))
+
+    def _files(self, placed: PlacedRanks, directory: Path, calls_apart: bool) -> dict[int, str]:
+        """Write each of a job's different operations to a file; returns the names by the identities of their slots."""
+        different = {id(slots): slots for slots in map(placed.slots, range(len(placed.ranks)))}
+        files = {}
+        for number, (identity, slots) in enumerate(different.items()):
+            path = directory / f"operations{number}.npz"
+            columns = slots.engine_columns(self.kinds.number, calls_apart=calls_apart)
+            np.savez(path, **columns)  # type: ignore[arg-type]
+            files[identity] = str(path)
+        return files
 
     def _label(self, run: int) -> str:
         self._places = {each: place for each, place in self._places.items() if self._runs.has(each)}
@@ -98,17 +110,6 @@ class JobRuns:
             files = {rank: Path(directory, f"rank{rank}.npz") for rank in ranks}
             self._calls.all({rank: AskOperationTimes(run, str(file)) for rank, file in files.items()})
             return [_read_times(files[rank]) for rank in ranks]
-
-
-def _files(placed: PlacedRanks, directory: Path, calls_apart: bool) -> dict[int, str]:
-    """Write each of a job's different operations to a file; returns the names by the operations' identities."""
-    different: dict[int, Operations] = {id(part.operations): part.operations for part in placed.job.parts}
-    files = {}
-    for number, (identity, operations) in enumerate(different.items()):
-        path = directory / f"operations{number}.npz"
-        np.savez(path, **operations.engine_columns(calls_apart=calls_apart))  # type: ignore[arg-type]
-        files[identity] = str(path)
-    return files
 
 
 def _read_times(path: Path) -> RankTimes:

@@ -108,14 +108,14 @@ class PlaneDetours:
         rank, channel = end
         origin = self._stands_for.get(end, channel)
         label = f"{origin.label}, for plane {origin.plane}"
-        channels = tuple(Channel(plane, channel.peer, label) for plane in planes)
+        channels = tuple(Channel(plane, channel.peer, label, origin.traffic_class) for plane in planes)
         self._stands_for.update({(rank, each): origin for each in channels})
         return channels
 
 
 def _other_end(end: Connection) -> Connection:
     rank, channel = end
-    return channel.peer, Channel(channel.plane, rank, channel.label)
+    return channel.peer, channel.towards(rank)
 
 
 def _both_ends(end: Connection) -> tuple[Connection, Connection]:

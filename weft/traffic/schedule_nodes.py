@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
+from weft.quantities.traffic_classes import DATA_CLASS, DATA_CLASSES
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.messages import Between
 
 ELEMENT_BYTES = 4
 
@@ -36,6 +39,7 @@ def is_scale_up_label(label: str) -> bool:
     return label == SCALE_UP or label.startswith(f"{SCALE_UP}/")
 
 
+TrafficClass = Annotated[int, Between(DATA_CLASSES[0], DATA_CLASSES[-1])]
 IMMEDIATE_INDEX_BITS = 20
 MAX_RUN_TAG = (1 << (32 - IMMEDIATE_INDEX_BITS)) - 1
 
@@ -65,12 +69,17 @@ class Channel:
     """A reliable connection to `peer` (a rank) over `plane`; `label` distinguishes those of the same pair.
 
     For one over scale-up links (`is_scale_up`), which uses no plane's network, `plane` only distinguishes those of the
-    same pair.
+    same pair. `traffic_class` is that of the fabric in which what it carries travels.
     """
 
     plane: int
     peer: int
     label: str = "collective"
+    traffic_class: TrafficClass = DATA_CLASS
+
+    def towards(self, peer: int) -> Channel:
+        """Return the same channel to another peer, such as its other end's."""
+        return Channel(self.plane, peer, self.label, self.traffic_class)
 
     @property
     def is_scale_up(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from weft.engine import CongestionPreset, congestion_control_kind
@@ -24,6 +24,15 @@ _ACK_INTERVAL_PACKETS = 8
 
 
 @dataclass(frozen=True)
+class CongestionSettings:
+    """The congestion control of a traffic class; see `TransportSettings`."""
+
+    congestion_control: str = DEFAULT_CONGESTION_CONTROL
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+
+
+@dataclass(frozen=True)
 class TransportSettings:
     """Options of every RC queue pair of a host.
 
@@ -32,7 +41,7 @@ class TransportSettings:
     `parameters` are the class's. `path` is one of `PATHS`, or such a class, made with `path_parameters`; "spray" needs
     selective repeat, and a congestion control that does not need one path. `sprayed_by_switches`: packets come in
     another order than they were sent in, whatever the host's own choice of path. Times in picoseconds. None: made for
-    the path, or for the congestion control.
+    the path, or for the congestion control. `classes` that have a congestion control of their own.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
@@ -48,6 +57,12 @@ class TransportSettings:
     flowlet_gap_ps: int | None = None
     ack_interval_packets: int | None = None
     cnp_interval_ps: int | None = None
+    classes: Mapping[int, CongestionSettings] = field(default_factory=dict)
+
+    def of_class(self, traffic_class: int) -> TransportSettings:
+        """Return the options of the queue pairs whose data travel in a class."""
+        own = self.classes.get(traffic_class)
+        return self if own is None else replace(self, classes={}, **vars(own))
 
     def ack_interval(self) -> int:
         """Return how many packets ask for an acknowledgement together."""

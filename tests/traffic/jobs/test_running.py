@@ -272,12 +272,6 @@ def test_collectives_that_cannot_be_are_refused(fabric, call, what):
         fabric.run_job(Job("bad", job.parts, job.groups, (call,)))
 
 
-def test_classes_of_traffic_are_refused(fabric):
-    job = collective_alone("allreduce", (0, 1), 1024)
-    with pytest.raises(BadInputError, match="traffic classes tensor: 5"):
-        fabric.run_job(Job("classes", job.parts, job.groups, job.calls, {"tensor": 5}))
-
-
 @pytest.mark.parametrize("ranks", [(0,), (0, 0), (0, HOSTS)])
 def test_places_that_a_fabric_has_not_are_refused(fabric, ranks):
     with pytest.raises(BadInputError, match=r"place|rank 8|two ranks"):

@@ -118,6 +118,7 @@ class Endpoints:
                 host_pfc_quanta(lab.options),
                 partial(host_credits, lab.options, lab.frame_bytes),
                 classes_of_dscps(lab.fabric, lab.options),
+                tuple(lab.options.scheduling.quantum_by_class),
             ),
             transport=transport,
             nic_costs=lab.options.nic.costs(),

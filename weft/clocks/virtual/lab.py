@@ -46,7 +46,7 @@ from weft.controller.circuits import CircuitControl
 from weft.controller.fabric import embedded_targets
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
-from weft.engine import Engine, Partitions
+from weft.engine import Engine, Partitions, TransmitPort
 from weft.recording.observations import Recorded
 from weft.results.packet_conservation import packets_under_way
 from weft.scenario.options import FabricOptions
@@ -296,6 +296,7 @@ class VirtualLab(Lab):
                 round_trips.longer_by(self.options.nic.round_trip_ps(self.options.mtu_bytes)),
                 host_pfc_quanta(self.options),
                 partial(host_credits, self.options, self.frame_bytes),
+                quantum_bytes=tuple(self.options.scheduling.quantum_by_class),
             ),
             transport=transport,
             nic_costs=self.options.nic.costs(),
@@ -360,6 +361,36 @@ class VirtualLab(Lab):
         """See Lab."""
         wired = self.switches.switches[self.fabric.switch(switch).device_id].ports[port]
         wired.set_capture(path, f"{switch}:{port}")
+
+    def count_loads(self) -> None:
+        """See Lab."""
+        for port in self._transmit_ports().values():
+            port.count_by_kind()
+
+    def loads(self) -> dict[str, dict[int, int]]:
+        """See Lab."""
+        if not self.options.observe.loads:
+            return {}
+        own = {
+            name: port.transmitted_by_kind()
+            for name, port in self._transmit_ports().items()
+            if self._is_served(name.rpartition(":")[0])
+        }
+        of_ports = {
+            name: sent for each in of_all(self._processes, "loads", own) for name, sent in each.items()
+        }
+        return {name: of_ports[name] for name in self._transmit_ports()}
+
+    def _transmit_ports(self) -> dict[str, TransmitPort]:
+        ports = {
+            f"{switch.config.name}:{number}": port.transmit
+            for switch in self.switches.switches.values()
+            for number, port in switch.ports.items()
+        }
+        for host, endpoint in zip(self.fabric.hosts, self._endpoints, strict=True):
+            for plane, port in enumerate(endpoint.host.transmit_ports()):
+                ports[f"{host.name}:{plane}"] = port
+        return ports
 
     def start_recording(self) -> None:
         """See Lab."""

@@ -9,7 +9,7 @@ simulations, or the one it met (`enqueue`), which is one queueing delay old when
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
@@ -18,12 +18,13 @@ import finsy
 
 from weft.controller.entities import entry, exact_arguments
 from weft.controller.errors import SettingError
-from weft.controller.features.identity import DATA_CLASS
+from weft.controller.features.identity import TrafficClassSettings
 from weft.controller.features.kind import Feature, OfSwitch, Row, Settings, port_name
 from weft.controller.features.virtual_lanes import lane_classes
 from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.lanes import ONE_LANE, VirtualLanes
 from weft.controller.target import TargetFacts
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.topologies import FabricSpec, SwitchSpec
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class EcnSettings:
     """Marking at every port.
 
     Attributes:
-        profiles: thresholds by class; None scales the data class to each port's rate, {} marks nothing.
+        profiles: thresholds by class; None scales the classes of data to each port's rate, {} marks nothing.
         at: which depth of a queue marks.
 
     """
@@ -147,22 +148,24 @@ def ecn_entities(
     profiles: Mapping[int, EcnProfile] | None = None,
     at: EcnDepth = DEFAULT_ECN_DEPTH,
     lanes: VirtualLanes = ONE_LANE,
+    data: Sequence[int] = (DATA_CLASS,),
 ) -> list[finsy.P4TableEntry]:
     """Entries of all ports of a switch.
 
     Args:
         switch: whose ports.
         target: whose units.
-        profiles: by class; without, the data class with `scaled_profile` of each port's rate.
+        profiles: by class; without, the classes of data with `scaled_profile` of each port's rate.
         at: which depth marks.
         lanes: of the routes; each lane of a class has that class's profile.
+        data: the classes of data.
 
     """
     return [
         threshold_entity(port.number, lane, profile, target, at)
         for port in switch.ports
         for priority_class, profile in (
-            profiles if profiles is not None else {DATA_CLASS: scaled_profile(port.link.rate_bps)}
+            profiles if profiles is not None else dict.fromkeys(data, scaled_profile(port.link.rate_bps))
         ).items()
         for lane in lane_classes(priority_class, lanes)
     ]
@@ -209,8 +212,9 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     chosen = settings.of(EcnSettings)
     kind = ROUTING_KINDS.named(settings.routing)
     lanes = [kind.lanes(fabric, plane) for plane in range(fabric.planes)]
+    data = settings.of(TrafficClassSettings).data
     return lambda switch: ecn_entities(
-        switch, settings.target, chosen.profiles, chosen.at, lanes[switch.plane]
+        switch, settings.target, chosen.profiles, chosen.at, lanes[switch.plane], data
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 
 import finsy
@@ -11,14 +13,18 @@ from weft.controller.entities import default_action, entry
 from weft.controller.features.kind import Feature, OfSwitch, Settings
 from weft.controller.features.load_balancing import DEFAULT_LOAD_BALANCING, LoadBalancingSettings
 from weft.controller.routing import ROUTING_KINDS
+from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS, DSCP_OF_CLASS
 from weft.topologies import FabricSpec, SwitchSpec
 
 FLOW = LoadBalancingSettings()
 SWITCH_ID_BITS = 12
-DATA_CLASS = 3
-CONTROL_CLASS = 6
-CLASS_OF_DSCP = {26: DATA_CLASS, 48: CONTROL_CLASS}
-"""RoCEv2 data; acknowledgements and CNPs (docs/spec/host-transports.md). Other packets are class 0."""
+
+
+@dataclass(frozen=True)
+class TrafficClassSettings:
+    """Classes of data that switches keep apart, by DSCP."""
+
+    data: tuple[int, ...] = (DATA_CLASS,)
 
 
 def switch_id(switch: SwitchSpec) -> int:
@@ -56,13 +62,18 @@ def identity_entities(
     ]
 
 
+def class_by_dscp(data: Iterable[int] = (DATA_CLASS,)) -> dict[int, int]:
+    """Return the class of each DSCP that hosts use for data, and for acknowledgements and CNPs. Others are class 0."""
+    return {DSCP_OF_CLASS[number]: number for number in (*data, CONTROL_CLASS)}
+
+
 @cache
-def class_entities() -> tuple[finsy.P4TableEntry, ...]:
-    """Entries of `class_map` and `class_map_ipv6`, of every switch."""
+def class_entities(data: tuple[int, ...] = (DATA_CLASS,)) -> tuple[finsy.P4TableEntry, ...]:
+    """Entries of `class_map` and `class_map_ipv6`, of every switch, for these classes of data."""
     return tuple(
         entry(table, {"dscp": dscp}, "set_class", **{"class": priority_class})
         for table in ("class_map", "class_map_ipv6")
-        for dscp, priority_class in CLASS_OF_DSCP.items()
+        for dscp, priority_class in class_by_dscp(data).items()
     )
 
 
@@ -71,11 +82,12 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     of_plane = ROUTING_KINDS.named(settings.routing).intermediates
     found = None if of_plane is None else of_plane(fabric, 0)
     compares_queues = found is not None and found.compares_queues
+    classes = class_entities(settings.of(TrafficClassSettings).data)
     return lambda switch: (
         *identity_entities(
             switch, balancing, has_intermediates=found is not None, compares_queues=compares_queues
         ),
-        *class_entities(),
+        *classes,
     )
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import finsy
 
 from weft.controller.entities import Entity, entry
 from weft.controller.errors import SettingError
-from weft.controller.features.identity import CLASS_OF_DSCP, CONTROL_CLASS, DATA_CLASS
+from weft.controller.features.identity import TrafficClassSettings, class_by_dscp
 from weft.controller.features.kind import Feature, OfSwitch, Settings
 from weft.controller.lossless import LosslessSettings
 from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.lanes import INTERMEDIATE_LAYER, LaneRule, VirtualLanes
+from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS, DATA_CLASSES, DSCP_OF_CLASS
 from weft.topologies import FabricSpec, SwitchSpec
 
 CLASSES_OF_LANES = {DATA_CLASS: (DATA_CLASS, 4, 5, 2, 1), CONTROL_CLASS: (CONTROL_CLASS, 7)}
 """By the class in which hosts send: the class of each lane. Later lanes are nearer to the destination, and go first."""
-DSCP_OF_CLASS = {**{number: dscp for dscp, number in CLASS_OF_DSCP.items()}, 1: 8, 2: 16, 4: 32, 5: 40, 7: 56}
-"""By which a switch sees the lane that the one before has chosen; class selectors (RFC 2474) where hosts use none."""
 PORT_BITS = (1 << 9) - 1
 
 
@@ -28,10 +27,25 @@ def lane_classes(sent_in: int, lanes: VirtualLanes) -> tuple[int, ...]:
     return classes[: lanes.count] if len(classes) >= lanes.count else (sent_in,)
 
 
-def class_of_dscp(lanes: VirtualLanes) -> dict[int, int]:
-    """Return the classes that switches give to packets by their DSCP; those of any other are in class 0."""
+def class_of_dscp(lanes: VirtualLanes, data: Iterable[int] = (DATA_CLASS,)) -> dict[int, int]:
+    """Return the classes that switches give to packets by their DSCP, of these classes of data and of routes' lanes.
+
+    Packets of any other DSCP are in class 0.
+    """
     later = {DSCP_OF_CLASS[number]: number for classes in _moved(lanes) for number in classes[1:]}
-    return CLASS_OF_DSCP | later
+    return class_by_dscp(data) | later
+
+
+def require_classes_apart(lanes: VirtualLanes, data: Iterable[int]) -> None:
+    """Check that no class of data is a lane in which routes put another one. Raises SettingError."""
+    if lanes.count == 1:
+        return
+    taken = {number for classes in _moved(lanes) for number in classes[1:]}
+    for number in sorted(taken & set(data)):
+        valid = ", ".join(str(each) for each in DATA_CLASSES if each not in taken)
+        raise SettingError(
+            f"class {number} is one of the {lanes.count} lanes that routes need (valid with these routes: {valid})"
+        )
 
 
 def require_lanes(lanes: VirtualLanes, lossless: LosslessSettings) -> None:
@@ -119,6 +133,7 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     lanes = [kind.lanes(fabric, plane) for plane in range(fabric.planes)]
     for each in lanes:
         require_lanes(each, settings.of(LosslessSettings))
+        require_classes_apart(each, settings.of(TrafficClassSettings).data)
     return lambda switch: lane_entities(switch, lanes[switch.plane])
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.results.flows import FLOWS
@@ -12,6 +15,7 @@ from weft.results.kinds import ResultKind
 from weft.scenario.model import Scenario
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import TrafficSection
+from weft.scenario.values import DataClass, Text
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.jobs import Job
@@ -84,6 +88,22 @@ class JoinableItem(TrafficItem):
     def reduces_in_network(self) -> bool:
         """Whether switches reduce, which they do for one item at a time."""
         return False
+
+
+class JobItem(JoinableItem):
+    """An item that is a job, whose traffic may travel in classes of its own."""
+
+    classes: dict[Annotated[str, Text("a kind of traffic", r"\S", "data")], DataClass] = Field(default={})
+    """Of kinds of its traffic, the class in which they travel, one of `scheduling.classes`; others in class 3."""
+
+    def named_classes(self, key: str) -> Iterator[tuple[str, int]]:
+        """Yield those of its kinds of traffic."""
+        for name, number in self.classes.items():
+            yield f"{key}.classes.{name}", number
+
+    def with_classes(self, job: Job) -> Job:
+        """Return a job with these classes, in place of its own of the same kinds."""
+        return replace(job, traffic_classes=job.traffic_classes | self.classes) if self.classes else job
 
 
 def items_of(scenario: Scenario) -> tuple[TrafficItem, ...]:

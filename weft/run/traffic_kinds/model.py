@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.errors import BadInputError
+from weft.hints import did_you_mean
 from weft.jobs.accelerators import ACCELERATORS, Accelerator
 from weft.jobs.compute_variation import ComputeVariation
 from weft.jobs.expert_routing import Routing
@@ -17,28 +19,31 @@ from weft.jobs.fitting import check_duration, check_memory
 from weft.jobs.models import MODELS, Transformer, model_title
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.plan_summary import PlanSummary, summary_of
+from weft.jobs.traffic_bytes import TRAINING_TRAFFIC
 from weft.jobs.training_job import training_job
 from weft.jobs.training_plan import PlanError, Precisions, Recomputation, TrainingPlan
 from weft.quantities.definitions import number, whole
 from weft.quantities.readable import counted, format_time
+from weft.quantities.units import shown
 from weft.recording.operations import operations_table
 from weft.results.critical_paths import critical_path_result
 from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult, training_job_result
 from weft.run.jobs import JobRun
 from weft.run.task import Task
-from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, JoinableItem, check_ranks
+from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, JobItem, check_ranks
 from weft.scenario.places import KeyProblem
 from weft.scenario.presets import Presets
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.jobs import Job, OperationsError
 from weft.traffic.jobs.breakdown import breakdowns
+from weft.traffic.jobs.classes import JobClasses
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
 
 
-class TrainingJobTraffic(JoinableItem):
+class TrainingJobTraffic(JobItem):
     """A step of training a transformer, shared by ranks. Packets carry lengths in place of data."""
 
     kind = "model"
@@ -92,6 +97,12 @@ class TrainingJobTraffic(JoinableItem):
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that degrees divide what they share, that there are ranks enough, and that memory suffices."""
+        for name in self.classes:
+            if name not in TRAINING_TRAFFIC:
+                raise KeyProblem(
+                    f"{key}.classes",
+                    f"no kind of traffic {shown(name)}; {did_you_mean(name, TRAINING_TRAFFIC)}",
+                )
         try:
             plan = self.plan(fabric.ranks_per_host or 1)
             count = plan.parallel.rank_count
@@ -111,6 +122,13 @@ class TrainingJobTraffic(JoinableItem):
         except PlanError as problem:
             raise KeyProblem(f"{key}.{problem.key}", str(problem)) from None
 
+    def with_classes(self, job: Job) -> Job:
+        """Return a job with the classes of what it sends."""
+        sent = JobClasses(job).names
+        return replace(
+            job, traffic_classes={name: each for name, each in self.classes.items() if name in sent}
+        )
+
     def job(self, fabric: FabricSpec, seed: int) -> tuple[Job, PlanSummary]:
         """Return the job of a step, and what is known of it before it is run."""
         plan = self.plan(fabric.scale_up.ranks_per_host if fabric.scale_up else 1, seed)
@@ -118,7 +136,7 @@ class TrainingJobTraffic(JoinableItem):
             job = training_job(plan, ComputeVariation(self.stragglers, self.jitter, seed), self.title)
         except OperationsError as error:
             raise BadInputError(f"{self.title}: {error}") from None
-        return job, summary_of(plan, job)
+        return self.with_classes(job), summary_of(plan, job)
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
         """Return the job of a step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
@@ -46,6 +47,11 @@ class TogetherTraffic(TrafficItem):
                 f"{key}.together[{in_network[1]}].algorithms",
                 f"switches reduce for item {in_network[0]} at the same time, and hosts have one aggregation job",
             )
+
+    def named_classes(self, key: str) -> Iterator[tuple[str, int]]:
+        """Yield those of all of them."""
+        for number, item in enumerate(self.together):
+            yield from item.named_classes(f"{key}.together[{number}]")
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has what each needs."""

@@ -23,7 +23,7 @@ from weft.results.critical_paths import critical_path_result
 from weft.results.job_traces import JOB_TRACES, JobTraceResult, job_trace_result
 from weft.results.kinds import ResultKind
 from weft.run.jobs import JobRun
-from weft.run.traffic_kinds.base import JoinableItem, check_ranks
+from weft.run.traffic_kinds.base import JobItem, check_ranks
 from weft.scenario.places import KeyProblem
 from weft.scenario.presets import Presets
 from weft.scenario.values import Name
@@ -31,6 +31,7 @@ from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.jobs import Job, Kind
 from weft.traffic.jobs.breakdown import breakdowns
+from weft.traffic.jobs.classes import JobClasses
 from weft.traffic.jobs.operations import bytes_by_category
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def _formats() -> tuple[str, ...]:
     return tuple(name for name, each in TRACE_FORMATS.items() if not each.holds_flows)
 
 
-class TraceTraffic(JoinableItem):
+class TraceTraffic(JobItem):
     """A job from a trace: Chakra, GOAL, or NCCL's calls. Packets carry lengths in place of data."""
 
     kind = "trace"
@@ -75,7 +76,7 @@ class TraceTraffic(JoinableItem):
         job = read_trace(self.trace, self.format or "", options).job
         if job is None:
             raise BadInputError(f"{self.trace} has flows (valid: a job; flow_list runs flows)")
-        return job
+        return self.with_classes(job)
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that there is a job, and that the fabric has its ranks."""
@@ -93,6 +94,14 @@ class TraceTraffic(JoinableItem):
             count = len(self._job.parts)
         except BadInputError as error:
             raise KeyProblem(f"{key}.trace", str(error)) from None
+        names = JobClasses(self._job).names
+        for name in self.classes:
+            if name not in names:
+                raise KeyProblem(
+                    f"{key}.classes",
+                    f"{shown(name)} is no category, group or collective of the trace; "
+                    f"{did_you_mean(name, sorted(names))}",
+                )
         if count > fabric.rank_count:
             raise KeyProblem(
                 f"{key}.trace", f"{count} ranks (valid on this fabric: up to {fabric.rank_count})"

@@ -7,7 +7,9 @@ from itertools import islice
 
 import numpy as np
 
+from weft.quantities.traffic_classes import DATA_CLASSES
 from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.jobs.classes import JobClasses
 from weft.traffic.jobs.deadlocks import Deadlock, deadlock_of
 from weft.traffic.jobs.job import CollectiveCall, Job, JobError
 from weft.traffic.jobs.matching import Calls, Transfers, calls_of, transfers_of
@@ -37,7 +39,8 @@ def problems(job: Job, locate: Locate | None = None) -> Iterator[str]:
     where = _Names(job, locate)
     transfers, calls = transfers_of(job), calls_of(job)
     matched = True
-    for problem in (*_transfer_problems(transfers, where), *_call_problems(job, calls, where)):
+    found = (*_transfer_problems(transfers, where), *_call_problems(job, calls, where))
+    for problem in (*found, *_class_problems(job, transfers, calls, where)):
         matched = False
         yield problem
     if matched and (deadlock := deadlock_of(job, transfers, calls)):
@@ -121,6 +124,39 @@ def _difference(job: Job, calls: Calls, group: int, first: int, second: int, whe
     if len(ours) != len(theirs):
         return f"rank {first} calls {len(ours)} collectives, rank {second} {len(theirs)}"
     return ""
+
+
+def _class_problems(job: Job, transfers: Transfers, calls: Calls, where: _Names) -> Iterator[str]:
+    """Yield which ends of a message, and which members of a collective, take it for another class."""
+    wrong = {name: each for name, each in job.traffic_classes.items() if each not in DATA_CLASSES}
+    for name, number in wrong.items():
+        yield f"traffic class {number} of {name!r} (valid: {DATA_CLASSES[0]} to {DATA_CLASSES[-1]})"
+    if wrong or not job.traffic_classes:
+        return
+    of_job = JobClasses(job)
+    classes = [of_job.of_operations(rank) for rank in range(len(job.parts))]
+    starts = np.cumsum([0, *map(len, classes)])
+    joined = np.concatenate(classes) if classes else np.zeros(0, np.int8)
+    sends, receives = transfers.sends, transfers.receives
+    sent = joined[starts[sends.rank] + sends.operation]
+    received = joined[starts[receives.rank] + receives.operation]
+    for number in np.flatnonzero(sent != received).tolist():
+        yield (
+            f"{where.what(*sends.place(number))}: sent in traffic class {sent[number]}, received in class "
+            f"{received[number]} by {where.place(*receives.place(number))}"
+        )
+    for number, group in enumerate(job.groups):
+        first = group.ranks[0]
+        ours = classes[first][calls.operations(number, first)]
+        for rank in group.ranks[1:]:
+            theirs = classes[rank][calls.operations(number, rank)]
+            shared = min(len(ours), len(theirs))
+            for place in np.flatnonzero(ours[:shared] != theirs[:shared])[:1].tolist():
+                yield (
+                    f"group {group.name!r}: collective {place} is in traffic class {ours[place]} for "
+                    f"{where.place(first, calls.operation(number, first, place))}, but in class {theirs[place]} for "
+                    f"{where.place(rank, calls.operation(number, rank, place))}"
+                )
 
 
 def _shown(call: CollectiveCall) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from weft.engine import _core
 from weft.traffic.collectives import collective_named
-from weft.traffic.jobs.operations import Operations
+from weft.traffic.jobs.classes import KindNumber, Slots
 from weft.traffic.jobs.rank_job import PeerPaths, RankCall, RankJob
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_LENGTHS, Payload
@@ -28,8 +28,8 @@ class SharedParts:
 
     def __init__(self) -> None:
         self._schedules: dict[tuple[str, str, CollectiveSpec, int, bool], Schedule] = {}
-        # With the description, whose identity is its own as long as it is kept.
-        self._operations: dict[int, tuple[Operations, _core.JobOperations]] = {}
+        # With the slots, whose identity is their own as long as they are kept.
+        self._operations: dict[int, tuple[Slots, _core.JobOperations]] = {}
 
     def schedule(self, call: RankCall) -> Schedule:
         """Return the schedule of a call; without data, of lengths."""
@@ -41,14 +41,16 @@ class SharedParts:
             self._schedules[key] = known = known if has_data else known.of_lengths()
         return known
 
-    def operations(self, described: Operations, *, calls_apart: bool = False) -> _core.JobOperations:
-        """Return operations as the engine has them (`Operations.engine_columns`).
+    def operations(
+        self, slots: Slots, number_of: KindNumber, *, calls_apart: bool = False
+    ) -> _core.JobOperations:
+        """Return operations as the engine has them (`Slots.engine_columns`).
 
         Raises ValueError for ones that it cannot run.
         """
-        if (known := self._operations.get(id(described))) is None:
-            known = (described, _core.JobOperations(**described.engine_columns(calls_apart=calls_apart)))
-            self._operations[id(described)] = known
+        if (known := self._operations.get(id(slots))) is None:
+            columns = slots.engine_columns(number_of, calls_apart=calls_apart)
+            known = self._operations[id(slots)] = (slots, _core.JobOperations(**columns))
         return known[1]
 
 

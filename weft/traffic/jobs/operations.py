@@ -142,12 +142,14 @@ class Operations:
         numbers[order] = np.arange(len(rows)) - np.searchsorted(ordered, ordered, side="left")
         return numbers
 
-    def engine_columns(self, *, calls_apart: bool = False) -> dict[str, NDArray[Any]]:
+    def engine_columns(
+        self, target: NDArray[np.int32], traffic_kind: NDArray[np.uint8], *, calls_apart: bool = False
+    ) -> dict[str, NDArray[Any]]:
         """Return the columns that the engine's `JobOperations` is made of, by its arguments.
 
-        With `calls_apart` each collective has a slot of its own, in order.
+        `target` are the slots there (`weft.traffic.jobs.classes.Slots`), `traffic_kind` the numbers by which ports
+        count. With `calls_apart` each collective has a slot of its own, in order.
         """
-        target = self.target
         if calls_apart:
             target, rows = target.copy(), self.of_kind(Kind.COLLECTIVE)
             target[rows] = np.arange(len(rows))
@@ -162,6 +164,7 @@ class Operations:
             "size_bytes": self.size_bytes,
             "target": target,
             "number": number,
+            "traffic_kind": traffic_kind,
             "after_offsets": self.after_offsets,
             "after": self.after,
             "after_start": self.after_start,

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.collectives import collective_named
 from weft.traffic.jobs.checks import check_job
+from weft.traffic.jobs.classes import JobClasses, Slots
 from weft.traffic.jobs.group_shape import group_shape
 from weft.traffic.jobs.job import CollectiveCall, Group, Job, JobError
 from weft.traffic.jobs.operations import Kind
@@ -17,13 +19,18 @@ from weft.traffic.jobs.readers import Readers, readers_of
 from weft.traffic.schedule_nodes import ELEMENT_BYTES, Channel, scale_up_label
 from weft.traffic.schedules import CollectiveSpec
 
+_NO_READERS = Readers()
+
 
 @dataclass(frozen=True)
 class RankPlaces:
-    """What of a fabric a job depends on: each rank's host, and each plane's rate, 0 where it is out of use."""
+    """What of a fabric a job depends on: each rank's host, each plane's rate, 0 where it is out of use, and the classes
+    of data that switches keep apart.
+    """
 
     hosts: tuple[int, ...]
     plane_rates_bps: tuple[int, ...]
+    traffic_classes: tuple[int, ...] = (DATA_CLASS,)
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,7 @@ class RankCollective:
     number: int
     group_rank: int
     call: PlacedCall
+    traffic_class: int
     offset_bytes: int
 
 
@@ -70,12 +78,11 @@ class PlacedRanks:
         self._fabric_ranks = [tuple(self.ranks[rank] for rank in group.ranks) for group in job.groups]
         self._calls: dict[tuple[int, int], PlacedCall] = {}
         self._readers = readers_of(job)
+        self._classes = JobClasses(job)
 
     def check(self) -> None:
         """Raise JobError if the job cannot come to an end, or the fabric cannot do what it asks."""
-        if self.job.traffic_classes:
-            classes = ", ".join(f"{name}: {number}" for name, number in self.job.traffic_classes.items())
-            raise JobError(f"traffic classes {classes} (valid: none; all travels in the class of data)")
+        self._classes.check(self.places.traffic_classes)
         check_job(self.job)
         self._check_reads()
         for part in self.job.parts:
@@ -97,12 +104,17 @@ class PlacedRanks:
         part, offset_bytes = self.job.parts[rank], 0
         operations = part.operations
         slots = operations.target[operations.of_kind(Kind.COLLECTIVE)].tolist()
-        for slot, number in zip(slots, operations.collective_numbers().tolist(), strict=True):
+        numbers, classes = operations.collective_numbers().tolist(), self.slots(rank).collective_classes()
+        for slot, number, traffic_class in zip(slots, numbers, classes, strict=True):
             group_slot, call = operations.calls[slot]
             group = part.groups[group_slot]
-            placed = self._call(group, call)
-            yield RankCollective(group, number, self._group_ranks[group][rank], placed, offset_bytes)
+            group_rank, placed = self._group_ranks[group][rank], self._call(group, call)
+            yield RankCollective(group, number, group_rank, placed, traffic_class, offset_bytes)
             offset_bytes += placed.spec.element_count * ELEMENT_BYTES
+
+    def slots(self, rank: int) -> Slots:
+        """Return the slots of a rank's operations, by class: one object for all ranks that have the same."""
+        return self._classes.slots(rank)
 
     def data_bytes(self, rank: int) -> int:
         """Return the size of a rank's data of all collectives."""
@@ -116,44 +128,56 @@ class PlacedRanks:
         """
         calls = self._calls_with_data if with_data else self._calls_of_lengths
         for rank, part in enumerate(self.job.parts):
-            peers, readers = part.peers[: part.operations.peer_slots], self._readers.get(rank, Readers())
-            others = (reader for reader in readers.ranks if reader not in peers)
             yield RankJob(
-                peers=tuple(self._paths(rank, peer, label) for peer in (*peers, *others)),
+                peers=tuple(self._paths(rank, *each, label) for each in self._peers(rank)),
                 calls=tuple(calls(rank, label)),
                 run_tag=run_tag,
                 compute_scale=part.compute_scale,
-                read_bytes=readers.largest_bytes,
+                read_bytes=self._readers.get(rank, _NO_READERS).largest_bytes,
             )
 
-    def _paths(self, rank: int, peer: int, label: str) -> PeerPaths:
+    def _peers(self, rank: int) -> tuple[tuple[int, int], ...]:
+        """Return the peer and the class of each slot, then those of other ranks that read this one's memory."""
+
+        def pairs(of: int) -> Iterator[tuple[int, int]]:
+            peers = self.job.parts[of].peers
+            return ((peers[slot], traffic_class) for slot, traffic_class in self.slots(of).peers)
+
+        own = tuple(pairs(rank))
+        readers = self._readers.get(rank, _NO_READERS).ranks
+        others = ((reader, number) for reader in readers for peer, number in pairs(reader) if peer == rank)
+        return (*own, *(each for each in others if each not in own))
+
+    def _paths(self, rank: int, peer: int, traffic_class: int, label: str) -> PeerPaths:
         own, other = self.ranks[rank], self.ranks[peer]
         if self.places.hosts[own] == self.places.hosts[other]:
-            return PeerPaths((Channel(0, other, scale_up_label(label)),), (SHARE_UNIT,))
+            inside = Channel(0, other, scale_up_label(label), traffic_class)
+            return PeerPaths((inside,), (SHARE_UNIT,))
         rates = self.places.plane_rates_bps
         planes = [plane for plane, rate in enumerate(rates) if rate]
         ends = accumulate(rates[plane] for plane in planes)
         return PeerPaths(
-            tuple(Channel(plane, other, label) for plane in planes),
+            tuple(Channel(plane, other, label, traffic_class) for plane in planes),
             tuple(SHARE_UNIT * end // sum(rates) for end in ends),
         )
 
     def _calls_of_lengths(self, rank: int, label: str) -> Iterator[RankCall]:
         """Yield a call for each of a rank's slots for calls."""
         part = self.job.parts[rank]
-        for group_slot, call in part.operations.calls:
+        for slot, traffic_class in self.slots(rank).calls:
+            group_slot, call = part.operations.calls[slot]
             group = part.groups[group_slot]
-            yield self._rank_call(rank, group, self._call(group, call), label)
+            yield self._rank_call(rank, group, self._call(group, call), label, traffic_class)
 
     def _calls_with_data(self, rank: int, label: str) -> Iterator[RankCall]:
         """Yield a call for each of a rank's collectives."""
         for each in self.collectives(rank):
-            call = self._rank_call(rank, each.group, each.call, label)
+            call = self._rank_call(rank, each.group, each.call, label, each.traffic_class)
             # Nothing is registered, nor written to, where there are no elements.
             name = f"{label}/group{each.group}/{each.number}" if each.call.spec.element_count else None
             yield replace(call, data=name, offset_bytes=each.offset_bytes)
 
-    def _rank_call(self, rank: int, group: int, call: PlacedCall, label: str) -> RankCall:
+    def _rank_call(self, rank: int, group: int, call: PlacedCall, label: str, traffic_class: int) -> RankCall:
         return RankCall(
             collective=call.collective,
             algorithm=call.algorithm,
@@ -161,6 +185,7 @@ class PlacedRanks:
             group_rank=self._group_ranks[group][rank],
             ranks=self._fabric_ranks[group],
             label=f"{label}/group{group}",
+            traffic_class=traffic_class,
         )
 
     def _call(self, group: int, call: int) -> PlacedCall:

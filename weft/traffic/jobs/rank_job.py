@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.messages import Between
-from weft.traffic.schedule_nodes import Channel, scale_up_label
+from weft.traffic.schedule_nodes import Channel, TrafficClass, scale_up_label
 from weft.traffic.schedules import CollectiveSpec
 
 SHARE_UNIT = 1 << 16
@@ -33,7 +34,7 @@ class PeerPaths:
 
 @dataclass(frozen=True)
 class RankCall:
-    """A rank's part in a collective of a group, over connections of the group's own (`label`).
+    """A rank's part in a collective of a group, over connections of the group's own (`label`) in a traffic class.
 
     `ranks` are those of the fabric, by group rank; `spec` and the schedule speak of group ranks. With `data`, the name
     of what the collective works on, it has data that begin at an offset among those of the rank's collectives.
@@ -45,6 +46,7 @@ class RankCall:
     group_rank: int
     ranks: tuple[int, ...]
     label: str
+    traffic_class: TrafficClass = DATA_CLASS
     data: str | None = None
     offset_bytes: Annotated[int, Between(0)] = 0
 
@@ -56,7 +58,7 @@ class RankCall:
     def channel(self, channel: Channel) -> Channel:
         """Return the fabric's channel for one of the schedule."""
         label = scale_up_label(self.label) if channel.is_scale_up else self.label
-        return Channel(channel.plane, self.ranks[channel.peer], label)
+        return Channel(channel.plane, self.ranks[channel.peer], label, self.traffic_class)
 
 
 @dataclass(frozen=True)
