@@ -6,29 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "hosts/end_to_end_credits.hpp"
-
 namespace weft {
-namespace {
-
-// AETH syndrome: what kind of answer it is, and its value.
-constexpr uint8_t kKindMask = 0x60;
-constexpr uint8_t kValueMask = 0x1F;
-
-uint8_t opcode_of(CompletionKind kind, bool first, bool last, bool immediate) {
-  using namespace roce;
-  const bool write = kind == CompletionKind::kWrite;
-  if (first && last) {
-    if (immediate) return write ? kRcWriteOnlyImmediate : kRcSendOnlyImmediate;
-    return write ? kRcWriteOnly : kRcSendOnly;
-  }
-  if (first) return write ? kRcWriteFirst : kRcSendFirst;
-  if (!last) return write ? kRcWriteMiddle : kRcSendMiddle;
-  if (immediate) return write ? kRcWriteLastImmediate : kRcSendLastImmediate;
-  return write ? kRcWriteLast : kRcSendLast;
-}
-
-}  // namespace
 
 RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool, SendGate& gate,
                          PathChoice* path_choice, CompletionHandler* handler)
@@ -79,51 +57,6 @@ void RcRequester::post(TimePs now, Request request) {
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
 }
 
-size_t RcRequester::packet_payload_bytes(const Outstanding& request, uint64_t sequence) const {
-  if (is_read(request.kind)) return 0;
-  const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
-  return std::min<uint64_t>(config_.path_mtu_bytes, request.length_bytes - offset);
-}
-
-// With selective repeat every packet says where its payload goes, so that it can be placed whenever it
-// arrives: a WRITE of its own, the solicited event bit marking the last one of a message.
-void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {
-  const bool first = sequence == request.first_sequence;
-  const bool last = sequence + 1 == request.end_sequence;
-  const bool immediate = request.immediate.has_value();
-  if (is_read(request.kind)) return set_read_headers(request, request.first_psn, 0);
-  headers_.bth.psn = psn_map_.psn(request.psn_of(sequence));
-  headers_.immediate = request.immediate.value_or(0);
-  if (selective_repeat_) {
-    const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
-    headers_.bth.opcode = opcode_of(CompletionKind::kWrite, true, true, last && immediate);
-    headers_.bth.solicited = last;
-    headers_.reth = {request.remote_address + offset, request.rkey, static_cast<uint32_t>(payload_bytes)};
-  } else {
-    headers_.bth.opcode = opcode_of(request.kind, first, last, immediate);
-    headers_.bth.solicited = last && immediate;
-    headers_.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(request.length_bytes)};
-  }
-}
-
-void RcRequester::set_read_headers(const Request& request, uint64_t psn, uint64_t offset_bytes) {
-  headers_.bth.psn = psn_map_.psn(psn);
-  headers_.bth.solicited = false;
-  if (is_atomic(request.kind)) {
-    const bool swaps = request.kind == CompletionKind::kCompareSwap;
-    headers_.bth.opcode = swaps ? roce::kRcCompareSwap : roce::kRcFetchAdd;
-    headers_.atomic_eth = {request.remote_address, request.rkey, request.swap_or_add, request.compare};
-    return;
-  }
-  headers_.bth.opcode = roce::kRcReadRequest;
-  headers_.reth = {request.remote_address + offset_bytes, request.rkey,
-                   static_cast<uint32_t>(request.length_bytes - offset_bytes)};
-}
-
-void RcRequester::set_path(TimePs now, uint64_t sequence, bool retransmission) {
-  set_entropy(headers_, path_choice_->entropy(now, sequence, retransmission) & kEntropyMask);
-}
-
 bool RcRequester::should_request_ack(const Outstanding& request, uint64_t sequence,
                                      uint64_t frame_bytes) const {
   const bool selective_retransmission = sequence != next_sequence_;
@@ -172,20 +105,6 @@ bool RcRequester::needs_credit(const Outstanding& request) const {
 bool RcRequester::has_credit(const Outstanding& request) const {
   if (!needs_credit(request) || request.number <= credit_limit_) return true;
   return request.number == credit_limit_ + 1 && next_sequence_ == request.first_sequence;
-}
-
-// The peer has done so many messages (MSN) and has receives for so many more.
-void RcRequester::note_credits(const roce::Aeth& aeth) {
-  const uint8_t code = aeth.syndrome & kValueMask;
-  if (code == roce::kSyndromeAckNoCredits) {
-    credit_limit_ = posted_messages_ + kMaxOutstandingPackets;
-    return;
-  }
-  const uint64_t done = posted_messages_ - outstanding_requests();
-  const int64_t msn =
-      static_cast<int64_t>(done) + psn_difference(aeth.msn, static_cast<uint32_t>(done) & kPsnMask);
-  const int64_t limit = msn + static_cast<int64_t>(kCreditsOfCode[code]);
-  credit_limit_ = std::max(credit_limit_, static_cast<uint64_t>(std::max<int64_t>(limit, 0)));
 }
 
 RcRequester::Outstanding& RcRequester::request_of(uint64_t sequence) {
@@ -263,13 +182,6 @@ PacketPtr RcRequester::pull_repeat(TimePs now) {
   return packet;
 }
 
-PacketPtr RcRequester::build(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {
-  if (request.as_length) return template_.build_as_length(pool_, headers_, payload_bytes);
-  const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
-  return template_.build(pool_, headers_, request.data == nullptr ? nullptr : request.data + offset,
-                         payload_bytes);
-}
-
 void RcRequester::record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes) {
   ++counters_.data_packets_sent;
   if (sent_.in_flight_bytes() == 0) progress_ps_ = now;
@@ -289,55 +201,6 @@ void RcRequester::renew_wait(TimePs now) {
   if (wait_until_ps_ == kNever) return;
   const TimePs earliest = std::max(rnr_until_ps_, gate_.next_send_ps());
   wait_until_ps_ = earliest <= now ? kNever : earliest;  // the NIC pulls next
-}
-
-void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packet) {
-  if (error_ != CompletionStatus::kSuccess) {
-    ++counters_.dropped_in_error;
-    return;
-  }
-  const uint8_t kind = packet.aeth.syndrome & kKindMask;
-  const bool is_ack = kind == (roce::kSyndromeAck & kKindMask);
-  const int64_t sequence = sequence_of(packet.bth.psn);
-  if (sequence >= static_cast<int64_t>(sent_.highest())) {
-    ++counters_.invalid_acknowledgements;
-    return;
-  }
-  // A NAK names the packet it is about, and acknowledges all before.
-  const int64_t end = is_ack ? sequence + 1 : sequence;
-  const auto unacked = static_cast<int64_t>(sent_.accepted());
-  if (is_ack && config_.end_to_end_credits) note_credits(packet.aeth);
-  // A READ that was granted may still fail.
-  const bool refuses_read =
-      packet.aeth.syndrome > roce::kSyndromeNakSequence && sequence >= static_cast<int64_t>(done_end());
-  if (sequence < unacked && !selective_repeat_ && !refuses_read) {
-    ++counters_.stale_acknowledgements;
-    return;
-  }
-  note_telemetry(now, packet);
-  if (is_ack) ++counters_.acknowledgements_received;
-  const auto end_sequence = static_cast<uint64_t>(std::max(end, unacked));
-  acknowledge(now, end_sequence, answered_sequence(packet, end_sequence), packet);
-  if (kind == roce::kSyndromeRnrNak) {
-    on_rnr_nak(now, packet.aeth.syndrome & kValueMask);
-  } else if (!is_ack) {
-    on_nak(now, static_cast<uint64_t>(std::max<int64_t>(sequence, 0)), packet.aeth.syndrome);
-  }
-  if (selective_repeat_) detect_losses(now);
-  follow_rate(now);
-  deliver_completions(now);
-}
-
-void RcRequester::note_telemetry(TimePs now, const roce::ParsedPacket& packet) {
-  if (!packet.telemetry || !packet.telemetry->echo) return;
-  last_telemetry_ = packet.telemetry;
-  if (telemetry_probe_ != nullptr) [[unlikely]]
-    telemetry_probe_->telemetry_arrived(now, ends_, packet.bth.psn, *packet.telemetry);
-}
-
-int64_t RcRequester::sequence_of(uint32_t psn) const {
-  return reads_ == nullptr ? psn_map_.sequence(psn, sent_.accepted())
-                           : reads_->packet_of(psn, sent_.accepted());
 }
 
 // The packet that the peer answers: with selective repeat the one that the MSN field names, otherwise the
@@ -367,47 +230,6 @@ void RcRequester::acknowledge(TimePs now, uint64_t end_sequence, std::optional<u
   retries_ = 0;
   rnr_retries_ = 0;
   progress_ps_ = now;
-}
-
-// A response tells that its request has arrived, and all before it have.
-void RcRequester::on_read_response(TimePs now, const roce::ParsedPacket& packet) {
-  if (error_ != CompletionStatus::kSuccess) {
-    ++counters_.dropped_in_error;
-    return;
-  }
-  if (reads_ == nullptr) {
-    ++counters_.unexpected_opcode;
-    return;
-  }
-  const OutstandingReads::Taken taken = reads_->take(packet);
-  switch (taken.arrival) {
-    case OutstandingReads::Arrival::kInvalid:
-      ++counters_.invalid_acknowledgements;
-      return;
-    case OutstandingReads::Arrival::kDuplicate:
-      ++counters_.duplicate_packets;
-      return;
-    case OutstandingReads::Arrival::kBehindGap:
-      ++counters_.out_of_sequence_packets;
-      return;
-    case OutstandingReads::Arrival::kNew:
-      break;
-  }
-  ++counters_.data_packets_received;
-  counters_.data_bytes_received += packet.payload_bytes;
-  progress_ps_ = now;
-  retries_ = 0;
-  if (taken.sequence >= sent_.accepted()) acknowledge(now, taken.sequence + 1, std::nullopt, packet);
-  if (refusal_ != CompletionStatus::kSuccess && !reads_->is_waiting()) fail(refusal_);
-  follow_rate(now);
-  deliver_completions(now);
-}
-
-void RcRequester::on_congestion_notification(TimePs now) {
-  ++counters_.cnps_received;
-  gate_.congestion_control().on_congestion_notification(now);
-  follow_rate(now);
-  if (path_choice_ != nullptr) path_choice_->on_congestion_notification(now);
 }
 
 void RcRequester::fail(CompletionStatus status) {

@@ -233,7 +233,7 @@ def test_a_scenario_without_a_training_job(tmp_path):
         ({"model": MODEL | {"kv_heads": 3}}, r"kv_heads: 3 for 8 heads"),
         ({"model": MODEL, "accelerator": "H1000"}, r"no accelerator 'H1000'; did you mean"),
         ({"model": MODEL, "parallel": {"data": 9}}, r"9 ranks on a fabric of 8 \(valid: a product .* up to 8\)"),
-        ({"model": MODEL, "parallel": {"data": 2}, "ranks": [3, 3]}, "1 distinct ranks for a job of 2"),
+        ({"model": MODEL, "parallel": {"data": 2}, "ranks": [3, 3]}, "2 ranks, 1 distinct, for a job of 2"),
         ({"model": MODEL, "ranks": [8]}, r"ranks: rank 8 \(valid: 0 to 7\)"),
         ({"model": MODEL, "parallel": {"tensor": 3}}, r"parallel.tensor: 3 does not divide the model's heads, 8"),
         ({"model": MODEL, "stragglers": {1: 2}}, r"stragglers: rank 1 \(valid: 0 to 0\)"),

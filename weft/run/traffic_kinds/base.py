@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from weft.clocks.lab import Progress
+from weft.quantities.readable import counted
 from weft.results.flows import FLOWS
 from weft.results.kinds import ResultKind
 from weft.scenario.model import Scenario
@@ -122,7 +123,10 @@ def require_one(values: Sequence[object], key: str) -> None:
 def check_ranks(ranks: Sequence[int], count: int, fabric: TopologySection, key: str) -> None:
     """Check the places of a job's ranks on the fabric. Raises KeyProblem for `key`, their own."""
     if len(ranks) != count or len(set(ranks)) != count:
-        raise KeyProblem(key, f"{len(set(ranks))} distinct ranks for a job of {count} (valid: {count})")
+        raise KeyProblem(
+            key,
+            f"{counted(len(ranks), 'rank')}, {len(set(ranks))} distinct, for a job of {count} (valid: {count})",
+        )
     if max(ranks) >= fabric.rank_count:
         raise KeyProblem(key, f"rank {max(ranks)} (valid: 0 to {fabric.rank_count - 1})")
 

@@ -1,0 +1,157 @@
+// What a responder does with requests: their shape, their bytes in memory, READs and atomics.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "hosts/rc_request.hpp"
+#include "hosts/rc_responder.hpp"
+
+namespace weft {
+
+RcResponder::Shape RcResponder::shape_of(uint8_t opcode) {
+  using namespace roce;
+  switch (opcode) {
+    case kRcSendFirst:
+      return {Message::kSend, true, false, false};
+    case kRcSendMiddle:
+      return {Message::kSend, false, false, false};
+    case kRcSendLast:
+      return {Message::kSend, false, true, false};
+    case kRcSendLastImmediate:
+      return {Message::kSend, false, true, true};
+    case kRcSendOnly:
+      return {Message::kSend, true, true, false};
+    case kRcSendOnlyImmediate:
+      return {Message::kSend, true, true, true};
+    case kRcWriteFirst:
+      return {Message::kWrite, true, false, false};
+    case kRcWriteMiddle:
+      return {Message::kWrite, false, false, false};
+    case kRcWriteLast:
+      return {Message::kWrite, false, true, false};
+    case kRcWriteLastImmediate:
+      return {Message::kWrite, false, true, true};
+    case kRcWriteOnly:
+      return {Message::kWrite, true, true, false};
+    case kRcWriteOnlyImmediate:
+      return {Message::kWrite, true, true, true};
+    default:
+      return {};  // READs and atomics have no shape, invalidation is not offered
+  }
+}
+
+uint8_t RcResponder::place_alone(const Shape& shape, const roce::ParsedPacket& packet) {
+  const bool whole_write = shape.message == Message::kWrite && shape.first && shape.last;
+  if (!whole_write || packet.payload_bytes > config_.path_mtu_bytes ||
+      packet.reth.length_bytes != packet.payload_bytes) {
+    return roce::kSyndromeNakInvalidRequest;
+  }
+  return write_to_memory(packet.reth.rkey, packet.reth.virtual_address, packet);
+}
+
+uint8_t RcResponder::check_shape(const Shape& shape, const roce::ParsedPacket& packet) const {
+  const bool continues = message_ != Message::kNone;
+  if (shape.message == Message::kNone || shape.first == continues) return roce::kSyndromeNakInvalidRequest;
+  if (continues && shape.message != message_) return roce::kSyndromeNakInvalidRequest;
+  const size_t mtu = config_.path_mtu_bytes;
+  const bool right_size = shape.last
+                              ? packet.payload_bytes <= mtu && (shape.first || packet.payload_bytes > 0)
+                              : packet.payload_bytes == mtu;
+  return right_size ? roce::kSyndromeAck : roce::kSyndromeNakInvalidRequest;
+}
+
+uint8_t RcResponder::begin_message(const Shape& shape, const roce::ParsedPacket& packet) {
+  message_ = shape.message;
+  message_bytes_ = 0;
+  if (shape.message == Message::kSend) {
+    message_limit_bytes_ = receives_.front().length_bytes;
+    return roce::kSyndromeAck;
+  }
+  message_limit_bytes_ = packet.reth.length_bytes;
+  write_address_ = packet.reth.virtual_address;
+  write_rkey_ = packet.reth.rkey;
+  if (message_limit_bytes_ > kMaxMessageBytes) return roce::kSyndromeNakInvalidRequest;
+  // A WRITE of no bytes touches no memory, so its rkey is not looked at (section 9.7.4.1.5).
+  if (message_limit_bytes_ == 0) return roce::kSyndromeAck;
+  return memory_.find(write_rkey_, write_address_, message_limit_bytes_, kRemoteWrite) != nullptr
+             ? roce::kSyndromeAck
+             : roce::kSyndromeNakRemoteAccess;
+}
+
+uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket& packet) {
+  const uint64_t end_bytes = message_bytes_ + packet.payload_bytes;
+  if (end_bytes > message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
+  uint8_t* target = nullptr;
+  if (shape.message == Message::kSend) {
+    target = receives_.front().data;
+    if (target != nullptr) target += message_bytes_;
+  } else {
+    if (shape.last && end_bytes != message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
+    const uint8_t syndrome = write_to_memory(write_rkey_, write_address_ + message_bytes_, packet);
+    if (syndrome != roce::kSyndromeAck) return syndrome;
+  }
+  if (target != nullptr && !packet.as_length) std::copy_n(packet.payload, packet.payload_bytes, target);
+  message_bytes_ = end_bytes;
+  return roce::kSyndromeAck;
+}
+
+// The region is looked up for each packet, because it may have been deregistered meanwhile.
+uint8_t RcResponder::write_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet) {
+  if (packet.payload_bytes == 0) return roce::kSyndromeAck;
+  const MemoryRegion* region = memory_.find(rkey, address, packet.payload_bytes, kRemoteWrite);
+  if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
+  if (region->data != nullptr && !packet.as_length) {
+    std::copy_n(packet.payload, packet.payload_bytes, region->data + (address - region->virtual_address));
+  }
+  return roce::kSyndromeAck;
+}
+
+void RcResponder::accept_read(TimePs now, const roce::ParsedPacket& packet) {
+  uint8_t syndrome = roce::kSyndromeNakInvalidRequest;
+  if (message_ == Message::kNone) syndrome = execute_read(now, packet);
+  if (syndrome != roce::kSyndromeAck) return refuse(now, syndrome);
+  note_accepted(packet);
+  expected_sequence_ += reads_->packets_of(packet);
+  // The response is the answer; a NAK not yet sent was about this very packet.
+  if (pending_answer_ == Answer::kNak) pending_answer_ = Answer::kNone;
+}
+
+// Of the READ that is next in order.
+uint8_t RcResponder::execute_read(TimePs now, const roce::ParsedPacket& packet) {
+  if (reads_ == nullptr) {
+    reads_ =
+        std::make_unique<ReadResponder>(config_, counters_, pool_, memory_, gate_, path_choice_, psn_map_);
+  }
+  const uint32_t msn = (msn_ + 1) & kPsnMask;
+  const uint8_t syndrome = reads_->accept(now, expected_sequence_, packet, msn);
+  if (syndrome == roce::kSyndromeAck) msn_ = msn;
+  return syndrome;
+}
+
+void RcResponder::repeat(TimePs now, int64_t sequence, const roce::ParsedPacket& packet) {
+  if (reads_ != nullptr && sequence >= 0) reads_->repeat(now, static_cast<uint64_t>(sequence), packet);
+}
+
+PacketPtr RcResponder::pull_response(TimePs now) {
+  PacketPtr packet = reads_->pull(now);
+  if (reads_->failed_psn() && error_ == CompletionStatus::kSuccess)
+    refuse(now, roce::kSyndromeNakRemoteAccess);
+  return packet;
+}
+
+void RcResponder::finish_message(TimePs now, const Shape& shape, const roce::ParsedPacket& packet) {
+  message_ = Message::kNone;
+  msn_ = (msn_ + 1) & kPsnMask;
+  const bool is_send = shape.message == Message::kSend;
+  if (!is_send && !shape.immediate) return;
+  uint64_t work_id = 0;
+  if (is_send || config_.receive_for_immediate) {
+    work_id = receives_.front().work_id;
+    receives_.pop_front();
+  }
+  complete(now, is_send ? CompletionKind::kReceive : CompletionKind::kWriteImmediate,
+           CompletionStatus::kSuccess, work_id, message_bytes_,
+           shape.immediate ? std::optional(packet.immediate) : std::nullopt);
+}
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+// The packets of a requester: their payload, headers and path.
+#include <algorithm>
+
+#include "hosts/rc_requester.hpp"
+
+namespace weft {
+namespace {
+
+uint8_t opcode_of(CompletionKind kind, bool first, bool last, bool immediate) {
+  using namespace roce;
+  const bool write = kind == CompletionKind::kWrite;
+  if (first && last) {
+    if (immediate) return write ? kRcWriteOnlyImmediate : kRcSendOnlyImmediate;
+    return write ? kRcWriteOnly : kRcSendOnly;
+  }
+  if (first) return write ? kRcWriteFirst : kRcSendFirst;
+  if (!last) return write ? kRcWriteMiddle : kRcSendMiddle;
+  if (immediate) return write ? kRcWriteLastImmediate : kRcSendLastImmediate;
+  return write ? kRcWriteLast : kRcSendLast;
+}
+
+}  // namespace
+
+size_t RcRequester::packet_payload_bytes(const Outstanding& request, uint64_t sequence) const {
+  if (is_read(request.kind)) return 0;
+  const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
+  return std::min<uint64_t>(config_.path_mtu_bytes, request.length_bytes - offset);
+}
+
+// With selective repeat every packet says where its payload goes, so that it can be placed whenever it
+// arrives: a WRITE of its own, the solicited event bit marking the last one of a message.
+void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {
+  const bool first = sequence == request.first_sequence;
+  const bool last = sequence + 1 == request.end_sequence;
+  const bool immediate = request.immediate.has_value();
+  if (is_read(request.kind)) return set_read_headers(request, request.first_psn, 0);
+  headers_.bth.psn = psn_map_.psn(request.psn_of(sequence));
+  headers_.immediate = request.immediate.value_or(0);
+  if (selective_repeat_) {
+    const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
+    headers_.bth.opcode = opcode_of(CompletionKind::kWrite, true, true, last && immediate);
+    headers_.bth.solicited = last;
+    headers_.reth = {request.remote_address + offset, request.rkey, static_cast<uint32_t>(payload_bytes)};
+  } else {
+    headers_.bth.opcode = opcode_of(request.kind, first, last, immediate);
+    headers_.bth.solicited = last && immediate;
+    headers_.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(request.length_bytes)};
+  }
+}
+
+void RcRequester::set_read_headers(const Request& request, uint64_t psn, uint64_t offset_bytes) {
+  headers_.bth.psn = psn_map_.psn(psn);
+  headers_.bth.solicited = false;
+  if (is_atomic(request.kind)) {
+    const bool swaps = request.kind == CompletionKind::kCompareSwap;
+    headers_.bth.opcode = swaps ? roce::kRcCompareSwap : roce::kRcFetchAdd;
+    headers_.atomic_eth = {request.remote_address, request.rkey, request.swap_or_add, request.compare};
+    return;
+  }
+  headers_.bth.opcode = roce::kRcReadRequest;
+  headers_.reth = {request.remote_address + offset_bytes, request.rkey,
+                   static_cast<uint32_t>(request.length_bytes - offset_bytes)};
+}
+
+void RcRequester::set_path(TimePs now, uint64_t sequence, bool retransmission) {
+  set_entropy(headers_, path_choice_->entropy(now, sequence, retransmission) & kEntropyMask);
+}
+
+PacketPtr RcRequester::build(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {
+  if (request.as_length) return template_.build_as_length(pool_, headers_, payload_bytes);
+  const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
+  return template_.build(pool_, headers_, request.data == nullptr ? nullptr : request.data + offset,
+                         payload_bytes);
+}
+
+}  // namespace weft
