@@ -73,6 +73,30 @@ def test_the_page_shows_what_the_example_prints(tmp_path):
     assert "\n".join(lines) in "\n".join(line.rstrip() for line in page.splitlines())
 
 
+@pytest.mark.mininet
+def test_both_clocks_serve_alike():
+    """Prompts and outputs take the same times; messages take those of packets that threads serve, some µs later."""
+    tiny = {"layers": 2, "hidden": 256, "heads": 4, "feed_forward": 512, "vocabulary": 1000, "sequence": 64}
+    times = {"arrivals": ["0us", "100us", "150us"], "prompt": {"median": 100}, "output": {"median": 3}}
+    pair = FABRIC | {"hosts_per_leaf": 1, "host_rate": "10Gb/s"}
+    tree = {"fabric": pair, "traffic": [item(times, kv_transfer="by-layer", model=tiny)]}
+    real, virtual = (
+        run_scenario(parse_scenario(tree | clock)).traffic[INFERENCE.key][0]
+        for clock in ({"clock": "real", "dilation": 1000}, {"clock": "virtual"})
+    )
+    for name in (
+        "arrival_ps",
+        "prefill_queue_ps",
+        "prefill_ps",
+        "transfer_ideal_ps",
+        "decode_ps",
+        "per_token_ps",
+    ):
+        assert column(real, name) == column(virtual, name)
+    assert real.sent_bytes == virtual.sent_bytes
+    assert min(column(real, "first_token_ps")) > 0
+
+
 @pytest.mark.slow
 def test_the_page_compares_fabrics_and_ways_of_transfer():
     page = PAGE.read_text(encoding="utf-8")

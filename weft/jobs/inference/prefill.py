@@ -43,20 +43,21 @@ def prefill_schedule(plan: InferencePlan) -> PrefillSchedule:
     """
     times, requests = prefill_times(plan), plan.requests
     to_prefill, to_decode = ASSIGNMENTS[plan.prefill_assignment], ASSIGNMENTS[plan.decode_assignment]
-    free_ps = [0] * plan.prefill.instances
-    given_tokens = [0] * plan.decode.instances
+    free_ps = np.zeros(plan.prefill.instances, np.int64)
+    given_tokens = np.zeros(plan.decode.instances, np.int64)
     rows: list[tuple[int, int, int, int]] = []
     arrivals, prompts = requests.arrival_ps.tolist(), requests.prompt_tokens.tolist()
     for number, (arrival_ps, tokens) in enumerate(zip(arrivals, prompts, strict=True)):
-        prefill = to_prefill.choose(number, [max(0, each - arrival_ps) for each in free_ps])
+        prefill = to_prefill.choose(number, np.maximum(0, free_ps - arrival_ps))
         decode = to_decode.choose(number, given_tokens)
-        start_ps = max(arrival_ps, free_ps[prefill])
-        free_ps[prefill] = start_ps + times.prefill_ps(tokens)
-        if free_ps[prefill] > LONGEST_PS:
+        start_ps = max(arrival_ps, int(free_ps[prefill]))
+        end_ps = start_ps + times.prefill_ps(tokens)
+        if end_ps > LONGEST_PS:
             raise PlanError(
                 "requests",
-                f"prompts are computed for {format_time(free_ps[prefill])} (valid: up to {format_time(LONGEST_PS)})",
+                f"prompts are computed for {format_time(end_ps)} (valid: up to {format_time(LONGEST_PS)})",
             )
+        free_ps[prefill] = end_ps
         given_tokens[decode] += tokens
-        rows.append((prefill, decode, start_ps, free_ps[prefill]))
+        rows.append((prefill, decode, start_ps, end_ps))
     return PrefillSchedule(*np.array(rows, np.int64).T)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import ClassVar
+
+from weft.jobs.inference.requests import Integers
 
 
 class Assignment(ABC):
@@ -13,7 +14,7 @@ class Assignment(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def choose(self, request: int, loads: Sequence[int]) -> int:
+    def choose(self, request: int, loads: Integers) -> int:
         """Return the number of an instance.
 
         Args:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
 from weft.jobs.inference.assignments.kind import Assignment
+from weft.jobs.inference.requests import Integers
 
 
 class LeastLoaded(Assignment):
@@ -12,6 +13,6 @@ class LeastLoaded(Assignment):
 
     name = "least-loaded"
 
-    def choose(self, request: int, loads: Sequence[int]) -> int:
+    def choose(self, request: int, loads: Integers) -> int:
         """Return the first of those with the least load."""
-        return min(range(len(loads)), key=loads.__getitem__)
+        return int(np.argmin(loads))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from weft.jobs.inference.assignments.kind import Assignment
+from weft.jobs.inference.requests import Integers
 
 
 class RoundRobin(Assignment):
@@ -12,6 +11,6 @@ class RoundRobin(Assignment):
 
     name = "round-robin"
 
-    def choose(self, request: int, loads: Sequence[int]) -> int:
+    def choose(self, request: int, loads: Integers) -> int:
         """Return the next one."""
         return request % len(loads)
