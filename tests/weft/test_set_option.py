@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from weft.cli import run_guarded, weft
+from weft.scenario import Change, load_scenario
 
 SCENARIO = """
 clock: virtual
@@ -40,6 +41,18 @@ def test_keys_sections_and_items_of_lists_are_set(scenario: Path, tmp_path: Path
     assert results["made_by"]["nic"]["dma_latency"] == 2 * 10**6
     assert results["made_by"]["buffer"]["capacity"] == 10**6
     assert results["flows"][0]["bytes_delivered"] == 2 * 65536
+
+
+def test_a_section_that_another_item_shares_by_an_alias_is_changed_alone(tmp_path: Path) -> None:
+    path = tmp_path / "shared.yaml"
+    path.write_text(
+        "traffic:\n  - &step\n    training_step: data-parallel\n    layers: [{gradients: 64}]\n"
+        "    algorithms: [ring]\n  - {<<: *step, bucket: 4MiB}\n"
+        "  - &model\n    model: {preset: 7B, layers: 2}\n    parallel: &parallel {data: 2}\n"
+        "  - {<<: *model, micro_batches: 2}\n"
+    )
+    changed = load_scenario(path, [Change("traffic[3].parallel.zero", 1, "--set")])
+    assert [item.parallel.zero for item in changed.traffic[2:]] == [0, 1]
 
 
 @pytest.mark.parametrize(

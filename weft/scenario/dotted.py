@@ -65,6 +65,9 @@ def set_at(tree: dict[str, Any], path: str, value: Any) -> None:
         else:
             if isinstance(part, str) and here.get(part) is None:
                 here[part] = {}
+            if isinstance(here[part], dict):
+                # Aliases of a file stand for the same section, of which this is one use.
+                here[part] = here[part].copy()
             here = here[part]
 
 
