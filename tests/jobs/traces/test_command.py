@@ -12,6 +12,7 @@ from weft.jobs.traces import read_trace, write_trace
 from weft.results.collectives import COLLECTIVES
 from weft.results.flows import FLOWS
 from weft.results.job_traces import JOB_TRACES
+from weft.results.parameter_servers import PARAMETER_SERVERS
 from weft.results.training_jobs import TRAINING_JOBS
 from weft.results.training_steps import TRAINING_STEPS
 from weft.run.runner import run_scenario
@@ -76,6 +77,18 @@ MODEL = {
 }  # fmt: skip
 
 
+PARAMETER_SERVER = {
+    "parameter_server": 1,
+    "workers": 3,
+    "parameters": "64KiB",
+    "mode": "asynchronous",
+    "staleness": 1,
+    "steps": 4,
+    "compute": "5us",
+    "jitter": 0.3,
+}
+
+
 @pytest.mark.parametrize(
     ("item", "kind", "time"),
     [
@@ -86,6 +99,7 @@ MODEL = {
         ),
         (STEP, TRAINING_STEPS, "step_ps"),
         (MODEL, TRAINING_JOBS, "step_ps"),
+        (PARAMETER_SERVER, PARAMETER_SERVERS, "time_ps"),
     ],
 )
 def test_an_item_that_is_exported_takes_as_long_as_a_trace(tmp_path, item, kind, time):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from weft.jobs.parameter_server.plan import DDR5_GB_PER_S, Mode, ParameterServer
 from weft.jobs.training_plan import PlanError
 from weft.quantities.definitions import MessageSize, PositiveTime, number, whole
 from weft.results.parameter_servers import PARAMETER_SERVERS
+from weft.run.jobs import placed_ranks, rank_places
 from weft.run.parameter_server_result import parameter_server_result
 from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, JoinableItem, Run, check_ranks
 from weft.scenario.places import KeyProblem
@@ -23,12 +25,8 @@ from weft.scenario.traffic import AlgorithmName
 from weft.scenario.values import Section
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
-from weft.traffic.aggregation_format import Operation
-from weft.traffic.collectives import COLLECTIVE_KINDS
-from weft.traffic.jobs import Job
-from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
-from weft.traffic.schedules import CollectiveSpec
-from weft.traffic.training import GRADIENT_COLLECTIVE
+from weft.traffic.jobs import Job, JobError
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
 
 if TYPE_CHECKING:
     from weft.results.parameter_server_model import ParameterServerResult
@@ -136,22 +134,17 @@ class ParameterServerTraffic(JoinableItem):
             )
         if self.ranks is not None:
             check_ranks(self.ranks, plan.rank_count, fabric, f"{key}.ranks")
-        if not plan.has_servers:
-            self._check_algorithm(fabric, key)
 
-    def _check_algorithm(self, fabric: TopologySection, key: str) -> None:
-        collective = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
-        rates_bps = (fabric.host_rate,) * fabric.nics_per_host
-        spec = CollectiveSpec(self.workers, 0, DataType.FLOAT32, Operation.SUM, rates_bps)
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check that the workers of an all-reduce can run its algorithm."""
+        if self.mode != "all-reduce":
+            return
+        rates_bps = tuple(nic.link.rate_bps for nic in topology.hosts[0].nics)
+        job = all_reduce_job(replace(self.plan(seed=1), steps=1)).job
         try:
-            collective.check(self.algorithm, spec)
-        except ValueError as error:
+            placed_ranks(job, self.ranks, rank_places(topology, rates_bps)).check()
+        except JobError as error:
             raise KeyProblem(f"{key}.algorithm", str(error)) from None
-        if collective.algorithm(self.algorithm).in_network:
-            raise KeyProblem(
-                f"{key}.algorithm",
-                f"the network reduces nothing in jobs, {self.algorithm} (valid: one of hosts)",
-            )
 
     def data_bytes(self, ranks: int) -> int:
         """Return a rank's share of weights and gradients of a replay."""
