@@ -91,6 +91,7 @@ TRAFFIC: dict[str, Any] = {
         "mode": "asynchronous",
         "compute": "1us",
     },
+    "remote_memory": {"remote_memory": [3], "reads": 2},
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.

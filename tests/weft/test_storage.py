@@ -260,6 +260,8 @@ def test_the_page_shows_what_the_example_prints(tmp_path):
     begin = next(number for number, line in enumerate(lines) if line.startswith("storage:"))
     end = next(number for number, line in enumerate(lines) if line == "planes")
     page = (ROOT / "docs" / "storage.md").read_text(encoding="utf-8")
-    assert "\n".join(lines[begin:end]).strip() in page
+    loads, memory = "\n".join(lines[begin:end]).strip().split("\n\nremote memory: ", 1)
+    assert loads in page
+    assert f"remote memory: {memory}" in page
     assert (tmp_path / "storage-1-operations.csv").exists()
     assert yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["name"] == "storage"

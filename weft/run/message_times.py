@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft.recording.ideal_times import Framing
@@ -78,3 +80,35 @@ class MessageTimes:
         if len(frames) > 1 or kind != READ_RESPONSE:
             frames[-1] += kind.last
         return frames
+
+
+class ServiceNetwork:
+    """The ways between clients and servers, by their ranks. Pairs of like NICs at the same switches share one."""
+
+    def __init__(
+        self, fabric: FabricSpec, options: FabricOptions, clients: Sequence[int], servers: Sequence[int]
+    ) -> None:
+        known: dict[tuple[object, ...], MessageTimes] = {}
+        self._of_clients: list[Counter[MessageTimes]] = []
+        for client in clients:
+            ways: Counter[MessageTimes] = Counter()
+            for server in servers:
+                nics = [fabric.hosts[rank].nic(0) for rank in (client, server)]
+                key = tuple((nic.switch, nic.link) for nic in nics)
+                if key not in known:
+                    known[key] = MessageTimes(fabric, options, client, server)
+                ways[known[key]] += 1
+            self._of_clients.append(ways)
+        self.first = next(iter(known.values()))
+        self.planes = fabric.nics_per_host
+
+    def means(self, value: Callable[[MessageTimes], float]) -> list[float]:
+        """Return of each client the mean of a value of the ways to all servers."""
+        return [
+            sum(value(way) * count for way, count in ways.items()) / ways.total() for ways in self._of_clients
+        ]
+
+    def mean(self, value: Callable[[MessageTimes], float]) -> float:
+        """Return the mean of a value of all ways."""
+        found = self.means(value)
+        return sum(found) / len(found)

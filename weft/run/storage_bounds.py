@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weft.jobs.storage.commands import COMMAND_BYTES, RESPONSE_BYTES, StorageNodes
 from weft.jobs.storage.devices import PS_PER_S
-from weft.run.message_times import READ_REQUEST, READ_RESPONSE, WRITE, MessageTimes
+from weft.run.message_times import READ_REQUEST, READ_RESPONSE, WRITE, MessageTimes, ServiceNetwork
 
 
 @dataclass(frozen=True)
@@ -20,19 +20,20 @@ class CommandLoad:
     is_read: bool
 
 
-def throughput_bounds(load: CommandLoad, nodes: StorageNodes, network: MessageTimes) -> dict[str, float]:
+def throughput_bounds(load: CommandLoad, nodes: StorageNodes, network: ServiceNetwork) -> dict[str, float]:
     """Return the bytes/s that the queues' depth, links, devices and copies allow; the least of them bounds a run.
 
     The queues' bound is commands under way times their size over the round trip of one alone (Little's law).
     """
     accesses = nodes.device.accesses(reads=load.is_read)
     device = accesses.bytes_per_s(load.block_bytes) * nodes.devices * nodes.count
-    in_flight = load.clients * load.queue_depth * load.block_bytes
+    in_flight = load.queue_depth * load.block_bytes
+    round_trips = network.means(lambda way: 1 / round_trip_ps(load, nodes, way))
     ends = min(load.clients, nodes.count)
-    share = load.block_bytes / _bytes_on_link(load, nodes, network)
+    share = load.block_bytes / _bytes_on_link(load, nodes, network.first)
     found = {
-        "queue depth": in_flight * PS_PER_S / round_trip_ps(load, nodes, network),
-        "link": ends * network.nic_rate_bps / 8 * share,
+        "queue depth": in_flight * PS_PER_S * sum(round_trips),
+        "link": ends * network.first.nic_rate_bps / 8 * share,
         "device": device,
     }
     if nodes.host_copy is not None:

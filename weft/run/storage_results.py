@@ -11,7 +11,7 @@ from weft.recording.operations import operations_table
 from weft.results.latencies import latencies_of
 from weft.results.storage import StorageResult
 from weft.run.jobs import JobRun
-from weft.run.message_times import MessageTimes
+from weft.run.message_times import ServiceNetwork
 from weft.run.storage_bounds import CommandLoad, throughput_bounds
 from weft.traffic.jobs import Kind
 
@@ -55,7 +55,7 @@ def storage_result(
 def _bounds(
     storage: StorageJob, nodes: StorageNodes, queue_depth: int, fabric: Fabric, ran: JobRun
 ) -> dict[str, float]:
-    """Return those of commands of the mean size between the first client and the first node."""
+    """Return those of commands of the mean size."""
     commands = storage.commands
     if commands.is_read.min() != commands.is_read.max():
         return {}
@@ -66,7 +66,7 @@ def _bounds(
         round(float(commands.size_bytes.mean())),
         bool(commands.is_read[0]),
     )
-    network = MessageTimes(fabric.topology, fabric.options, ran.ranks[0], ran.ranks[clients])
+    network = ServiceNetwork(fabric.topology, fabric.options, ran.ranks[:clients], ran.ranks[clients:])
     return throughput_bounds(load, nodes, network)
 
 

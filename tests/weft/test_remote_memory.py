@@ -1,0 +1,114 @@
+"""Reads of remote memory against closed forms: alone, with many under way, and under load."""
+
+import pytest
+
+from weft import Fabric, topologies
+from weft.errors import BadInputError
+from weft.results.remote_memory import REMOTE_MEMORY
+from weft.run.runner import run_scenario
+from weft.run.traffic_kinds.remote_memory import RemoteMemoryTraffic
+from weft.scenario import parse_scenario
+
+NS = 1000
+FABRIC = {"leaves": 1, "spines": 0, "hosts_per_leaf": 4, "planes": 1, "host_rate": "100Gb/s"}
+
+
+@pytest.fixture(scope="module")
+def fabric():
+    with Fabric(
+        topologies.leaf_spine(
+            planes=1, leaves=1, spines=0, hosts_per_leaf=8, host_rate_bps=100e9, delay_ps=100 * NS
+        ),
+        clock="virtual",
+    ) as running:
+        yield running
+
+
+def run(fabric, **given):
+    item = RemoteMemoryTraffic.model_validate({"remote_memory": [7], "clients": [0]} | given)
+    (found,) = fabric.run_together([item.prepare_task(8, 1)(fabric)])
+    return found
+
+
+@pytest.mark.parametrize("size", [1, 64, 1024, 5000])
+def test_a_read_alone_takes_its_request_its_response_and_the_memorys_time(fabric, size):
+    """To the picosecond, and no other read of a client that has one under way takes longer."""
+    found = run(fabric, size=size, reads=5, outstanding=1, access_latency="150ns")
+    assert found.latency_ps.least == found.latency_ps.largest == found.unloaded_ps
+    assert found.time_ps == 5 * found.unloaded_ps
+    assert found.bytes_per_s == pytest.approx(found.bounds_bytes_per_s["outstanding"])
+
+
+@pytest.mark.parametrize(
+    ("given", "bound"),
+    [
+        ({"outstanding": 4}, "outstanding"),
+        ({"outstanding": 64}, "outstanding"),
+        ({"outstanding": 16, "access_latency": "2us"}, "outstanding"),
+        ({"outstanding": 16, "size": 1024, "clients": [0, 1, 2, 3, 4]}, "link"),
+    ],
+)
+def test_throughput_is_the_least_of_what_reads_under_way_and_links_allow(fabric, given, bound):
+    found = run(fabric, reads=400, **given)
+    bounds = found.bounds_bytes_per_s
+    assert min(bounds, key=bounds.__getitem__) == bound
+    assert 0.9 * bounds[bound] < found.bytes_per_s <= 1.001 * bounds[bound]
+
+
+def test_beyond_16_reads_of_a_pair_of_ranks_others_wait(fabric):
+    few, many = (run(fabric, reads=300, outstanding=outstanding) for outstanding in (16, 64))
+    assert many.bytes_per_s == pytest.approx(few.bytes_per_s, rel=0.05)
+    assert many.latency_ps.mean > 3 * few.latency_ps.mean
+
+
+def test_several_memories_share_reads(fabric):
+    given = {"clients": [0, 1, 2, 3], "size": 1024, "outstanding": 32, "reads": 200}
+    one, two = run(fabric, **given), run(fabric, **given | {"remote_memory": [6, 7]})
+    assert two.bytes_per_s == pytest.approx(2 * one.bytes_per_s, rel=0.1)
+
+
+@pytest.mark.parametrize(("load", "tolerance"), [(0.3, 0.1), (0.6, 0.1), (0.8, 0.2)])
+def test_under_load_reads_wait_as_long_as_in_an_md1_queue(fabric, load, tolerance):
+    found = run(fabric, clients=list(range(6)), size=512, reads=1500, load=load)
+    waited_ps = found.latency_ps.mean - found.unloaded_ps
+    expected_ps = found.expected_mean_ps - found.unloaded_ps
+    assert waited_ps == pytest.approx(expected_ps, rel=tolerance)
+    assert found.latency_ps.least >= found.unloaded_ps
+    assert found.latency_ps.percentiles[2] > found.latency_ps.percentiles[0] >= found.unloaded_ps
+    assert found.bytes_per_s == pytest.approx(load * found.bounds_bytes_per_s["link"], rel=0.1)
+
+
+def test_the_closed_form_of_queues_is_left_out_where_it_does_not_hold(fabric):
+    assert run(fabric, size=2000, reads=5, load=0.5).expected_mean_ps is None
+    assert run(fabric, reads=5).expected_mean_ps is None
+    crowded = run(fabric, size=64, reads=100, load=0.9)
+    assert crowded.expected_mean_ps is None
+    assert (
+        crowded.bytes_per_s < crowded.bounds_bytes_per_s["outstanding"] < crowded.bounds_bytes_per_s["link"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"load": 0.5, "outstanding": 4}, r"traffic\[0\].outstanding: has no meaning beside load"),
+        ({"load": 0}, "load: 0 is out of range .valid: above 0 to 1"),
+        ({"clients": [3]}, "rank 3 is among remote_memory"),
+        ({"clients": [4]}, r"clients: rank 4 \(valid: 0 to 3\)"),
+        ({"size": "2MiB"}, "valid: 1B to 1MiB"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_key(given, message):
+    item = {"remote_memory": [3]} | given
+    with pytest.raises(BadInputError, match=message):
+        parse_scenario({"fabric": FABRIC, "traffic": [item]})
+
+
+def test_bulk_traffic_beside_them_makes_reads_slower():
+    reading = {"remote_memory": [3], "clients": [0], "reads": 50, "outstanding": 1, "access_latency": "50ns"}
+    beside = {"incast": "h0", "bytes_per_sender": "256KiB"}
+    traffic = [reading, {"together": [reading, beside]}]
+    found = run_scenario(parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": traffic}))
+    alone, loaded = found.traffic[REMOTE_MEMORY.key]
+    assert alone.latency_ps.largest == alone.unloaded_ps
+    assert loaded.latency_ps.percentiles[2] > 2 * alone.latency_ps.percentiles[2]

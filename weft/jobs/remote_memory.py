@@ -1,0 +1,116 @@
+"""Small reads of memory elsewhere in the fabric, as loads of a processor reach memory pooled behind CXL: RDMA READs.
+
+The memory's rank does nothing. A client keeps a number of reads under way, or begins them at times of a Poisson
+process, whatever has come back.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.jobs.command_times import Integers, ready_ps
+from weft.traffic.jobs import NO_STREAM, Job, OperationsBuilder, RankPart, RankTimes
+
+MAX_READS = 500_000
+"""Of all clients."""
+
+
+@dataclass(frozen=True)
+class RemoteReads:
+    """What clients read.
+
+    Attributes:
+        clients: how many.
+        memories: ranks with memory, among which reads are spread.
+        reads: of each client.
+        size_bytes: of each of them.
+        access_ps: time of the memory itself, added to each.
+        outstanding: reads of a client under way at once; without `interval_ps`.
+        interval_ps: mean time between reads of a client; None begins each when one has ended.
+        seed: of the times and the choice of memories, with `interval_ps`.
+    """
+
+    clients: int
+    memories: int
+    reads: int
+    size_bytes: int
+    access_ps: int = 0
+    outstanding: int = 1
+    interval_ps: float | None = None
+    seed: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteReadJob:
+    """A job whose first ranks are clients, and whose last ones have the memory.
+
+    Attributes:
+        job: READs, timers, and what stands for the memory's own time.
+        reads: of a client, the operations that read.
+        ends: of a client, the operations that end these.
+    """
+
+    job: Job
+    reads: Sequence[Integers]
+    ends: Sequence[Integers]
+
+    def latencies_ps(self, times: Sequence[RankTimes]) -> Integers:
+        """Return how long each read took, from when it could begin, of all clients."""
+        return np.concatenate(
+            [
+                times[client].finished_ps[ends]
+                - ready_ps(self.job.parts[client].operations, times[client])[reads]
+                for client, (reads, ends) in enumerate(zip(self.reads, self.ends, strict=True))
+            ]
+        )
+
+    def end_ps(self, times: Sequence[RankTimes]) -> int:
+        """Return when the last read ended."""
+        return max(int(each.finished_ps[ends].max()) for each, ends in zip(times, self.ends, strict=False))
+
+
+def remote_read_job(name: str, described: RemoteReads) -> RemoteReadJob:
+    """Return the job."""
+    memories = tuple(range(described.clients, described.clients + described.memories))
+    parts, reads, ends = [], [], []
+    for client in range(described.clients):
+        builder = OperationsBuilder()
+        begun, ended = _add_reads(builder, described, client)
+        parts.append(RankPart(builder.build(), memories))
+        reads.append(np.array(begun, np.int64))
+        ends.append(np.array(ended, np.int64))
+    nothing = RankPart(OperationsBuilder().build())
+    return RemoteReadJob(Job(name, (*parts, *[nothing] * described.memories)), reads, ends)
+
+
+def _add_reads(
+    builder: OperationsBuilder, described: RemoteReads, client: int
+) -> tuple[array[int], array[int]]:
+    """Add a client's reads; return the operations that read, and those that end them."""
+    begun, ended = array("q"), array("q")
+    generator = np.random.default_rng([described.seed, client])
+    is_open = described.interval_ps is not None
+    times_ps, memories = [0] * described.reads, range(client, client + described.reads)
+    if described.interval_ps is not None:
+        times_ps = (
+            np.cumsum(generator.exponential(described.interval_ps, described.reads)).astype(np.int64).tolist()
+        )
+        memories = generator.integers(0, described.memories, described.reads).tolist()
+    for number in range(described.reads):
+        after = ended[number - described.outstanding : number - described.outstanding + 1]
+        if is_open:
+            after = array("q", [builder.timer(times_ps[number], category="arrival")])
+        elif number < described.outstanding:
+            after = array("q")
+        memory = memories[number] % described.memories
+        begun.append(builder.read(memory, described.size_bytes, after=after, category="read"))
+        ended.append(begun[-1])
+        if described.access_ps:
+            ended[-1] = builder.compute(
+                described.access_ps, stream=NO_STREAM, after=begun[-1:], category="memory access"
+            )
+    return begun, ended

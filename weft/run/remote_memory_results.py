@@ -1,0 +1,100 @@
+"""From a job of remote reads that has run to its result, with closed forms beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from weft.jobs.remote_memory import RemoteReadJob, RemoteReads
+from weft.recording.operations import operations_table
+from weft.results.latencies import latencies_of
+from weft.results.remote_memory import RemoteMemoryResult
+from weft.run.jobs import JobRun
+from weft.run.message_times import READ_REQUEST, READ_RESPONSE, MessageTimes, ServiceNetwork
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+PS_PER_S = 10**12
+READS_OF_A_QUEUE_PAIR = 16
+"""Under way at once (`RcConfig::max_outstanding_reads`)."""
+
+
+class RemoteReadTimes:
+    """Closed forms of reads by clients of memories, which are ranks of a fabric."""
+
+    def __init__(self, fabric: Fabric, clients: Sequence[int], memories: Sequence[int]) -> None:
+        self._network = ServiceNetwork(fabric.topology, fabric.options, clients, memories)
+
+    def response_ps(self, size_bytes: int) -> float:
+        """Return how long all of a memory's links take for the response to a read."""
+        way = self._network.first
+        return way.wire_bytes(size_bytes, READ_RESPONSE) * 8 * PS_PER_S / way.nic_rate_bps
+
+    def unloaded_ps(self, described: RemoteReads) -> float:
+        """Return the latency of a read alone, on average over all pairs of ranks."""
+        return described.access_ps + self._network.mean(lambda way: _network_ps(described, way))
+
+    def expected_mean_ps(self, described: RemoteReads, load: float | None) -> float | None:
+        """Return the mean latency of reads at random times, None where the closed form does not hold.
+
+        The requests pass a link to the memory, the responses one from it: two queues of constant service times, one
+        after the other. All in all requests wait as long as in the slower one alone (Friedman 1965, "Reduction methods
+        for tandem queuing systems"), which is M/D/1: load · service / (2 · (1 - load)).
+        """
+        fits = described.size_bytes <= self._network.first.framing.mtu_bytes
+        is_one_queue = self._network.planes == 1 and fits
+        if load is None or described.interval_ps is None or load >= 1 or not is_one_queue:
+            return None
+        waiting_ps = load * self.response_ps(described.size_bytes) / (2 * (1 - load))
+        # Reads must not wait for others between the same two ranks.
+        longest_ps = max(self._network.means(lambda way: _network_ps(described, way))) + waiting_ps
+        under_way = longest_ps / described.interval_ps / described.memories
+        return self.unloaded_ps(described) + waiting_ps if under_way <= READS_OF_A_QUEUE_PAIR / 2 else None
+
+    def bounds_bytes_per_s(self, described: RemoteReads) -> dict[str, float]:
+        """Return what links and reads under way allow."""
+        size_bytes = described.size_bytes
+        ends = min(described.clients, described.memories)
+        # A queue pair counts a read until its response is there, the client until the memory's time is over, too.
+        limit = READS_OF_A_QUEUE_PAIR * described.memories * self._network.planes
+        reads_per_ps = [
+            limit * each for each in self._network.means(lambda way: 1 / _network_ps(described, way))
+        ]
+        if described.interval_ps is None:
+            under_way = min(described.outstanding, described.reads)
+            by_client = self._network.means(
+                lambda way: 1 / (described.access_ps + _network_ps(described, way))
+            )
+            reads_per_ps = [
+                min(each, under_way * own) for each, own in zip(reads_per_ps, by_client, strict=True)
+            ]
+        return {
+            "link": ends * size_bytes * PS_PER_S / self.response_ps(size_bytes),
+            "outstanding": size_bytes * PS_PER_S * sum(reads_per_ps),
+        }
+
+
+def _network_ps(described: RemoteReads, way: MessageTimes) -> int:
+    """Return the time of a read's request and response."""
+    return way.one_way_ps(0, READ_REQUEST) + way.one_way_ps(described.size_bytes, READ_RESPONSE)
+
+
+def remote_memory_result(
+    made: RemoteReadJob, described: RemoteReads, load: float | None, closed: RemoteReadTimes, ran: JobRun
+) -> RemoteMemoryResult:
+    """Return what the reads of a job took."""
+    return RemoteMemoryResult(
+        name=made.job.name,
+        clients=described.clients,
+        memory_ranks=described.memories,
+        reads=described.clients * described.reads,
+        size_bytes=described.size_bytes,
+        time_ps=made.end_ps(ran.times),
+        latency_ps=latencies_of(made.latencies_ps(ran.times)),
+        unloaded_ps=round(closed.unloaded_ps(described)),
+        expected_mean_ps=closed.expected_mean_ps(described, load),
+        bounds_bytes_per_s=closed.bounds_bytes_per_s(described),
+        retransmissions=ran.retransmissions,
+        records=operations_table(made.job, ran.times),
+    )

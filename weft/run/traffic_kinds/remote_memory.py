@@ -1,0 +1,99 @@
+"""Remote memory: many small reads of memory elsewhere in the fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from weft.clocks.lab import Progress
+from weft.jobs.remote_memory import MAX_READS, RemoteReadJob, RemoteReads, remote_read_job
+from weft.quantities.definitions import SIZE, ShortTime, number, whole
+from weft.quantities.readable import counted, format_size
+from weft.results.remote_memory import REMOTE_MEMORY, RemoteMemoryResult
+from weft.run.jobs import JobRun
+from weft.run.remote_memory_results import RemoteReadTimes, remote_memory_result
+from weft.run.service_ranks import FabricRank, check_service_ranks, clients_of
+from weft.run.task import Task
+from weft.run.traffic_kinds.base import JoinableItem
+from weft.scenario.places import KeyProblem
+from weft.topologies.kinds.base import TopologySection
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+
+class RemoteMemoryTraffic(JoinableItem):
+    """Reads of the memory of ranks that do nothing for it, by RDMA READ. Packets carry lengths in place of data."""
+
+    kind = "remote_memory"
+    results = REMOTE_MEMORY
+
+    remote_memory: list[FabricRank] = Field(min_length=1)
+    """The fabric's ranks whose memory is read; reads are spread over them."""
+    clients: list[FabricRank] | None = Field(None, min_length=1)
+    """The fabric's ranks that read; by default all others."""
+    size: Annotated[int, SIZE.between(1, 2**20, example="64B")] = 64
+    """Of a read."""
+    reads: Annotated[int, whole(1, 100_000)] = 1000
+    """Of each client."""
+    outstanding: Annotated[int, whole(1, 4096)] = 16
+    """Reads that a client keeps under way; between two ranks 16 at once go over each plane. Without `load`."""
+    load: Annotated[float, number(0, 1, above=True, example="0.5")] | None = None
+    """Instead of `outstanding`, reads begin at random times, at such a rate that the responses are this share of what
+    the memories' links carry."""
+    access_latency: ShortTime = 0
+    """Time of the memory itself, added to each read."""
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that the ranks exist and are distinct, that there are not too many reads, and one way to issue them."""
+        clients = check_service_ranks(fabric, self.remote_memory, self.clients, None, key, "remote_memory")
+        if clients * self.reads > MAX_READS:
+            raise KeyProblem(
+                f"{key}.reads", f"{self.reads} of {clients} clients (valid: up to {MAX_READS // clients})"
+            )
+        if self.load is not None and "outstanding" in self.model_fields_set:
+            raise KeyProblem(f"{key}.outstanding", "has no meaning beside load (valid: one of them)")
+
+    @property
+    def title(self) -> str:
+        """What is read, and how, in words."""
+        how = f"{self.outstanding} outstanding" if self.load is None else f"at a load of {self.load:g}"
+        return f"{format_size(self.size)}, {how}"
+
+    def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[RemoteMemoryResult]]:
+        """There are no data to make."""
+        return self._task
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Run all reads."""
+        progress(f"remote memory: {self.title}, {counted(self.reads, 'read')} of each client")
+        fabric.run_together([self._task(fabric)], self.time_limit_s(fabric))
+
+    def _task(self, fabric: Fabric) -> Task[RemoteMemoryResult]:
+        clients = clients_of(fabric.topology.rank_count, self.remote_memory, self.clients)
+        closed = RemoteReadTimes(fabric, clients, self.remote_memory)
+        described = RemoteReads(
+            clients=len(clients),
+            memories=len(self.remote_memory),
+            reads=self.reads,
+            size_bytes=self.size,
+            access_ps=self.access_latency,
+            outstanding=self.outstanding,
+            interval_ps=self._interval_ps(closed, len(clients)),
+            seed=fabric.options.seed,
+        )
+        made: RemoteReadJob = remote_read_job(self.title, described)
+
+        def result(ran: JobRun) -> RemoteMemoryResult:
+            return remote_memory_result(made, described, self.load, closed, ran)
+
+        ranks = [*clients, *self.remote_memory]
+        return fabric.tasks.job(made.job, ranks).noted(REMOTE_MEMORY, result)
+
+    def _interval_ps(self, closed: RemoteReadTimes, clients: int) -> float | None:
+        """Return the mean time between reads of a client; None without a load."""
+        if self.load is None:
+            return None
+        return closed.response_ps(self.size) * clients / (self.load * len(self.remote_memory))
