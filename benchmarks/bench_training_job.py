@@ -1,16 +1,17 @@
 """One step of training a 70B model on 1,024 ranks, every byte of it, in virtual time.
 
     .venv/bin/python benchmarks/bench_training_job.py [--pipeline 8] [--data 16] [--layers 80] [--micro-batches 16]
-        [--zero 1] [--workers 2] [--json]
+        [--zero 1] [--shrink 16] [--workers 2] [--json]
 
 Hosts of 8 ranks with scale-up links of 3.6 Tb/s share tensors; pipeline stages and data-parallel replicas meet over
 rails of 400 Gb/s (leaves of 32 ranks, spines without oversubscription, links of 1 µs), fabric.p4 at every switch,
-packets of 4,096 B with lengths in place of data. Fewer stages, replicas, layers or micro-batches make a slice.
+packets of 4,096 B with lengths in place of data. Fewer stages, replicas, layers or micro-batches make a slice. So does
+`--shrink N`, for many ranks: hidden size, feed-forward part, vocabulary and sequence are divided, and messages by N².
 
 *Outside* is all between the call and its result but for the engine's events: the job, its schedules, connections,
 commands, results. The engine's rate is in packet-hops (a packet that a NIC or a switch port has sent) for each second
 of its processor time. Of a slice a line says what the whole step would take at that rate, if its packet-hops grow as
-the bytes that leave hosts.
+the bytes that leave hosts; the whole step of more ranks has their stages and replicas.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from figures import Figure, argument_parser, report
 from scheduling import measured_apart
 
 from weft import Fabric, topologies
+from weft.jobs.models import MODELS
 from weft.recording.observations import ports_table
 from weft.recording.tables import integers_of
 from weft.run.traffic_kinds.model import TrainingJobTraffic
@@ -33,6 +35,8 @@ from weft.topologies.scale_up import with_scale_up
 
 TENSOR = 8
 RANKS_PER_LEAF = 32
+MOST_LEAVES = 256
+"""Of more ranks leaves have more, and there are more spines."""
 RATE_BPS = 400e9
 MTU_BYTES = 4096
 GIB = 1 << 30
@@ -51,6 +55,7 @@ class Shape:
     layers: int
     micro_batches: int
     zero: int
+    shrink: int = 1
 
     @property
     def ranks(self) -> int:
@@ -60,13 +65,24 @@ class Shape:
     @property
     def is_whole(self) -> bool:
         """Whether it is the step that the goals are for."""
-        return all(getattr(self, name) == value for name, value in WHOLE.items())
+        return self == Shape(**WHOLE, zero=self.zero)
+
+    @property
+    def whole(self) -> Shape:
+        """The whole step that it is a slice of."""
+        if self.ranks > TENSOR * WHOLE["pipeline"] * WHOLE["data"]:
+            return Shape(self.pipeline, self.data, WHOLE["layers"], WHOLE["micro_batches"], self.zero)
+        return Shape(**WHOLE, zero=self.zero)
 
     def item(self) -> TrainingJobTraffic:
         """Return what a scenario would have."""
+        sizes = {
+            name: getattr(MODELS["70B"], name) // self.shrink
+            for name in ("hidden", "feed_forward", "vocabulary", "sequence")
+        }
         return TrainingJobTraffic.model_validate(
             {
-                "model": {"preset": "70B", "layers": self.layers},
+                "model": {"preset": "70B", "layers": self.layers, **sizes},
                 "parallel": {
                     "tensor": TENSOR,
                     "sequence": True,
@@ -85,11 +101,11 @@ class Shape:
 
     def fabric(self) -> FabricSpec:
         """Return rails for so many ranks."""
-        leaves = max(TENSOR, -(-self.ranks // RANKS_PER_LEAF))
+        leaves = min(max(TENSOR, -(-self.ranks // RANKS_PER_LEAF)), MOST_LEAVES)
         clos = topologies.leaf_spine(
             planes=1,
             leaves=leaves,
-            spines=8,
+            spines=max(8, leaves // 16),
             hosts_per_leaf=self.ranks // leaves,
             host_rate_bps=RATE_BPS,
             oversubscription=1.0,
@@ -146,7 +162,7 @@ def figures_of(shape: Shape, found: dict[str, float]) -> list[Figure]:
         Figure("  peak memory", found["peak"], "GiB", goal=GOAL_GIB if whole else None, at_most=True),
     ]
     if not whole:
-        larger = Shape(**WHOLE, zero=shape.zero).bytes_between_hosts() / found["between_hosts"]
+        larger = shape.whole.bytes_between_hosts() / found["between_hosts"]
         figures.append(Figure("whole step, extrapolated", larger * found["inside"], "s of the engine"))
     return figures
 
@@ -157,10 +173,16 @@ def main() -> None:
     for name, value in WHOLE.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value)
     parser.add_argument("--zero", type=int, choices=(0, 1), default=1)
+    parser.add_argument("--shrink", type=int, choices=(1, 2, 4, 8, 16), default=1)
     parser.add_argument("--workers", type=int, default=1, help="threads of the engine")
     arguments = parser.parse_args()
     shape = Shape(
-        arguments.pipeline, arguments.data, arguments.layers, arguments.micro_batches, arguments.zero
+        arguments.pipeline,
+        arguments.data,
+        arguments.layers,
+        arguments.micro_batches,
+        arguments.zero,
+        arguments.shrink,
     )
     found = measured_apart(measure, shape, arguments.workers, realtime=arguments.realtime)
     report("A step of training 70B", figures_of(shape, found), as_json=arguments.json)
