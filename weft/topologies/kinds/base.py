@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
 from weft.quantities.section import Section
@@ -86,6 +86,16 @@ class TopologySection(Section):
     @abstractmethod
     def network(self) -> FabricSpec:
         """Return the fabric without scale-up links. Raises TopologyError."""
+
+    def network_arguments(self, fabric_rate: int | None) -> dict[str, Any]:
+        """Return what the builders of most kinds take alike; `fabric_rate` is that of links between switches."""
+        return {
+            "planes": self.planes,
+            "host_rate_bps": self.host_rate,
+            "fabric_rate_bps": fabric_rate,
+            "delay_ps": self.delay,
+            "queue_capacity_bytes": self.queue_capacity,
+        }
 
     def check(self) -> None:
         """Check the keys against each other. Raises TopologyKeyError. Kinds add to it what is theirs."""

@@ -74,15 +74,11 @@ class CubesSection(TopologySection):
     def network(self) -> FabricSpec:
         """Return the fabric without scale-up links."""
         return cubes(
-            planes=self.planes,
             cube=self.cube,
             shapes=self.shapes,
             configuration=self.configuration,
             hosts_per_switch=self.endpoints_per_leaf,
-            host_rate_bps=self.host_rate,
-            fabric_rate_bps=self.fabric_rate,
-            delay_ps=self.delay,
-            queue_capacity_bytes=self.queue_capacity,
+            **self.network_arguments(self.fabric_rate),
         )
 
 

@@ -55,18 +55,14 @@ class DragonflySection(TopologySection):
     def network(self) -> FabricSpec:
         """Return the fabric without scale-up links."""
         return dragonfly(
-            planes=self.planes,
             groups=self.groups,
             routers_per_group=self.routers,
             global_links_per_router=self.global_links,
             arrangement=self.arrangement,
             hosts_per_switch=self.endpoints_per_leaf,
-            host_rate_bps=self.host_rate,
-            fabric_rate_bps=self.fabric_rate,
             global_rate_bps=self.global_rate,
-            delay_ps=self.delay,
             global_delay_ps=self.global_delay,
-            queue_capacity_bytes=self.queue_capacity,
+            **self.network_arguments(self.fabric_rate),
         )
 
 

@@ -57,19 +57,15 @@ class DragonflyPlusSection(TopologySection):
     def network(self) -> FabricSpec:
         """Return the fabric without scale-up links."""
         return dragonfly_plus(
-            planes=self.planes,
             groups=self.groups,
             leaves_per_group=self.leaves,
             spines_per_group=self.spines,
             global_links_per_spine=self.global_links,
             arrangement=self.arrangement,
             hosts_per_leaf=self.endpoints_per_leaf,
-            host_rate_bps=self.host_rate,
-            fabric_rate_bps=self.fabric_rate,
             global_rate_bps=self.global_rate,
-            delay_ps=self.delay,
             global_delay_ps=self.global_delay,
-            queue_capacity_bytes=self.queue_capacity,
+            **self.network_arguments(self.fabric_rate),
         )
 
 

@@ -76,20 +76,16 @@ class FatTreeSection(TopologySection):
     def network(self) -> FabricSpec:
         """Return the fabric without scale-up links."""
         return fat_tree(
-            planes=self.planes,
             pods=self.pods,
             leaves_per_pod=self.leaves,
             spines_per_pod=self.spines,
             cores_per_spine=self.cores_per_spine,
             hosts_per_leaf=self.endpoints_per_leaf,
-            host_rate_bps=self.host_rate,
-            fabric_rate_bps=self.fabric_rate,
             core_rate_bps=self.core_rate,
             oversubscription=self.oversubscription,
             core_oversubscription=self.core_oversubscription,
             k=self.k,
-            delay_ps=self.delay,
-            queue_capacity_bytes=self.queue_capacity,
+            **self.network_arguments(self.fabric_rate),
         )
 
 

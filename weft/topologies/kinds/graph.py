@@ -141,17 +141,13 @@ class GraphSection(TopologySection):
         """Return the fabric without scale-up links."""
         ranks = self.ranks_per_host or 1
         return graph(
-            planes=self.planes,
             switches=[Switches(each.role, each.count, each.tier, each.letter) for each in self.switches],
             hosts=[Hosts(each.on, each.count * ranks, each.rate) for each in self.hosts],
             links=[
                 Links(each.ends, each.count, each.rate, each.delay, each.queue_capacity)
                 for each in self.links
             ],
-            host_rate_bps=self.host_rate,
-            fabric_rate_bps=self.fabric_rate,
-            delay_ps=self.delay,
-            queue_capacity_bytes=self.queue_capacity,
+            **self.network_arguments(self.fabric_rate),
         )
 
 

@@ -45,15 +45,11 @@ class LeafSpineSection(TopologySection):
     def network(self) -> FabricSpec:
         """Return the fabric without scale-up links."""
         return leaf_spine(
-            planes=self.planes,
             leaves=self.leaves,
             spines=self.spines,
             hosts_per_leaf=self.endpoints_per_leaf,
-            host_rate_bps=self.host_rate,
-            fabric_rate_bps=self.fabric_rate,
             oversubscription=self.oversubscription,
-            delay_ps=self.delay,
-            queue_capacity_bytes=self.queue_capacity,
+            **self.network_arguments(self.fabric_rate),
         )
 
 

@@ -60,15 +60,11 @@ class RailOnlySection(TopologySection):
     def network(self) -> FabricSpec:
         """Return the fabric without scale-up links."""
         return rail_only(
-            planes=self.planes,
             rails=self.ranks_per_host or 1,
             blocks=self.blocks,
             hosts_per_leaf=self.hosts_per_leaf,
             spines_per_rail=self.spines_per_rail,
-            host_rate_bps=self.host_rate,
-            fabric_rate_bps=self.fabric_rate,
-            delay_ps=self.delay,
-            queue_capacity_bytes=self.queue_capacity,
+            **self.network_arguments(self.fabric_rate),
         )
 
 
