@@ -102,7 +102,7 @@ def test_the_overhead_is_computation_before_a_send_and_after_a_receive(goal):
         ("num_ranks 1\nrank 0 {\n/* a", "line 3: the comment does not end"),
         ("num_ranks 1\nrank 0 {\nsend 8 to 1", "line 3: 'send 8 to 1' is not a GOAL statement (valid: num_ranks N"),
         ("num_ranks 1\nrank 0 {\nsend 8b from 1", "line 3: 'send 8b from 1' is not a GOAL statement"),
-        ("num_ranks 1\nrank 0 {\ncalc " + "9" * 500, "is not a GOAL statement"),
+        ("num_ranks 1\nrank 0 {\ncalc " + "9" * 500, "line 3: a number of too many digits (valid: up to 19)"),
         ("num_ranks 1\nrank 0 {\ncalc " + "9" * 18, "line 3: a duration of 999999999999999999000 ps"),
         ("num_ranks 1\nrank 0 {\ncalc 1 cpu 9999", "line 3: stream 9999 (valid: -1 to 4095)"),
         ("num_ranks 1\nrank 0 {\nsend 8b to 0", "line 3: rank 0 and rank 0 exchange a message"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from weft.jobs.traces.errors import TraceError
 
 _NUMBER = r"[0-9]{1,19}"
+_TOO_LONG = re.compile(r"(?<![A-Za-z0-9_])[0-9]{20}", re.ASCII)
 _LABEL = r"[A-Za-z][A-Za-z0-9_]*"
 _STATEMENT = re.compile(
     rf"""
@@ -56,6 +57,8 @@ def statements(lines: Iterable[str], source: str) -> Iterator[Statement]:
         if not text:
             continue
         match = _STATEMENT.fullmatch(text)
+        if match is None and _TOO_LONG.search(text):
+            raise TraceError(f"{source}, line {line}: a number of too many digits (valid: up to 19)")
         if match is None:
             shown = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
             raise TraceError(f"{source}, line {line}: {shown!r} is not a GOAL statement (valid: {VALID})")
