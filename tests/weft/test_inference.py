@@ -180,6 +180,20 @@ def test_contention_moves_the_first_token_and_nothing_else():
     assert [late - early for late, early in zip(first, before, strict=True)] == added
 
 
+def test_caches_in_a_class_of_their_own_pass_other_traffic():
+    """Their class goes first at each port; congestion control, which sees the load of all, holds them back a little."""
+    beside = [{"incast": "h1", "bytes_per_sender": "8MiB", "at": f"{5 * n}ms"} for n in range(5)]
+    found = []
+    for classes in ({}, {"KV cache": 5}):
+        tree = {"clock": "virtual", "fabric": FABRIC, "scheduling": {"classes": [5]}}
+        together = {"together": [item(APART) | {"classes": classes}, *beside]}
+        (result,) = run_scenario(parse_scenario(tree | {"traffic": [together]})).traffic[INFERENCE.key]
+        found.append(result.stages_ps["transfer_contention"][0])
+    assert found[1] < found[0] / 5
+    with pytest.raises(BadInputError, match=r"classes: no kind of traffic 'data' \(valid: KV cache\)"):
+        run_spec(scenario(item() | {"classes": {"data": 3}}))
+
+
 def test_caches_at_once_contend_for_the_port_of_a_decode_instance():
     (one,) = served(item(AT_ONCE, prefill={"instances": 5}))
     (many,) = served(item(AT_ONCE, prefill={"instances": 3}, decode={"instances": 3}))
@@ -270,7 +284,7 @@ def test_ranks_that_are_named():
     (found,) = served(item() | {"ranks": [7, 2]})
     assert found.requests == 1
     with pytest.raises(
-        BadInputError, match=r"traffic\[0\].ranks: 2 distinct ranks for a job of 3 \(valid: 3\)"
+        BadInputError, match=r"traffic\[0\].ranks: 2 ranks, 2 distinct, for a job of 3 \(valid: 3\)"
     ):
         run_spec(scenario(item(prefill={"instances": 2}) | {"ranks": [7, 2]}))
     with pytest.raises(

@@ -27,18 +27,19 @@ from weft.jobs.inference.requests import (
     poisson_requests,
     requests_at,
 )
-from weft.jobs.inference.transfer_job import request_times, transfer_job
+from weft.jobs.inference.transfer_job import KV_CACHE, request_times, transfer_job
 from weft.jobs.models import MODELS, Transformer, model_title
 from weft.jobs.training_plan import PlanError
 from weft.quantities.definitions import Time, number, whole
 from weft.quantities.readable import counted
+from weft.quantities.units import shown
 from weft.recording.ideal_times import IdealTimes
 from weft.results.inference import INFERENCE
 from weft.results.inference_model import InferenceResult, inference_result
 from weft.results.kinds import ResultKind
 from weft.run.jobs import JobRun, rank_places
 from weft.run.kv_transfers import IdealTransfers
-from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks
+from weft.run.traffic_kinds.base import JobItem, Run, check_ranks
 from weft.scenario.places import KeyProblem
 from weft.scenario.presets import Presets
 from weft.scenario.values import Section
@@ -136,7 +137,7 @@ class InferenceSection(Section):
         )
 
 
-class InferenceTraffic(JoinableItem):
+class InferenceTraffic(JobItem):
     """Inference with disaggregated prefill and decode. Packets carry lengths in place of KV caches."""
 
     kind = "inference"
@@ -159,6 +160,9 @@ class InferenceTraffic(JoinableItem):
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that instances can share the model, that memory suffices, and that there are ranks enough."""
         section = self.inference
+        for name in self.classes:
+            if name != KV_CACHE:
+                raise KeyProblem(f"{key}.classes", f"no kind of traffic {shown(name)} (valid: {KV_CACHE})")
         try:
             section.plan(seed=1)
         except PlanError as problem:
@@ -235,7 +239,7 @@ class _Serving:
         try:
             self.plan = item.inference.plan(seed)
             self.schedule = prefill_schedule(self.plan)
-            self.job = transfer_job(self.plan, self.schedule, item.title)
+            self.job = item.with_classes(transfer_job(self.plan, self.schedule, item.title))
         except PlanError as problem:
             raise BadInputError(f"inference.{problem.key}: {problem}") from None
         except OperationsError as problem:
