@@ -171,7 +171,7 @@ def test_of_many_errors_the_first_are_reported():
 )
 def test_data_that_no_memory_holds_is_refused_before_anything_is_built(traffic):
     built: list[str] = []
-    with pytest.raises(EnvironmentLacksError, match=r"GiB of memory.*lengths"):
+    with pytest.raises(EnvironmentLacksError, match=r"TiB of memory.*lengths"):
         run_scenario(parse_scenario({"clock": "virtual", "traffic": [traffic]}), built.append)
     assert built == []
 
