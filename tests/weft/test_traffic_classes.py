@@ -1,15 +1,18 @@
 """Scenarios whose jobs have classes of traffic: what the example shows, what is refused, flow control by class."""
 
+import io
 from copy import deepcopy
 
 import pytest
 import yaml
+from rich.console import Console
 
 from weft import topologies
 from weft.errors import BadInputError
 from weft.jobs.traffic_bytes import TRAINING_TRAFFIC
 from weft.paths import ROOT
 from weft.results.flows import FLOWS
+from weft.results.link_loads import print_link_loads
 from weft.results.training_jobs import TRAINING_JOBS
 from weft.run.runner import run_scenario
 from weft.run.traffic_kinds.base import items_of
@@ -31,9 +34,9 @@ def variant(classes=None, bulk=True, **options):
     return parse_scenario(changed)
 
 
-def row(name, scenario):
+def row(name, result):
     """Return a run as a row of the page's table, in ms."""
-    traffic = run_scenario(scenario).traffic
+    traffic = result.traffic
     [step] = traffic[TRAINING_JOBS.key]
     bulk = [f"{flows.largest_completion_ps / MS:.1f}" for flows in traffic.get(FLOWS.key, [])]
     exposed = [f"{step.exposed_ps[kind] / MS:.1f}" for kind in ("pipeline", "data")]
@@ -42,13 +45,18 @@ def row(name, scenario):
 
 def test_the_page_shows_what_classes_buy():
     strict = {"classes": [4, 5]}
+    weighted = run_scenario(variant(observe={"loads": True}))
     rows = [
-        row("the step alone", variant({}, bulk=False)),
-        row("beside bulk, in one class", variant({})),
-        row("in classes, gradients and bulk at 3 : 1", variant()),
-        row("in classes, all by strict priority", variant(scheduling=strict)),
+        row("the step alone", run_scenario(variant({}, bulk=False))),
+        row("beside bulk, in one class", run_scenario(variant({}))),
+        row("in classes, gradients and bulk at 3 : 1", weighted),
+        row("in classes, all by strict priority", run_scenario(variant(scheduling=strict))),
     ]
     assert "\n".join(rows) in PAGE.read_text()
+    printed = io.StringIO()
+    print_link_loads(Console(file=printed, width=120, highlight=False), weighted.link_loads)
+    lines = [line.rstrip() for line in printed.getvalue().strip().splitlines()]
+    assert "\n".join(lines) in PAGE.read_text()
 
 
 @pytest.mark.parametrize(
