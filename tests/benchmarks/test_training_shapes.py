@@ -25,8 +25,9 @@ def test_a_sharded_step_exposes_more_on_more_hosts_and_keeps_its_throughput() ->
 def test_interleaving_gains_most_at_small_batches_and_what_bubbles_cost() -> None:
     small, large = shapes.interleaved_points((4, 12), pipeline=4, layers=8)
     assert small.gain > large.gain > 1
-    for point in (small, large):
-        assert point.gain == pytest.approx(point.bound, rel=0.02)
+    # Eight layers have little to compute beside what both schedules do once: optimizer, the embedding's all-reduce.
+    assert small.gain == pytest.approx(small.bound, rel=0.04)
+    assert large.gain == pytest.approx(large.bound, rel=0.01)
 
 
 def test_tensor_parallelism_is_best_within_a_host() -> None:
