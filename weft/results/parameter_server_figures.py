@@ -98,9 +98,9 @@ def _histograms(labels: Sequence[str], results: Sequence[ParameterServerResult])
         ),
     ):
         counts = {
-            label: {int(value): count for value, count in getattr(result, name).items()}
+            label: dict(zip(histogram.values, histogram.counts, strict=True))
             for label, result in zip(labels, results, strict=True)
-            if getattr(result, name)
+            if (histogram := getattr(result, name)) is not None
         }
         found = sorted({value for each in counts.values() for value in each})
         values = found[:_MOST_VALUES]

@@ -37,6 +37,20 @@ class ConvergenceResult:
 
 
 @dataclass(frozen=True)
+class HistogramResult:
+    """How often whole numbers were found."""
+
+    values: list[int]
+    """Those that were found, in order."""
+    counts: list[int]
+    """How often, of each."""
+    mean: float
+    """Of all."""
+    largest: int
+    """Of all."""
+
+
+@dataclass(frozen=True)
 class ParameterServerResult:
     """Training with a parameter server, from its start to the end of its last operation.
 
@@ -63,10 +77,10 @@ class ParameterServerResult:
     """Of each worker: when its last step ended, since the start."""
     parts_ps: dict[str, list[int]]
     """Of each worker: what its steps consisted of, in all; the sum is `worker_ps`."""
-    clock_lags: dict[str, int]
-    """How often weights that a server sent lacked so many steps of the slowest worker."""
-    update_staleness: dict[str, int]
-    """How often so many other updates of a server came between the sending of weights and the use of their gradient."""
+    clock_lags: HistogramResult | None
+    """How many steps of the slowest worker weights lacked that a server sent; null of an all-reduce."""
+    update_staleness: HistogramResult | None
+    """How many other updates a server made between sending weights and using their gradient; null of an all-reduce."""
     link_share: list[float]
     """Of each server: gradients from other hosts, over what its links could have carried one way in the time. As many
     bytes of weights go the other way."""
@@ -100,10 +114,8 @@ class ParameterServerResult:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with derived figures."""
         plain = {name: value for name, value in vars(self).items() if name != "records"}
-        plain |= {
-            "convergence": None if self.convergence is None else asdict(self.convergence),
-            "critical_path": asdict(self.critical_path),
-        }
+        for name in ("clock_lags", "update_staleness", "convergence", "critical_path"):
+            plain[name] = None if plain[name] is None else asdict(plain[name])
         return {**plain, **{key: getattr(self, name) for key, name in self.derived.items()}}
 
 
@@ -139,11 +151,13 @@ def problems_of(result: ParameterServerResult) -> Iterator[tuple[str, str]]:
         if len(values) != result.workers:
             yield f"parts_ps.{name}", f"{len(values)} times of {result.workers} workers (valid: one each)"
     for key in ("clock_lags", "update_staleness"):
-        counts: dict[str, int] = getattr(result, key)
-        if not all(value.isdecimal() and len(value) < 19 for value in counts):
-            yield key, "has a key that is no whole number"
-        if bool(result.servers) != any(counts.values()):
-            yield key, f"{sum(counts.values())} counts with {result.servers} servers"
+        histogram: HistogramResult | None = getattr(result, key)
+        if (histogram is None) == bool(result.servers):
+            yield key, f"is {'null' if histogram is None else 'there'} with {result.servers} servers"
+        elif histogram is not None and not len(histogram.values) == len(histogram.counts) > 0:
+            yield key, "values and counts differ in number, or there are none"
+        elif histogram is not None and not all(histogram.counts):
+            yield f"{key}.counts", "has a 0 (valid: 1 and more)"
     if len(result.link_share) != result.servers:
         yield "link_share", f"{len(result.link_share)} shares of {result.servers} servers (valid: one each)"
     found = result.convergence

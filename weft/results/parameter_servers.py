@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 
@@ -12,6 +12,7 @@ from weft.results.kinds import MeasuredColumn, ResultKind
 from weft.results.operation_files import OperationFile
 from weft.results.parameter_server_figures import report_parameter_servers
 from weft.results.parameter_server_model import (
+    HistogramResult,
     ParameterServerResult,
     convergence_cells,
     part_names,
@@ -85,10 +86,9 @@ def print_parameter_servers(console: Console, results: Sequence[ParameterServerR
         print_critical_path(console, each.critical_path)
 
 
-def _shown_histogram(counts: Mapping[str, int]) -> tuple[str, str]:
-    total = sum(counts.values())
-    mean = sum(int(value) * count for value, count in counts.items()) / total
-    return f"{mean:.2f}", str(max(map(int, counts)))
+def _shown_histogram(histogram: HistogramResult | None) -> tuple[str, str]:
+    assert histogram is not None, "of servers there are some"
+    return f"{histogram.mean:.2f}", str(histogram.largest)
 
 
 PARAMETER_SERVERS = ResultKind(
@@ -105,5 +105,7 @@ PARAMETER_SERVERS = ResultKind(
     measured=(
         MeasuredColumn("step", "µs", 1, "step_ps", _PS_PER_US),
         MeasuredColumn("gradients", "/s", 0, "gradients_per_s"),
+        MeasuredColumn("mean lag", "", 2, "clock_lags.mean"),
+        MeasuredColumn("target loss", "µs", 1, "convergence.target_ps", _PS_PER_US),
     ),
 )

@@ -12,7 +12,11 @@ from weft.jobs.parameter_server.staleness import clock_lags, update_staleness
 from weft.jobs.parameter_server.step_parts import step_parts
 from weft.recording.operations import operations_table
 from weft.results.critical_paths import critical_path_result
-from weft.results.parameter_server_model import ConvergenceResult, ParameterServerResult
+from weft.results.parameter_server_model import (
+    ConvergenceResult,
+    HistogramResult,
+    ParameterServerResult,
+)
 from weft.run.jobs import JobRun
 from weft.topologies import FabricSpec
 
@@ -59,8 +63,8 @@ def parameter_server_result(
         time_ps=ran.duration_ps,
         worker_ps=[sum(values) for values in zip(*parts.values(), strict=True)],
         parts_ps=parts,
-        clock_lags=_histogram(clock_lags(times)) if isinstance(times, ServerTimes) else {},
-        update_staleness=_histogram(update_staleness(times)) if isinstance(times, ServerTimes) else {},
+        clock_lags=_histogram(clock_lags(times)) if isinstance(times, ServerTimes) else None,
+        update_staleness=_histogram(update_staleness(times)) if isinstance(times, ServerTimes) else None,
         link_share=_link_shares(made, ran),
         convergence=found,
         retransmissions=ran.retransmissions,
@@ -69,8 +73,11 @@ def parameter_server_result(
     )
 
 
-def _histogram(counts: Counter[int]) -> dict[str, int]:
-    return {str(value): counts[value] for value in sorted(counts)}
+def _histogram(found: Counter[int]) -> HistogramResult:
+    values = sorted(found)
+    counts = [found[value] for value in values]
+    total = sum(value * count for value, count in found.items())
+    return HistogramResult(values, counts, total / found.total(), values[-1])
 
 
 def _link_shares(made: ParameterServerJob | AllReduceJob, ran: JobRun) -> list[float]:
