@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from weft.jobs.routing_matrix import given_matrix
 from weft.quantities.definitions import number, whole
 from weft.quantities.section import Section
 from weft.traffic.expert_choice import chosen_experts, skewed_popularity
@@ -17,9 +20,9 @@ Integers = NDArray[np.int64]
 
 
 class Routing(Section):
-    """How tokens choose among experts. Without skew or popularity all experts have the same number of tokens.
+    """How tokens choose among experts. Without skew, popularity or matrix all experts have the same number of tokens.
 
-    What they choose is drawn once, from the seed, and holds for all layers and micro-batches.
+    What they choose is drawn once, from the seed, or given; it holds for all layers and micro-batches.
     """
 
     hosts_per_token: Annotated[int, whole(1, 1 << 16)] | None = None
@@ -31,16 +34,35 @@ class Routing(Section):
     popularity: list[Annotated[float, number(0, 1e6, above=True)]] | None = Field(None, min_length=1)
     """Of each expert, in order of the ranks; it is chosen in proportion. In place of `skew`."""
 
+    matrix: Path | list[list[Annotated[int, whole(0, 1 << 40)]]] | None = None
+    """The tokens of a micro-batch from each rank that shares experts (rows) to each expert (columns, in order of the
+    ranks): inline, or a file of CSV or JSON, relative to the scenario's. In place of `skew` and `popularity`."""
+
     @model_validator(mode="after")
     def _is_one_or_the_other(self) -> Self:
-        if self.skew and self.popularity is not None:
-            raise ValueError(f"skew {self.skew:g} and popularity exclude each other (valid: one of them)")
+        given = [
+            name
+            for name, value in (("skew", self.skew), ("popularity", self.popularity), ("matrix", self.matrix))
+            if value
+        ]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} exclude each other (valid: one of them)")
+        if self.matrix is not None and self.hosts_per_token is not None:
+            raise ValueError(
+                "hosts_per_token does not go with matrix, which does not say which experts a token chose together "
+                "(valid: one of them)"
+            )
         return self
 
     @property
     def is_balanced(self) -> bool:
         """Whether all experts have the same number of tokens."""
-        return self.skew == 0 and self.popularity is None
+        return self.skew == 0 and self.popularity is None and self.matrix is None
+
+    @cached_property
+    def given(self) -> Integers | None:
+        """The tokens from each rank to each expert, None where they are drawn. Raises BadInputError."""
+        return None if self.matrix is None else given_matrix(self.matrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +71,14 @@ class RoutedTokens:
 
     Attributes:
         copies: of tokens, from each rank to each rank: one for every expert that a token chose there.
-        to_hosts: tokens, from each rank to each host: one where a token chose any expert there.
+        to_hosts: tokens, from each rank to each host: one where a token chose any expert there; None where nobody knows
+            which experts a token chose together.
         ranks_per_host: of those that share experts.
 
     """
 
     copies: Integers
-    to_hosts: Integers
+    to_hosts: Integers | None
     ranks_per_host: int
 
     def load(self, member: int) -> float:
@@ -64,6 +87,7 @@ class RoutedTokens:
 
     def to_relays(self) -> Integers:
         """Return the tokens from each rank to each rank on the network: to that of the sender's place in a host."""
+        assert self.to_hosts is not None, "a limit of hosts goes with drawn choices"
         found = np.zeros_like(self.copies)
         members = np.arange(len(found))
         for host in range(self.to_hosts.shape[1]):
@@ -98,6 +122,9 @@ def routed_tokens(
         tokens: of each rank.
         seed: of what they choose.
     """
+    if routing.given is not None:
+        copies = routing.given.reshape(members, members, experts // members).sum(axis=2)
+        return RoutedTokens(copies, None, ranks_per_host)
     generator = np.random.default_rng([seed, experts, members])
     if routing.popularity is not None:
         popularity = np.array(routing.popularity)

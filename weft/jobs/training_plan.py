@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from weft.errors import BadInputError
 from weft.hints import did_you_mean
 from weft.jobs.accelerators import ACCELERATORS, PRECISION_BYTES, Accelerator, Precision
 from weft.jobs.expert_routing import RoutedTokens, Routing, routed_tokens
 from weft.jobs.models import Transformer
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.pipeline_schedules import PIPELINE_SCHEDULES, Step
+from weft.jobs.routing_matrix import matrix_problem
 from weft.quantities.section import Section
 from weft.quantities.units import shown
 
@@ -163,8 +165,18 @@ class TrainingPlan:
                 f"{self.parallel.tensor} for hosts of {self.ranks_per_host} ranks, with routing by hosts "
                 f"(valid: a divisor of {self.ranks_per_host})",
             )
+        try:
+            given = routing.given
+        except BadInputError as error:
+            raise PlanError("routing.matrix", str(error)) from None
+        if given is not None:
+            problem = matrix_problem(
+                given, self.parallel.expert, experts.count, experts.top_k, self.routed_tokens
+            )
+            if problem:
+                raise PlanError("routing.matrix", problem)
         choices = self.routed_tokens * experts.count * self.parallel.expert
-        if not routing.is_balanced and choices > MAX_CHOICES:
+        if given is None and not routing.is_balanced and choices > MAX_CHOICES:
             raise PlanError(
                 "routing",
                 f"{self.routed_tokens} tokens of {self.parallel.expert} ranks choose among {experts.count} experts "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -48,6 +48,7 @@ class TrainingJobTraffic(JobItem):
 
     kind = "model"
     results = TRAINING_JOBS
+    files: ClassVar[tuple[str, ...]] = ("routing.matrix",)
 
     model: Annotated[Transformer, Presets("model", lambda: MODELS)]
     """What is trained."""
