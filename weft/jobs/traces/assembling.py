@@ -17,7 +17,7 @@ MAX_TRACE_DEPENDENCIES = 60_000_000
 
 
 class JobAssembler:
-    """Collects the ranks of a job."""
+    """Collects the ranks of a job; `operation_count` is of those that were added."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -28,7 +28,7 @@ class JobAssembler:
         self._call_numbers: dict[CollectiveCall, int] = {}
         self._parts: dict[int, RankPart] = {}
         self._programs: dict[bytes, Operations] = {}
-        self._operation_count = 0
+        self.operation_count = 0
         self._dependency_count = 0
 
     def add_group(self, group: Group) -> int:
@@ -51,9 +51,9 @@ class JobAssembler:
     def add_rank(self, number: int, rank: RankAssembler, source: str) -> None:
         """Add a rank. Raises TraceError, with `source`, for more operations or dependencies than a trace may have."""
         operations = rank.operations.build()
-        self._operation_count += len(operations)
+        self.operation_count += len(operations)
         self._dependency_count += len(operations.after)
-        check_count(self._operation_count, self._dependency_count, source)
+        check_count(self.operation_count, self._dependency_count, source)
         shared = self._programs.setdefault(digest_of(operations), operations)
         self._parts[number] = RankPart(shared, tuple(rank.peers), tuple(rank.groups), rank.compute_scale)
 

@@ -313,7 +313,7 @@ class OperationsBuilder:
 
     def build(self) -> Operations:
         """Return the operations. Raises OperationsError if one follows an operation that there is not."""
-        columns = np.array(self._columns, np.int64).reshape(-1, _COLUMNS).T
+        columns = _as_integers(self._columns).reshape(-1, _COLUMNS).T
         offsets, after, starts = self._sorted_edges()
         rows_of_peers = np.isin(columns[0], TRANSFERS)
         operations = Operations(
@@ -341,7 +341,7 @@ class OperationsBuilder:
 
     def _sorted_edges(self) -> tuple[Integers, NDArray[np.int32], NDArray[np.bool_]]:
         """Return dependencies by operation, as `Operations` has them: those on an end before those on a start."""
-        operations, after, starts = np.array(self._edges, np.int64).reshape(-1, 3).T
+        operations, after, starts = _as_integers(self._edges).reshape(-1, 3).T
         count = len(self)
         wrong = (operations < 0) | (operations >= count) | (after < 0) | (after >= count)
         for bad in np.flatnonzero(wrong)[:1]:
@@ -352,6 +352,11 @@ class OperationsBuilder:
         offsets = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(operations, minlength=count), out=offsets[1:])
         return offsets, after[order].astype(np.int32), starts[order].astype(np.bool_)
+
+
+def _as_integers(values: array[int]) -> Integers:
+    """Return an array's numbers, which are not copied."""
+    return np.frombuffer(values, np.int64) if values else np.zeros(0, np.int64)
 
 
 def exact_sum(values: Integers) -> int:

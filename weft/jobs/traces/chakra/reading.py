@@ -18,6 +18,7 @@ from weft.jobs.traces.chakra.messages import GlobalMetadata, Node, NodeType
 from weft.jobs.traces.chakra.process_groups import ProcessGroups
 from weft.jobs.traces.definition import ReadOptions
 from weft.jobs.traces.errors import TraceError
+from weft.jobs.traces.memory import STATEMENTS_BETWEEN_CHECKS, check_memory
 from weft.traffic.jobs import NO_STREAM, OperationsError
 
 PS_PER_MICROSECOND = 10**6
@@ -94,6 +95,8 @@ class RankReader:
             add(node, attributes, place)
         except OperationsError as error:
             raise TraceError(f"{place}: {error}") from None
+        if number % STATEMENTS_BETWEEN_CHECKS == 0:
+            check_memory(self._job.operation_count + number, place)
         self.node_ids.append(node.id)
         self.ignored.update(attributes.names() - _USED - own_data.NODE_ATTRIBUTES)
         self._note_dependencies(node, attributes, number - 1, place)

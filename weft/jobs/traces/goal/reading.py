@@ -10,6 +10,7 @@ from weft.jobs.traces.assembling import MAX_RANKS, JobAssembler, RankAssembler
 from weft.jobs.traces.definition import ReadOptions
 from weft.jobs.traces.errors import TraceError
 from weft.jobs.traces.goal.grammar import Statement, statements
+from weft.jobs.traces.memory import STATEMENTS_BETWEEN_CHECKS, check_memory
 from weft.traffic.jobs import Job, JobError, OperationsError
 
 PS_PER_NS = 1000
@@ -143,6 +144,9 @@ class GoalReader:
                     text = None
                 else:
                     text.add(statement, rank, self._rank_count)
+                    if statement.line % STATEMENTS_BETWEEN_CHECKS == 0:
+                        operations = self._job.operation_count + len(text.assembler.operations)
+                        check_memory(operations, f"{self._source}, line {statement.line}: rank {rank}")
             except (OperationsError, _WrongStatement) as error:
                 raise TraceError(f"{self._source}, line {statement.line}: {error}") from None
         if text is not None:

@@ -1,0 +1,35 @@
+"""Refuses a trace before the machine's memory runs out."""
+
+from __future__ import annotations
+
+import os
+
+from weft.jobs.traces.errors import TraceError
+
+STATEMENTS_BETWEEN_CHECKS = 1 << 16
+BYTES_PER_OPERATION = 400
+"""That making a rank's part, and checking the job, takes beyond what has been read: sorted dependencies, columns."""
+_SPARE_BYTES = 1 << 28
+_MIB = 1 << 20
+
+
+def available_bytes() -> int:
+    """Return the memory that processes can still have."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def check_memory(operations: int, place: str) -> None:
+    """Check that there is memory to go on after so many operations. Raises TraceError, with `place`."""
+    available, needed = available_bytes(), operations * BYTES_PER_OPERATION + _SPARE_BYTES
+    if available < needed:
+        raise TraceError(
+            f"{place}: {operations} operations up to here need {needed // _MIB} MiB of memory more, and "
+            f"{available // _MIB} MiB are available (valid: a smaller trace, or more memory)"
+        )
