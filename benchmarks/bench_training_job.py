@@ -1,12 +1,13 @@
 """One step of training a 70B model on 1,024 ranks, every byte of it, in virtual time.
 
     .venv/bin/python benchmarks/bench_training_job.py [--pipeline 8] [--data 16] [--layers 80] [--micro-batches 16]
-        [--zero 1] [--shrink 16] [--workers 2] [--json]
+        [--zero 1] [--shrink 16] [--workers 2] [--fidelity 32KiB] [--json]
 
 Hosts of 8 ranks with scale-up links of 3.6 Tb/s share tensors; pipeline stages and data-parallel replicas meet over
 rails of 400 Gb/s (leaves of 32 ranks, spines without oversubscription, links of 1 µs), fabric.p4 at every switch,
-packets of 4,096 B with lengths in place of data. Fewer stages, replicas, layers or micro-batches make a slice. So does
-`--shrink N`, for many ranks: hidden size, feed-forward part, vocabulary and sequence are divided, and messages by N².
+packets of 4,096 B with lengths in place of data; with `--fidelity`, segments of so many bytes. Fewer stages, replicas,
+layers or micro-batches make a slice. So does `--shrink N`, for many ranks: hidden size, feed-forward part, vocabulary
+and sequence are divided, and messages by N².
 
 *Outside* is all between the call and its result but for the engine's events: the job, its schedules, connections,
 commands, results. The engine's rate is in packet-hops (a packet that a NIC or a switch port has sent) for each second
@@ -27,9 +28,11 @@ from scheduling import measured_apart
 
 from weft import Fabric, topologies
 from weft.jobs.models import MODELS
+from weft.quantities.units import parse_size_bytes
 from weft.recording.observations import ports_table
 from weft.recording.tables import integers_of
 from weft.run.traffic_kinds.model import TrainingJobTraffic
+from weft.scenario import FidelitySection
 from weft.topologies import FabricSpec
 from weft.topologies.scale_up import with_scale_up
 
@@ -113,11 +116,16 @@ class Shape:
         return with_scale_up(clos, TENSOR, rail_optimised=True)
 
 
-def measure(shape: Shape, workers: int) -> dict[str, float]:
+def measure(shape: Shape, workers: int, segment_bytes: int | None) -> dict[str, float]:
     """Run the step; seconds, bytes at most resident, packet-hops, and what the step took."""
     began_wall_s, began_s = time.monotonic(), time.process_time()
     with Fabric(
-        shape.fabric(), clock="virtual", mtu_bytes=MTU_BYTES, int_telemetry=False, workers=workers
+        shape.fabric(),
+        clock="virtual",
+        mtu_bytes=MTU_BYTES,
+        int_telemetry=False,
+        workers=workers,
+        fidelity=FidelitySection(segment=segment_bytes),
     ) as fabric:
         up_s, item = time.process_time(), shape.item()
         with engine_time() as spent:
@@ -175,6 +183,9 @@ def main() -> None:
     parser.add_argument("--zero", type=int, choices=(0, 1), default=1)
     parser.add_argument("--shrink", type=int, choices=(1, 2, 4, 8, 16), default=1)
     parser.add_argument("--workers", type=int, default=1, help="threads of the engine")
+    parser.add_argument(
+        "--fidelity", type=parse_size_bytes, metavar="SIZE", help="of segments; packets by default"
+    )
     arguments = parser.parse_args()
     shape = Shape(
         arguments.pipeline,
@@ -184,7 +195,7 @@ def main() -> None:
         arguments.zero,
         arguments.shrink,
     )
-    found = measured_apart(measure, shape, arguments.workers, realtime=arguments.realtime)
+    found = measured_apart(measure, shape, arguments.workers, arguments.fidelity, realtime=arguments.realtime)
     report("A step of training 70B", figures_of(shape, found), as_json=arguments.json)
 
 

@@ -80,6 +80,8 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   }
 
   PacketPtr pull(TimePs now, int& priority_class) override;
+  PacketPtr pull_before(int sending_class, TimePs now, int& priority_class) override;
+  PacketPtr pull_control(TimePs now);
   bool may_have_packets() const override {
     return !control_turns.empty() || classes_with_data != 0 || nic.dma_ != nullptr;
   }
@@ -105,15 +107,15 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
     return std::find(addresses.begin(), addresses.end(), address) != addresses.end();
   }
   void drop(NicDrop reason, const Packet& packet) {
-    ++counters.drops[static_cast<size_t>(reason)];
+    counters.drops[static_cast<size_t>(reason)] += packet.packets();
     report_dropped(static_cast<size_t>(reason), packet);
   }
   void drop(roce::ParseError error, const Packet& packet) {
-    ++counters.parse_errors[static_cast<size_t>(error)];
+    counters.parse_errors[static_cast<size_t>(error)] += packet.packets();
     report_dropped(kFirstParseErrorDrop + static_cast<size_t>(error), packet);
   }
   void report_dropped(size_t reason, const Packet& packet) {
-    engine.conservation().drop(DropPlace::kNic, reason, packet.wire_bytes());
+    engine.conservation().drop(DropPlace::kNic, reason, packet.traffic());
     if (Probe* probe = engine.probe())
       probe->dropped(&transmit, DropPlace::kNic, reason, packet.wire_bytes(), -1);
   }
@@ -188,6 +190,18 @@ void Nic::Port::forget(Attachment& attachment) {
 // each queue pair in turn. Who has nothing to send leaves the turns until it wakes.
 PacketPtr Nic::Port::pull(TimePs now, int& priority_class) {
   priority_class = roce::kControlClass;
+  if (PacketPtr packet = pull_control(now)) return packet;
+  if (nic.dma_ != nullptr) return next_fetched(now, priority_class);
+  PulledPacket pulled;
+  return next_data(sending, now, ~blocked_classes, priority_class, pulled);
+}
+
+PacketPtr Nic::Port::pull_before(int sending_class, TimePs now, int& priority_class) {
+  priority_class = roce::kControlClass;
+  return sending_class < roce::kControlClass ? pull_control(now) : nullptr;
+}
+
+PacketPtr Nic::Port::pull_control(TimePs now) {
   while (!control_turns.empty() && !is_blocked(roce::kControlClass)) {
     Attachment& attachment = *control_turns.front();
     PacketPtr packet = attachment.queue_pair.pull_control(now);
@@ -197,9 +211,7 @@ PacketPtr Nic::Port::pull(TimePs now, int& priority_class) {
     }
     if (packet != nullptr) return packet;
   }
-  if (nic.dma_ != nullptr) return next_fetched(now, priority_class);
-  PulledPacket pulled;
-  return next_data(sending, now, ~blocked_classes, priority_class, pulled);
+  return nullptr;
 }
 
 PacketPtr Nic::Port::next_fetched(TimePs now, int& priority_class) {
@@ -291,6 +303,8 @@ const Nic::Port& Nic::port_at(int port) const {
 }
 
 const NicPortConfig& Nic::port_config(int port) const { return port_at(port).config; }
+
+uint64_t Nic::line_rate_bps(int port) const { return port_at(port).transmit.rate_bps(); }
 
 const roce::IpAddress& Nic::own_address(int port, const roce::IpAddress& peer) const {
   const std::vector<roce::IpAddress>& addresses = port_at(port).config.addresses;
@@ -390,9 +404,9 @@ void Nic::receive(int port_number, PacketPtr packet) {
   roce::ParsedPacket parsed;
   const roce::ParseError error = roce::parse_packet(*packet, parsed);
   if (error == roce::ParseError::kNotRoce) {
-    ++port.counters.not_roce_packets;
+    port.counters.not_roce_packets += packet->packets();
     engine_.conservation().drop(DropPlace::kNic, kFirstParseErrorDrop + static_cast<size_t>(error),
-                                packet->wire_bytes());
+                                packet->traffic());
     return;
   }
   if (error != roce::ParseError::kNone) {
@@ -409,10 +423,10 @@ void Nic::receive(int port_number, PacketPtr packet) {
     port.drop(reason, *packet);
     return;
   }
-  const uint64_t size = packet->wire_bytes();
-  ++port.counters.received_packets;
-  port.counters.received_bytes += size;
-  engine_.conservation().leave(PacketEnd::kDelivered, size);
+  const TrafficCounter traffic = packet->traffic();
+  port.counters.received_packets += traffic.packets;
+  port.counters.received_bytes += traffic.bytes;
+  engine_.conservation().leave(PacketEnd::kDelivered, traffic);
   if (dma_ != nullptr && parsed.payload_bytes > 0) {
     dma_->deliver(port.dma_port, std::move(packet), parsed);
   } else {
@@ -435,7 +449,7 @@ void Nic::Port::on_placed(const roce::ParsedPacket& packet) {
   if (Attachment* attachment = nic.find_receiver(*this, packet, reason))
     nic.hand_over(*this, *attachment, packet);
   else
-    ++counters.drops[static_cast<size_t>(reason)];
+    counters.drops[static_cast<size_t>(reason)] += packet.packets;
 }
 
 const NicPortCounters& Nic::counters(int port) const { return port_at(port).counters; }

@@ -63,6 +63,7 @@ class Nic final : public Node {
   int add_port(NicPortConfig config, TransmitPort& transmit);
   size_t port_count() const { return ports_.size(); }
   const NicPortConfig& port_config(int port) const;
+  uint64_t line_rate_bps(int port) const;
   // The port's address of the peer's IP version. Throws std::invalid_argument if it has none.
   const roce::IpAddress& own_address(int port, const roce::IpAddress& peer) const;
 

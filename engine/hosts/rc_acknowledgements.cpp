@@ -52,7 +52,7 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
     return;
   }
   note_telemetry(now, packet);
-  if (is_ack) ++counters_.acknowledgements_received;
+  if (is_ack) counters_.acknowledgements_received += packet.packets;
   const auto end_sequence = static_cast<uint64_t>(std::max(end, unacked));
   acknowledge(now, end_sequence, answered_sequence(packet, end_sequence), packet);
   if (kind == roce::kSyndromeRnrNak) {

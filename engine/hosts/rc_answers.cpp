@@ -20,7 +20,7 @@ PacketPtr RcResponder::build_answer_of_like_marks() {
   answered_end_ = stretch.last + 1;
   headers_.bth.psn = psn_map_.psn(stretch.last);
   headers_.aeth = {ack_syndrome(), msn_};
-  ++counters_.acknowledgements_sent;
+  counters_.acknowledgements_sent += acknowledgements_;
   return build_acknowledgement(stretch.marked);
 }
 
@@ -40,7 +40,7 @@ PacketPtr RcResponder::build_answer() {
   headers_.bth.psn = psn_map_.psn(is_ack ? expected_sequence_ - 1 : refused);
   headers_.aeth = {is_ack ? ack_syndrome() : pending_syndrome_, msn_};
   if (is_ack) {
-    ++counters_.acknowledgements_sent;
+    counters_.acknowledgements_sent += acknowledgements_;
   } else if (pending_syndrome_ == roce::kSyndromeNakSequence) {
     ++counters_.sequence_naks_sent;
   } else if (pending_syndrome_ < roce::kSyndromeNakSequence) {
@@ -60,7 +60,7 @@ PacketPtr RcResponder::build_selective_answer() {
   headers_.aeth = {static_cast<uint8_t>(gap ? roce::kSyndromeNakSequence : roce::kSyndromeAckNoCredits),
                    psn_map_.psn(answer.answered)};
   headers_.bth.psn = psn_map_.psn(gap ? answer.end : answer.end - 1);
-  ++(gap ? counters_.sequence_naks_sent : counters_.acknowledgements_sent);
+  (gap ? counters_.sequence_naks_sent : counters_.acknowledgements_sent) += acknowledgements_;
   return build_acknowledgement(answer.marked);
 }
 
@@ -70,7 +70,9 @@ PacketPtr RcResponder::build_acknowledgement(bool marked) {
   headers_.bth.becn = marked;
   headers_.telemetry = std::exchange(echo_, std::nullopt);
   if (headers_.telemetry) headers_.telemetry->echo = true;
-  return build_packet();
+  PacketPtr packet = build_packet();
+  packet->set_packets(std::exchange(acknowledgements_, 1));
+  return packet;
 }
 
 // The result of an atomic, which acknowledges it.

@@ -8,6 +8,7 @@
 
 #include "packets/byte_order.hpp"
 #include "packets/crc32.hpp"
+#include "packets/packet.hpp"
 #include "packets/psn.hpp"
 #include "packets/roce_codec.hpp"
 
@@ -64,6 +65,8 @@ void check(const RcConfig& config) {
   if (config.retransmission == Retransmission::kSelectiveRepeat && config.end_to_end_credits) {
     throw std::invalid_argument("end_to_end_credits does not go with selective repeat");
   }
+  if (config.segments.packets == 0 || config.segments.packets > Packet::kMaxPackets)
+    refuse("segment_packets", config.segments.packets, "1 to 255");
   if (config.cnp_interval_ps < 0) throw std::invalid_argument("cnp_interval_ps is negative");
 }
 

@@ -14,6 +14,13 @@ enum class Retransmission : uint8_t {
   kSelectiveRepeat,  // WRITEs are placed as they arrive; what was lost alone is sent again
 };
 
+// Packets in the middle of long messages of lengths may travel together: one packet that stands for many.
+struct SegmentConfig {
+  uint32_t packets = 1;        // at most so many, 1 to Packet::kMaxPackets; 1: each on its own
+  uint64_t message_bytes = 0;  // of messages that are at least so long
+  uint64_t line_rate_bps = 0;  // of the port, at which they leave
+};
+
 struct RcConfig {
   uint32_t queue_pair = 0;         // own number, 24 bits
   uint32_t remote_queue_pair = 0;  // the peer's
@@ -61,6 +68,8 @@ struct RcConfig {
   bool end_to_end_credits = false;
 
   TimePs cnp_interval_ps = 50 * kPsPerUs;  // at most one CNP in this time
+
+  SegmentConfig segments;
 };
 
 // Throws std::invalid_argument naming the first parameter that is out of range.
@@ -114,6 +123,8 @@ TimePs rnr_timer_ps(uint8_t code);
 #define WEFT_RC_COUNTERS(STATISTIC)                                                                         \
   STATISTIC(uint64_t, data_packets_sent, "retransmissions included")                                        \
   STATISTIC(uint64_t, data_bytes_sent, "payload, retransmissions included")                                 \
+  STATISTIC(uint64_t, segments_sent, "that stood for several data packets")                                 \
+  STATISTIC(uint64_t, packets_sent_in_segments, "data packets that segments stood for")                     \
   STATISTIC(uint64_t, retransmitted_packets, "data packets sent again")                                     \
   STATISTIC(uint64_t, timeouts, "retransmission timeouts")                                                  \
   STATISTIC(uint64_t, sequence_naks_received, "NAKs that name a missing packet")                            \

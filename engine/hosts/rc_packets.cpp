@@ -29,9 +29,10 @@ size_t RcRequester::packet_payload_bytes(const Outstanding& request, uint64_t se
 
 // With selective repeat every packet says where its payload goes, so that it can be placed whenever it
 // arrives: a WRITE of its own, the solicited event bit marking the last one of a message.
-void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {
+void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequence, uint32_t packets,
+                                     size_t payload_bytes) {
   const bool first = sequence == request.first_sequence;
-  const bool last = sequence + 1 == request.end_sequence;
+  const bool last = sequence + packets == request.end_sequence;
   const bool immediate = request.immediate.has_value();
   if (is_read(request.kind)) return set_read_headers(request, request.first_psn, 0);
   headers_.bth.psn = psn_map_.psn(request.psn_of(sequence));

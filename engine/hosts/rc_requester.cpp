@@ -57,14 +57,15 @@ void RcRequester::post(TimePs now, Request request) {
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
 }
 
-bool RcRequester::should_request_ack(const Outstanding& request, uint64_t sequence,
+bool RcRequester::should_request_ack(const Outstanding& request, uint64_t sequence, uint32_t packets,
                                      uint64_t frame_bytes) const {
   const bool selective_retransmission = sequence != next_sequence_;
-  if (selective_retransmission || sequence + 1 == request.end_sequence) return true;
+  if (selective_retransmission || sequence + packets == request.end_sequence) return true;
   const bool lacks_credit =
       config_.end_to_end_credits && needs_credit(request) && request.number > credit_limit_;
   if (lacks_credit) return true;
-  return sent_.should_ask(sequence, gate_.in_flight_bytes() + frame_bytes, largest_frame_bytes_);
+  const uint64_t in_flight_after = gate_.in_flight_bytes() + packets * frame_bytes;
+  return sent_.should_ask(sequence + packets - 1, in_flight_after, largest_frame_bytes_);
 }
 
 // Retransmissions of selective repeat go first; go-back-N's are next_sequence_'s.
@@ -124,8 +125,9 @@ bool RcRequester::may_have_data() const {
   if (reads_ != nullptr && reads_->has_repeat()) return true;
   if (wait_until_ps_ != kNever || sent_.has_lost()) return true;
   if (next_sequence_ == end_sequence_) return false;
-  const bool ends_message = requests_[send_index_].end_sequence <= next_sequence_ + 1;
-  return ends_message || gate_.has_room(smallest_full_frame_bytes_);
+  const Outstanding& request = requests_[send_index_];
+  const bool ends_message = request.end_sequence <= next_sequence_ + 1;
+  return ends_message || gate_.has_room(smallest_full_frame_bytes_, more_window_bytes(request));
 }
 
 PacketPtr RcRequester::pull(TimePs now) {
@@ -142,23 +144,29 @@ PacketPtr RcRequester::pull(TimePs now) {
     return nullptr;
   }
   Outstanding& request = request_of(*sequence);
+  const uint32_t packets = packets_to_send(request, *sequence);
   const size_t payload_bytes = packet_payload_bytes(request, *sequence);
-  set_packet_headers(request, *sequence, payload_bytes);
+  set_packet_headers(request, *sequence, packets, payload_bytes);
   const size_t frame_bytes = roce::frame_bytes(headers_, payload_bytes);
-  if (!gate_.has_room(frame_bytes)) return nullptr;
+  if (!gate_.has_room(frame_bytes, more_window_bytes(request))) return nullptr;
 
-  headers_.bth.acknowledge_request = should_request_ack(request, *sequence, frame_bytes);
+  headers_.bth.acknowledge_request = should_request_ack(request, *sequence, packets, frame_bytes);
   if (headers_.bth.acknowledge_request) {
     if (!sent_.is_asked()) progress_ps_ = now;  // nobody was asked before
-    sent_.ask(*sequence);
+    sent_.ask(*sequence + packets - 1);
   }
   if (is_read(request.kind)) reads_->add(request, *sequence, request.first_psn);
   if (path_choice_ != nullptr) set_path(now, *sequence, *sequence < sent_.highest());
   PacketPtr packet = build(request, *sequence, payload_bytes);
   packet->set_traffic_kind(request.traffic_kind);
-  counters_.data_bytes_sent += payload_bytes;
-  last_pulled_ = {payload_bytes, *sequence == request.first_sequence};
-  record_sent(now, request, *sequence, static_cast<uint16_t>(frame_bytes));
+  counters_.data_bytes_sent += packets * payload_bytes;
+  last_pulled_ = {packets * payload_bytes, *sequence == request.first_sequence};
+  if (packets == 1) [[likely]] {
+    record_sent(now, request, *sequence, static_cast<uint16_t>(frame_bytes), 0);
+  } else {
+    packet->set_packets(packets, once_bytes());
+    record_segment(now, request, *sequence, packets, static_cast<uint16_t>(frame_bytes), once_bytes());
+  }
   return packet;
 }
 
@@ -182,11 +190,12 @@ PacketPtr RcRequester::pull_repeat(TimePs now) {
   return packet;
 }
 
-void RcRequester::record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes) {
+void RcRequester::record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes,
+                              TimePs later_ps) {
   ++counters_.data_packets_sent;
   if (sent_.in_flight_bytes() == 0) progress_ps_ = now;
   const auto entropy = static_cast<uint16_t>(headers_.source_udp_port & kEntropyMask);
-  if (sent_.record(now, sequence, frame_bytes, entropy)) {
+  if (sent_.record(now, sequence, frame_bytes, entropy, later_ps)) {
     ++counters_.retransmitted_packets;
     ++request.retransmitted_packets;
   }

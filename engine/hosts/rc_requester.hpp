@@ -80,7 +80,8 @@ class RcRequester {
   std::optional<uint64_t> sequence_to_send();
   Outstanding& request_of(uint64_t sequence);
   size_t packet_payload_bytes(const Outstanding& request, uint64_t sequence) const;
-  void set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
+  void set_packet_headers(const Outstanding& request, uint64_t sequence, uint32_t packets,
+                          size_t payload_bytes);
   void set_read_headers(const Request& request, uint64_t psn, uint64_t offset_bytes);
   void set_path(TimePs now, uint64_t sequence, bool retransmission);
   bool may_send_next();
@@ -89,8 +90,21 @@ class RcRequester {
   void note_credits(const roce::Aeth& aeth);
   PacketPtr pull_repeat(TimePs now);
   PacketPtr build(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
-  bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t frame_bytes) const;
-  void record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes);
+  bool should_request_ack(const Outstanding& request, uint64_t sequence, uint32_t packets,
+                          uint64_t frame_bytes) const;
+  void record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes,
+                   TimePs later_ps);
+
+  // Segments (rc_segments.cpp).
+  bool has_segments(const Outstanding& request) const;
+  uint64_t segment_limit() const;
+  // By how much the window is larger for a message of segments.
+  uint64_t more_window_bytes(const Outstanding& request) const;
+  uint32_t packets_to_send(const Outstanding& request, uint64_t sequence) const;
+  void record_segment(TimePs now, Outstanding& request, uint64_t sequence, uint32_t packets,
+                      uint16_t frame_bytes, size_t once_bytes);
+  // Of a frame's bytes, those of headers that only one packet of the message has.
+  size_t once_bytes() const;
 
   int64_t sequence_of(uint32_t psn) const;
   // One past the newest packet whose request is done.

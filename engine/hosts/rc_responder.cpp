@@ -1,11 +1,27 @@
 #include "hosts/rc_responder.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "hosts/rc_request.hpp"
 
 namespace weft {
 namespace {
+
+// Of one of a segment's packets, go-back-N, where the segment begins or ends a message as its own opcode
+// says.
+uint8_t opcode_in_segment(uint8_t whole, bool first, bool last) {
+  using namespace roce;
+  const uint8_t base = whole >= kRcWriteFirst ? kRcWriteFirst : kRcSendFirst;
+  const uint8_t shape = whole - base;
+  const bool only = whole == base + kRcSendOnly || whole == base + kRcSendOnlyImmediate;
+  const bool begins = first && (only || shape == kRcSendFirst);
+  const bool ends = last && (only || shape == kRcSendLast || shape == kRcSendLastImmediate);
+  const bool immediate = ends && (shape == kRcSendLastImmediate || shape == kRcSendOnlyImmediate);
+  if (begins && ends) return base + (immediate ? kRcSendOnlyImmediate : kRcSendOnly);
+  if (ends) return base + (immediate ? kRcSendLastImmediate : kRcSendLast);
+  return base + (begins ? kRcSendFirst : kRcSendMiddle);
+}
 
 CompletionStatus status_of_refusal(uint8_t syndrome) {
   return syndrome == roce::kSyndromeNakRemoteAccess ? CompletionStatus::kRemoteAccessError
@@ -41,6 +57,37 @@ bool RcResponder::post_receive(TimePs now, Receive receive) {
 }
 
 void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {
+  if (packet.packets == 1 && packet.segment_offset == 0 && packet.ends_segment) [[likely]]
+    take(now, packet);
+  else
+    take_segment(now, packet);
+}
+
+// Its packets have all a full payload. They would have asked for acknowledgements, which take their time on
+// links too.
+void RcResponder::take_segment(TimePs now, const roce::ParsedPacket& segment) {
+  roce::ParsedPacket packet = segment;
+  packet.packets = 1;
+  packet.payload_bytes = config_.path_mtu_bytes;
+  for (uint32_t i = 0; i < segment.packets; ++i) {
+    const uint32_t place = segment.segment_offset + i;
+    const bool last = i + 1 == segment.packets && segment.ends_segment;
+    const bool asks = last || config_.ack_interval_packets == 1;
+    packet.bth.psn = (segment.bth.psn + place) & kPsnMask;
+    if (config_.retransmission == Retransmission::kSelectiveRepeat)
+      packet.bth.opcode = last ? segment.bth.opcode : uint8_t{roce::kRcWriteOnly};
+    else
+      packet.bth.opcode = opcode_in_segment(segment.bth.opcode, place == 0, last);
+    packet.bth.solicited = last && segment.bth.solicited;
+    packet.bth.acknowledge_request = asks && segment.bth.acknowledge_request;
+    packet.reth.virtual_address = segment.reth.virtual_address + place * packet.payload_bytes;
+    take(now, packet);
+  }
+  if (segment.bth.acknowledge_request)
+    acknowledgements_ = std::max(1u, segment.packets / config_.ack_interval_packets);
+}
+
+void RcResponder::take(TimePs now, const roce::ParsedPacket& packet) {
   const int64_t sequence = psn_map_.sequence(packet.bth.psn, expected_sequence_);
   const auto expected = static_cast<int64_t>(expected_sequence_);
   if (error_ != CompletionStatus::kSuccess) {

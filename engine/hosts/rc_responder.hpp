@@ -35,6 +35,7 @@ class RcResponder {
 
   // Returns whether the peer is to hear of it.
   bool post_receive(TimePs now, Receive receive);
+  // A segment is taken as its packets, one after the other.
   void on_request(TimePs now, const roce::ParsedPacket& packet);
   // The next acknowledgement or CNP, null if none is due.
   PacketPtr pull_control(TimePs now);
@@ -75,6 +76,8 @@ class RcResponder {
   };
   static Shape shape_of(uint8_t opcode);
 
+  void take(TimePs now, const roce::ParsedPacket& packet);
+  void take_segment(TimePs now, const roce::ParsedPacket& segment);
   void note_gap(int64_t sequence);
   void note_mark(bool marked);
   void notify(TimePs now);
@@ -126,6 +129,7 @@ class RcResponder {
   SelectiveAnswers selective_answers_;
   std::map<uint64_t, roce::ParsedPacket> reads_behind_gap_;  // selective repeat: without payload
   uint32_t msn_ = 0;                                         // messages completed, 24 bits
+  uint32_t acknowledgements_ = 1;                            // that the next one stands for
   std::unique_ptr<ReadResponder> reads_;
   std::deque<Receive> receives_;
 

@@ -18,6 +18,8 @@ class RoundTripEstimator {
     smoothed_ps_ += error_ps / 8;
   }
 
+  // 0 before the first round trip.
+  TimePs smoothed_ps() const { return smoothed_ps_; }
   // Time after which an answer is overdue; 0 before the first round trip.
   TimePs timeout_ps() const { return smoothed_ps_ + 4 * variation_ps_; }
 

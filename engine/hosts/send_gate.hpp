@@ -22,6 +22,11 @@ class SendGate {
   bool has_room(uint64_t frame_bytes) const {
     return in_flight_bytes_ == 0 || in_flight_bytes_ + frame_bytes <= window_bytes();
   }
+  // The same with a window that is so much larger.
+  bool has_room(uint64_t frame_bytes, uint64_t more_bytes) const {
+    const bool beyond = in_flight_bytes_ + frame_bytes > more_bytes;
+    return !beyond || has_room(frame_bytes) || in_flight_bytes_ + frame_bytes - more_bytes <= window_bytes();
+  }
   // When the rate lets the next frame leave.
   TimePs next_send_ps() const { return next_send_ps_; }
   // Between the newest frame and the next.

@@ -24,10 +24,11 @@ bool SentStream::should_ask(uint64_t sequence, uint64_t in_flight_after, uint64_
   return !is_asked() && in_flight_after + largest_frame_bytes > window_bytes;
 }
 
-bool SentStream::record(TimePs now, uint64_t sequence, uint16_t frame_bytes, uint16_t entropy) {
+bool SentStream::record(TimePs now, uint64_t sequence, uint16_t frame_bytes, uint16_t entropy,
+                        TimePs later_ps) {
   const bool retransmission = sequence < highest_;
   sent_.make_room(accepted_, sequence);
-  sent_[sequence] = {.sent_ps = now,
+  sent_[sequence] = {.sent_ps = now + later_ps,
                      .frame_bytes = frame_bytes,
                      .entropy = entropy,
                      .state = SentPacket::State::kInFlight,
@@ -37,7 +38,7 @@ bool SentStream::record(TimePs now, uint64_t sequence, uint16_t frame_bytes, uin
     numbers_.note(sequence, gate_.take_number());
     highest_ = sequence + 1;
   }
-  if (selective_repeat_) losses_.on_sent(sequence, now);
+  if (selective_repeat_) losses_.on_sent(sequence, now + later_ps);
   gate_.on_sent(now, frame_bytes, retransmission);
   return retransmission;
 }

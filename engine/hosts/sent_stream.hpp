@@ -60,8 +60,9 @@ class SentStream {
   // Whether the next packet should ask for an acknowledgement; `frame_bytes` with it are then in flight.
   bool should_ask(uint64_t sequence, uint64_t in_flight_after, uint64_t largest_frame_bytes) const;
   void ask(uint64_t sequence) { asked_end_ = std::max(asked_end_, sequence + 1); }
-  // The packet is on its way. Returns whether it had been sent before.
-  bool record(TimePs now, uint64_t sequence, uint16_t frame_bytes, uint16_t entropy);
+  // The packet is on its way, or will be so much later, behind others of its segment. Returns whether it had
+  // been sent before.
+  bool record(TimePs now, uint64_t sequence, uint16_t frame_bytes, uint16_t entropy, TimePs later_ps = 0);
   // Everything before `end` has arrived, and `answered`, which caused this acknowledgement. Returns whether
   // anything of that is new.
   bool acknowledge(TimePs now, uint64_t end, std::optional<uint64_t> answered,

@@ -21,7 +21,7 @@ class Collector : public Node {
   void receive(int port, PacketPtr packet) override {
     ++received_packets_;
     received_bytes_ += packet->wire_bytes();
-    engine_.conservation().leave(PacketEnd::kCollected, packet->wire_bytes());
+    engine_.conservation().leave(PacketEnd::kCollected, packet->traffic());
     arrivals_.push_back({engine_.now(), port, std::move(packet)});
   }
 

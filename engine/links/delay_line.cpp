@@ -87,7 +87,7 @@ void DelayLine::fetch(const void* line, int step) {
 void DelayLine::count_held(const void* line, HeldPackets& held) {
   const auto& self = *static_cast<const DelayLine*>(line);
   for (const PacketChain* chain : {&self.in_order_, &self.overtaken_})
-    chain->for_each([&](const Packet& packet) { held.in_flight.add(packet.wire_bytes()); });
+    chain->for_each([&](const Packet& packet) { held.in_flight.add(packet.traffic()); });
 }
 
 void DelayLine::on_due() {
@@ -105,9 +105,8 @@ void DelayLine::on_due() {
 }
 
 void DelayLine::drop_damaged(const Packet& packet) {
-  damaged_.add(packet.wire_bytes());
-  engine_.conservation().drop(DropPlace::kLink, static_cast<size_t>(LinkDrop::kCorrupted),
-                              packet.wire_bytes());
+  damaged_.add(packet.traffic());
+  engine_.conservation().drop(DropPlace::kLink, static_cast<size_t>(LinkDrop::kCorrupted), packet.traffic());
   if (Probe* probe = engine_.probe())
     probe->dropped(link_, DropPlace::kLink, static_cast<size_t>(LinkDrop::kCorrupted), packet.wire_bytes(),
                    -1);

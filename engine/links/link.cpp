@@ -132,20 +132,20 @@ void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
   const bool duplicated = rng_.bernoulli(faults_.duplicate);
   const bool delayed = rng_.bernoulli(faults_.delay_probability);
   if (fate < faults_.loss) {
-    ++counters_.lost_packets;
+    counters_.lost_packets += packet->packets();
     counters_.lost_bytes += packet->wire_bytes();
     drop(LinkDrop::kLost, *packet);
     return;
   }
   if (delayed) {
-    ++counters_.delayed_packets;
+    counters_.delayed_packets += packet->packets();
     arrival_ps += faults_.delay_ps;
   }
   PacketPtr copy;
   if (duplicated) {
-    ++counters_.duplicated_packets;
+    counters_.duplicated_packets += packet->packets();
     copy = packet->clone();
-    engine_.conservation().enter(PacketOrigin::kDuplicated, copy->wire_bytes());
+    engine_.conservation().enter(PacketOrigin::kDuplicated, copy->traffic());
   }
   // The copy is a transmission of its own: the error is the first one's.
   if (fate < faults_.loss + (1.0 - faults_.loss) * damage_probability(*packet)) packet->set_damaged();
@@ -178,7 +178,7 @@ void Link::reset_counters() {
 }
 
 void Link::drop(LinkDrop reason, const Packet& packet) {
-  engine_.conservation().drop(DropPlace::kLink, static_cast<size_t>(reason), packet.wire_bytes());
+  engine_.conservation().drop(DropPlace::kLink, static_cast<size_t>(reason), packet.traffic());
   if (Probe* probe = engine_.probe())
     probe->dropped(this, DropPlace::kLink, static_cast<size_t>(reason), packet.wire_bytes(), -1);
 }
@@ -189,7 +189,7 @@ TrafficCounter Link::cut() {
   require_between_windows("cut");
   const Engine::Guard far_guard(delay_line_->engine());
   for (const PacketPtr& packet : delay_line_->take_all()) {
-    lost.add(packet->wire_bytes());
+    lost.add(packet->traffic());
     drop(LinkDrop::kCut, *packet);
   }
   counters_.cut.add(lost);

@@ -113,7 +113,7 @@ class alignas(64) Link {
   void transmit_with_faults(PacketPtr packet, TimePs arrival_ps);
   double damage_probability(const Packet& packet) const;
   void deliver(PacketPtr packet, TimePs arrival_ps) {
-    ++counters_.delivered_packets;
+    counters_.delivered_packets += packet->packets();
     counters_.delivered_bytes += packet->wire_bytes();
     if (outbox_.target != nullptr)
       send_across(std::move(packet), arrival_ps);

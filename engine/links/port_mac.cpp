@@ -72,10 +72,10 @@ void PortMac::set_switching(const SwitchingConfig& config, HeaderParser* parser)
 }
 
 void PortMac::receive(int /*port*/, PacketPtr packet) {
-  counters_.received.add(packet->wire_bytes());
+  counters_.received.add(packet->traffic());
   if (is_control(*packet)) [[unlikely]] {
-    counters_.control_taken.add(packet->wire_bytes());
-    engine_.conservation().leave(PacketEnd::kFlowControl, packet->wire_bytes());
+    counters_.control_taken.add(packet->traffic());
+    engine_.conservation().leave(PacketEnd::kFlowControl, packet->traffic());
     if (!take_control(*packet)) ++counters_.unknown_control_packets;
     return;
   }
@@ -106,7 +106,7 @@ void PortMac::pass_later(PacketPtr packet) {
   const TimePs earliest_ps = passing_.empty() ? 0 : passing_.back().due_ps;
   const TimePs due_ps = std::max(headers_in_ps(*packet, whole_ps) + switching_.latency_ps, earliest_ps);
   if (passing_.empty()) due_.arm(due_ps);
-  passing_now_.add(size);
+  passing_now_.add(packet->traffic());
   passing_.push({std::move(packet), due_ps, whole_ps + switching_.latency_ps});
 }
 
@@ -120,8 +120,7 @@ TimePs PortMac::headers_in_ps(const Packet& packet, TimePs whole_ps) const {
 void PortMac::on_due() {
   Passing first = passing_.pop();
   if (!passing_.empty()) due_.arm(passing_.front().due_ps);
-  --passing_now_.packets;
-  passing_now_.bytes -= first.packet->wire_bytes();
+  passing_now_.take_away(first.packet->traffic());
   // What follows waits for the end where it must (TransmitPort::enqueue).
   first.packet->received_ps = first.whole_ps;
   hand_over(std::move(first.packet));

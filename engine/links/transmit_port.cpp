@@ -66,11 +66,11 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::A
   const uint64_t size = packet->wire_bytes();
   if (plain_) [[likely]] {
     if (queue_depth_bytes_ + size > queue_capacity_bytes_) {
-      queue.tail_dropped.add(size);
-      drop(QueueDrop::kFull, priority_class, size);
+      tail_dropped_[static_cast<size_t>(priority_class)].add(packet->traffic());
+      drop(QueueDrop::kFull, priority_class, packet->traffic());
       return false;
     }
-  } else if (!admit(priority_class, arrival, size)) {
+  } else if (!admit(priority_class, arrival, packet->traffic())) {
     return false;
   }
   const TimePs now = engine_.now();
@@ -80,14 +80,16 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::A
     return true;
   }
   queue.depth_bytes += size;
+  queue.depth_packets += packet->packets();
   queue_depth_bytes_ += size;
-  ++queue_depth_packets_;
+  queue_depth_packets_ += packet->packets();
   if (!whole) [[unlikely]] {
     push_when_whole(Waiting(std::move(packet), now, arrival), priority_class);
   } else {
+    const TimePs earliest_ps = begin_ps(now, *packet);
     queue.packets.push(Waiting(std::move(packet), now, arrival));
     nonempty_classes_ |= 1u << priority_class;
-    start_if_idle(now, begin_ps(now, size));
+    start_if_idle(now, earliest_ps);
   }
   max_queue_depth_bytes_ = std::max(max_queue_depth_bytes_, queue_depth_bytes_);
   return true;
@@ -98,6 +100,7 @@ TransmitPort::Waiting::Waiting(PacketPtr waiting, TimePs now, SharedBuffer::Arri
       enqueued_ps(now),
       arrival(from),
       size_bytes(static_cast<uint32_t>(packet->wire_bytes())),
+      packets(static_cast<uint8_t>(packet->packets())),
       context_bytes(packet->context == nullptr ? 0 : packet->context->used_bytes) {}
 
 // On a link faster than the one it comes by, its sending would overtake its end.
@@ -117,29 +120,29 @@ void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
 
 void TransmitPort::drop_down(const Waiting& waiting, int priority_class) {
   leave(waiting);
-  drop(QueueDrop::kDown, priority_class, waiting.size_bytes);
+  drop(QueueDrop::kDown, priority_class, waiting.traffic());
 }
 
-void TransmitPort::drop(QueueDrop reason, int priority_class, uint64_t size_bytes) {
-  (counters_.*kDropCounters[static_cast<size_t>(reason)]).add(size_bytes);
-  engine_.conservation().drop(DropPlace::kQueue, static_cast<size_t>(reason), size_bytes);
+void TransmitPort::drop(QueueDrop reason, int priority_class, const TrafficCounter& traffic) {
+  (counters_.*kDropCounters[static_cast<size_t>(reason)]).add(traffic);
+  engine_.conservation().drop(DropPlace::kQueue, static_cast<size_t>(reason), traffic);
   if (reason == QueueDrop::kDown && priority_class != kControl) last_down_drop_ps_ = engine_.now();
   if (Probe* probe = engine_.probe())
-    probe->dropped(this, DropPlace::kQueue, static_cast<size_t>(reason), size_bytes, priority_class);
+    probe->dropped(this, DropPlace::kQueue, static_cast<size_t>(reason), traffic.bytes, priority_class);
 }
 
-bool TransmitPort::admit(int priority_class, SharedBuffer::Arrival& arrival, uint64_t size_bytes) {
+bool TransmitPort::admit(int priority_class, SharedBuffer::Arrival& arrival, const TrafficCounter& traffic) {
   if (!up_) {
-    drop(QueueDrop::kDown, priority_class, size_bytes);
+    drop(QueueDrop::kDown, priority_class, traffic);
     return false;
   }
-  const auto charge = buffer_->admit(arrival, buffer_port_, priority_class, size_bytes);
+  const auto charge = buffer_->admit(arrival, buffer_port_, priority_class, traffic.bytes);
   if (SharedBuffer::admitted(charge)) return true;
   if (charge == SharedBuffer::Charge::kRefusedIngress) {
-    drop(QueueDrop::kNoHeadroom, priority_class, size_bytes);
+    drop(QueueDrop::kNoHeadroom, priority_class, traffic);
   } else {
-    classes_[static_cast<size_t>(priority_class)].tail_dropped.add(size_bytes);
-    drop(QueueDrop::kFull, priority_class, size_bytes);
+    tail_dropped_[static_cast<size_t>(priority_class)].add(traffic);
+    drop(QueueDrop::kFull, priority_class, traffic);
   }
   return false;
 }
@@ -151,7 +154,7 @@ void TransmitPort::receive(int port, PacketPtr packet) {
 
 void TransmitPort::send_control(PacketPtr frame) {
   if (!up_) return;
-  engine_.conservation().enter(PacketOrigin::kFlowControl, frame->wire_bytes());
+  engine_.conservation().enter(PacketOrigin::kFlowControl, frame->traffic());
   control_.push(std::move(frame));
   nonempty_classes_ |= kControlBit;
   kick();
@@ -207,7 +210,7 @@ void TransmitPort::drop_all_waiting() {
     while (!classes_[static_cast<size_t>(priority_class)].packets.empty())
       drop_down(take_first(priority_class), priority_class);
   }
-  while (!control_.empty()) drop(QueueDrop::kDown, kControl, control_.pop()->wire_bytes());
+  while (!control_.empty()) drop(QueueDrop::kDown, kControl, control_.pop()->traffic());
   nonempty_classes_ &= ~kControlBit;
   serialiser_free_.cancel();
 }
@@ -225,7 +228,10 @@ void TransmitPort::kick() {
 }
 
 void TransmitPort::start_if_idle(TimePs now, TimePs earliest_ps) {
-  if (serving_ || serialiser_free_.armed()) return;
+  if (serving_) return;
+  if (segment_packet_ps_ != 0 && now < segment_end_ps_) [[unlikely]]
+    send_between_packets(now);
+  if (serialiser_free_.armed()) return;
   if (now < busy_until_ps_)
     serialiser_free_.arm(busy_until_ps_);
   else
@@ -289,9 +295,10 @@ bool TransmitPort::passes_at_once(int priority_class, TimePs now) const {
 
 void TransmitPort::pass(PacketPtr packet, int priority_class, TimePs now) {
   const Serving serving(serving_);
-  const TimePs start_ps = std::max(begin_ps(now, packet->wire_bytes()), busy_until_ps_);
-  packet = through_stage(std::move(packet),
-                         {.enqueued_ps = now, .dequeued_ps = start_ps, .priority_class = priority_class});
+  const TimePs start_ps = std::max(begin_ps(now, *packet), busy_until_ps_);
+  packet = through_stage(
+      std::move(packet),
+      {.enqueued_ps = std::min(now, start_ps), .dequeued_ps = start_ps, .priority_class = priority_class});
   if (packet == nullptr || !send(std::move(packet), priority_class, start_ps)) send_waiting(start_ps);
 }
 
@@ -307,28 +314,70 @@ void TransmitPort::send_waiting(TimePs start_ps) {
 }
 
 bool TransmitPort::send(PacketPtr packet, int priority_class, TimePs start_ps) {
-  const uint64_t size = packet->wire_bytes();
-  transmitted_.add(size);
+  const uint32_t packets = packet->packets();
+  const TimePs end_ps = transmit(std::move(packet), priority_class, start_ps);
+  if (end_ps == start_ps) return false;
+  busy_until_ps_ = end_ps;
+  sending_class_ = priority_class;
+  segment_packet_ps_ = 0;
+  if (packets > 1) [[unlikely]] {
+    segment_packet_ps_ = std::max<TimePs>(1, (end_ps - start_ps) / packets);
+    segment_end_ps_ = end_ps;
+    between_until_ps_ = 0;
+    send_between_packets(engine_.now());
+  }
+  // Nothing to send next: the serialiser falls idle without costing an event, and kick() looks at
+  // busy_until_ps_.
+  if (may_send()) serialiser_free_.arm(busy_until_ps_);
+  return true;
+}
+
+// What goes before the class of the segment that is being sent leaves when one of its packets has, and delays
+// what follows the segment.
+void TransmitPort::send_between_packets(TimePs now) {
+  const Serving serving(serving_);
+  const TimePs left_ps = segment_end_ps_ - now;
+  TimePs start_ps = segment_end_ps_ - left_ps / segment_packet_ps_ * segment_packet_ps_;
+  start_ps = std::max(start_ps, between_until_ps_);
+  int priority_class = 0;
+  while (start_ps < segment_end_ps_) {
+    PacketPtr packet = next_before_segment(start_ps, priority_class);
+    if (packet == nullptr) break;
+    const TimePs end_ps = transmit(std::move(packet), priority_class, start_ps);
+    busy_until_ps_ += end_ps - start_ps;
+    between_until_ps_ = start_ps = end_ps;
+  }
+  if (serialiser_free_.armed()) serialiser_free_.arm(busy_until_ps_);
+}
+
+PacketPtr TransmitPort::next_before_segment(TimePs start_ps, int& priority_class) {
+  const uint32_t before = ~0u << (sending_class_ + 1) & ~dwrr_classes_ & ~blocked_classes_;
+  while (const uint32_t ready = nonempty_classes_ & before) {
+    if ((ready & kControlBit) != 0) return pop_control(priority_class);
+    priority_class = static_cast<int>(std::bit_width(ready)) - 1;
+    if (PacketPtr packet = dequeue(priority_class, start_ps)) return packet;
+  }
+  if (source_ == nullptr || !up_) return nullptr;
+  return entered(source_->pull_before(sending_class_, start_ps, priority_class));
+}
+
+TimePs TransmitPort::transmit(PacketPtr packet, int priority_class, TimePs start_ps) {
+  const TrafficCounter traffic = packet->traffic();
+  transmitted_.add(traffic);
   if (priority_class == kControl) [[unlikely]] {
-    counters_.control_transmitted.add(size);
+    counters_.control_transmitted.add(traffic);
   } else {
     packet->set_virtual_lane(priority_class);
-    classes_[static_cast<size_t>(priority_class)].transmitted.add(size);
+    classes_[static_cast<size_t>(priority_class)].transmitted.add(traffic);
     used_classes_ |= 1u << priority_class;
   }
   if (capture_ != nullptr) capture_->write(start_ps, *packet, CaptureDirection::kOutbound);
   if (observer_ != nullptr && priority_class != kControl) [[unlikely]]
     observer_->on_transmit(priority_class, *packet);
-  const TimePs end_ps = start_ps + rate_.serialisation_ps(size);
+  const TimePs end_ps = start_ps + rate_.serialisation_ps(traffic.bytes);
   const bool by_first_bit = link_.is_early() && priority_class != kControl;
   link_.transmit(std::move(packet), by_first_bit ? start_ps : end_ps);
-  if (end_ps == start_ps) return false;
-  busy_until_ps_ = end_ps;
-  sending_class_ = priority_class;
-  // Nothing to send next: the serialiser falls idle without costing an event, and kick() looks at
-  // busy_until_ps_.
-  if (may_send()) serialiser_free_.arm(end_ps);
-  return true;
+  return end_ps;
 }
 
 uint64_t TransmitPort::unsent_bytes(TimePs time_ps) const {
@@ -341,12 +390,8 @@ uint64_t TransmitPort::unsent_bytes(TimePs time_ps) const {
 
 PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
   while (const uint32_t ready = nonempty_classes_ & ~blocked_classes_) {
-    if ((ready & kControlBit) != 0) [[unlikely]] {
-      PacketPtr frame = control_.pop();
-      if (control_.empty()) nonempty_classes_ &= ~kControlBit;
-      priority_class = kControl;
-      return frame;
-    }
+    if ((ready & kControlBit) != 0) [[unlikely]]
+      return pop_control(priority_class);
     priority_class = next_class(ready);
     PacketPtr packet = dequeue(priority_class, start_ps);
     if (packet != nullptr) return packet;
@@ -359,15 +404,25 @@ PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
 PacketPtr TransmitPort::through_stage(PacketPtr packet, const QueueStamp& stamp) {
   if (stage_ == nullptr) return packet;
   prefetch(&link_, kCacheLineBytes);  // for when the stage has had its turn
-  const uint64_t size = packet->wire_bytes();
+  const TrafficCounter traffic = packet->traffic();
   packet = stage_->on_dequeue(stage_port_, std::move(packet), stamp);
-  if (packet == nullptr) counters_.egress_dropped.add(size);
+  if (packet == nullptr) counters_.egress_dropped.add(traffic);
   return packet;
 }
 
+PacketPtr TransmitPort::pop_control(int& priority_class) {
+  PacketPtr frame = control_.pop();
+  if (control_.empty()) nonempty_classes_ &= ~kControlBit;
+  priority_class = kControl;
+  return frame;
+}
+
 PacketPtr TransmitPort::pull_from_source(TimePs start_ps, int& priority_class) {
-  PacketPtr packet = source_->pull(start_ps, priority_class);
-  if (packet != nullptr) engine_.conservation().enter(PacketOrigin::kSent, packet->wire_bytes());
+  return entered(source_->pull(start_ps, priority_class));
+}
+
+PacketPtr TransmitPort::entered(PacketPtr packet) {
+  if (packet != nullptr) engine_.conservation().enter(PacketOrigin::kSent, packet->traffic());
   return packet;
 }
 
@@ -376,7 +431,9 @@ int TransmitPort::next_class(uint32_t ready) {
   if (strict != 0) [[likely]]
     return static_cast<int>(std::bit_width(strict)) - 1;
   return round_robin_.next(ready, [this](int priority_class) {
-    return classes_[static_cast<size_t>(priority_class)].packets.front().size_bytes;
+    const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
+    const Waiting& first = queue.packets.front();
+    return must_split(queue) ? first.size_bytes / first.packets : first.size_bytes;
   });
 }
 
@@ -388,8 +445,26 @@ void TransmitPort::prefetch_waiting(const RingBuffer<Waiting>& packets) {
   packets[kFetchedWaiting - 2].prefetch_context();
 }
 
+bool TransmitPort::must_split(const ClassQueue& queue) const {
+  return queue.depth_bytes > config_.split_depth_bytes && queue.packets.front().packets > 1 &&
+         stage_ != nullptr;
+}
+
+// The rest of the segment stays where it was.
+TransmitPort::Waiting TransmitPort::take_first_of_segment(int priority_class) {
+  Waiting& segment = classes_[static_cast<size_t>(priority_class)].packets.front();
+  PacketPtr rest = stage_->split(*segment.packet);
+  Waiting first(std::exchange(segment.packet, std::move(rest)), segment.enqueued_ps, segment.arrival);
+  segment.size_bytes -= first.size_bytes;
+  segment.packets = static_cast<uint8_t>(segment.packets - 1);
+  leave_queue(first, priority_class);
+  return first;
+}
+
 TransmitPort::Waiting TransmitPort::take_first(int priority_class) {
   ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
+  if (must_split(queue)) [[unlikely]]
+    return take_first_of_segment(priority_class);
   Waiting waiting = queue.packets.pop();
   prefetch_waiting(queue.packets);
   if (queue.packets.empty()) {
@@ -403,9 +478,11 @@ TransmitPort::Waiting TransmitPort::take_first(int priority_class) {
 
 void TransmitPort::leave_queue(const Waiting& waiting, int priority_class) {
   const uint64_t size_bytes = waiting.size_bytes;
-  classes_[static_cast<size_t>(priority_class)].depth_bytes -= size_bytes;
+  ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
+  queue.depth_bytes -= size_bytes;
+  queue.depth_packets -= waiting.packets;
   queue_depth_bytes_ -= size_bytes;
-  --queue_depth_packets_;
+  queue_depth_packets_ -= waiting.packets;
   if (buffer_ != nullptr) [[unlikely]]
     buffer_->leave_queue(waiting.arrival, buffer_port_, priority_class, size_bytes);
 }
@@ -415,12 +492,12 @@ PacketPtr TransmitPort::dequeue(int priority_class, TimePs start_ps) {
   Waiting waiting = take_first(priority_class);
   const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
   PacketPtr packet =
-      through_stage(std::move(waiting.packet), {.enqueued_ps = waiting.enqueued_ps,
+      through_stage(std::move(waiting.packet), {.enqueued_ps = std::min(waiting.enqueued_ps, start_ps),
                                                 .dequeued_ps = start_ps,
                                                 .dequeue_depth_bytes = queue_depth_bytes_,
                                                 .priority_class = priority_class,
                                                 .class_depth_bytes = queue.depth_bytes,
-                                                .class_depth_packets = queue.packets.size(),
+                                                .class_depth_packets = queue.depth_packets,
                                                 .arrival = buffer_ == nullptr ? nullptr : &waiting.arrival,
                                                 .size_bytes = waiting.size_bytes});
   leave(waiting);
@@ -434,7 +511,7 @@ uint64_t TransmitPort::queue_depth_bytes(int priority_class) const {
 }
 
 uint64_t TransmitPort::queue_depth_packets(int priority_class) const {
-  return class_queue(priority_class).packets.size();
+  return class_queue(priority_class).depth_packets;
 }
 
 std::vector<WaitingFrom> TransmitPort::waiting_by_arrival() const {
@@ -449,7 +526,7 @@ std::vector<WaitingFrom> TransmitPort::waiting_by_arrival() const {
                                return from.ingress_port == arrival.port && from.lane == arrival.lane;
                              });
       if (at == found.end()) at = found.insert(at, {each, arrival.port, arrival.lane, {}});
-      at->waiting.add(packets[i].size_bytes);
+      at->waiting.add(packets[i].traffic());
     }
   }
   return found;
@@ -460,19 +537,21 @@ const TrafficCounter& TransmitPort::transmitted(int priority_class) const {
 }
 
 const TrafficCounter& TransmitPort::tail_dropped(int priority_class) const {
-  return class_queue(priority_class).tail_dropped;
+  class_queue(priority_class);  // in range
+  return tail_dropped_[static_cast<size_t>(priority_class)];
 }
 
 void TransmitPort::count_held(const void* port, HeldPackets& held) {
   const auto& self = *static_cast<const TransmitPort*>(port);
   held.queued.add({self.queue_depth_packets_, self.queue_depth_bytes_});
-  for (size_t i = 0; i < self.control_.size(); ++i) held.queued.add(self.control_[i]->wire_bytes());
+  for (size_t i = 0; i < self.control_.size(); ++i) held.queued.add(self.control_[i]->traffic());
 }
 
 void TransmitPort::reset_counters() {
   transmitted_ = TrafficCounter();
   counters_ = PortCounters();
-  for (ClassQueue& queue : classes_) queue.transmitted = queue.tail_dropped = TrafficCounter();
+  for (ClassQueue& queue : classes_) queue.transmitted = TrafficCounter();
+  tail_dropped_ = {};
   max_queue_depth_bytes_ = queue_depth_bytes_;
   if (by_kind_ != nullptr) by_kind_->reset();
 }

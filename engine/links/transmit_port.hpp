@@ -34,6 +34,8 @@ struct PortConfig {
   // Bytes a class may send each round of deficit weighted round robin; 0: strict priority, before all classes
   // that have such a quantum.
   DeficitRoundRobin::Quanta quantum_bytes{};
+  // While more than that waits in a class, its segments leave packet by packet, marked each on its own.
+  uint64_t split_depth_bytes = ~0ull;
 };
 
 // What a transmit port knows about a packet's stay in its queue. Depths are those of the whole port, in
@@ -85,6 +87,8 @@ struct EgressStage {
   virtual ~EgressStage() = default;
   // Null drops the packet; the port then takes the next one at once. May enqueue to any port.
   virtual PacketPtr on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) = 0;
+  // Makes a packet the first one of those that it stands for, and returns the others.
+  virtual PacketPtr split(Packet& packet) = 0;
 };
 
 // A sender that decides what to send only when the serialiser is free (a NIC).
@@ -94,14 +98,18 @@ struct PacketSource {
   virtual PacketPtr pull(TimePs now, int& priority_class) = 0;
   // Whether pull() may give one, for all that the source knows by now: if not, it is asked after kick() only.
   virtual bool may_have_packets() const = 0;
+  // The packet to send now in the middle of a segment of this class, which it goes before, and its own class;
+  // or null.
+  virtual PacketPtr pull_before(int sending_class, TimePs now, int& priority_class) = 0;
   // Classes (a bit each) of which it must give no packet until the next call.
   virtual void on_blocked_classes(uint32_t blocked_classes) = 0;
 };
 
 // Strict priority, then deficit weighted round robin among the classes that have a quantum. While packets
 // wait, each transmission starts when the one before ended, however late the event that starts it is served;
-// on an idle port it starts at now(). As a Node, a port takes packets into class 0 (a host's paced uplink),
-// its port number being their ingress port.
+// on an idle port it starts at now(). A segment that comes to an idle port leaves as its packets would have
+// done, so it starts in the past; what goes before its class leaves between two of its packets. As a Node, a
+// port takes packets into class 0 (a host's paced uplink), its port number being their ingress port.
 class TransmitPort : public Node {
  public:
   static constexpr int kMaxClasses = 8;
@@ -170,7 +178,7 @@ class TransmitPort : public Node {
   // Both, of one of the classes from 0 to last_class().
   TrafficCounter waiting(int priority_class) const {
     const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
-    return {queue.packets.size(), queue.depth_bytes};
+    return {queue.depth_packets, queue.depth_bytes};
   }
   // What waits, by where it came from; without a shared buffer nobody has kept that.
   std::vector<WaitingFrom> waiting_by_arrival() const;
@@ -214,7 +222,10 @@ class TransmitPort : public Node {
     TimePs enqueued_ps;
     SharedBuffer::Arrival arrival;
     uint32_t size_bytes;
+    uint8_t packets;
     uint32_t context_bytes;  // of the packet's context, that the stage is going to use
+
+    TrafficCounter traffic() const { return {packets, size_bytes}; }
 
     void prefetch_packet() const { weft::prefetch_packet<CacheLevel::kSecond>(packet.get()); }
     void prefetch_context() const { prefetch<CacheLevel::kSecond>(packet->context, context_bytes); }
@@ -224,9 +235,10 @@ class TransmitPort : public Node {
   struct alignas(64) ClassQueue {
     RingBuffer<Waiting> packets;
     uint64_t depth_bytes = 0;
+    uint64_t depth_packets = 0;
     TrafficCounter transmitted;
-    TrafficCounter tail_dropped;
   };
+  static_assert(sizeof(ClassQueue) == 64);
 
   int clamp_class(int priority_class) const {
     return priority_class < 0 ? 0 : (priority_class > last_class_ ? last_class_ : priority_class);
@@ -239,8 +251,8 @@ class TransmitPort : public Node {
       buffer_->leave(waiting.arrival, waiting.size_bytes);
   }
   void drop_down(const Waiting& waiting, int priority_class);
-  void drop(QueueDrop reason, int priority_class, uint64_t size_bytes);
-  bool admit(int priority_class, SharedBuffer::Arrival& arrival, uint64_t size_bytes);
+  void drop(QueueDrop reason, int priority_class, const TrafficCounter& traffic);
+  bool admit(int priority_class, SharedBuffer::Arrival& arrival, const TrafficCounter& traffic);
   void on_serialiser_free();
   void start_if_idle(TimePs now, TimePs earliest_ps);
   // An egress stage or a source may call back into enqueue() or kick() meanwhile; what they add is sent by
@@ -252,9 +264,14 @@ class TransmitPort : public Node {
     Serving(const Serving&) = delete;
     Serving& operator=(const Serving&) = delete;
   };
-  // When the first bit of a packet that comes now leaves an idle port.
-  TimePs begin_ps(TimePs now, uint64_t size_bytes) const {
-    return arrivals_serialised_ ? now - rate_.serialisation_ps(size_bytes) : now;
+  // When the first bit of a packet that comes now leaves an idle port. The first of a segment left when it
+  // was there (received_ps), or later, if the last would leave before it comes.
+  TimePs begin_ps(TimePs now, const Packet& packet) const {
+    if (packet.packets() > 1) [[unlikely]] {
+      const size_t before_last_bytes = packet.wire_bytes() - packet.frame_bytes();
+      return std::max(packet.received_ps, now - rate_.serialisation_ps(before_last_bytes));
+    }
+    return arrivals_serialised_ ? now - rate_.serialisation_ps(packet.wire_bytes()) : now;
   }
   bool passes_at_once(int priority_class, TimePs now) const;
   void pass(PacketPtr packet, int priority_class, TimePs now);
@@ -262,14 +279,23 @@ class TransmitPort : public Node {
   void send_waiting(TimePs start_ps);
   // Whether the serialiser is busy then.
   bool send(PacketPtr packet, int priority_class, TimePs start_ps);
+  // Puts it on the link; result: when its last bit leaves.
+  TimePs transmit(PacketPtr packet, int priority_class, TimePs start_ps);
+  void send_between_packets(TimePs now);
+  PacketPtr next_before_segment(TimePs start_ps, int& priority_class);
   bool may_send() const;
   PacketPtr next_packet(TimePs start_ps, int& priority_class);
   int next_class(uint32_t ready);
   Waiting take_first(int priority_class);
+  bool must_split(const ClassQueue& queue) const;
+  Waiting take_first_of_segment(int priority_class);
   static void prefetch_waiting(const RingBuffer<Waiting>& packets);
   PacketPtr dequeue(int priority_class, TimePs start_ps);
   PacketPtr through_stage(PacketPtr packet, const QueueStamp& stamp);
+  PacketPtr pop_control(int& priority_class);
   PacketPtr pull_from_source(TimePs start_ps, int& priority_class);
+  // What the source has given is in the network.
+  PacketPtr entered(PacketPtr packet);
   // See Visited.
   static void fetch(const void* port, int step);
   void fetch_waiting(int step) const;
@@ -303,8 +329,14 @@ class TransmitPort : public Node {
   SharedBuffer* buffer_ = nullptr;
   std::shared_ptr<PcapWriter> capture_;
   TrafficCounter transmitted_;
+  // Of a segment that is being sent (0: none is): each packet's time, the end, and when what was sent in
+  // between has left.
+  TimePs segment_packet_ps_ = 0;
+  TimePs segment_end_ps_ = 0;
+  TimePs between_until_ps_ = 0;
   std::array<ClassQueue, kMaxClasses> classes_;
 
+  std::array<TrafficCounter, kMaxClasses> tail_dropped_{};  // by class
   RingBuffer<PacketPtr> control_;
   uint32_t buffer_port_ = 0;
   DeficitRoundRobin round_robin_;

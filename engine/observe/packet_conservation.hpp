@@ -65,15 +65,15 @@ struct HeldPackets {
 
 class PacketConservation {
  public:
-  void enter(PacketOrigin source, uint64_t size_bytes) {
-    entered_[static_cast<size_t>(source)].add(size_bytes);
+  void enter(PacketOrigin source, const TrafficCounter& traffic) {
+    entered_[static_cast<size_t>(source)].add(traffic);
   }
-  void leave(PacketEnd sink, uint64_t size_bytes) { left_[static_cast<size_t>(sink)].add(size_bytes); }
-  void drop(DropPlace place, size_t reason, uint64_t size_bytes) {
+  void leave(PacketEnd sink, const TrafficCounter& traffic) { left_[static_cast<size_t>(sink)].add(traffic); }
+  void drop(DropPlace place, size_t reason, const TrafficCounter& traffic) {
     std::vector<TrafficCounter>& reasons = dropped_[static_cast<size_t>(place)];
     if (reason >= reasons.size()) [[unlikely]]
       reasons.resize(reason + 1);
-    reasons[reason].add(size_bytes);
+    reasons[reason].add(traffic);
   }
   // A switch has made a packet longer or shorter.
   void resize(int64_t by_bytes) { resized_bytes_ += by_bytes; }

@@ -24,6 +24,10 @@ Packet* PacketPoolState::take(size_t size) {
   packet->damaged_ = false;
   packet->virtual_lane_ = Packet::kNoLane;
   packet->traffic_kind_ = 0;
+  packet->packets_ = 1;
+  packet->segment_offset_ = 0;
+  packet->ends_segment_ = true;
+  packet->once_words_ = 0;
   ++live;
   return packet;
 }
@@ -44,6 +48,10 @@ PacketPtr Packet::clone() const {
   copy->as_length_ = as_length_;
   copy->virtual_lane_ = virtual_lane_;
   copy->traffic_kind_ = traffic_kind_;
+  copy->packets_ = packets_;
+  copy->segment_offset_ = segment_offset_;
+  copy->ends_segment_ = ends_segment_;
+  copy->once_words_ = once_words_;
   copy->received_ps = received_ps;
   return copy;
 }

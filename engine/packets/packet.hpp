@@ -8,6 +8,7 @@
 #include <span>
 
 #include "memory/cache_line.hpp"
+#include "observe/traffic_counter.hpp"
 #include "time/time.hpp"
 
 namespace weft {
@@ -33,7 +34,10 @@ struct PacketContext {
 // One cache line, and its bytes behind it.
 //
 // The last bytes may be virtual: zeros of which only the number is kept, so that large runs need no memory
-// for payloads nobody looks at. size() and bytes() are without them, wire_bytes() is with them.
+// for payloads nobody looks at. size() and bytes() are without them, frame_bytes() is with them.
+//
+// A packet may stand for several like it that follow each other without a gap, a segment: it then has the
+// bytes of the first. Links, queues and counters take it for all of them.
 class alignas(64) Packet {
  public:
   static constexpr size_t kHeadroomBytes = 64;
@@ -46,8 +50,33 @@ class alignas(64) Packet {
   size_t size() const { return size_; }
   std::span<uint8_t> bytes() { return {data_, size_}; }
   std::span<const uint8_t> bytes() const { return {data_, size_}; }
-  // Bytes the packet takes on the wire and in a queue.
-  size_t wire_bytes() const { return size_t{size_} + virtual_bytes_; }
+  // Bytes of one packet on the wire.
+  size_t frame_bytes() const { return size_t{size_} + virtual_bytes_; }
+  // Bytes that all packets it stands for take on the wire and in a queue.
+  size_t wire_bytes() const {
+    return frame_bytes() * packets_ - size_t{once_words_} * kWordBytes * (packets_ - 1u);
+  }
+  // How many packets it stands for.
+  static constexpr uint32_t kMaxPackets = 255;
+  uint32_t packets() const { return packets_; }
+  // once_bytes: of the frame's, that only one of them has; a multiple of 4 up to 28.
+  void set_packets(uint32_t packets, size_t once_bytes = 0) {
+    packets_ = static_cast<uint8_t>(packets);
+    once_words_ = static_cast<uint8_t>(once_bytes / kWordBytes) & 7;
+  }
+  // Of a segment's packets, how many come before this one's first, and whether its last one is the segment's.
+  uint32_t segment_offset() const { return segment_offset_; }
+  bool ends_segment() const { return ends_segment_; }
+  // Takes its first packet out of it: becomes that one, and `rest`, a copy of it, the others.
+  void split(Packet& rest) {
+    rest.segment_offset_ = (segment_offset_ + 1) & 0xff;
+    rest.packets_ = static_cast<uint8_t>(packets_ - 1);
+    rest.virtual_bytes_ -= static_cast<uint32_t>(once_words_ * kWordBytes);
+    rest.once_words_ = 0;
+    packets_ = 1;
+    ends_segment_ = false;
+  }
+  TrafficCounter traffic() const { return {packets_, wire_bytes()}; }
   size_t virtual_bytes() const { return virtual_bytes_; }
   // Whether it was made with virtual bytes: what covers the payload, as RoCEv2's iCRC does, was never
   // computed and cannot be checked, not even once the bytes have been written out.
@@ -107,13 +136,13 @@ class alignas(64) Packet {
 
   // Writes the virtual bytes out as zeros, so that they can be read.
   void materialise() {
-    if (virtual_bytes_ != 0) resize(wire_bytes());
+    if (virtual_bytes_ != 0) resize(frame_bytes());
   }
 
-  // Makes the packet n bytes long on the wire: cuts the tail, or adds zeros to it. Virtual bytes that are
+  // Makes each packet n bytes long on the wire: cuts the tail, or adds zeros to it. Virtual bytes that are
   // left stay so if the packet becomes shorter.
   void resize(size_t n) {
-    if (n > size_ && n < wire_bytes()) {
+    if (n > size_ && n < frame_bytes()) {
       virtual_bytes_ = static_cast<uint32_t>(n - size_);
       return;
     }
@@ -147,6 +176,7 @@ class alignas(64) Packet {
   };
 
  private:
+  static constexpr size_t kWordBytes = 4;
   friend class PacketPool;
   friend class PacketStore;
   friend struct PacketPoolState;
@@ -163,11 +193,15 @@ class alignas(64) Packet {
   uint32_t capacity_ = 0;
   PacketPoolState* pool_ = nullptr;
   std::unique_ptr<uint8_t[]> grown_;
-  uint32_t virtual_bytes_ = 0;
-  bool as_length_ = false;
-  bool damaged_ = false;
+  uint32_t virtual_bytes_ : 24 = 0;
+  uint32_t segment_offset_ : 8 = 0;
+  bool as_length_ : 1 = false;
+  bool damaged_ : 1 = false;
+  bool ends_segment_ : 1 = true;
+  uint8_t once_words_ : 3 = 0;
   uint8_t virtual_lane_ = kNoLane;
   uint8_t traffic_kind_ = 0;
+  uint8_t packets_ = 1;
 };
 
 static_assert(sizeof(Packet) == 64);

@@ -43,6 +43,11 @@ struct ParsedPacket : RoceHeaders {
   bool as_length = false;    // made with a virtual payload: its bytes stand for nothing
   uint8_t traffic_kind = 0;  // the packet's
   TimePs received_ps = 0;
+  // Of a segment: how many packets these headers stand for, how many came before them, and whether the
+  // segment ends with them. Position and opcode are those of the whole.
+  uint32_t packets = 1;
+  uint32_t segment_offset = 0;
+  bool ends_segment = true;
 
   bool has(Extension extension) const { return (extensions & extension) != 0; }
 };

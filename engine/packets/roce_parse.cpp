@@ -317,9 +317,14 @@ ParseError parse_frame(const uint8_t* frame, size_t frame_bytes, ParsedPacket& o
   return parse(frame, frame_bytes, 0, out, true);
 }
 
+// A packet of a segment has the headers of the segment's first, and lacks as many bytes at its end as that
+// has more of them. What lies beyond its length is no part of it.
+constexpr size_t kMostOnceBytes = 28;
+
 ParseError parse_packet(Packet& packet, ParsedPacket& out) {
   const bool check_icrc = !packet.as_length();
-  ParseError error = parse(packet.data(), packet.size(), packet.virtual_bytes(), out, check_icrc);
+  const size_t virtual_bytes = packet.virtual_bytes() + (packet.segment_offset() == 0 ? 0 : kMostOnceBytes);
+  ParseError error = parse(packet.data(), packet.size(), virtual_bytes, out, check_icrc);
   if (error != ParseError::kNone && packet.virtual_bytes() != 0) {
     packet.materialise();
     out = ParsedPacket();
@@ -328,6 +333,9 @@ ParseError parse_packet(Packet& packet, ParsedPacket& out) {
   out.as_length = packet.as_length();
   out.traffic_kind = packet.traffic_kind();
   out.received_ps = packet.received_ps;
+  out.packets = packet.packets();
+  out.ends_segment = packet.ends_segment();
+  out.segment_offset = packet.segment_offset();
   return error;
 }
 

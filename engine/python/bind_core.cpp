@@ -73,7 +73,7 @@ void inject(Engine& engine, Node& node, int port, const py::bytes& data, std::op
   engine.schedule_at(time_ps.value_or(engine.now()),
                      [&engine, &node, port, packet = std::move(packet)]() mutable {
                        packet->received_ps = engine.now();
-                       engine.conservation().enter(PacketOrigin::kInjected, packet->wire_bytes());
+                       engine.conservation().enter(PacketOrigin::kInjected, packet->traffic());
                        node.receive(port, std::move(packet));
                      });
 }

@@ -95,7 +95,7 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
                   std::optional<MakesPathChoice> path_choice, const std::string& retransmission,
                   TimePs retransmission_timeout_ps, TimePs reordering_window_ps,
                   uint32_t ack_interval_packets, TimePs cnp_interval_ps, uint32_t path_mtu_bytes,
-                  bool telemetry, bool as_lengths,
+                  bool telemetry, bool as_lengths, uint32_t segment_packets, uint64_t segment_message_bytes,
                   const py::KWArgs<Typed<"typing.Unpack[PathOptions]">>& path_given) {
   FlowPort added;
   added.port = port;
@@ -108,6 +108,7 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
   added.config.path_mtu_bytes = path_mtu_bytes;
   added.config.telemetry = telemetry;
   added.as_lengths = as_lengths;
+  added.config.segments = {.packets = segment_packets, .message_bytes = segment_message_bytes};
   if (const auto* name = std::get_if<std::string>(&congestion_control)) {
     PathProperties path = path_properties_of(path_given, false);
     path.ack_interval_packets = ack_interval_packets;
@@ -178,12 +179,14 @@ to 2 GiB, starts count from the run's. The executor's listener is notified of th
            "parameters"_a = CongestionParameters(), "preset"_a = "", "path_choice"_a = py::none(),
            "retransmission"_a = "go-back-n", "retransmission_timeout_ps"_a, "reordering_window_ps"_a = 0,
            "ack_interval_packets"_a = 1, "cnp_interval_ps"_a = RcConfig().cnp_interval_ps, "path_mtu_bytes"_a,
-           "telemetry"_a = false, "as_lengths"_a = false,
+           "telemetry"_a = false, "as_lengths"_a = false, "segment_packets"_a = 1,
+           "segment_message_bytes"_a = 0,
            R"doc(Say how queue pairs of a port are made; returns the place by which flows name it.
 
 congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
 makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
-queue pair and that size; as_lengths: packets carry their payload as a length.)doc")
+queue pair and that size; as_lengths: packets carry their payload as a length; segment_packets
+and segment_message_bytes as those of RcQueuePair.)doc")
       .def(
           "add_sent",
           [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,

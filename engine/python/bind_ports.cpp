@@ -185,25 +185,26 @@ void bind_transmit_port(py::module_& m) {
 rate_bps 0 is unpaced. queue_capacity_bytes bounds all classes together. Classes with quantum_bytes share what the
 strict ones leave, by deficit weighted round robin. As a Node it queues what it
 receives in class 0. With arrivals_serialised a packet that finds the serialiser idle leaves as it comes (its sender
-has paced it), and only what comes faster than the rate is held back. Raises ValueError for classes outside
+has paced it), and only what comes faster than the rate is held back. While more than split_depth_bytes waits in a
+class, its segments leave packet by packet. Raises ValueError for classes outside
 1 to 8, a capacity of 0, or a quantum of 1 to 63.)doc")
-      .def(
-          py::init([](Engine& engine, Link& link, uint64_t rate_bps, uint64_t queue_capacity_bytes,
-                      int classes, bool arrivals_serialised, const DeficitRoundRobin::Quanta& quantum_bytes) {
-            const PortConfig config{rate_bps, queue_capacity_bytes, classes, arrivals_serialised,
-                                    quantum_bytes};
-            return make_component<TransmitPort>(engine, engine, config, link);
-          }),
-          "engine"_a, "link"_a, py::kw_only(), "rate_bps"_a = 0,
-          "queue_capacity_bytes"_a = PortConfig().queue_capacity_bytes, "classes"_a = PortConfig().classes,
-          "arrivals_serialised"_a = false, "quantum_bytes"_a = DeficitRoundRobin::Quanta{},
-          py::keep_alive<1, 2>())
+      .def(py::init([](Engine& engine, Link& link, uint64_t rate_bps, uint64_t queue_capacity_bytes,
+                       int classes, bool arrivals_serialised, const DeficitRoundRobin::Quanta& quantum_bytes,
+                       uint64_t split_depth_bytes) {
+             const PortConfig config{rate_bps,      queue_capacity_bytes, classes, arrivals_serialised,
+                                     quantum_bytes, split_depth_bytes};
+             return make_component<TransmitPort>(engine, engine, config, link);
+           }),
+           "engine"_a, "link"_a, py::kw_only(), "rate_bps"_a = 0,
+           "queue_capacity_bytes"_a = PortConfig().queue_capacity_bytes, "classes"_a = PortConfig().classes,
+           "arrivals_serialised"_a = false, "quantum_bytes"_a = DeficitRoundRobin::Quanta{},
+           "split_depth_bytes"_a = PortConfig().split_depth_bytes, py::keep_alive<1, 2>())
       .def(
           "enqueue",
           [](TransmitPort& port, const py::bytes& data, int priority_class, uint16_t ingress_port) {
             PythonGuard guard(port.engine());
             PacketPtr packet = port.engine().packets().copy_of(view_of(data));
-            port.engine().conservation().enter(PacketOrigin::kInjected, packet->wire_bytes());
+            port.engine().conservation().enter(PacketOrigin::kInjected, packet->traffic());
             return port.enqueue(std::move(packet), priority_class, {ingress_port, Packet::kNoLane});
           },
           "data"_a, "priority_class"_a = 0, "ingress_port"_a = SharedBuffer::kNoIngress,

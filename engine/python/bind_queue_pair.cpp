@@ -91,6 +91,8 @@ RcConfig take_config(py::dict& options) {
   take_option(options, "receive_for_immediate", config.receive_for_immediate);
   take_option(options, "end_to_end_credits", config.end_to_end_credits);
   take_option(options, "cnp_interval_ps", config.cnp_interval_ps);
+  take_option(options, "segment_packets", config.segments.packets);
+  take_option(options, "segment_message_bytes", config.segments.message_bytes);
   return config;
 }
 
@@ -116,6 +118,7 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
   config.source_udp_port = source_udp_port.value_or(
       entropy_udp_port(config.source_ip, config.destination_ip, config.queue_pair, config.remote_queue_pair));
   config.retransmission_timeout_ps = retransmission_timeout;
+  config.segments.line_rate_bps = nic.line_rate_bps(port);
   auto made = make_in_cache_lines<PythonRcQueuePair>(nic, config, std::move(congestion_control),
                                                      std::move(path_choice), std::move(completions));
   nic.attach(*made, port, config.queue_pair);
@@ -245,6 +248,8 @@ every ack_interval_packets-th packet, the last of a message and one that closes 
 receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
 otherwise it needs none. max_outstanding_reads (the same at both ends): READs and atomics under way.
 end_to_end_credits (at both ends or neither): SENDs wait for receives. rnr_retry_limit 7: for ever.
+segment_packets: of messages of lengths with segment_message_bytes or more, up to so many packets travel as
+one.
 Raises ValueError naming the parameter that is out of
 range.)doc")
       .def(py::init(&make_rc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),

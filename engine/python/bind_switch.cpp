@@ -161,7 +161,7 @@ void bind_switch(py::module_& m) {
           [](Switch& self, int port, const py::bytes& data) {
             PythonGuard guard(self.engine());
             PacketPtr packet = self.engine().packets().copy_of(view_of(data));
-            self.engine().conservation().enter(PacketOrigin::kInjected, packet->wire_bytes());
+            self.engine().conservation().enter(PacketOrigin::kInjected, packet->traffic());
             self.receive(port, std::move(packet));
           },
           py::arg("port"), py::arg("data"))

@@ -64,7 +64,7 @@ void bind_switch_packets(SwitchClass& cls) {
           [](Switch& self, const py::bytes& data) {
             PythonGuard guard(self.engine());
             PacketPtr packet = self.engine().packets().copy_of(view_of(data));
-            self.engine().conservation().enter(PacketOrigin::kFromController, packet->wire_bytes());
+            self.engine().conservation().enter(PacketOrigin::kFromController, packet->traffic());
             self.receive(static_cast<int>(self.options().cpu_port), std::move(packet));
           },
           "Let the switch receive a packet on its CPU port.", "data"_a)

@@ -58,6 +58,7 @@ struct PacketState {
   uint32_t size_bytes;
   uint32_t payload_offset_bytes;
   uint32_t virtual_bytes;  // zeros behind these that are not written out
+  uint32_t packets;        // that the packet stands for
   // Set by the runtime; generated code copies them into the program's metadata.
   uint64_t ingress_timestamp;
   uint64_t egress_timestamp;

@@ -179,6 +179,7 @@ std::map<std::string, uint64_t> switch_abi() {
       WEFT_MEMBER(PacketState, data),
       WEFT_MEMBER(PacketState, size_bytes),
       WEFT_MEMBER(PacketState, virtual_bytes),
+      WEFT_MEMBER(PacketState, packets),
       WEFT_MEMBER(PacketState, payload_offset_bytes),
       WEFT_MEMBER(PacketState, ingress_timestamp),
       WEFT_MEMBER(PacketState, egress_timestamp),

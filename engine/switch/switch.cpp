@@ -135,11 +135,25 @@ void Switch::point_at(PacketState& state, const Packet& packet) {
   state.data = packet.data();
   state.size_bytes = static_cast<uint32_t>(packet.size());
   state.virtual_bytes = static_cast<uint32_t>(packet.virtual_bytes());
+  state.packets = packet.packets();
 }
 
 PacketPtr Switch::copy_with_state(const Packet& packet, PacketOrigin source) {
+  engine_.conservation().enter(source, packet.traffic());
+  return copy_with_state(packet);
+}
+
+PacketPtr Switch::split(Packet& packet) {
+  PacketPtr rest = copy_with_state(packet);
+  packet.split(*rest);
+  const auto first_bytes = static_cast<uint32_t>(packet.wire_bytes());
+  state_of(packet)->state.packet_length_bytes = first_bytes;
+  state_of(*rest)->state.packet_length_bytes -= first_bytes;
+  return rest;
+}
+
+PacketPtr Switch::copy_with_state(const Packet& packet) {
   PacketPtr copy = packet.clone();
-  engine_.conservation().enter(source, copy->wire_bytes());
   StateBlock* block = states_->acquire();
   const PacketState& from = static_cast<const StateBlock*>(packet.context)->state;
   const SwitchProgram& program = objects_->program();
@@ -255,16 +269,26 @@ void Switch::parse(Packet& packet) {
 }
 
 void Switch::receive(int port, PacketPtr packet) {
-  ++received_packets_;
+  received_packets_ += packet->packets();
   if (objects_ == nullptr) {
     drop(DropReason::kNoPipeline, *packet, {});
     return;
   }
+  if (packet->packets() > 1) [[unlikely]]
+    note_first_of_segment(port, *packet);
   const Arrival arrival(port, packet->virtual_lane());
   start_pass(std::move(packet), arrival, static_cast<uint32_t>(port), kNormal, PacketState::kPassBudget,
              nullptr, 0);
   if (!bypassing_.empty()) [[unlikely]]
     run_bypassing();
+}
+
+// When the first packet of a segment was there, so that the next port can have it leave as it would have
+// left.
+void Switch::note_first_of_segment(int port, Packet& packet) const {
+  const auto number = static_cast<size_t>(port);
+  if (number >= ports_.size() || ports_[number] == nullptr) return;
+  packet.received_ps -= ports_[number]->rate().serialisation_ps(packet.wire_bytes() - packet.frame_bytes());
 }
 
 void Switch::start_pass(PacketPtr packet, Arrival arrival, uint32_t port, InstanceType type,
@@ -281,7 +305,7 @@ void Switch::start_pass(PacketPtr packet, Arrival arrival, uint32_t port, Instan
   point_at(state, *packet);
   state.ingress_port = port;
   state.instance_type = type;
-  state.packet_length_bytes = state.size_bytes + state.virtual_bytes;
+  state.packet_length_bytes = static_cast<uint32_t>(packet->wire_bytes());
   state.ingress_timestamp = timestamp(engine_.now());
   state.pass_budget = pass_budget;
   if (previous != nullptr) preserve(state, *previous, field_list);
@@ -307,7 +331,7 @@ PacketPtr Switch::resubmit(PacketPtr packet) {
   point_at(state, *packet);
   state.ingress_port = old_state.ingress_port;
   state.instance_type = kResubmitted;
-  state.packet_length_bytes = state.size_bytes;
+  state.packet_length_bytes = static_cast<uint32_t>(packet->wire_bytes());
   state.pass_budget = old_state.pass_budget;
   preserve(state, old_state, old_state.resubmit_field_list);
   packet->context = block;
@@ -331,7 +355,7 @@ void Switch::clone_from_ingress(const Packet& packet) {
   if (session == nullptr) return;
   // The clone is the packet as it entered ingress, parsed again.
   PacketPtr clone = packet.clone();
-  engine_.conservation().enter(PacketOrigin::kCloned, clone->wire_bytes());
+  engine_.conservation().enter(PacketOrigin::kCloned, clone->traffic());
   clone->materialise();
   StateBlock* block = new_state();
   PacketState& state = block->state;
@@ -347,7 +371,8 @@ void Switch::clone_from_ingress(const Packet& packet) {
   // As BMv2 does: of all metadata, this parser sees the ingress port only.
   program.parse(&state, &context);
   if (dropped_by_abort(state, *clone)) return;
-  state.packet_length_bytes += state.size_bytes;  // the parser may have added headers
+  state.packet_length_bytes +=
+      static_cast<uint32_t>(clone->wire_bytes());  // the parser may have added headers
   clear_metadata(state);
   state.instance_type = kIngressClone;
   program.copy_fields(&state, &original, original.clone_field_list);
@@ -431,17 +456,17 @@ void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas, A
 
 // With a state of its own: the packet is parsed again when it is received.
 uint64_t Switch::header_bytes(int port, const Packet& packet) {
-  if (objects_ == nullptr) return packet.wire_bytes();
+  if (objects_ == nullptr) return packet.frame_bytes();
   StateBlock* block = new_state();
   PacketState& state = block->state;
   point_at(state, packet);
   state.ingress_port = static_cast<uint32_t>(port);
   state.instance_type = kNormal;
-  state.packet_length_bytes = state.size_bytes + state.virtual_bytes;
+  state.packet_length_bytes = static_cast<uint32_t>(packet.wire_bytes());
   objects_->context().now_ps = engine_.now();
   objects_->program().parse(&state, &objects_->context());
   const bool refused = state.parser_error != 0 || state.abort_reason != 0;
-  const uint64_t parsed = refused ? packet.wire_bytes() : state.payload_offset_bytes;
+  const uint64_t parsed = refused ? packet.frame_bytes() : state.payload_offset_bytes;
   block->release(block);
   return parsed;
 }
@@ -496,7 +521,7 @@ void Switch::run_bypassing() {
     headers_bytes = program.deparse(&state, room.data(), static_cast<uint32_t>(room.size()));
   }
   if (headers_bytes != parsed_bytes) [[unlikely]]
-    engine_.conservation().resize(int64_t{headers_bytes} - int64_t{parsed_bytes});
+    engine_.conservation().resize((int64_t{headers_bytes} - int64_t{parsed_bytes}) * packet.packets());
   packet.replace_front(parsed_bytes, headers_bytes);
 }
 
@@ -526,9 +551,10 @@ void Switch::run_bypassing() {
     return nullptr;
   }
   // BMv2 recirculates the whole packet, so this comes last.
-  if (packet->wire_bytes() > state.truncated_length_bytes) {
-    engine_.conservation().resize(int64_t{state.truncated_length_bytes} -
-                                  static_cast<int64_t>(packet->wire_bytes()));
+  if (packet->frame_bytes() > state.truncated_length_bytes) {
+    const auto more_bytes =
+        int64_t{state.truncated_length_bytes} - static_cast<int64_t>(packet->frame_bytes());
+    engine_.conservation().resize(more_bytes * packet->packets());
     packet->resize(state.truncated_length_bytes);
   }
   record(state.trace, TraceSite::kSent, {port}, packet->bytes());
@@ -564,7 +590,7 @@ PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp
 void Switch::deliver(uint32_t port, PacketPtr packet) {
   packet->materialise();
   const bool captured = captured_count_ != nullptr || captured_ != nullptr;
-  if (captured) engine_.conservation().leave(PacketEnd::kCollected, packet->size());
+  if (captured) engine_.conservation().leave(PacketEnd::kCollected, packet->traffic());
   if (captured_count_ != nullptr) {
     ++*captured_count_;
   } else if (captured_ != nullptr) {
@@ -574,7 +600,7 @@ void Switch::deliver(uint32_t port, PacketPtr packet) {
     event.bytes.assign(packet->data(), packet->data() + packet->size());
     event.time_ps = engine_.now();
     if (events_.push(std::move(event)))
-      engine_.conservation().leave(PacketEnd::kToController, packet->size());
+      engine_.conservation().leave(PacketEnd::kToController, packet->traffic());
     else
       drop(DropReason::kCpuQueueFull, *packet, {});
   }
@@ -585,7 +611,7 @@ void Switch::deliver(uint32_t port, PacketPtr packet) {
 std::vector<Switch::Output> Switch::process(uint32_t port, std::span<const uint8_t> bytes) {
   std::vector<Output> outputs;
   captured_ = &outputs;
-  engine_.conservation().enter(PacketOrigin::kInjected, bytes.size());
+  engine_.conservation().enter(PacketOrigin::kInjected, {1, bytes.size()});
   receive(static_cast<int>(port), engine_.packets().copy_of(bytes));
   captured_ = nullptr;
   return outputs;
@@ -596,7 +622,7 @@ uint64_t Switch::process_repeatedly(uint32_t port, std::span<const std::span<con
   uint64_t left = 0;
   captured_count_ = &left;
   for (size_t next = 0; count > 0; --count) {
-    engine_.conservation().enter(PacketOrigin::kInjected, packets[next].size());
+    engine_.conservation().enter(PacketOrigin::kInjected, {1, packets[next].size()});
     receive(static_cast<int>(port), engine_.packets().copy_of(packets[next]));
     if (++next == packets.size()) next = 0;
   }

@@ -80,6 +80,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void attach_port(uint32_t port, TransmitPort& transmit_port);
 
   void receive(int port, PacketPtr packet) override;
+  PacketPtr split(Packet& packet) override;
   PacketPtr on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) override;
   uint64_t header_bytes(int port, const Packet& packet) override;
 
@@ -136,6 +137,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void clear_metadata(PacketState& state);
   void clear_requests(PacketState& state);
   void point_at(PacketState& state, const Packet& packet);
+  PacketPtr copy_with_state(const Packet& packet);
   PacketPtr copy_with_state(const Packet& packet, PacketOrigin source);
   static bool spend_pass(PacketState& state);
 
@@ -158,6 +160,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   PacketPtr resubmit(PacketPtr packet);
   // Null, and counted, if there is no session of the number that the program asks for.
   const CloneSession* requested_session(PacketState& original);
+  void note_first_of_segment(int port, Packet& packet) const;
   void clone_from_ingress(const Packet& packet);
   void clone_from_egress(const Packet& packet);
   void send_clone(PacketPtr clone, const CloneSession& session);
@@ -175,15 +178,15 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void deliver(uint32_t port, PacketPtr packet);
   // A packet ends here. Its state is still there.
   void drop(DropReason reason, const Packet& packet, TraceNumbers of) {
-    engine_.conservation().drop(DropPlace::kSwitch, static_cast<size_t>(reason), packet.wire_bytes());
-    count(reason, packet.wire_bytes());
+    engine_.conservation().drop(DropPlace::kSwitch, static_cast<size_t>(reason), packet.traffic());
+    count(reason, packet.traffic());
     record(of, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
   }
   // Something is not done, and the packet lives on, or its end is accounted for elsewhere.
-  void count(DropReason reason, uint64_t size_bytes = 0) {
-    ++dropped_[static_cast<size_t>(reason)];
+  void count(DropReason reason, const TrafficCounter& traffic = {1, 0}) {
+    dropped_[static_cast<size_t>(reason)] += traffic.packets;
     if (engine_.probe() != nullptr) [[unlikely]]
-      report_dropped(reason, size_bytes);
+      report_dropped(reason, traffic.bytes);
   }
   void report_dropped(DropReason reason, uint64_t size_bytes);
   void record(TraceNumbers of, TraceSite site, std::initializer_list<uint32_t> values,

@@ -10,7 +10,14 @@ from weft.clocks.switch_memory import (
     require_shared_memory,
 )
 from weft.scenario import FabricOptions, LinkFaults, SwitchingSection
-from weft.switch.daemon.config import FaultsConfig, PortConfig, SwitchConfig, SwitchingConfig
+from weft.scenario.fidelity_checks import ecn_begins_bytes
+from weft.switch.daemon.config import (
+    UNSPLIT_BYTES,
+    FaultsConfig,
+    PortConfig,
+    SwitchConfig,
+    SwitchingConfig,
+)
 from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
 from weft.topologies.addressing import CPU_PORT
 
@@ -65,6 +72,9 @@ def _port_config(port: PortSpec, switch: SwitchSpec, options: FabricOptions, fra
         if faults.any and port.peer_is_host
         else _NO_FAULTS,
         quantum_bytes=tuple(options.scheduling.quantum_by_class),
+        split_depth_bytes=ecn_begins_bytes(options, port.link.rate_bps)
+        if options.fidelity.has_segments
+        else UNSPLIT_BYTES,
         pfc=pfc_config(port, switch, options, frame_bytes),
         credits=credits_config(switch, options, frame_bytes) if credits.on(here, peer) else None,
     )

@@ -285,6 +285,10 @@ class RcCounters(typing.TypedDict):
     """Retransmissions included."""
     data_bytes_sent: int
     """Payload, retransmissions included."""
+    segments_sent: int
+    """That stood for several data packets."""
+    packets_sent_in_segments: int
+    """Data packets that segments stood for."""
     retransmitted_packets: int
     """Data packets sent again."""
     timeouts: int
@@ -339,6 +343,10 @@ class RcStats(typing.TypedDict):
     """Retransmissions included."""
     data_bytes_sent: int
     """Payload, retransmissions included."""
+    segments_sent: int
+    """That stood for several data packets."""
+    packets_sent_in_segments: int
+    """Data packets that segments stood for."""
     retransmitted_packets: int
     """Data packets sent again."""
     timeouts: int
@@ -786,7 +794,8 @@ class TransmitPort(Node):
     rate_bps 0 is unpaced. queue_capacity_bytes bounds all classes together. Classes with quantum_bytes share what the
     strict ones leave, by deficit weighted round robin. As a Node it queues what it
     receives in class 0. With arrivals_serialised a packet that finds the serialiser idle leaves as it comes (its sender
-    has paced it), and only what comes faster than the rate is held back. Raises ValueError for classes outside
+    has paced it), and only what comes faster than the rate is held back. While more than split_depth_bytes waits in a
+    class, its segments leave packet by packet. Raises ValueError for classes outside
     1 to 8, a capacity of 0, or a quantum of 1 to 63.
     """
     def __init__(
@@ -799,6 +808,7 @@ class TransmitPort(Node):
         classes: int = 8,
         arrivals_serialised: bool = False,
         quantum_bytes: collections.abc.Sequence[int] = [0, 0, 0, 0, 0, 0, 0, 0],
+        split_depth_bytes: int = 18446744073709551615,
     ) -> None: ...
     def count_by_kind(self) -> None:
         """Count from now on what is sent of each kind of traffic, but for the MAC's own frames."""
@@ -1318,6 +1328,8 @@ class RcQueuePair(QueuePair):
     receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
     otherwise it needs none. max_outstanding_reads (the same at both ends): READs and atomics under way.
     end_to_end_credits (at both ends or neither): SENDs wait for receives. rnr_retry_limit 7: for ever.
+    segment_packets: of messages of lengths with segment_message_bytes or more, up to so many packets travel as
+    one.
     Raises ValueError naming the parameter that is out of
     range.
     """
@@ -1836,13 +1848,16 @@ class FlowGenerator:
         path_mtu_bytes: int,
         telemetry: bool = False,
         as_lengths: bool = False,
+        segment_packets: int = 1,
+        segment_message_bytes: int = 0,
         **kwargs: typing.Unpack[PathOptions],
     ) -> int:
         """Say how queue pairs of a port are made; returns the place by which flows name it.
 
         congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
         makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
-        queue pair and that size; as_lengths: packets carry their payload as a length.
+        queue pair and that size; as_lengths: packets carry their payload as a length; segment_packets
+        and segment_message_bytes as those of RcQueuePair.
         """
     def add_received(
         self,

@@ -252,3 +252,5 @@ class RcOptions(TypedDict, total=False):
     cnp_interval_ps: int
     max_outstanding_reads: int
     data_class: int
+    segment_packets: int
+    segment_message_bytes: int

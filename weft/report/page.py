@@ -62,6 +62,9 @@ def report_page(run: RunDirectory) -> str:
         sections=[
             _invalid(run.results),
             _notices(run),
+            _notice(
+                "fidelity", "Segments in place of packets", [each.sentence for each in run.results.fidelity]
+            ),
             _warnings(run.results),
             _cards(run),
             topology_section(run),

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 from weft.controller.event_log import ControllerEvent
 from weft.results.arrays import CounterCell, RegisterCell
 from weft.results.credits import CreditResult
+from weft.results.fidelity import FidelityResult
 from weft.results.kinds import R, ResultKind, result_kinds
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import LinkFaultsResult
@@ -196,6 +197,8 @@ class Results:
     yours); `effective`: every default as resolved for this fabric.
     """
     traffic: dict[str, list[Any]] = field(default_factory=dict)
+    fidelity: list[FidelityResult] = field(default_factory=list)
+    """Only with segments: what travelled in them in place of packets."""
     planes: list[PlaneResult] = field(default_factory=list)
     """Of each plane, over the whole run; null is what the target does not say (BMv2)."""
     int_paths: list[IntPath] = field(default_factory=list)
@@ -277,6 +280,7 @@ class Results:
 OWN_KEYS = tuple(each.name for each in fields(Results) if each.name not in ("absent", "traffic"))
 """Keys of results.json but for those of kinds of traffic, and `ok`, which follows from the others."""
 _ONLY_WHERE_THERE_ARE_SOME = (
+    "fidelity",
     "controller_events",
     "counters",
     "registers",

@@ -12,6 +12,7 @@ from rich.table import Table
 from weft.quantities.readable import format_rate, format_time
 from weft.results.controller_events import print_controller_events
 from weft.results.credits import print_credits
+from weft.results.fidelity import print_fidelity
 from weft.results.figure_tables import print_figures
 from weft.results.kinds import result_kinds
 from weft.results.link_events import print_link_events
@@ -87,6 +88,7 @@ def print_run(console: Console, run: Results) -> None:
     if run.dropped_packet_ins:
         console.print(f"packet-ins that the controller had no room for: {run.dropped_packet_ins}")
     print_packet_conservation(console, run.packet_conservation, run.absorbed)
+    print_fidelity(console, run.fidelity)
     for warning in run.all_warnings:
         console.print(f"\n[yellow]warning: {escape(warning)}[/yellow]")
     if run.lateness is not None:

@@ -22,6 +22,7 @@ from weft.run.aggregation_job import AggregationJob
 from weft.run.spare_hosts import replace_hosts
 from weft.run.task import Ended, Task, check_timeout
 from weft.run.unfinished import unfinished
+from weft.scenario.fidelity_checks import check_reduction
 from weft.system.child_processes import ChildError
 from weft.traffic.answers import EndedFlows
 from weft.traffic.control import EndpointGroup
@@ -73,6 +74,7 @@ class Exchanges:
             is_quiet = self._lab.settle(draw)
             self.hosts.disconnect(draw if is_quiet else None)
         if in_network:
+            check_reduction(self._lab.options, "algorithm")
             self._job.join(self.hosts)
         return self._totals(self.hosts.stats(), in_network)
 

@@ -39,6 +39,7 @@ from weft.results.counters import (
     plane_results,
 )
 from weft.results.credits import credit_results
+from weft.results.fidelity import fidelity_results
 from weft.results.flows import FlowsResult
 from weft.results.kinds import R, ResultKind
 from weft.results.link_events import LinkEventResult
@@ -63,6 +64,7 @@ from weft.run.task import Ended, Task, check_timeout, require_all
 from weft.run.task_maker import TaskMaker
 from weft.scenario import FabricKeywords
 from weft.scenario.circuits import DARK_TIME, require_configuration
+from weft.scenario.fidelity_checks import check_capture
 from weft.scenario.keywords import with_fabric_keywords
 from weft.scenario.routing_checks import reordering_warning
 from weft.system.child_processes import ChildError
@@ -548,6 +550,8 @@ class Fabric:
 
         The file has nanosecond stamps of emulated time.
         """
+        if path is not None:
+            check_capture(self.options)
         spec = self.topology.host(host)
         spec.nic(plane)
         self._captures.pop(("host", host, plane), None)
@@ -565,6 +569,8 @@ class Fabric:
             BadInputError: no such switch or port. ChildError: the file cannot be written.
             EnvironmentLacksError: the fabric runs on BMv2.
         """
+        if path is not None:
+            check_capture(self.options)
         self.topology.switch(switch).port(port)
         self._captures.pop(("switch", switch, port), None)
         self.lab.capture_port(switch, port, path)
@@ -630,6 +636,7 @@ class Fabric:
         return RunResult(
             made_by=made_by(self.lab, self.hosts, self._scenario, self.slot_count, self._collectives_run),
             traffic={key: list(results) for key, results in self._results.items()} | self._circuit_changes(),
+            fidelity=fidelity_results(self.options, endpoints),
             planes=plane_results(self.topology, counters, switches),
             link_loads=link_loads(self.topology, loads, self._traffic_ps()),
             memory=memory_results(self.topology, switches, endpoints),

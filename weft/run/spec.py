@@ -18,6 +18,7 @@ from weft.scenario import (
     fabric_options,
 )
 from weft.scenario.circuits import check_circuits
+from weft.scenario.fidelity_checks import check_fidelity, check_fidelity_of_fabric, check_reduction
 from weft.scenario.link_checks import check_events, check_int_rates, check_links
 from weft.scenario.routing_checks import check_routing
 from weft.scenario.topology import build_topology
@@ -80,11 +81,15 @@ def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> Ru
 def _check(spec: RunSpec) -> None:
     """Check what neither options nor fabric show alone. Raises KeyProblem, or as `run_spec`."""
     check_transport(spec.options)
+    check_fidelity(spec.options)
+    check_fidelity_of_fabric(spec.fabric, spec.options)
     for number, traffic in enumerate(spec.traffic):
         if traffic.lacking and spec.options.clock == "real":
             raise EnvironmentLacksError(f"traffic[{number}].{traffic.kind}: {traffic.lacking}")
         traffic.check_classes(spec.fabric, spec.options.seed)
         traffic.check_fabric(spec.fabric, f"traffic[{number}]")
+        if traffic.reduces_in_network:
+            check_reduction(spec.options, f"traffic[{number}]")
     check_observed(spec.fabric, spec.options)
     check_links(spec.fabric, spec.options)
     check_events(spec.fabric, spec.options)

@@ -5,6 +5,7 @@ A scenario is YAML; every key is checked, and an error says where it stands, wha
 
 from weft.scenario.controller import ControllerSection, FlapDampingSection, LinkWatchSection
 from weft.scenario.events import EventSection
+from weft.scenario.fidelity import FidelitySection
 from weft.scenario.keywords import FabricKeywords, fabric_options
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
@@ -37,6 +38,7 @@ __all__ = [
     "FabricOptions",
     "FaultsOfLinks",
     "FaultsSection",
+    "FidelitySection",
     "FlapDampingSection",
     "KeyProblem",
     "LinkChoice",

@@ -11,6 +11,7 @@ from weft.errors import BadInputError
 from weft.scenario.circuits import CircuitsSection
 from weft.scenario.controller import ControllerSection
 from weft.scenario.events import EventSection
+from weft.scenario.fidelity import FidelitySection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
@@ -46,6 +47,7 @@ class FabricKeywords(TypedDict, total=False):
     controller: ControllerSection | None
     routing: RoutingSection | None
     transport: TransportSection | None
+    fidelity: FidelitySection | None
     nic: NicSection | None
     buffer: BufferSection | None
     scheduling: SchedulingSection | None

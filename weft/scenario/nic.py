@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.quantities.definitions import Rate, ShortTime
 from weft.scenario.values import Section
-from weft.traffic.transport_settings import NicCosts
+from weft.traffic.transport_settings import NO_COSTS, NicCosts
 
 
 class NicSection(Section):
@@ -27,6 +27,11 @@ class NicSection(Section):
             per_message_overhead_ps=self.per_message_overhead,
             per_packet_overhead_ps=self.per_packet_overhead,
         )
+
+    @property
+    def takes_time(self) -> bool:
+        """Return whether the way costs anything."""
+        return self.costs() != NO_COSTS
 
     def round_trip_ps(self, payload_bytes: int) -> int:
         """Return what a packet's fetching at one end and placing at the other add to its round trip."""

@@ -13,6 +13,7 @@ from weft.quantities.definitions import number, whole
 from weft.scenario.circuits import CircuitsSection
 from weft.scenario.controller import ControllerSection
 from weft.scenario.events import EventSection
+from weft.scenario.fidelity import FidelitySection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
@@ -71,6 +72,7 @@ class FabricOptions(Section):
     controller: ControllerSection = ControllerSection()
     routing: RoutingSection = RoutingSection()
     transport: TransportSection = TransportSection()
+    fidelity: FidelitySection = FidelitySection()
     nic: NicSection = NicSection()
     buffer: BufferSection = BufferSection()
     scheduling: SchedulingSection = SchedulingSection()

@@ -184,6 +184,8 @@ class Host:
             initial_psn=connection.initial_psn,
             remote_initial_psn=connection.remote_initial_psn,
             path_mtu_bytes=self.config.mtu_bytes,
+            segment_packets=self.config.segments.packets,
+            segment_message_bytes=self.config.segments.message_bytes,
             telemetry=connection.telemetry,
             data_class=connection.traffic_class,
             retry_limit=connection.retry_limit,
@@ -366,6 +368,8 @@ class Host:
                 path_mtu_bytes=self.config.mtu_bytes,
                 telemetry=telemetry,
                 as_lengths=as_lengths,
+                segment_packets=self.config.segments.packets,
+                segment_message_bytes=self.config.segments.message_bytes,
             )
         self._generators.append(generator)
         return generator

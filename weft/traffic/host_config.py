@@ -12,8 +12,10 @@ from weft.traffic.host_recording import HostRecording
 from weft.traffic.transport_settings import (
     DEFAULT_TRANSPORT,
     NO_COSTS,
+    NO_SEGMENTS,
     CreditSettings,
     NicCosts,
+    SegmentSettings,
     TransportSettings,
 )
 
@@ -104,6 +106,7 @@ class HostConfig:
     wall_clock_floor_ns: int = DEFAULT_WALL_CLOCK_FLOOR_NS
     realtime_priority: int = 0
     transport: TransportSettings = DEFAULT_TRANSPORT
+    segments: SegmentSettings = NO_SEGMENTS
     nic_costs: NicCosts = NO_COSTS
     recording: HostRecording = field(default_factory=HostRecording)
     int_rates_bps: IntRates = STANDARD_INT_RATES

@@ -104,6 +104,14 @@ def preset_of(congestion_control: str, name: str | None) -> CongestionPreset | N
 
 
 @dataclass(frozen=True)
+class SegmentSettings:
+    """Of messages of lengths with `message_bytes` or more, up to `packets` packets travel as one; 1: none do."""
+
+    packets: int = 1
+    message_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class NicCosts:
     """What the way between memory and port costs a host's NIC (engine/hosts/nic_dma.hpp); rate 0: unlimited."""
 
@@ -123,4 +131,5 @@ class CreditSettings:
 
 
 DEFAULT_TRANSPORT = TransportSettings()
+NO_SEGMENTS = SegmentSettings()
 NO_COSTS = NicCosts()

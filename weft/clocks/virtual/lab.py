@@ -299,6 +299,7 @@ class VirtualLab(Lab):
                 quantum_bytes=tuple(self.options.scheduling.quantum_by_class),
             ),
             transport=transport,
+            segments=self.options.fidelity.settings(self.options.mtu_bytes),
             nic_costs=self.options.nic.costs(),
             recording=recording_of(self.options.observe, self.fabric, host),
             int_rates_bps=rates,

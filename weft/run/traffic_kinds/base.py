@@ -61,6 +61,11 @@ class TrafficItem(TrafficSection):
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
         """Check the classes of users that it names, before anything is built. Raises BadInputError."""
 
+    @property
+    def reduces_in_network(self) -> bool:
+        """Whether switches reduce, which they do for one item at a time."""
+        return False
+
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
         """Return it as a job, which can be written as a trace; None for what is none, such as flows.
 
@@ -84,11 +89,6 @@ class JoinableItem(TrafficItem):
     def time_limit_s(self, fabric: Fabric) -> float:
         """Return seconds after which its run has failed: real ones, or of the virtual clock."""
         return DEFAULT_TIME_LIMIT_S
-
-    @property
-    def reduces_in_network(self) -> bool:
-        """Whether switches reduce, which they do for one item at a time."""
-        return False
 
 
 class JobItem(JoinableItem):

@@ -63,6 +63,11 @@ class TogetherTraffic(TrafficItem):
         for item in self._items:
             item.check_classes(topology, seed)
 
+    @property
+    def reduces_in_network(self) -> bool:
+        """Whether switches reduce for one of them."""
+        return any(item.reduces_in_network for item in self._items)
+
     def data_bytes(self, ranks: int) -> int:
         """Return the memory of all of them."""
         return sum(item.data_bytes(ranks) for item in self._items)

@@ -11,6 +11,8 @@ from weft.cache import UnreadableFileError, read_bytes
 from weft.switch.p4runtime.tls import ServerTls
 
 DEFAULT_QUEUE_CAPACITY_BYTES = 512 * 1024
+UNSPLIT_BYTES = 2**63 - 1
+"""More than any queue holds."""
 MAX_CONFIG_BYTES = 256 << 20
 MAX_PORT = 511
 """The largest of 9 bits. 510 is the CPU port and 511 drops, unless a switch says otherwise."""
@@ -88,6 +90,8 @@ _NO_FAULTS = FaultsConfig()
 class PortConfig(_Frozen):
     """A port; without an interface it ends an internal link. `rate_bps` 0 is unpaced.
 
+    While more than `split_depth_bytes` waits in a class, segments leave packet by packet.
+
     Delay and `faults` belong to what the port sends; on a host uplink the delay is also that of what the host sends,
     which has `uplink_faults`.
     """
@@ -103,6 +107,7 @@ class PortConfig(_Frozen):
     quantum_bytes: tuple[Annotated[int, Field(ge=0)], ...] = Field(
         (0,) * _CLASSES, min_length=8, max_length=8
     )
+    split_depth_bytes: int = Field(default=UNSPLIT_BYTES, ge=0, le=UNSPLIT_BYTES)
     pfc: PfcConfig | None = None
     credits: CreditsConfig | None = None
 

@@ -259,6 +259,7 @@ class WiredSwitches:
             rate_bps=config.rate_bps,
             queue_capacity_bytes=config.queue_capacity_bytes,
             quantum_bytes=config.quantum_bytes,
+            split_depth_bytes=config.split_depth_bytes,
             arrivals_serialised=arrivals_serialised,
         )
 

@@ -291,15 +291,20 @@ def _count(emit: Emitter, call: PrimitiveCall) -> None:
 
 def count_packet(emit: Emitter, cell: Value) -> None:
     """Count the packet, as it came in, in a CounterCell."""
-    for member, increment in (("packets", I64(1)), ("bytes", _wire_bytes(emit))):
+    for member, increment in (("packets", _packets(emit)), ("bytes", _wire_bytes(emit))):
         address = emit.address(cell, emit.shared.abi[f"CounterCell.{member}"])
         emit.store(emit.builder.add(emit.load(address, I64, 8), increment), address, 8)
 
 
+def _packets(emit: Emitter) -> Value:
+    """Return how many packets (i64) this one stands for."""
+    return emit.builder.zext(emit.load_state("packets"), I64)
+
+
 def _wire_bytes(emit: Emitter) -> Value:
-    """Return the length (i64) with which the packet came in, with the zeros that are not written out."""
-    there = emit.load_state("size_bytes")
-    return emit.builder.zext(emit.builder.add(there, emit.load_state("virtual_bytes")), I64)
+    """Return the bytes (i64) with which the packet came in, with the zeros that are not written out."""
+    there = emit.builder.add(emit.load_state("size_bytes"), emit.load_state("virtual_bytes"))
+    return emit.builder.mul(emit.builder.zext(there, I64), _packets(emit))
 
 
 def _execute_meter(emit: Emitter, call: PrimitiveCall) -> None:
@@ -319,7 +324,7 @@ def _execute_meter(emit: Emitter, call: PrimitiveCall) -> None:
 def meter_colour(emit: Emitter, meter: Value, counts_bytes: bool) -> Value:
     """Colour of the packet (i32: 0 green, 1 yellow, 2 red) by a Meter*, which may be null (green)."""
     size_bytes = _wire_bytes(emit)
-    units = size_bytes if counts_bytes else I64(1)
+    units = size_bytes if counts_bytes else _packets(emit)
     now_ps = emit.load_context("now_ps", I64)
     return emit.call_runtime("weft_meter_execute", I32, meter, units, size_bytes, now_ps)
 

@@ -1,0 +1,211 @@
+"""Segments in place of packets: how far results are from those of packets, and what they do not go with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from weft import Fabric, topologies
+from weft.controller.features.identity import DATA_CLASS
+from weft.errors import BadInputError
+from weft.results.printing import show_run
+from weft.results.results_file import read_results
+from weft.results.run_result import RunResult
+from weft.run.runner import run_scenario
+from weft.scenario import FidelitySection, TransportSection, parse_scenario
+
+FABRIC = {
+    "planes": 1,
+    "leaves": 4,
+    "spines": 4,
+    "hosts_per_leaf": 4,
+    "host_rate": "400Gb/s",
+    "oversubscription": 1.0,
+    "queue_capacity": "8MiB",
+}
+TRAFFIC: dict[str, dict[str, Any]] = {
+    "ring all-reduce": {
+        "collective": "allreduce",
+        "algorithms": ["ring"],
+        "data": "lengths",
+        "sizes": ["16MiB"],
+    },
+    "all-to-all": {"collective": "alltoall", "data": "lengths", "sizes": ["32MiB"]},
+    "incast": {"incast": "h0", "bytes_per_sender": "1MiB", "data": "lengths"},
+    "permutation": {"permutation": "4MiB", "data": "lengths"},
+    "training step": {
+        "model": {
+            "family": "llama",
+            "layers": 2,
+            "hidden": 1024,
+            "heads": 8,
+            "kv_heads": 8,
+            "feed_forward": 4096,
+            "vocabulary": 8192,
+            "sequence": 1024,
+        },
+        "parallel": {"data": 8, "pipeline": 2},
+        "micro_batches": 2,
+    },
+}
+
+
+def run(name: str, congestion_control: str = "fixed-window", segment: str = "", **more: Any) -> RunResult:
+    fidelity = {"fidelity": {"segment": segment}} if segment else {}
+    return run_scenario(
+        parse_scenario(
+            {
+                "clock": "virtual",
+                "mtu": 4096,
+                "int": False,
+                "fabric": FABRIC,
+                "transport": {"congestion_control": congestion_control},
+                "traffic": [TRAFFIC[name]],
+                **fidelity,
+                **more,
+            }
+        )
+    )
+
+
+def duration_ps(result: RunResult) -> int:
+    return result.phases[-1].end_ps - result.phases[-1].start_ps
+
+
+# Beside packets, in per cent of the duration (docs/fidelity.md).
+BOUNDS = {
+    ("ring all-reduce", "fixed-window"): 0.2,
+    ("ring all-reduce", "dcqcn"): 0.2,
+    ("ring all-reduce", "swift"): 0.2,
+    ("all-to-all", "fixed-window"): 10,
+    ("all-to-all", "dcqcn"): 10,
+    ("all-to-all", "swift"): 10,
+    ("incast", "fixed-window"): 0.1,
+    ("incast", "dcqcn"): 10,
+    ("incast", "swift"): 5,
+    ("permutation", "fixed-window"): 1,
+    ("permutation", "dcqcn"): 5,
+    ("permutation", "swift"): 5,
+    ("training step", "fixed-window"): 1,
+    ("training step", "dcqcn"): 1,
+    ("training step", "swift"): 1,
+}
+
+
+@pytest.mark.parametrize(("traffic", "congestion_control"), BOUNDS)
+def test_durations_are_those_of_packets_within_a_bound(traffic, congestion_control):
+    packets = run(traffic, congestion_control)
+    segments = run(traffic, congestion_control, "32KiB")
+    error = 100 * (duration_ps(segments) / duration_ps(packets) - 1)
+    print(f"{traffic} | {congestion_control} | {duration_ps(packets) / 1e6:.2f} | {error:+.2f} %")
+    assert abs(error) <= BOUNDS[traffic, congestion_control]
+    (fidelity,) = segments.fidelity
+    assert 0 < fidelity.segments < fidelity.packets_in_segments <= fidelity.data_packets
+    assert packets.fidelity == []
+
+
+def fabric_of(segment_bytes: int | None, **options: Any) -> Fabric:
+    """One pair of hosts, two switches apart."""
+    spec = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1, host_rate_bps=400e9)
+    fidelity = FidelitySection(segment=segment_bytes)
+    return Fabric(spec, clock="virtual", mtu_bytes=4096, int_telemetry=False, fidelity=fidelity, **options)
+
+
+@pytest.mark.parametrize("retransmission", ["go-back-n", "selective-repeat"])
+@pytest.mark.parametrize("size_bytes", [32_768, 100_000, 1 << 20])
+def test_a_transfer_over_idle_links_ends_as_with_packets(retransmission, size_bytes):
+    """To a nanosecond; hosts and links count the same packets and bytes of data."""
+    found = []
+    for segment_bytes in (None, 65_536):
+        transport = TransportSection(retransmission=retransmission)
+        with fabric_of(segment_bytes, transport=transport) as fabric:
+            fabric.incast("h0", size_bytes, data="lengths")
+            (phase,) = fabric.phases
+            sender = fabric.hosts.stats()[1]
+            data = sender["planes"][0]["transmit"]["classes"][DATA_CLASS]["transmitted"]
+            segments = sender["totals"]["segments_sent"]
+            found.append((phase.end_ps - phase.start_ps, data, sender["totals"]["data_packets_sent"]))
+            assert (segments > 0) == (segment_bytes is not None)
+            fabric.packet_conservation()
+    (packets_ps, *of_packets), (segments_ps, *of_segments) = found
+    assert of_packets == of_segments
+    assert abs(packets_ps - segments_ps) <= 1000
+
+
+def test_what_waits_is_marked_packet_by_packet():
+    """With ECN from 100 kB on, DCQCN hears of as many marks within a factor, and all packets are accounted for."""
+    marked = []
+    for segment in ("", "32KiB"):
+        result = run("permutation", "dcqcn", segment)
+        marked.append(sum(plane.ecn_marked_packets for plane in result.planes))
+        assert result.packet_conservation is not None
+    assert marked[0] / 2 < marked[1] < 2 * marked[0]
+
+
+def test_lost_segments_are_sent_again():
+    small = {**FABRIC, "queue_capacity": "512KiB"}
+    result = run("incast", "dcqcn", "32KiB", fabric=small)
+    assert result.retransmissions > 0
+    assert result.ok
+
+
+def test_a_run_says_what_travelled(capsys):
+    result = run("permutation", segment="32KiB")
+    show_run(result, as_json=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    (fidelity,) = result.fidelity
+    assert fidelity.sentence in printed
+    assert "segments of up to 32KiB in place of packets of 4,096 B for messages of 16KiB or more" in printed
+
+
+def test_what_travelled_is_read_back(tmp_path):
+    result = run("permutation", segment="32KiB")
+    result.save(tmp_path)
+    assert read_results(tmp_path / "results.json").fidelity == result.fidelity
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pfc": {"classes": [3]}}, "segments do not go with pfc"),
+        ({"credits": {"classes": [3]}}, "segments do not go with credits"),
+        ({"faults": {"loss": 0.001}}, "segments do not go with faults"),
+        ({"switching": {"mode": "cut-through"}}, "segments do not go with switching.mode: cut-through"),
+        ({"nic": {"dma_latency": "1us"}}, "segments do not go with nic"),
+        ({"int": True, "transport": {"congestion_control": "hpcc"}}, "congestion_control: hpcc"),
+        (
+            {"transport": {"path": "spray", "retransmission": "selective-repeat"}},
+            "segments do not go with transport.path: spray",
+        ),
+        (
+            {"routing": {"load_balancing": "random"}, "transport": {"retransmission": "selective-repeat"}},
+            "routing",
+        ),
+        ({"observe": {"captures": ["h0:0"]}}, "segments do not go with observe.captures"),
+        ({"int": True, "observe": {"int": "all"}}, "segments do not go with observe.int"),
+        ({"mtu": 256, "fidelity": {"segment": "1MiB"}}, r"4096 packets .*\(valid: 512 to 65280 B\)"),
+        ({"fidelity": {"segment": "4KiB"}}, r"1 packets with an mtu of 4096 \(valid: 8192 to"),
+        ({"fabric": {**FABRIC, "queue_capacity": "200KiB"}}, r"valid: up to 25600 B"),
+        (
+            {"ecn": {"kmin": "10KB", "kmax": "20KB", "pmax": 0.2}},
+            r"more than the 10000 B of a queue from which ECN marks",
+        ),
+        (
+            {"traffic": [{"collective": "allreduce", "algorithms": ["in-network"]}]},
+            r"traffic\[0\].* does not go with a reduction in the network",
+        ),
+        ({"clock": "real"}, "segments do not go with clock: real|needs root|root"),
+    ],
+)
+def test_what_segments_do_not_go_with(options, message):
+    with pytest.raises(BadInputError, match=message):
+        run("permutation", **{"segment": "32KiB", **options})
+
+
+def test_segments_are_not_captured(tmp_path):
+    with fabric_of(32_768) as fabric:
+        for capture in (fabric.capture, fabric.capture_port):
+            node = "h0" if capture == fabric.capture else "p0l0"
+            with pytest.raises(BadInputError, match="segments are not captured"):
+                capture(node, 0, tmp_path / "x.pcap")

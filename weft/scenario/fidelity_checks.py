@@ -1,0 +1,100 @@
+"""What segments in place of packets do not go with: what would mislead is refused."""
+
+from __future__ import annotations
+
+from weft.controller.features.ecn import scaled_profile
+from weft.scenario.fidelity import LEAST_SEGMENT_PACKETS, MAX_SEGMENT_PACKETS
+from weft.scenario.options import FabricOptions
+from weft.scenario.places import KeyProblem
+from weft.topologies import FabricSpec
+from weft.traffic.extensions import congestion_needs
+
+_SEGMENTS_IN_A_QUEUE = 8
+"""A queue without room for so many would lose segments where packets still fit."""
+_WITHOUT = "(valid: leave fidelity.segment out)"
+
+
+def check_fidelity(options: FabricOptions) -> None:
+    """Check that segments go with the other options. Raises KeyProblem."""
+    if not options.fidelity.has_segments:
+        return
+    packets = options.fidelity.segment_packets(options.mtu_bytes)
+    if not LEAST_SEGMENT_PACKETS <= packets <= MAX_SEGMENT_PACKETS:
+        least, most = (n * options.mtu_bytes for n in (LEAST_SEGMENT_PACKETS, MAX_SEGMENT_PACKETS))
+        raise KeyProblem(
+            "fidelity.segment",
+            f"{options.fidelity.segment} B are {packets} packets with an mtu of {options.mtu_bytes} "
+            f"(valid: {least} to {most} B)",
+        )
+    for key, why in _reasons(options):
+        raise KeyProblem("fidelity.segment", f"segments do not go with {key}: {why} {_WITHOUT}")
+
+
+def check_capture(options: FabricOptions) -> None:
+    """Check that frames may be captured. Raises KeyProblem."""
+    if options.fidelity.has_segments:
+        raise KeyProblem(
+            "fidelity.segment",
+            f"segments are not captured: each has the bytes of its first packet {_WITHOUT}",
+        )
+
+
+def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
+    """Return keys that do not go with segments, and why."""
+    transport, observe = options.transport, options.observe
+    by_telemetry = [name for name in transport.congestion_controls if congestion_needs(name).telemetry]
+    found = [
+        (options.clock == "real", "clock: real", "real links carry packets"),
+        (bool(options.pfc.classes), "pfc", "pauses strike between packets, and headroom is made for them"),
+        (bool(options.credits.classes), "credits", "they count packets"),
+        (any(each.any for each in options.faults.variants), "faults", "they strike packets one by one"),
+        (options.switching.cut_through, "switching.mode: cut-through", "a segment has one header"),
+        (options.nic.takes_time, "nic", "its costs are those of each packet"),
+        (transport.path == "spray", "transport.path: spray", "it sends each packet another way"),
+        (options.reorders, "routing", "switches send each packet another way"),
+        (
+            bool(by_telemetry),
+            f"transport.congestion_control: {' '.join(by_telemetry[:1])}",
+            "it paces by INT of each packet",
+        ),
+        (bool(observe.captures), "observe.captures", "a segment has the bytes of its first packet"),
+        (bool(observe.int_flows), "observe.int_flows", "a segment is stamped once"),
+    ]
+    return [(key, why) for applies, key, why in found if applies]
+
+
+def check_reduction(options: FabricOptions, key: str) -> None:
+    """Check that switches may reduce for what is run. Raises KeyProblem for `key`."""
+    if options.fidelity.has_segments:
+        raise KeyProblem(
+            key,
+            "fidelity.segment does not go with a reduction in the network, which adds packets up (valid: other "
+            "algorithms)",
+        )
+
+
+def ecn_begins_bytes(options: FabricOptions, rate_bps: int) -> int:
+    """Return the depth of a port's queue from which ECN marks data."""
+    return scaled_profile(rate_bps).kmin_bytes if options.ecn.kmin is None else options.ecn.kmin
+
+
+def check_fidelity_of_fabric(fabric: FabricSpec, options: FabricOptions) -> None:
+    """Check that queues hold segments enough, and that ECN begins beyond one. Raises KeyProblem."""
+    if not options.fidelity.has_segments:
+        return
+    segment_bytes = options.fidelity.segment or 0
+    ports = [port for switch in fabric.switches for port in switch.ports]
+    smallest = options.buffer.capacity or min(port.link.queue_capacity_bytes for port in ports)
+    if smallest < _SEGMENTS_IN_A_QUEUE * segment_bytes:
+        raise KeyProblem(
+            "fidelity.segment",
+            f"{segment_bytes} B is too large for queues of {smallest} B, which should hold {_SEGMENTS_IN_A_QUEUE} "
+            f"segments (valid: up to {smallest // _SEGMENTS_IN_A_QUEUE} B)",
+        )
+    kmin_bytes = min(ecn_begins_bytes(options, port.link.rate_bps) for port in ports)
+    if kmin_bytes < segment_bytes:
+        raise KeyProblem(
+            "fidelity.segment",
+            f"{segment_bytes} B is more than the {kmin_bytes} B of a queue from which ECN marks, so that a single "
+            f"segment would be marked (valid: up to {kmin_bytes} B)",
+        )
