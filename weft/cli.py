@@ -112,9 +112,18 @@ def run_guarded(command: Callable[[], Any]) -> int:
         return error.exit_code
     except (OSError, MemoryError) as error:
         # A full disk, a directory that may not be written to: the machine's refusal, not a fault of the program.
-        click.echo(f"weft: {error}", err=True)
+        click.echo(f"weft: {_refusal(error)}", err=True)
         _drop_output()
         return EnvironmentLacksError.exit_code
+
+
+def _refusal(error: OSError | MemoryError) -> str:
+    """Return what the machine refused, the file first where there is one."""
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory: {error}" if str(error) else "there is not enough memory"
+    if error.filename is None or not error.strerror:
+        return error.strerror or str(error)
+    return f"{error.filename}: {error.strerror}"
 
 
 def _drop_output() -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import model_validator
 
 from weft.quantities.definitions import whole
+from weft.quantities.readable import counted
 from weft.quantities.section import Section
 
 Size = Annotated[int, whole(1, 1 << 24)]
@@ -162,4 +163,4 @@ MODELS: dict[str, Transformer] = {
 def model_title(model: Transformer) -> str:
     """Return a model's name if it is a published one, otherwise its family and layers."""
     named = next((name for name, known in MODELS.items() if known == model), "")
-    return named or f"{model.family}, {model.layers} layers of {model.hidden}"
+    return named or f"{model.family}, {counted(model.layers, 'layer')} of {model.hidden}"

@@ -16,6 +16,7 @@ from weft.clocks.lab import Lab, NotRunningError, Progress
 from weft.clocks.watching import Sample, Watcher, watched
 from weft.controller.errors import ControllerError
 from weft.errors import CheckFailedError
+from weft.quantities.readable import counted
 from weft.results.counters import HostTotals, longest_int_path, more_telling
 from weft.results.model import IntPath, Phase
 from weft.run.aggregation_job import AggregationJob
@@ -166,11 +167,11 @@ class Exchanges:
             try:
                 for task, each in zip(tasks, data, strict=True):
                     if task.flows:
-                        self._progress(f"connecting the hosts of {len(task.flows)} flows")
+                        self._progress(f"connecting the hosts of {counted(len(task.flows), 'flow')}")
                     runs.append(task.prepare(each.buffers, each.results))
                 flows = [flow for task in tasks for flow in task.flows]
                 if flows:
-                    self._progress(f"running {len(flows)} flows")
+                    self._progress(f"running {counted(len(flows), 'flow')}")
                 with self._watched(runs, flows):
                     starts = zip(runs, (task.at_ps for task in tasks), strict=True)
                     outcomes = self.hosts.run_together(list(starts), timeout_s)

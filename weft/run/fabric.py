@@ -24,6 +24,7 @@ from weft.controller.features.depth_ages import DepthAges
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.quantities.definitions import TIME
+from weft.quantities.readable import counted
 from weft.quantities.units import shown
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
@@ -616,7 +617,8 @@ class Fabric:
     @raised_as_weft_errors()
     def summary(self) -> RunResult:
         """Return everything found so far, with the counters of all switches and hosts."""
-        self._progress(f"reading the counters of {len(self.topology.switches)} switches and all hosts")
+        count = counted(len(self.topology.switches), "switch", "switches")
+        self._progress(f"reading the counters of {count} and all hosts")
         counters = self.lab.controller.read_counters()
         switches = self.lab.switch_stats()
         endpoints = self.hosts.stats()

@@ -24,6 +24,7 @@ from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric import GrpcTarget, embedded_targets
 from weft.controller.operations import Operations
 from weft.errors import EnvironmentLacksError
+from weft.quantities.readable import counted
 from weft.recording.observations import Recorded, read_recorded
 from weft.scenario.options import FabricOptions
 from weft.scenario.program import compile_program
@@ -82,9 +83,8 @@ class MininetLab(Lab):
         self._progress(f"compiling {self.options.p4.name}")
         self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
 
-        self._progress(
-            f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.links)} links in Mininet"
-        )
+        hosts, links = len(self.fabric.hosts), len(self.fabric.links)
+        self._progress(f"building {counted(hosts, 'host')} and {counted(links, 'link')} in Mininet")
         # Imported here, so that `require_for` can say that Mininet is missing.
         from weft.clocks.real.fabric_hosts import hosts_file
         from weft.clocks.real.network import FabricNetwork
@@ -107,7 +107,7 @@ class MininetLab(Lab):
         }
         self._state.save()
 
-        self._progress(f"starting {len(self.fabric.switches)} switches")
+        self._progress(f"starting {counted(len(self.fabric.switches), 'switch', 'switches')}")
         targets = self._start_switches(stack)
 
         self._progress("programming them over P4Runtime")

@@ -47,6 +47,7 @@ from weft.controller.fabric import embedded_targets
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.engine import Engine, Partitions, TransmitPort
+from weft.quantities.readable import counted
 from weft.recording.observations import Recorded
 from weft.results.packet_conservation import packets_under_way
 from weft.scenario.options import FabricOptions
@@ -139,7 +140,8 @@ class VirtualLab(Lab):
             self.switches.close()
 
     def _build_fabric(self, stack: contextlib.ExitStack) -> None:
-        self._progress(f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.switches)} switches")
+        hosts, switches = len(self.fabric.hosts), len(self.fabric.switches)
+        self._progress(f"building {counted(hosts, 'host')} and {counted(switches, 'switch', 'switches')}")
         self.partitions = Partitions(seed=self.options.seed, workers=self.options.workers)
         self.engines = engines_by_node(self.fabric, self.partitions)
         self._loop = VirtualTimeLoop(self.partitions)
