@@ -104,8 +104,10 @@ def test_the_page_compares_fabrics_and_ways_of_transfer():
         keys = {"fabric.host_rate": rate, "traffic[0].inference.kv_transfer": transfer}
         changes = [Change(key, value, "--set") for key, value in keys.items()]
         (found,) = run_scenario(load_scenario(EXAMPLE, changes)).traffic[INFERENCE.key]
-        ideal_ps, contention_ps = (found.stages_ps[f"transfer_{part}"][0] for part in ("ideal", "contention"))
-        figures = [ideal_ps + contention_ps, contention_ps, found.latency_ps["first_token"][2]]
+        ideal_ps, contention_ps = (
+            found.stages_ps[f"transfer_{part}"].mean for part in ("ideal", "contention")
+        )
+        figures = [ideal_ps + contention_ps, contention_ps, found.latency_ps["first_token"].percentiles[2]]
         shown = " | ".join(f"{each / 1e9:.3f}" for each in figures)
         assert f"| `{transfer}`, {rate.replace('Gb', ' Gb')} | {shown} |" in page
 
@@ -188,7 +190,7 @@ def test_caches_in_a_class_of_their_own_pass_other_traffic():
         tree = {"clock": "virtual", "fabric": FABRIC, "scheduling": {"classes": [5]}}
         together = {"together": [item(APART) | {"classes": classes}, *beside]}
         (result,) = run_scenario(parse_scenario(tree | {"traffic": [together]})).traffic[INFERENCE.key]
-        found.append(result.stages_ps["transfer_contention"][0])
+        found.append(result.stages_ps["transfer_contention"].mean)
     assert found[1] < found[0] / 5
     with pytest.raises(BadInputError, match=r"classes: no kind of traffic 'data' \(valid: KV cache\)"):
         run_spec(scenario(item() | {"classes": {"data": 3}}))
@@ -197,9 +199,9 @@ def test_caches_in_a_class_of_their_own_pass_other_traffic():
 def test_caches_at_once_contend_for_the_port_of_a_decode_instance():
     (one,) = served(item(AT_ONCE, prefill={"instances": 5}))
     (many,) = served(item(AT_ONCE, prefill={"instances": 3}, decode={"instances": 3}))
-    assert one.stages_ps["transfer_contention"][0] > 2 * many.stages_ps["transfer_contention"][0]
+    assert one.stages_ps["transfer_contention"].mean > 2 * many.stages_ps["transfer_contention"].mean
     (queued,) = served(item(AT_ONCE))
-    assert queued.stages_ps["prefill_queue"][0] > 0 == one.stages_ps["prefill_queue"][0]
+    assert queued.stages_ps["prefill_queue"].mean > 0 == one.stages_ps["prefill_queue"].mean
 
 
 def test_layers_sent_early_hide_the_transfer():
@@ -291,6 +293,8 @@ def test_ranks_that_are_named():
         BadInputError, match=r"ranks: prefill instance 0 has ranks 3, 4 on 2 hosts \(valid: one host\)"
     ):
         run_spec(scenario(item(prefill={"tensor": 2}) | {"ranks": [3, 4, 0]}, **HOSTS))
+    single = ONE | {"output": {"median": 1}}
+    assert "per_token" not in served(item(single))[0].latency_ps
     (within,) = served(item() | {"ranks": [0, 1]}, **HOSTS)
     assert column(within, "transfer_contention_ps") == [0]
     assert column(within, "transfer_ideal_ps")[0] < column(found, "transfer_ideal_ps")[0]

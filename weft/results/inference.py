@@ -10,8 +10,9 @@ from rich.console import Console
 
 from weft.recording.tables import Integers, Table, integers_of
 from weft.results.figure_tables import print_figures
-from weft.results.inference_model import LATENCIES, PERCENTILES, InferenceResult
+from weft.results.inference_model import LATENCIES, InferenceResult
 from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.latencies import COLUMNS, PERCENTILES, Latencies
 from weft.results.report_parts import Axis, BarFigure, Cell, Curve, CurveFigure, ReportPart, ReportTable
 from weft.results.request_files import STAGES, RequestFile
 from weft.topologies import FabricSpec
@@ -33,17 +34,14 @@ _STAGE_NAMES = {
     "decode_queue": "queue at decode",
     "decode": "decode",
 }
-_NAMES = [f"p{percentile}" for percentile in PERCENTILES]
 
 
 def print_inference(console: Console, results: Sequence[InferenceResult]) -> None:
     """Print latencies, what they come from, and how busy instances were."""
     for result in results:
         console.print(f"\n[bold]inference of {result.name}[/bold], {_summary(result)} (time is emulated)")
-        print_figures(console, "latency (ms)", ["", *_NAMES], _latency_rows(result), names=("",))
-        print_figures(
-            console, "where it comes from (ms)", ["", "mean", *_NAMES], _stage_rows(result), names=("",)
-        )
+        print_figures(console, "latency (ms)", ["", *COLUMNS], _latency_rows(result), names=("",))
+        print_figures(console, "where it comes from (ms)", ["", *COLUMNS], _stage_rows(result), names=("",))
         print_figures(console, "instances", ["", "busy", "batch"], _instance_rows(result), names=("",))
         console.print(_rates(result))
 
@@ -66,11 +64,15 @@ def _rates(result: InferenceResult) -> str:
 
 
 def _latency_rows(result: InferenceResult) -> list[list[str]]:
-    return [[name, *map(_ms, result.latency_ps[key])] for key, name in _LATENCY_NAMES.items()]
+    return _rows(_LATENCY_NAMES, result.latency_ps)
 
 
 def _stage_rows(result: InferenceResult) -> list[list[str]]:
-    return [[name, *map(_ms, result.stages_ps[key])] for key, name in _STAGE_NAMES.items()]
+    return _rows(_STAGE_NAMES, result.stages_ps)
+
+
+def _rows(names: Mapping[str, str], found: Mapping[str, Latencies]) -> list[list[str]]:
+    return [[name, *map(_ms, found[key].in_columns())] for key, name in names.items() if key in found]
 
 
 def _instance_rows(result: InferenceResult) -> list[list[str]]:
@@ -99,10 +101,10 @@ def report_inference(results: Sequence[InferenceResult], _: FabricSpec) -> Itera
             yield _distributions(title, result.records)
             yield _first_token_parts(title, result.records)
         yield ReportTable(
-            f"Latencies of {title}", ["latency (ms)", *_NAMES], _latency_rows(result), _rates(result)
+            f"Latencies of {title}", ["latency (ms)", *COLUMNS], _latency_rows(result), _rates(result)
         )
         note = f"{_summary(result)}; {FILE.of(number - 1)} has a row for each"
-        yield ReportTable(f"Stages of {title}", ["stage (ms)", "mean", *_NAMES], _stage_rows(result), note)
+        yield ReportTable(f"Stages of {title}", ["stage (ms)", *COLUMNS], _stage_rows(result), note)
         rows: Sequence[Sequence[Cell]] = _instance_rows(result)
         note = "busy: share of the time for which it computed. batch: requests that an iteration served, on average"
         yield ReportTable(f"Instances of {title}", ["instance", "busy", "batch"], rows, note)
@@ -157,15 +159,16 @@ def _first_token_parts(title: str, records: Table) -> BarFigure:
 
 
 def _problems(result: InferenceResult) -> Iterator[tuple[str, str]]:
-    for key, names, values, count in (
-        ("latency_ps", LATENCIES, result.latency_ps, len(PERCENTILES)),
-        ("stages_ps", STAGES, result.stages_ps, len(PERCENTILES) + 1),
+    for key, names, found, optional in (
+        ("latency_ps", LATENCIES, result.latency_ps, {"per_token"}),
+        ("stages_ps", STAGES, result.stages_ps, set()),
     ):
-        if set(values) != set(names):
-            yield key, f"has keys {', '.join(values) or 'none'}; there are {', '.join(names)}"
-        for name, figures in values.items():
-            if len(figures) != count:
-                yield f"{key}.{name}", f"has {len(figures)} values; there are {count}"
+        if not set(names) - optional <= set(found) <= set(names):
+            yield key, f"has keys {', '.join(found) or 'none'}; there are {', '.join(names)}"
+        for name, latencies in found.items():
+            if len(latencies.percentiles) != len(PERCENTILES):
+                has = f"has {len(latencies.percentiles)} values; there are {len(PERCENTILES)} percentiles"
+                yield f"{key}.{name}.percentiles", has
     if len(result.decode_batch) != len(result.decode_utilisation):
         yield (
             "decode_batch",
@@ -177,10 +180,10 @@ def _columns(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return percentiles of a result's plain data, which are lists, and the mean of contention."""
     latencies = {
         f"{name}_p{percentile}_ps": value
-        for name, values in result["latency_ps"].items()
-        for percentile, value in zip(PERCENTILES, values, strict=True)
+        for name, found in result["latency_ps"].items()
+        for percentile, value in zip(PERCENTILES.values(), found["percentiles"], strict=True)
     }
-    return {**latencies, "contention_ps": result["stages_ps"]["transfer_contention"][0]}
+    return {**latencies, "contention_ps": result["stages_ps"]["transfer_contention"]["mean"]}
 
 
 INFERENCE = ResultKind(

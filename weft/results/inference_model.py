@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,9 +16,9 @@ from weft.jobs.inference.prefill import PrefillSchedule
 from weft.jobs.inference.transfer_job import RequestTimes
 from weft.recording import tables
 from weft.recording.tables import Integers, integers_of
+from weft.results.latencies import Latencies, latencies_of
 from weft.results.request_files import STAGES
 
-PERCENTILES = (50, 90, 99)
 LATENCIES = ("first_token", "per_token", "end_to_end", "prompt_done")
 
 
@@ -49,11 +49,11 @@ class InferenceResult:
     """Of KV caches, of all requests; more than they hold where several decode ranks need the same heads."""
     time_ps: int
     """To the last token."""
-    latency_ps: dict[str, list[int]]
-    """At 50, 90 and 99 % of the requests: `first_token` and `end_to_end` (since the arrival), `per_token` (between the
-    first and the last), `prompt_done` (from the arrival until the prompt has been computed)."""
-    stages_ps: dict[str, list[int]]
-    """Of each stage of a request's time: the mean, and 50, 90 and 99 %."""
+    latency_ps: dict[str, Latencies]
+    """`first_token` and `end_to_end` (since the arrival), `per_token` (from the first token to the last, of requests
+    with several), `prompt_done` (from the arrival until the prompt has been computed)."""
+    stages_ps: dict[str, Latencies]
+    """Of each stage of a request's time."""
     prefill_utilisation: list[float]
     """Of each prefill instance: the share of the time for which it computed."""
     decode_utilisation: list[float]
@@ -91,6 +91,8 @@ class InferenceResult:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with derived figures."""
         plain = {name: value for name, value in vars(self).items() if name != "records"}
+        for key in ("latency_ps", "stages_ps"):
+            plain[key] = {name: asdict(latencies) for name, latencies in getattr(self, key).items()}
         return {**plain, **{key: getattr(self, name) for key, name in self.derived.items()}}
 
 
@@ -121,15 +123,16 @@ def inference_result(
         sent_bytes=plan.sent_bytes_per_token() * int(requests.prompt_tokens.sum()),
         time_ps=last_ps,
         latency_ps={
-            "first_token": percentiles(first_ps),
-            "per_token": percentiles(per_token_ps[per_token_ps >= 0]),
-            "end_to_end": percentiles(integers_of(records, "end_to_end_ps")),
-            "prompt_done": percentiles(times.prefill_end_ps - requests.arrival_ps),
+            name: latencies_of(values)
+            for name, values in (
+                ("first_token", first_ps),
+                ("per_token", per_token_ps[per_token_ps >= 0]),
+                ("end_to_end", integers_of(records, "end_to_end_ps")),
+                ("prompt_done", times.prefill_end_ps - requests.arrival_ps),
+            )
+            if len(values)
         },
-        stages_ps={
-            stage: [round(float(values.mean())), *percentiles(values)]
-            for stage, values in ((stage, integers_of(records, f"{stage}_ps")) for stage in STAGES)
-        },
+        stages_ps={stage: latencies_of(integers_of(records, f"{stage}_ps")) for stage in STAGES},
         prefill_utilisation=(prefill_busy_ps / last_ps).tolist(),
         decode_utilisation=(decoded.busy_ps / last_ps).tolist(),
         decode_batch=(decoded.token_count / np.maximum(1, decoded.iteration_count)).tolist(),
@@ -139,11 +142,6 @@ def inference_result(
         retransmissions=retransmissions,
         records=records,
     )
-
-
-def percentiles(values: Integers) -> list[int]:
-    """Return values' percentiles, 0 of none."""
-    return [round(float(value)) for value in np.percentile(values, PERCENTILES)] if len(values) else [0] * 3
 
 
 def _records(
