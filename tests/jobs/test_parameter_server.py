@@ -235,6 +235,25 @@ def test_the_loss_falls_in_every_mode_and_a_seed_repeats(trained):
         assert found.first_within(0.001) is None
 
 
+def test_asynchronous_training_survives_a_rate_at_which_synchronous_training_does_not():
+    """As docs/parameter-server.md says: seven workers, computations as in lab 15."""
+    pytest.importorskip("sklearn")
+    model, accuracies = DigitsMlp(7, 1, 256, 32), []
+    for mode in ("synchronous", "asynchronous"):
+        plan = plan_of(
+            servers=1,
+            workers=7,
+            parameter_bytes=4 * parameter_count(256),
+            steps=30,
+            compute_ps=400 * US,
+            jitter=0.6,
+            mode=mode,
+        )
+        accuracies.append(losses(plan, model, rate=2.0).accuracy)
+    assert accuracies[0] < 0.5
+    assert accuracies[1] > 0.9
+
+
 def test_a_rate_that_is_too_high_diverges(trained):
     found = losses(trained_plan(), trained(batch=32), rate=1e30)
     assert found.diverged
