@@ -15,9 +15,11 @@ from weft.jobs.storage.loads import block_sizes, shard_bytes
 from weft.jobs.training_plan import TrainingPlan
 from weft.paths import ROOT
 from weft.results.storage import STORAGE
+from weft.results.training_jobs import TRAINING_JOBS
 from weft.run.message_times import MessageTimes
 from weft.run.runner import run_scenario
 from weft.run.storage_bounds import CommandLoad, round_trip_ps
+from weft.run.traffic_kinds.remote_memory import RemoteMemoryTraffic
 from weft.run.traffic_kinds.storage import StorageTraffic
 from weft.scenario import parse_scenario
 
@@ -59,6 +61,7 @@ def item(**given):
 
 
 def run(fabric, **given):
+    """Return the result of clients 0, or those given, and of storage on rank 3, or those given."""
     (found,) = fabric.run_together([item(**given).prepare_task(4, 1)(fabric)])
     return found
 
@@ -248,6 +251,52 @@ def test_storage_runs_beside_other_traffic():
     ]
     assert found[1].latency_ps.mean > 1.2 * found[0].latency_ps.mean
     assert found[1].parts_ps["device"] == found[0].parts_ps["device"]
+
+
+def test_a_checkpoint_beside_a_training_step_slows_it():
+    """Both leave their ranks by the same links. The node's link bounds the checkpoint, which so takes what it did."""
+    model = MODEL | {"layers": 4, "hidden": 256, "feed_forward": 512}
+    training = {
+        "model": model,
+        "parallel": {"data": 3},
+        "accelerator": {"preset": "A100", "efficiency": 0.05},
+    }
+    saving = {
+        "storage": [3],
+        "device": QUICK,
+        "checkpoint": {"model": model, "parallel": {"data": 3, "zero": 1}},
+    }
+    fabric = FABRIC | {"host_rate": "25Gb/s"}
+    traffic = [training, saving, {"together": [training, saving]}]
+    found = run_scenario(parse_scenario({"clock": "virtual", "fabric": fabric, "traffic": traffic})).traffic
+    saved_alone, saved_beside = found[STORAGE.key]
+    trained_alone, trained_beside = found[TRAINING_JOBS.key]
+    assert saved_beside.written_bytes == saved_alone.written_bytes
+    assert saved_beside.time_ps == pytest.approx(saved_alone.time_ps, rel=0.1)
+    assert trained_beside.step_ps > 1.02 * trained_alone.step_ps
+
+
+@pytest.mark.mininet
+def test_both_clocks_have_the_same_latencies():
+    """Between processes, with operations from files: hosts' software adds a little under the real clock."""
+    spec = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=3, host_rate_bps=1e9)
+    given = {"storage": [2], "block": "16KiB", "queue_depth": 4, "access": blocks(20, 0.5)}
+    storage = item(**given, clients=[0, 1])
+    memory = RemoteMemoryTraffic.model_validate(
+        {"remote_memory": [2], "size": "1KiB", "reads": 30, "outstanding": 2}
+    )
+    found = {}
+    for clock in ("virtual", "real"):
+        with Fabric(spec, clock=clock, dilation=100) as running:
+            found[clock] = [
+                running.run_together([each.prepare_task(3, 1)(running)])[0] for each in (storage, memory)
+            ]
+            lateness = running.summary().lateness
+    if lateness is not None and not lateness.valid:
+        pytest.skip(f"this machine was too late for its times: {lateness}")
+    for real, virtual in zip(found["real"], found["virtual"], strict=True):
+        assert real.bytes_per_s == pytest.approx(virtual.bytes_per_s, rel=0.2)
+        assert real.latency_ps.mean == pytest.approx(virtual.latency_ps.mean, rel=0.2)
 
 
 EXAMPLE = ROOT / "examples" / "storage.yaml"
