@@ -26,7 +26,7 @@ from weft.results.results_file import read_results
 from weft.results.training_steps import TRAINING_STEPS
 from weft.results.workloads import WORKLOADS
 from weft.run.runner import run_scenario
-from weft.scenario import parse_scenario
+from weft.scenario import load_scenario, parse_scenario
 
 OBSERVED = {
     "interval": "2us", "queues": "all", "flows": True, "int": "all", "timelines": True, "drops": True, "pauses": True,
@@ -303,6 +303,18 @@ def test_results_of_jobs_that_contradict_themselves_are_refused_by_key(jobs, tmp
     assert f"results.json: {'job_traces' if 'ps: has' in said else 'training_jobs'}[0].{said}" in str(
         result.exception
     )
+
+
+@pytest.mark.parametrize("kind", ["storage", "remote_memory"])
+def test_latencies_of_other_percentiles_are_refused(tmp_path_factory, kind):
+    path = tmp_path_factory.mktemp(kind) / "run"
+    path.mkdir()
+    run_scenario(load_scenario(ROOT / "examples" / "storage.yaml")).save(path)
+    _edited(path, lambda tree: tree[kind][0]["latency_ps"]["percentiles"].append(7))
+    with pytest.raises(
+        BadInputError, match=rf"{kind}\[0\].latency_ps.percentiles: has 5 values; there are 4"
+    ):
+        report_page(RunDirectory.read(path))
 
 
 def test_names_from_traces_are_no_markup_of_the_terminal(jobs, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,14 @@ class Latencies:
     def in_columns(self) -> tuple[int, ...]:
         """Return them in the order of COLUMNS."""
         return (self.least, self.mean, *self.percentiles, self.largest)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield a key below theirs, and what is wrong with it."""
+        if len(self.percentiles) != len(PERCENTILES):
+            yield (
+                "percentiles",
+                f"has {len(self.percentiles)} values; there are {len(PERCENTILES)} percentiles",
+            )
 
 
 def latencies_of(values_ps: NDArray[Any]) -> Latencies:

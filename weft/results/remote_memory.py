@@ -137,6 +137,7 @@ REMOTE_MEMORY = ResultKind(
     order=8,
     report=report_remote_memory,
     flow_file=OperationFile("remote-memory"),
+    problems=lambda each: ((f"latency_ps.{key}", wrong) for key, wrong in each.latency_ps.problems()),
     name="name",
     labels=("name",),
     measured=(MeasuredColumn("throughput", "GB/s", 3, "bytes_per_s", _GB),),

@@ -172,6 +172,7 @@ STORAGE = ResultKind(
     order=7,
     report=report_storage,
     flow_file=OperationFile("storage"),
+    problems=lambda each: ((f"latency_ps.{key}", wrong) for key, wrong in each.latency_ps.problems()),
     name="name",
     labels=("name",),
     measured=(
