@@ -134,7 +134,7 @@ void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
   if (fate < faults_.loss) {
     counters_.lost_packets += packet->packets();
     counters_.lost_bytes += packet->wire_bytes();
-    drop(LinkDrop::kLost, *packet);
+    drop(LinkDrop::kLost, packet->traffic());
     return;
   }
   if (delayed) {
@@ -177,10 +177,10 @@ void Link::reset_counters() {
     if (other.delay_line != nullptr) other.delay_line->reset_counters();
 }
 
-void Link::drop(LinkDrop reason, const Packet& packet) {
-  engine_.conservation().drop(DropPlace::kLink, static_cast<size_t>(reason), packet.traffic());
+void Link::drop(LinkDrop reason, const TrafficCounter& traffic) {
+  engine_.conservation().drop(DropPlace::kLink, static_cast<size_t>(reason), traffic);
   if (Probe* probe = engine_.probe())
-    probe->dropped(this, DropPlace::kLink, static_cast<size_t>(reason), packet.wire_bytes(), -1);
+    probe->dropped(this, DropPlace::kLink, static_cast<size_t>(reason), traffic.bytes, -1);
 }
 
 TrafficCounter Link::cut() {
@@ -188,9 +188,17 @@ TrafficCounter Link::cut() {
   if (delay_line_ == nullptr) return lost;
   require_between_windows("cut");
   const Engine::Guard far_guard(delay_line_->engine());
+  std::vector<uint64_t> dropped;  // packets and bytes of each
   for (const PacketPtr& packet : delay_line_->take_all()) {
-    lost.add(packet->traffic());
-    drop(LinkDrop::kCut, *packet);
+    dropped.push_back(packet->traffic().packets);
+    dropped.push_back(packet->traffic().bytes);
+  }
+  // The far end may be another process's.
+  if (Partition* far = delay_line_->engine().partition()) far->owner().share(*far, dropped);
+  for (size_t each = 0; each + 1 < dropped.size(); each += 2) {
+    const TrafficCounter traffic{dropped[each], dropped[each + 1]};
+    lost.add(traffic);
+    drop(LinkDrop::kCut, traffic);
   }
   counters_.cut.add(lost);
   // They were counted as they were sent, maybe before the counters were reset.

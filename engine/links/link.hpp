@@ -109,7 +109,7 @@ class alignas(64) Link {
   static void check(const FaultConfig& faults);
   FarEnd far_end_at(Node& node, int port);
   void require_between_windows(const char* what) const;
-  void drop(LinkDrop reason, const Packet& packet);
+  void drop(LinkDrop reason, const TrafficCounter& traffic);
   void transmit_with_faults(PacketPtr packet, TimePs arrival_ps);
   double damage_probability(const Packet& packet) const;
   void deliver(PacketPtr packet, TimePs arrival_ps) {

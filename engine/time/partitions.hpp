@@ -128,6 +128,9 @@ class Partitions {
   static void join(Engine& from, Engine& to, TimePs delay_ps);
   void touched(Partition& partition) { touched_.push_back(&partition); }
   std::shared_ptr<const Listener> add_listener(std::function<void()> call);
+  // In a distributed run replaces numbers by those of the process that serves the partition; all must call
+  // it.
+  void share(const Partition& partition, std::vector<uint64_t>& numbers);
   // A delay line between two partitions; result: its number.
   uint32_t add_line(DelayLine& line);
 

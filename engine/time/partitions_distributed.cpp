@@ -151,6 +151,16 @@ ConservationBalance Partitions::balance_of_all(const ConservationBalance& own) {
   return balance;
 }
 
+void Partitions::share(const Partition& partition, std::vector<uint64_t>& numbers) {
+  if (group_ == nullptr) return;
+  MessageWriter own;
+  for (const uint64_t number : numbers) own.put(number);
+  const std::string given =
+      group_->all_of(own.bytes()).at(static_cast<size_t>(processes_.at(partition.index())));
+  numbers.clear();
+  for (MessageReader reader(given); !reader.at_end();) numbers.push_back(reader.get<uint64_t>());
+}
+
 void Partitions::agree_on_delay_lines() {
   if (group_ == nullptr) return;
   MessageWriter own;

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.links.ring_routing import ring, route_clockwise
+from tests.weft.process_threads import in_processes
 from weft import Fabric
 from weft.clocks.virtual.deadlocks import HeldQueue, cycle_of, stuck_queues
+from weft.clocks.virtual.processes import ALONE, Processes
 from weft.errors import CheckFailedError, DeadlockError
 from weft.scenario import CreditsSection, PfcSection
 from weft.traffic.patterns import Flow
@@ -76,3 +78,19 @@ def test_congestion_alone_is_no_deadlock(name: str) -> None:
     with Fabric(ring(3), clock="virtual", **ALLOWED[name]) as fabric:
         result = fabric.run_flows("incast", [Flow(source, 0, 400_000) for source in (1, 2) for _ in range(3)])
     assert result.bytes_delivered == 2_400_000
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_several_processes_notice_the_deadlock_that_one_does(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    route_clockwise(monkeypatch)
+
+    def cycle(processes: Processes) -> tuple[str, int]:
+        with Fabric(ring(4), clock="virtual", processes=processes, **ALLOWED[name]) as fabric:
+            flows = [Flow(source, (source + 2) % 4, 200_000) for source in range(4)]
+            with pytest.raises(DeadlockError) as caught:
+                fabric.run_flows("across", flows)
+            return caught.value.cycle, fabric.hosts.now_ps()
+
+    assert in_processes(2, cycle) == [cycle(ALONE)] * 2

@@ -29,14 +29,10 @@ def require_served_by(processes: Processes, spec: RunSpec, has_captures: bool) -
         )
     if has_captures:
         raise BadInputError("--pcap: a run of several processes captures nothing: leave it out, or mpirun")
-    options = spec.options
-    for key, value, what in (
-        ("observe.captures", options.observe.captures, "captures nothing"),
-        ("events", options.events, "has no events"),
-        ("fabric", spec.fabric.circuits, "has no circuits"),
-    ):
-        if value:
-            raise KeyProblem(key, f"a run of several processes {what}: leave it out, or mpirun")
+    if spec.options.observe.captures:
+        raise KeyProblem(
+            "observe.captures", "a run of several processes captures nothing: leave it out, or mpirun"
+        )
     _require_same(processes, spec)
 
 

@@ -9,11 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
+from weft.clocks.virtual.processes import ALONE, Processes
 from weft.engine import CREDIT_BLOCK_BYTES, Partitions
 from weft.errors import DeadlockError
-from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch, WiredSwitches
+from weft.switch.daemon.config import CreditsConfig
+from weft.switch.daemon.wired_switches import WiredSwitch, WiredSwitches
 from weft.topologies import Endpoint, FabricSpec
+
+if TYPE_CHECKING:
+    from weft.engine._core import PortMacStats
 
 _LOOKS_WITHOUT_A_STANDSTILL = 16
 """After so many, the queues are looked at though packets still arrive: the rest of the fabric may go on."""
@@ -58,12 +65,23 @@ def cycle_of(stuck: WaitsFor) -> tuple[HeldQueue, ...]:
 
 
 class DeadlockWatch:
-    """Looks at a fabric from time to time, while somebody waits for its hosts."""
+    """Looks at a fabric from time to time, while somebody waits for its hosts.
+
+    `owners` are the numbers of the `processes` that serve the switches, by name.
+    """
 
     def __init__(
-        self, fabric: FabricSpec, switches: WiredSwitches, partitions: Partitions, interval_ps: int
+        self,
+        fabric: FabricSpec,
+        switches: WiredSwitches,
+        partitions: Partitions,
+        interval_ps: int,
+        processes: Processes = ALONE,
+        owners: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.interval_s = interval_ps / 1e12
+        self._processes = processes
+        self._owners = owners
         self._partitions = partitions
         self._switches = {wired.config.name: wired for wired in switches.switches.values()}
         ends = {
@@ -101,50 +119,88 @@ class DeadlockWatch:
             )
 
     def _waits_for(self) -> WaitsFor:
+        seen = {name: self._seen_at(wired) for name, wired in self._switches.items()}
         return {
-            queue: self._waiting_at(self._far_ends[Endpoint(queue.switch, queue.port)], queue.priority_class)
-            for queue in self._held()
+            queue: _waiting_at(seen, self._far_ends[Endpoint(queue.switch, queue.port)], queue.priority_class)
+            for queue in self._held(seen)
         }
 
-    def _held(self) -> Iterator[HeldQueue]:
+    def _seen_at(self, wired: WiredSwitch) -> _Seen:
+        name = wired.config.name
+        return self._processes.of(self._owners.get(name, 0), f"queues of {name}", lambda: _Seen.of(wired))
+
+    def _held(self, seen: Mapping[str, _Seen]) -> Iterator[HeldQueue]:
         """Queues with packets that may not be sent, because the buffer at the far end, a switch's, is full."""
         for end, far_end in self._far_ends.items():
-            port = self._switches[end.node].ports[end.port]
-            peer = self._switches[far_end.node]
-            if port.mac is None or not port.transmit.queue_depth_bytes:
+            at_end, peer = seen[end.node], self._switches[far_end.node]
+            mac = at_end.macs.get(end.port)
+            if mac is None:
                 continue
-            for each in port.transmit.waiting_by_arrival():
-                if _is_held(port, peer, far_end.port, each["priority_class"]):
+            credits = peer.ports[far_end.port].config.credits
+            for each in at_end.waiting[end.port]:
+                if _is_held(mac, seen[far_end.node].ingress, far_end.port, each["priority_class"], credits):
                     yield HeldQueue(end.node, end.port, each["priority_class"])
 
-    def _waiting_at(self, arrived_by: Endpoint, lane: int) -> frozenset[HeldQueue]:
-        """Return the queues in which packets wait that came by a port in a lane; none if some are not in a queue."""
-        wired = self._switches[arrived_by.node]
-        assert wired.buffer is not None
-        found, waiting_bytes = set(), 0
-        for number, port in wired.ports.items():
-            for each in port.transmit.waiting_by_arrival():
-                if (each["ingress_port"], each["lane"]) == (arrived_by.port, lane):
-                    found.add(HeldQueue(arrived_by.node, number, each["priority_class"]))
-                    waiting_bytes += each["waiting"]["bytes"]
-        held_bytes = wired.buffer.stats()["ports"][arrived_by.port]["ingress"][lane]["held_bytes"]
-        return frozenset(found) if waiting_bytes >= held_bytes else frozenset()
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a look sees at a switch.
+
+    Attributes:
+        waiting: packets in queues by the port where they wait, of ports that have any.
+        macs: the statistics of the MACs of those ports.
+        ingress: of the shared buffer by port; None without one.
+
+    """
+
+    waiting: dict[int, list[Any]]
+    macs: dict[int, PortMacStats]
+    ingress: dict[int, list[Any]] | None
+
+    @classmethod
+    def of(cls, wired: WiredSwitch) -> _Seen:
+        """Look at a switch."""
+        busy = {number: port for number, port in wired.ports.items() if port.transmit.queue_depth_bytes}
+        return cls(
+            {number: port.transmit.waiting_by_arrival() for number, port in busy.items()},
+            {number: port.mac.stats() for number, port in busy.items() if port.mac is not None},
+            None
+            if wired.buffer is None
+            else {number: port["ingress"] for number, port in wired.buffer.stats()["ports"].items()},
+        )
 
 
-def _is_held(port: WiredPort, peer: WiredSwitch, peer_port: int, priority_class: int) -> bool:
+def _waiting_at(seen: Mapping[str, _Seen], arrived_by: Endpoint, lane: int) -> frozenset[HeldQueue]:
+    """Return the queues in which packets wait that came by a port in a lane; none if some are not in a queue."""
+    here = seen[arrived_by.node]
+    assert here.ingress is not None
+    found, waiting_bytes = set(), 0
+    for number, waiting in here.waiting.items():
+        for each in waiting:
+            if (each["ingress_port"], each["lane"]) == (arrived_by.port, lane):
+                found.add(HeldQueue(arrived_by.node, number, each["priority_class"]))
+                waiting_bytes += each["waiting"]["bytes"]
+    held_bytes = here.ingress[arrived_by.port][lane]["held_bytes"]
+    return frozenset(found) if waiting_bytes >= held_bytes else frozenset()
+
+
+def _is_held(
+    mac: PortMacStats,
+    ingress: dict[int, list[Any]] | None,
+    peer_port: int,
+    priority_class: int,
+    credits: CreditsConfig | None,
+) -> bool:
     """Whether a port may not send a class, and the far end's buffer is why."""
-    assert port.mac is not None
-    mac = port.mac.stats()
-    if peer.buffer is None:
+    if ingress is None:
         return False
-    group = peer.buffer.stats()["ports"][peer_port]["ingress"][priority_class]
+    group = ingress[peer_port][priority_class]
     if mac["pfc"] is not None:
-        return mac["pfc"][priority_class]["is_paused"] and group["is_paused"]
-    credits = peer.ports[peer_port].config.credits
+        return mac["pfc"][priority_class]["is_paused"] and bool(group["is_paused"])
     if mac["credits"] is None or credits is None:
         return False
     lanes = {lane["priority_class"]: lane for lane in mac["credits"]["lanes"]}
     if priority_class not in lanes or not lanes[priority_class]["is_stalled"]:
         return False
     free_bytes = credits.buffer_bytes // CREDIT_BLOCK_BYTES * CREDIT_BLOCK_BYTES - group["own_used_bytes"]
-    return free_bytes < -(-credits.largest_frame_bytes // CREDIT_BLOCK_BYTES) * CREDIT_BLOCK_BYTES
+    return bool(free_bytes < -(-credits.largest_frame_bytes // CREDIT_BLOCK_BYTES) * CREDIT_BLOCK_BYTES)

@@ -247,7 +247,13 @@ class VirtualLab(Lab):
             )
             self.operations.on_losses = self._interrupt_waits
             self._endpoints = endpoints
-            ends = LinkEnds(self.fabric, self.switches, [endpoint.host for endpoint in endpoints])
+            ends = LinkEnds(
+                self.fabric,
+                self.switches,
+                [endpoint.host for endpoint in endpoints],
+                self._processes,
+                self._owners,
+            )
             if self.fabric.circuits is not None:
                 self._circuit_ports.begin(ends)
                 self.circuits = CircuitControl(self.operations, self._circuit_ports)
@@ -267,12 +273,17 @@ class VirtualLab(Lab):
             endpoint.interrupt()
 
     def _deadlock_watch(self) -> DeadlockWatch | None:
-        """Return what looks for deadlocks; None where nothing is lossless, and in runs of several processes."""
-        if not lossless_settings(self.options).classes or self._processes.count > 1:
+        """Return what looks for deadlocks; None where nothing is lossless."""
+        if not lossless_settings(self.options).classes:
             return None
         round_trip_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
         return DeadlockWatch(
-            self.fabric, self.switches, self.partitions, _ROUND_TRIPS_BETWEEN_LOOKS * round_trip_ps
+            self.fabric,
+            self.switches,
+            self.partitions,
+            _ROUND_TRIPS_BETWEEN_LOOKS * round_trip_ps,
+            self._processes,
+            self._owners,
         )
 
     def _attach(self, host: HostSpec, interface: str) -> Attachment:

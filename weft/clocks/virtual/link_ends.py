@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from weft.clocks.virtual.processes import Processes, of_all
 from weft.engine import Link, PortMac, TransmitPort
 from weft.results.link_events import Lost
 from weft.switch.daemon.wired_switches import WiredSwitches
 from weft.topologies import Endpoint, FabricLink, FabricSpec
 from weft.traffic.host import Host
 
+if TYPE_CHECKING:
+    from weft.engine._core import PortStats
+
 
 @dataclass(frozen=True)
 class Direction:
-    """A port, the link it sends into, and its receiving half where it has flow control."""
+    """A port, the link it sends into, and its receiving half where it has flow control.
+
+    Of several `processes` the `owner` serves the port, and all have its counters.
+    """
 
     transmit: TransmitPort
     link: Link
     mac: PortMac | None
+    processes: Processes
+    owner: int
 
     def fail(self) -> tuple[Lost, Lost]:
         """Bring it down; returns what was lost on the link, and what in the port's queues."""
@@ -36,17 +46,32 @@ class Direction:
 
     def refused(self) -> Lost:
         """Return what the port has dropped because it was down."""
-        return Lost(**self.transmit.stats()["down_dropped"])
+        return Lost(**self._stats()["down_dropped"])
 
     def last_refused_ps(self) -> int:
         """Return when it last did so, -1 for never."""
-        return self.transmit.stats()["last_down_drop_ps"]
+        return self._stats()["last_down_drop_ps"]
+
+    def _stats(self) -> PortStats:
+        return self.processes.of(self.owner, "a port that may be down", self.transmit.stats)
 
 
 class LinkEnds:
-    """Finds the ends of links; `hosts` are the fabric's, in order of rank."""
+    """Finds the ends of links; `hosts` are the fabric's, in order of rank.
 
-    def __init__(self, fabric: FabricSpec, switches: WiredSwitches, hosts: Sequence[Host]) -> None:
+    `owners` are the numbers of the processes that serve the nodes, by name.
+    """
+
+    def __init__(
+        self,
+        fabric: FabricSpec,
+        switches: WiredSwitches,
+        hosts: Sequence[Host],
+        processes: Processes,
+        owners: Mapping[str, int],
+    ) -> None:
+        self._processes = processes
+        self._owners = owners
         self._fabric = fabric
         self._switches = switches
         self._hosts: Mapping[str, Host] = {
@@ -63,14 +88,24 @@ class LinkEnds:
             leaf = self._fabric.switch(receiver.node)
             uplink = self._switches.switches[leaf.device_id].ports[receiver.port].uplink_link
             assert uplink is not None
-            return Direction(host.transmit_ports()[sender.port], uplink, host.plane(sender.port).mac)
+            return self._served(
+                sender, host.transmit_ports()[sender.port], uplink, host.plane(sender.port).mac
+            )
         wired = self._switches.switches[self._fabric.switch(sender.node).device_id].ports[sender.port]
-        return Direction(wired.transmit, wired.link, wired.mac)
+        return self._served(sender, wired.transmit, wired.link, wired.mac)
+
+    def _served(self, sender: Endpoint, transmit: TransmitPort, link: Link, mac: PortMac | None) -> Direction:
+        return Direction(transmit, link, mac, self._processes, self._owners[sender.node])
 
     def take_recovery_times(self) -> tuple[int, int] | None:
         """Return when the first and the last packet that hosts sent again was acknowledged, since the last call."""
-        taken = [host.nic.take_recovery_times() for host in self._hosts.values()]
-        found = [(first_ps, last_ps) for first_ps, last_ps in taken if first_ps >= 0]
+        taken = [
+            host.nic.take_recovery_times()
+            for name, host in self._hosts.items()
+            if self._owners[name] == self._processes.number
+        ]
+        own = [(first_ps, last_ps) for first_ps, last_ps in taken if first_ps >= 0]
+        found = [times for each in of_all(self._processes, "recovery times", own) for times in each]
         return (min(first for first, _ in found), max(last for _, last in found)) if found else None
 
     def set_port_up(self, link: FabricLink, up: bool) -> None:
