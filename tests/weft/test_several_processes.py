@@ -142,6 +142,7 @@ def test_processes_of_different_versions_are_refused(tmp_path):
     ("text", "captures", "said"),
     [
         ("observe: {captures: [h0:0]}", False, "observe.captures"),
+        ("mtu: 1024\nfidelity: {segment: 16K}", False, "fidelity.segment"),
         ("", True, "--pcap"),
     ],
 )

@@ -33,6 +33,11 @@ def require_served_by(processes: Processes, spec: RunSpec, has_captures: bool) -
         raise KeyProblem(
             "observe.captures", "a run of several processes captures nothing: leave it out, or mpirun"
         )
+    if spec.options.fidelity.has_segments:
+        raise KeyProblem(
+            "fidelity.segment",
+            "a run of several processes has packets, not segments: leave it out, or mpirun",
+        )
     _require_same(processes, spec)
 
 
