@@ -31,7 +31,7 @@ def test_without_axes_there_is_the_scenario_itself(small):
         ("fabric.spinez", [2], ["small.yaml with fabric.spinez=2", "did you mean 'spines'"]),
         ("fabric.planes", [1, 999], ["small.yaml with fabric.planes=999", "valid: 1 to 256"]),
         ("traffic[0].incast", ["h0", "h7"], ["with traffic[0].incast=h7", "no host 'h7'"]),
-        ("traffic[3].incast", ["h0"], ["'traffic[3].incast'", "valid: 0 to 0"]),
+        ("traffic[3].incast", ["h0"], ["traffic has no [3]", "valid: 0 to 0"]),
         ("fabric.host_rate", ["fast"], ["fabric.host_rate", "fast", "Gb/s"]),
         ("clock", ["real"], ["with clock=real", "virtual clock"]),
         ("p4", ["absent.p4"], ["absent.p4", "no such P4 program"]),
