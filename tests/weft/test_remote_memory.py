@@ -89,8 +89,88 @@ def test_the_closed_form_of_queues_is_left_out_where_it_does_not_hold(fabric):
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        {"remote_memory": [6, 7], "clients": [0, 1], "size": 512},
+        {"size": 8, "clients": [0, 1, 2]},
+        {"size": 64, "clients": [0, 1, 2]},
+    ],
+    ids=["responses queue at clients, too", "requests take longer", "requests with acknowledgements do"],
+)
+def test_the_closed_form_of_queues_is_of_one_memory_whose_responses_are_the_slowest(fabric, given):
+    found = run(fabric, reads=200, load=0.5, **given)
+    assert found.expected_mean_ps is None
+    assert found.latency_ps.mean > found.unloaded_ps
+
+
+def test_reads_that_begin_too_late_for_any_clock_are_refused(fabric):
+    with pytest.raises(
+        BadInputError, match=r"remote_memory.load: 1e-12: client 0 begins its last read after"
+    ):
+        run(fabric, load=1e-12)
+    with pytest.raises(BadInputError, match=r"remote_memory.load: 4.94"):
+        run(fabric, load=5e-324)
+
+
+@pytest.mark.parametrize(
+    ("given", "least_s"),
+    [
+        ({}, 3600),
+        ({"timeout": 7}, 7),
+        ({"access_latency": "1ms", "reads": 2000}, 3602),
+        ({"load": 1e-8, "reads": 1000}, 3600 + 800),
+    ],
+)
+def test_the_time_limit_counts_the_memorys_time_and_arrivals(fabric, given, least_s):
+    item = RemoteMemoryTraffic.model_validate({"remote_memory": [7], "clients": [0]} | given)
+    assert least_s <= item.time_limit_s(fabric) < 1.6 * least_s
+
+
+HOSTS = {"leaves": 2, "spines": 1, "hosts_per_leaf": 2, "planes": 1, "ranks_per_host": 2}
+
+
+@pytest.mark.parametrize(
+    ("fabric_of", "item", "message"),
+    [
+        (
+            HOSTS | {"rail_optimised": False},
+            {"remote_memory": [3]},
+            r"traffic\[0\].clients: rank 2 shares a host with rank 3",
+        ),
+        (
+            {"kind": "rail_only", "ranks_per_host": 2, "hosts_per_leaf": 2},
+            {"remote_memory": [0], "clients": [3]},
+            r"traffic\[0\].clients: .*no path",
+        ),
+    ],
+)
+def test_pairs_of_ranks_that_cannot_read_are_refused_with_their_key(fabric_of, item, message):
+    scenario = parse_scenario({"clock": "virtual", "fabric": fabric_of, "traffic": [item]})
+    with pytest.raises(BadInputError, match=message):
+        run_scenario(scenario)
+
+
+def test_reads_travel_in_a_class_of_their_own():
+    """Strictly before the bulk beside them they wait for a packet of it at most at each port."""
+    reading = {"remote_memory": [3], "clients": [0], "reads": 50, "outstanding": 1}
+    beside = {"incast": "h0", "bytes_per_sender": "256KiB"}
+    waits = []
+    for classes in ({}, {"read": 5}):
+        traffic = [{"together": [reading | {"classes": classes}, beside]}]
+        scenario = {"clock": "virtual", "fabric": FABRIC, "scheduling": {"classes": [5]}, "traffic": traffic}
+        [found] = run_scenario(parse_scenario(scenario)).traffic[REMOTE_MEMORY.key]
+        waits.append(found.latency_ps.mean - found.unloaded_ps)
+    assert 0 < waits[1] < 0.2 * waits[0]
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"classes": {"write": 5}}, r"traffic\[0\].classes: no kind of traffic 'write'"),
+        (
+            {"remote_memory": [1, 2, 3], "load": 0.5},
+            r"traffic\[0\].load: 0.5 of what the links of 3 memories carry .* 1 client .*up to 0.333",
+        ),
         ({"load": 0.5, "outstanding": 4}, r"traffic\[0\].outstanding: has no meaning beside load"),
         ({"load": 0}, "load: 0 is out of range .valid: above 0 to 1"),
         ({"clients": [3]}, "rank 3 is among remote_memory"),

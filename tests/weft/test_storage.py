@@ -216,7 +216,7 @@ def scenario(**given):
         ({"storage": [4]}, r"traffic\[0\].storage: rank 4 \(valid: 0 to 3\)"),
         ({"storage": [3, 3]}, "rank 3 occurs twice"),
         ({"clients": [1, 3]}, r"traffic\[0\].clients: rank 3 is among storage"),
-        ({"storage": [0, 1, 2, 3]}, "0 clients on a fabric of 4 ranks"),
+        ({"storage": [0, 1, 2, 3]}, r"storage: no client is left on a fabric of 4 ranks .valid: up to 3"),
         ({"block": 1000}, "1000 B .valid: a multiple of 512"),
         ({"device": "99"}, "no device '99'"),
         ({"device": device(channels=1024), "devices": 4}, "8200 channels and interfaces .valid: 4096"),
@@ -224,7 +224,15 @@ def scenario(**given):
         ({"access": None, "loading": loading(steps=10_000, samples=100)}, "3,000,000 commands of 3 clients"),
         (
             {"access": None, "checkpoint": {"model": MODEL, "parallel": {"data": 2}}, "clients": [0]},
-            "1 clients on a fabric of 4 ranks .valid: 2",
+            r"traffic\[0\].clients: 1 client for 2 ranks that write a checkpoint .valid: 2",
+        ),
+        (
+            {"access": None, "checkpoint": {"model": MODEL, "parallel": {"data": 8}}},
+            r"checkpoint.parallel: 8 ranks that write a checkpoint on a fabric of 4 ranks.* .valid: up to 3",
+        ),
+        (
+            {"classes": {"write": 5}},
+            r"traffic\[0\].classes: no kind of traffic 'write'; valid: command, read",
         ),
         (
             {"access": None, "checkpoint": {"model": MODEL, "parallel": {"tensor": 3}}},
@@ -238,6 +246,58 @@ def test_what_cannot_be_is_refused_with_its_key(given, message):
         return
     with pytest.raises(BadInputError, match=message):
         scenario(**given)
+
+
+HOSTS = FABRIC | {"leaves": 2, "spines": 1, "ranks_per_host": 2, "rail_optimised": False}
+
+
+@pytest.mark.parametrize(
+    ("fabric_of", "given", "message"),
+    [
+        (
+            HOSTS,
+            {"access": blocks(reads=0.5)},
+            r"traffic\[0\].clients: rank 2 shares a host with rank 3, and links within hosts carry no READs",
+        ),
+        (
+            {"kind": "rail_only", "ranks_per_host": 2, "hosts_per_leaf": 2},
+            {"clients": [0]},
+            r"traffic\[0\].clients: .*no path",
+        ),
+    ],
+)
+def test_pairs_of_ranks_without_a_way_are_refused_with_their_key(fabric_of, given, message):
+    item = {"storage": [3], "access": blocks()} | given
+    made = parse_scenario({"clock": "virtual", "fabric": fabric_of, "traffic": [item]})
+    with pytest.raises(BadInputError, match=message):
+        run_scenario(made)
+
+
+def test_reads_and_writes_in_capsules_go_within_hosts():
+    given = {"storage": [3], "clients": [2], "block": "4KiB"}
+    traffic = [given | {"access": blocks(10, reads)} for reads in (1.0, 0.0)]
+    result = run_scenario(parse_scenario({"clock": "virtual", "fabric": HOSTS, "traffic": traffic}))
+    assert [each.commands for each in result.traffic[STORAGE.key]] == [10, 10]
+
+
+def test_the_time_limit_counts_what_a_disk_takes(fabric):
+    disk = device(latency="8ms", channels=1)
+    given = {"access": blocks(60_000), "block": "4KiB", "device": disk}
+    assert item(**given).time_limit_s(fabric) > 3600 + 480
+    assert 7 < item(timeout=7, access=blocks()).time_limit_s(fabric) < 7.1
+
+
+def test_commands_travel_in_classes_of_their_own():
+    """What a read sends in class 5 does not wait behind bulk on the links that both pass."""
+    reading = {"storage": [3], "clients": [0], "block": "16KiB", "access": blocks(50), "device": QUICK}
+    beside = {"incast": "h0", "bytes_per_sender": "2MiB"}
+    means = []
+    for classes in ({}, {"read": 5, "response": 5, "command": 5}):
+        traffic = [{"together": [reading | {"classes": classes}, beside]}]
+        made = {"clock": "virtual", "fabric": FABRIC, "scheduling": {"classes": [5]}, "traffic": traffic}
+        [found] = run_scenario(parse_scenario(made)).traffic[STORAGE.key]
+        means.append(found.latency_ps.mean)
+    assert means[1] < 0.8 * means[0]
 
 
 def test_storage_runs_beside_other_traffic():

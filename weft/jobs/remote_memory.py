@@ -13,8 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.jobs.command_times import Integers, ready_ps
-from weft.traffic.jobs import NO_STREAM, Job, OperationsBuilder, RankPart, RankTimes
+from weft.quantities.readable import format_time
+from weft.traffic.jobs import NO_STREAM, Job, OperationsBuilder, OperationsError, RankPart, RankTimes
+from weft.traffic.jobs.operations import MAX_DURATION_PS
 
+READ = "read"
+"""Category of what travels."""
 MAX_READS = 500_000
 """Of all clients."""
 
@@ -73,8 +77,15 @@ class RemoteReadJob:
         return max(int(each.finished_ps[ends].max()) for each, ends in zip(times, self.ends, strict=False))
 
 
+def last_arrival_ps(described: RemoteReads) -> int:
+    """Return when the last read begins at the latest: 0 of those that follow others. Raises OperationsError."""
+    if described.interval_ps is None:
+        return 0
+    return max(_drawn(described, client)[0][-1] for client in range(described.clients))
+
+
 def remote_read_job(name: str, described: RemoteReads) -> RemoteReadJob:
-    """Return the job."""
+    """Return the job. Raises OperationsError where reads begin too late for times in ps."""
     memories = tuple(range(described.clients, described.clients + described.memories))
     parts, reads, ends = [], [], []
     for client in range(described.clients):
@@ -92,14 +103,8 @@ def _add_reads(
 ) -> tuple[array[int], array[int]]:
     """Add a client's reads; return the operations that read, and those that end them."""
     begun, ended = array("q"), array("q")
-    generator = np.random.default_rng([described.seed, client])
     is_open = described.interval_ps is not None
-    times_ps, memories = [0] * described.reads, range(client, client + described.reads)
-    if described.interval_ps is not None:
-        times_ps = (
-            np.cumsum(generator.exponential(described.interval_ps, described.reads)).astype(np.int64).tolist()
-        )
-        memories = generator.integers(0, described.memories, described.reads).tolist()
+    times_ps, memories = _drawn(described, client)
     for number in range(described.reads):
         after = ended[number - described.outstanding : number - described.outstanding + 1]
         if is_open:
@@ -107,10 +112,26 @@ def _add_reads(
         elif number < described.outstanding:
             after = array("q")
         memory = memories[number] % described.memories
-        begun.append(builder.read(memory, described.size_bytes, after=after, category="read"))
+        begun.append(builder.read(memory, described.size_bytes, after=after, category=READ))
         ended.append(begun[-1])
         if described.access_ps:
             ended[-1] = builder.compute(
                 described.access_ps, stream=NO_STREAM, after=begun[-1:], category="memory access"
             )
     return begun, ended
+
+
+def _drawn(described: RemoteReads, client: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Return when a client's reads begin, and of which memory each is. Raises OperationsError."""
+    if described.interval_ps is None:
+        return [0] * described.reads, range(client, client + described.reads)
+    generator = np.random.default_rng([described.seed, client])
+    times_ps = np.cumsum(generator.exponential(described.interval_ps, described.reads))
+    # Written so that it refuses what is no number, too.
+    if not times_ps[-1] <= MAX_DURATION_PS:
+        raise OperationsError(
+            f"client {client} begins its last read after {format_time(MAX_DURATION_PS)} (valid: a larger load, or "
+            "fewer reads)"
+        )
+    memories = generator.integers(0, described.memories, described.reads)
+    return times_ps.astype(np.int64).tolist(), memories.tolist()

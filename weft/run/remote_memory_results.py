@@ -40,17 +40,27 @@ class RemoteReadTimes:
 
         The requests pass a link to the memory, the responses one from it: two queues of constant service times, one
         after the other. All in all requests wait as long as in the slower one alone (Friedman 1965, "Reduction methods
-        for tandem queuing systems"), which is M/D/1: load · service / (2 · (1 - load)).
+        for tandem queuing systems"), which is M/D/1: load · service / (2 · (1 - load)). With several memories responses
+        queue at clients, too.
         """
-        fits = described.size_bytes <= self._network.first.framing.mtu_bytes
-        is_one_queue = self._network.planes == 1 and fits
-        if load is None or described.interval_ps is None or load >= 1 or not is_one_queue:
+        if load is None or described.interval_ps is None or load >= 1 or described.memories > 1:
+            return None
+        if self._network.planes > 1 or not self._waits_for_responses(described.size_bytes):
             return None
         waiting_ps = load * self.response_ps(described.size_bytes) / (2 * (1 - load))
         # Reads must not wait for others between the same two ranks.
         longest_ps = max(self._network.means(lambda way: _network_ps(described, way))) + waiting_ps
         under_way = longest_ps / described.interval_ps / described.memories
         return self.unloaded_ps(described) + waiting_ps if under_way <= READS_OF_A_QUEUE_PAIR / 2 else None
+
+    def _waits_for_responses(self, size_bytes: int) -> bool:
+        """Return whether the slowest queue is that of responses, of one packet, at the memory's link.
+
+        To the memory go requests and the responses' acknowledgements.
+        """
+        way = self._network.first
+        to_memory = way.wire_bytes(0, READ_REQUEST) + way.acknowledgement_bytes
+        return size_bytes <= way.framing.mtu_bytes and way.wire_bytes(size_bytes, READ_RESPONSE) >= to_memory
 
     def bounds_bytes_per_s(self, described: RemoteReads) -> dict[str, float]:
         """Return what links and reads under way allow."""

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from weft.quantities.definitions import whole
+from weft.quantities.readable import counted
 from weft.scenario.places import KeyProblem
+from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.kinds.base import TopologySection
 
 FabricRank = Annotated[int, whole(0, 1 << 20)]
@@ -32,7 +34,8 @@ def check_service_ranks(
 ) -> int:
     """Return how many clients there are.
 
-    Raises KeyProblem for ranks that the fabric has not, one that occurs twice, and other clients than `count`.
+    `count` is what `checkpoint.parallel` asks for. Raises KeyProblem for ranks that the fabric has not, one that occurs
+    twice, and other clients than `count`.
     """
     for own_key, own in ((servers_key, servers), ("clients", clients or ())):
         if len(set(own)) != len(own):
@@ -44,9 +47,48 @@ def check_service_ranks(
     if both:
         raise KeyProblem(f"{key}.clients", f"rank {min(both)} is among {servers_key} (valid: other ranks)")
     found = len(clients_of(fabric.rank_count, servers, clients, count))
-    if not found or (count is not None and found != count):
+    if count is not None and found != count:
+        needed = f"{counted(count, 'rank')} that write a checkpoint"
+        if clients is not None:
+            raise KeyProblem(f"{key}.clients", f"{counted(found, 'client')} for {needed} (valid: {count})")
         raise KeyProblem(
-            f"{key}.clients" if clients is not None else f"{key}.{servers_key}",
-            f"{found} clients on a fabric of {fabric.rank_count} ranks (valid: {count or '1 or more'})",
+            f"{key}.checkpoint.parallel",
+            f"{needed} on a fabric of {counted(fabric.rank_count, 'rank')}, of which {len(servers)} are {servers_key} "
+            f"(valid: up to {found})",
+        )
+    if not found:
+        raise KeyProblem(
+            f"{key}.{servers_key}",
+            f"no client is left on a fabric of {counted(fabric.rank_count, 'rank')} (valid: up to "
+            f"{fabric.rank_count - 1} of them)",
         )
     return found
+
+
+def check_service_paths(
+    topology: FabricSpec, clients: Sequence[int], servers: Sequence[int], key: str, *, by_reads: bool
+) -> None:
+    """Check that each client and each server have a path, `by_reads` over NICs.
+
+    Raises KeyProblem for a pair without one, and, `by_reads`, for a pair of one host.
+    """
+    scale_up, known = topology.scale_up, set[tuple[str, str]]()
+    for client in clients:
+        for server in servers:
+            if scale_up is not None and scale_up.share_a_host(client, server):
+                if by_reads:
+                    raise KeyProblem(
+                        f"{key}.clients",
+                        f"rank {client} shares a host with rank {server}, and links within hosts carry no READs "
+                        "(valid: ranks of other hosts)",
+                    )
+                continue
+            for nic in range(topology.nics_per_host):
+                first, last = (topology.hosts[rank].nic(nic).switch for rank in (client, server))
+                if (first, last) in known:
+                    continue
+                known.add((first, last))
+                try:
+                    topology.require_path(client, server, nic)
+                except TopologyError as error:
+                    raise KeyProblem(f"{key}.clients", f"{error} (valid: ranks with a path to it)") from None

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from weft.clocks.lab import Progress
+from weft.hints import did_you_mean
 from weft.quantities.readable import counted
+from weft.quantities.units import shown
 from weft.results.flows import FLOWS
 from weft.results.kinds import ResultKind
 from weft.scenario.model import Scenario
@@ -20,6 +22,7 @@ from weft.scenario.values import DataClass, Text
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.jobs import Job
+from weft.traffic.jobs.classes import JobClasses
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -102,9 +105,22 @@ class JobItem(JoinableItem):
         for name, number in self.classes.items():
             yield f"{key}.classes.{name}", number
 
+    def check_kinds(self, kinds: Sequence[str], key: str) -> None:
+        """Check that `classes` names none but these kinds of traffic. Raises KeyProblem for a key below `key`."""
+        for name in self.classes:
+            if name not in kinds:
+                raise KeyProblem(
+                    f"{key}.classes",
+                    f"no kind of traffic {shown(name)}; {did_you_mean(name, kinds)}",
+                )
+
     def with_classes(self, job: Job) -> Job:
-        """Return a job with these classes, in place of its own of the same kinds."""
-        return replace(job, traffic_classes=job.traffic_classes | self.classes) if self.classes else job
+        """Return a job with the classes of what it sends, in place of its own of the same kinds."""
+        if not self.classes:
+            return job
+        sent = JobClasses(job).names
+        own = {name: each for name, each in self.classes.items() if name in sent}
+        return replace(job, traffic_classes=job.traffic_classes | own)
 
 
 def items_of(scenario: Scenario) -> tuple[TrafficItem, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
@@ -37,7 +36,6 @@ from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.jobs import Job, OperationsError
 from weft.traffic.jobs.breakdown import breakdowns
-from weft.traffic.jobs.classes import JobClasses
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -122,13 +120,6 @@ class TrainingJobTraffic(JobItem):
             check_duration(plan, self._slowest)
         except PlanError as problem:
             raise KeyProblem(f"{key}.{problem.key}", str(problem)) from None
-
-    def with_classes(self, job: Job) -> Job:
-        """Return a job with the classes of what it sends."""
-        sent = JobClasses(job).names
-        return replace(
-            job, traffic_classes={name: each for name, each in self.classes.items() if name in sent}
-        )
 
     def job(self, fabric: FabricSpec, seed: int) -> tuple[Job, PlanSummary]:
         """Return the job of a step, and what is known of it before it is run."""

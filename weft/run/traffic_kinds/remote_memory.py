@@ -8,23 +8,33 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from weft.clocks.lab import Progress
-from weft.jobs.remote_memory import MAX_READS, RemoteReadJob, RemoteReads, remote_read_job
+from weft.errors import BadInputError
+from weft.jobs.remote_memory import (
+    MAX_READS,
+    READ,
+    RemoteReadJob,
+    RemoteReads,
+    last_arrival_ps,
+    remote_read_job,
+)
 from weft.quantities.definitions import SIZE, ShortTime, number, whole
 from weft.quantities.readable import counted, format_size
 from weft.results.remote_memory import REMOTE_MEMORY, RemoteMemoryResult
 from weft.run.jobs import JobRun
 from weft.run.remote_memory_results import RemoteReadTimes, remote_memory_result
-from weft.run.service_ranks import FabricRank, check_service_ranks, clients_of
+from weft.run.service_ranks import FabricRank, check_service_paths, check_service_ranks, clients_of
 from weft.run.task import Task
-from weft.run.traffic_kinds.base import JoinableItem
+from weft.run.traffic_kinds.base import JobItem
 from weft.scenario.places import KeyProblem
+from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
+from weft.traffic.jobs import OperationsError
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
 
 
-class RemoteMemoryTraffic(JoinableItem):
+class RemoteMemoryTraffic(JobItem):
     """Reads of the memory of ranks that do nothing for it, by RDMA READ. Packets carry lengths in place of data."""
 
     kind = "remote_memory"
@@ -42,9 +52,11 @@ class RemoteMemoryTraffic(JoinableItem):
     """Reads that a client keeps under way; between two ranks 16 at once go over each plane. Without `load`."""
     load: Annotated[float, number(0, 1, above=True, example="0.5")] | None = None
     """Instead of `outstanding`, reads begin at random times, at such a rate that the responses are this share of what
-    the memories' links carry."""
+    the memories' links carry; no more than the clients' links do."""
     access_latency: ShortTime = 0
     """Time of the memory itself, added to each read."""
+    timeout: Annotated[int, whole(1, 10**6)] = 3600
+    """Seconds after which the run fails, beyond when the last read begins: real ones, or of the virtual clock."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that the ranks exist and are distinct, that there are not too many reads, and one way to issue them."""
@@ -55,6 +67,17 @@ class RemoteMemoryTraffic(JoinableItem):
             )
         if self.load is not None and "outstanding" in self.model_fields_set:
             raise KeyProblem(f"{key}.outstanding", "has no meaning beside load (valid: one of them)")
+        if self.load is not None and self.load * len(self.remote_memory) > clients:
+            raise KeyProblem(
+                f"{key}.load",
+                f"{self.load:g} of what the links of {len(self.remote_memory)} memories carry is more than "
+                f"{counted(clients, 'client')} can take (valid: up to {clients / len(self.remote_memory):.3g})",
+            )
+        self.check_kinds((READ,), key)
+
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check that clients reach all memories over the network."""
+        check_service_paths(topology, self._clients(topology), self.remote_memory, key, by_reads=True)
 
     @property
     def title(self) -> str:
@@ -71,10 +94,18 @@ class RemoteMemoryTraffic(JoinableItem):
         progress(f"remote memory: {self.title}, {counted(self.reads, 'read')} of each client")
         fabric.run_together([self._task(fabric)], self.time_limit_s(fabric))
 
-    def _task(self, fabric: Fabric) -> Task[RemoteMemoryResult]:
-        clients = clients_of(fabric.topology.rank_count, self.remote_memory, self.clients)
-        closed = RemoteReadTimes(fabric, clients, self.remote_memory)
-        described = RemoteReads(
+    def time_limit_s(self, fabric: Fabric) -> float:
+        """Return `timeout`, beyond when the last read begins, and the memory's time of reads one after the other."""
+        closed = RemoteReadTimes(fabric, self._clients(fabric.topology), self.remote_memory)
+        beyond_ps = last_arrival_ps(self._described(fabric, closed)) + self.reads * self.access_latency
+        return self.timeout + beyond_ps / 10**12 * fabric.options.dilation
+
+    def _clients(self, topology: FabricSpec) -> list[int]:
+        return clients_of(topology.rank_count, self.remote_memory, self.clients)
+
+    def _described(self, fabric: Fabric, closed: RemoteReadTimes) -> RemoteReads:
+        clients = self._clients(fabric.topology)
+        return RemoteReads(
             clients=len(clients),
             memories=len(self.remote_memory),
             reads=self.reads,
@@ -84,13 +115,21 @@ class RemoteMemoryTraffic(JoinableItem):
             interval_ps=self._interval_ps(closed, len(clients)),
             seed=fabric.options.seed,
         )
-        made: RemoteReadJob = remote_read_job(self.title, described)
+
+    def _task(self, fabric: Fabric) -> Task[RemoteMemoryResult]:
+        clients = self._clients(fabric.topology)
+        closed = RemoteReadTimes(fabric, clients, self.remote_memory)
+        described = self._described(fabric, closed)
+        try:
+            made: RemoteReadJob = remote_read_job(self.title, described)
+        except OperationsError as error:
+            raise BadInputError(f"remote_memory.load: {self.load:g}: {error}") from None
 
         def result(ran: JobRun) -> RemoteMemoryResult:
             return remote_memory_result(made, described, self.load, closed, ran)
 
         ranks = [*clients, *self.remote_memory]
-        return fabric.tasks.job(made.job, ranks).noted(REMOTE_MEMORY, result)
+        return fabric.tasks.job(self.with_classes(made.job), ranks).noted(REMOTE_MEMORY, result)
 
     def _interval_ps(self, closed: RemoteReadTimes, clients: int) -> float | None:
         """Return the mean time between reads of a client; None without a load."""

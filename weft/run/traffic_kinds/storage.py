@@ -31,10 +31,10 @@ from weft.quantities.readable import counted, format_size
 from weft.quantities.section import Section
 from weft.results.storage import STORAGE, StorageResult
 from weft.run.jobs import JobRun
-from weft.run.service_ranks import FabricRank, check_service_ranks, clients_of
+from weft.run.service_ranks import FabricRank, check_service_paths, check_service_ranks, clients_of
 from weft.run.storage_results import storage_result
 from weft.run.task import Task
-from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, JoinableItem
+from weft.run.traffic_kinds.base import JobItem
 from weft.scenario.places import KeyProblem
 from weft.scenario.presets import Presets
 from weft.topologies import FabricSpec
@@ -65,7 +65,7 @@ class Checkpoint(Section):
         )
 
 
-class StorageTraffic(JoinableItem):
+class StorageTraffic(JobItem):
     """Commands of clients to storage nodes, as NVMe over Fabrics with RDMA. Packets carry lengths in place of data.
 
     One of `access`, `checkpoint` and `loading` says what clients do.
@@ -97,6 +97,8 @@ class StorageTraffic(JoinableItem):
     """Every rank of a training job writes its shard."""
     loading: Loading | None = None
     """Batches of samples, each read before a step that computes."""
+    timeout: Annotated[int, whole(1, 10**6)] = 3600
+    """Seconds after which the run fails, beyond what steps and devices take: real ones, or of the virtual clock."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that there is one load, of not too many commands, and that its ranks exist and are distinct."""
@@ -118,6 +120,29 @@ class StorageTraffic(JoinableItem):
                 f"{key}.{load}",
                 f"{commands:,} commands of {counted(clients, 'client')} (valid: up to {MAX_COMMANDS:,})",
             )
+
+        self.check_kinds(self._kinds, key)
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        """Kinds of what travels: of reads, and of writes whose data are not in capsules."""
+        data = {"read": self._reads, "write": self._node_reads}
+        return ("command", *(name for name, travels in data.items() if travels), "response")
+
+    @property
+    def _reads(self) -> bool:
+        return self.loading is not None or (self.access is not None and self.access.reads > 0)
+
+    @property
+    def _node_reads(self) -> bool:
+        """Whether nodes read clients' memory, for writes that do not fit capsules."""
+        writes = self.checkpoint is not None or (self.access is not None and self.access.reads < 1)
+        return writes and self.block > self.in_capsule_data
+
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check that clients reach all nodes, and these read clients' memory over the network."""
+        clients = self._ranks(topology)[: -len(self.storage)]
+        check_service_paths(topology, clients, self.storage, key, by_reads=self._node_reads)
 
     def _check_load(self, key: str) -> None:
         given = [name for name in ("access", "checkpoint", "loading") if getattr(self, name) is not None]
@@ -182,7 +207,7 @@ class StorageTraffic(JoinableItem):
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
         """Return the job."""
-        return self.made(topology, seed).job
+        return self.with_classes(self.made(topology, seed).job)
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[StorageResult]]:
         """There are no data to make."""
@@ -194,9 +219,14 @@ class StorageTraffic(JoinableItem):
         fabric.run_together([self._task(fabric)], self.time_limit_s(fabric))
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return the default, beyond what the steps compute."""
+        """Return `timeout`, beyond what steps compute, and devices and copies take for commands one after the other."""
         steps_ps = self.loading.steps * self.loading.compute if self.loading else 0
-        return DEFAULT_TIME_LIMIT_S + steps_ps / 10**12 * fabric.options.dilation
+        commands = self._command_count(len(self._ranks(fabric.topology)) - len(self.storage))
+        kinds = (self.device.read, self.device.write)
+        command_ps = max(each.latency + each.transfer_ps(self.block) for each in kinds)
+        if self.host_copy is not None:
+            command_ps += self.host_copy.duration_ps(self.block)
+        return self.timeout + (steps_ps + commands * command_ps) / 10**12 * fabric.options.dilation
 
     def _task(self, fabric: Fabric) -> Task[StorageResult]:
         ranks = self._ranks(fabric.topology)
@@ -204,4 +234,4 @@ class StorageTraffic(JoinableItem):
         result: Callable[[JobRun], StorageResult] = partial(
             storage_result, made, self._nodes, self.queue_depth, fabric
         )
-        return fabric.tasks.job(made.job, ranks).noted(STORAGE, result)
+        return fabric.tasks.job(self.with_classes(made.job), ranks).noted(STORAGE, result)
