@@ -26,7 +26,7 @@ from weft.results.results_file import read_results
 from weft.results.training_steps import TRAINING_STEPS
 from weft.results.workloads import WORKLOADS
 from weft.run.runner import run_scenario
-from weft.scenario import load_scenario, parse_scenario
+from weft.scenario import parse_scenario
 
 OBSERVED = {
     "interval": "2us", "queues": "all", "flows": True, "int": "all", "timelines": True, "drops": True, "pauses": True,
@@ -68,6 +68,8 @@ SCENARIOS = {
                 "parallel": {"tensor": 2, "pipeline": 2}, "micro_batches": 2,
             },
             {"trace": str(ROOT / "examples" / "traces" / "ring.goal")},
+            {"storage": [3], "block": "4KiB", "access": {"blocks": 3, "reads": 0.5}},
+            {"remote_memory": [3], "reads": 3},
         ],
     },
 }  # fmt: skip
@@ -306,15 +308,21 @@ def test_results_of_jobs_that_contradict_themselves_are_refused_by_key(jobs, tmp
 
 
 @pytest.mark.parametrize("kind", ["storage", "remote_memory"])
-def test_latencies_of_other_percentiles_are_refused(tmp_path_factory, kind):
-    path = tmp_path_factory.mktemp(kind) / "run"
-    path.mkdir()
-    run_scenario(load_scenario(ROOT / "examples" / "storage.yaml")).save(path)
-    _edited(path, lambda tree: tree[kind][0]["latency_ps"]["percentiles"].append(7))
-    with pytest.raises(
-        BadInputError, match=rf"{kind}\[0\].latency_ps.percentiles: has 5 values; there are 4"
-    ):
-        report_page(RunDirectory.read(path))
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (
+            lambda each: each["latency_ps"]["percentiles"].append(7),
+            "latency_ps.percentiles: has 5 values; there are 4",
+        ),
+        (lambda each: each.update(time_ps=0), r"time_ps: is 0 \(valid: 1 and more\)"),
+    ],
+)
+def test_figures_of_a_service_that_cannot_be_are_refused(jobs, tmp_path, kind, edit, said):
+    shutil.copytree(jobs, tmp_path / "run")
+    _edited(tmp_path / "run", lambda tree: edit(tree[kind][0]))
+    with pytest.raises(BadInputError, match=rf"{kind}\[0\].{said}"):
+        report_page(RunDirectory.read(tmp_path / "run"))
 
 
 def test_names_from_traces_are_no_markup_of_the_terminal(jobs, tmp_path):

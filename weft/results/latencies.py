@@ -39,6 +39,14 @@ class Latencies:
             )
 
 
+def problems_of_service(latency_ps: Latencies, time_ps: int) -> Iterator[tuple[str, str]]:
+    """Yield what the types of results of a service that were read back do not say: a key, and what is wrong."""
+    if time_ps < 1:
+        yield "time_ps", f"is {time_ps} (valid: 1 and more)"
+    for key, wrong in latency_ps.problems():
+        yield f"latency_ps.{key}", wrong
+
+
 def latencies_of(values_ps: NDArray[Any]) -> Latencies:
     """Return the percentiles of latencies in ps, of which there is at least one; each is one of the values."""
     found = np.percentile(values_ps, list(PERCENTILES.values()), method="inverted_cdf")

@@ -12,7 +12,7 @@ from rich.table import Table
 from weft.quantities.readable import counted, format_size, format_time
 from weft.recording import tables
 from weft.results.kinds import MeasuredColumn, ResultKind
-from weft.results.latencies import COLUMNS, Latencies
+from weft.results.latencies import COLUMNS, Latencies, problems_of_service
 from weft.results.operation_files import OperationFile
 from weft.results.report_parts import Cell, ReportPart, ReportTable
 from weft.topologies import FabricSpec
@@ -48,8 +48,9 @@ class RemoteMemoryResult:
     unloaded_ps: int
     """The latency of a read alone, in closed form, on average over pairs of a client and a memory."""
     expected_mean_ps: float | None
-    """The mean latency by an M/D/1 queue, of reads that begin at random times, fit a packet, have one plane and do
-    not come near the 16 that may be under way between two ranks."""
+    """The mean latency by an M/D/1 queue, of reads of one memory that begin at random times, take longer on the link
+    than their requests with acknowledgements, fit a packet, have one plane and do not come near the 16 that may be
+    under way between two ranks."""
     bounds_bytes_per_s: dict[str, float]
     """The throughput that reads under way, and links, allow, in closed form."""
     retransmissions: int
@@ -137,7 +138,7 @@ REMOTE_MEMORY = ResultKind(
     order=8,
     report=report_remote_memory,
     flow_file=OperationFile("remote-memory"),
-    problems=lambda each: ((f"latency_ps.{key}", wrong) for key, wrong in each.latency_ps.problems()),
+    problems=lambda each: problems_of_service(each.latency_ps, each.time_ps),
     name="name",
     labels=("name",),
     measured=(MeasuredColumn("throughput", "GB/s", 3, "bytes_per_s", _GB),),

@@ -12,7 +12,7 @@ from rich.table import Table
 from weft.quantities.readable import counted, format_size, format_time
 from weft.recording import tables
 from weft.results.kinds import MeasuredColumn, ResultKind
-from weft.results.latencies import COLUMNS, Latencies
+from weft.results.latencies import COLUMNS, Latencies, problems_of_service
 from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportPart, ReportTable
 from weft.topologies import FabricSpec
@@ -172,7 +172,7 @@ STORAGE = ResultKind(
     order=7,
     report=report_storage,
     flow_file=OperationFile("storage"),
-    problems=lambda each: ((f"latency_ps.{key}", wrong) for key, wrong in each.latency_ps.problems()),
+    problems=lambda each: problems_of_service(each.latency_ps, each.time_ps),
     name="name",
     labels=("name",),
     measured=(
