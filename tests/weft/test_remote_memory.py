@@ -61,6 +61,15 @@ def test_beyond_16_reads_of_a_pair_of_ranks_others_wait(fabric):
     assert many.latency_ps.mean > 3 * few.latency_ps.mean
 
 
+def test_how_many_reads_of_a_pair_of_ranks_wait_is_an_option():
+    spec = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=8, host_rate_bps=100e9)
+    with Fabric(spec, clock="virtual", transport={"max_outstanding_reads": 2}) as held_back:
+        found = run(held_back, reads=300, outstanding=64)
+    bound = found.bounds_bytes_per_s["outstanding"]
+    assert 0.95 * bound < found.bytes_per_s <= 1.001 * bound
+    assert bound == pytest.approx(2 * 64 * 10**12 / found.unloaded_ps)
+
+
 def test_several_memories_share_reads(fabric):
     given = {"clients": [0, 1, 2, 3], "size": 1024, "outstanding": 32, "reads": 200}
     one, two = run(fabric, **given), run(fabric, **given | {"remote_memory": [6, 7]})

@@ -1,8 +1,12 @@
 """Storage behind a fabric: throughput and latency against closed forms, checkpoints, batches of samples, refusals."""
 
+import io
+
+import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
+from rich.console import Console
 
 from weft import Fabric, topologies
 from weft.cli import weft
@@ -14,14 +18,18 @@ from weft.jobs.storage.commands import SECTOR_BYTES
 from weft.jobs.storage.loads import block_sizes, shard_bytes
 from weft.jobs.training_plan import TrainingPlan
 from weft.paths import ROOT
+from weft.recording.ideal_times import WRITE, IdealTimes
+from weft.results.remote_memory import REMOTE_MEMORY
 from weft.results.storage import STORAGE
 from weft.results.training_jobs import TRAINING_JOBS
-from weft.run.message_times import MessageTimes
+from weft.run.message_times import HostTimes, MessageTimes
 from weft.run.runner import run_scenario
 from weft.run.storage_bounds import CommandLoad, round_trip_ps
 from weft.run.traffic_kinds.remote_memory import RemoteMemoryTraffic
 from weft.run.traffic_kinds.storage import StorageTraffic
 from weft.scenario import parse_scenario
+from weft.topologies import ScaleUpSpec
+from weft.traffic.jobs.native_job import STRIPE_BYTES
 
 US = 10**6
 MODEL = {"layers": 2, "hidden": 64, "heads": 4, "feed_forward": 128, "vocabulary": 500, "sequence": 64}
@@ -38,6 +46,7 @@ FABRIC = {
     "host_rate": "100Gb/s",
     "queue_capacity": "4MiB",
 }
+HOSTS = FABRIC | {"leaves": 2, "spines": 1, "ranks_per_host": 2, "rail_optimised": False}
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +119,69 @@ def test_throughput_is_the_least_of_what_queues_links_devices_and_copies_allow(f
     assert least == bound
     assert found.bytes_per_s == pytest.approx(found.bounds_bytes_per_s[bound], rel=0.06)
     assert found.bytes_per_s <= 1.001 * found.bounds_bytes_per_s[bound]
+
+
+@pytest.mark.parametrize("kind", KINDS[:1] + KINDS[2:3])
+def test_a_command_alone_within_a_host_takes_the_scale_up_links(kind):
+    """Their rate is above that of the NIC, which bounds nothing there."""
+    options = {key: value for key, value in kind.items() if key != "reads"}
+    given = {"storage": [3], "clients": [2], "block": "8KiB", "device": QUICK} | options
+    fabric_of = HOSTS | {"scale_up": {"rate": "1.6Tb/s", "latency": "500ns"}}
+    traffic = [
+        given | {"access": blocks(1, kind["reads"])},
+        given | {"access": blocks(500, kind["reads"]), "queue_depth": 64, "devices": 4},
+    ]
+    result = run_scenario(parse_scenario({"clock": "virtual", "fabric": fabric_of, "traffic": traffic}))
+    one, many = result.traffic[STORAGE.key]
+    within = HostTimes(ScaleUpSpec(2, 1, 1600 * 10**9, 500_000))
+    load = CommandLoad(1, 1, 8192, kind["reads"] == 1.0)
+    assert one.latency_ps.largest == round_trip_ps(load, item(access=blocks(), **options)._nodes, within)
+    assert "link" not in many.bounds_bytes_per_s
+    assert 12.5e9 < many.bytes_per_s <= 1.001 * min(many.bounds_bytes_per_s.values())
+
+
+def test_bounds_of_round_trips_are_left_out_with_cut_through_switching():
+    made = {"clock": "virtual", "fabric": FABRIC, "switching": {"mode": "cut-through"}}
+    storage = {"storage": [3], "clients": [0], "access": blocks(20, 0.0)}
+    memory = {"remote_memory": [3], "clients": [0], "reads": 20, "outstanding": 1}
+    result = run_scenario(parse_scenario(made | {"traffic": [storage, memory]}))
+    assert result.traffic[STORAGE.key][0].bounds_bytes_per_s.keys() == {"link", "device"}
+    [reads] = result.traffic[REMOTE_MEMORY.key]
+    assert reads.unloaded_ps is None
+    assert reads.bounds_bytes_per_s.keys() == {"link"}
+    printed = io.StringIO()
+    REMOTE_MEMORY.show(Console(file=printed, width=120), [reads])
+    assert "of a read" in printed.getvalue()
+    assert "alone" not in printed.getvalue()
+
+
+@pytest.mark.parametrize("limit", [4, 16])
+def test_reads_under_way_bound_what_nodes_fetch(limit):
+    """Commands enough are under way, but a node fetches blocks by no more READs at once than a queue pair has."""
+    with Fabric(
+        topologies.leaf_spine(
+            planes=1, leaves=1, spines=0, hosts_per_leaf=2, host_rate_bps=400e9, delay_ps=20 * US
+        ),
+        clock="virtual",
+        transport={"max_outstanding_reads": limit},
+    ) as slow:
+        given = {"block": "8KiB", "queue_depth": 200, "access": blocks(600, 0.0)}
+        found = run(slow, storage=[1], **given)
+    bounds = found.bounds_bytes_per_s
+    assert min(bounds, key=bounds.__getitem__) == "reads under way"
+    assert 0.85 * bounds["reads under way"] < found.bytes_per_s <= 1.001 * bounds["reads under way"]
+
+
+def test_messages_alone_take_what_flows_do_where_links_differ(fabric):
+    """A frame waits at the slow link for those before it, whatever faster ones come behind."""
+    spec = topologies.leaf_spine(
+        planes=2, leaves=2, spines=1, hosts_per_leaf=1, host_rate_bps=100e9, fabric_rate_bps=25e9
+    )
+    ideal = IdealTimes.of_fabric(spec, fabric.options)
+    for size in (1, 1024, 5000, STRIPE_BYTES - 1, STRIPE_BYTES, 10**6):
+        own = size if size < STRIPE_BYTES else size // 2
+        column = [np.array([value]) for value in (0, 1, 0, own)]
+        assert MessageTimes(spec, fabric.options, 0, 1).one_way_ps(size, WRITE) == ideal.arrivals(*column)[0]
 
 
 def test_clients_share_the_link_of_a_node(fabric):
@@ -246,9 +318,6 @@ def test_what_cannot_be_is_refused_with_its_key(given, message):
         return
     with pytest.raises(BadInputError, match=message):
         scenario(**given)
-
-
-HOSTS = FABRIC | {"leaves": 2, "spines": 1, "ranks_per_host": 2, "rail_optimised": False}
 
 
 @pytest.mark.parametrize(

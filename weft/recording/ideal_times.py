@@ -20,8 +20,22 @@ Links = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
+class MessageKind:
+    """Header bytes that a message's first and last packet have besides those of all packets, or the only one has."""
+
+    first: int
+    last: int
+    only: int
+
+
+WRITE = MessageKind(first=RETH, last=IMMEDIATE, only=RETH + IMMEDIATE)
+READ_REQUEST = MessageKind(first=RETH, last=0, only=RETH)
+READ_RESPONSE = MessageKind(first=AETH, last=AETH, only=AETH)
+
+
+@dataclass(frozen=True)
 class Framing:
-    """What a WRITE with immediate becomes on a link, in bytes from Ethernet to iCRC.
+    """What a message, by default a WRITE with immediate, becomes on a link, in bytes from Ethernet to iCRC.
 
     Besides the last packet, every `ack_interval_packets`-th asks for an acknowledgement.
     """
@@ -30,6 +44,7 @@ class Framing:
     telemetry: bool
     ip_version: IpVersion
     ack_interval_packets: int = 1
+    kind: MessageKind = WRITE
 
     @property
     def overhead_bytes(self) -> int:
@@ -101,7 +116,7 @@ class IdealTimes:
         _, examples, of_pair = np.unique(pairs, return_index=True, return_inverse=True)
         numbers: dict[Links, int] = {}
         of_links = [
-            numbers.setdefault(self._links(*ends), len(numbers))
+            numbers.setdefault(self.links(*ends), len(numbers))
             for ends in zip(
                 *(column[examples].tolist() for column in (sources, destinations, planes)), strict=True
             )
@@ -122,7 +137,7 @@ class IdealTimes:
         of_found = [numbers.setdefault((nic.switch, nic.link), len(numbers)) for nic in nics]
         return np.array(of_found, np.int64)[of_nic]
 
-    def _links(self, source: int, destination: int, plane: int) -> Links:
+    def links(self, source: int, destination: int, plane: int) -> Links:
         """Return the links of the first of the shortest paths, which stands for all between its switches."""
         hosts = self._fabric.hosts
         path = shortest_path(self._fabric, hosts[source].name, hosts[destination].name, plane)
@@ -156,10 +171,12 @@ class IdealTimes:
         framing, packets = self._framing, self._packets(sizes_bytes)
         last_payload = _padded(sizes_bytes - (packets - 1) * framing.mtu_bytes)
         first_payload = np.where(packets > 1, framing.mtu_bytes, last_payload)
-        alone = np.where(packets == 1, IMMEDIATE, 0)
-        first = [_sent_ps(framing.overhead_bytes + RETH + alone + first_payload, rate) for rate in rates_bps]
+        first_header = np.where(packets > 1, framing.kind.first, framing.kind.only)
+        first = [_sent_ps(framing.overhead_bytes + first_header + first_payload, rate) for rate in rates_bps]
         full = [serialisation_ps(framing.overhead_bytes + framing.mtu_bytes, rate) for rate in rates_bps]
-        last = [_sent_ps(framing.overhead_bytes + IMMEDIATE + last_payload, rate) for rate in rates_bps]
+        last = [
+            _sent_ps(framing.overhead_bytes + framing.kind.last + last_payload, rate) for rate in rates_bps
+        ]
         return first, full, last
 
     def _data_ps(self, links: Links, sizes_bytes: Integers, behind_ps: Integers) -> Integers:

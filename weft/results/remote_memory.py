@@ -45,14 +45,16 @@ class RemoteMemoryResult:
     """What all of it took."""
     latency_ps: Latencies
     """Of reads, each from when it could begin."""
-    unloaded_ps: int
-    """The latency of a read alone, in closed form, on average over pairs of a client and a memory."""
+    unloaded_ps: int | None
+    """The latency of a read alone, in closed form, on average over pairs of a client and a memory; none with
+    cut-through switching."""
     expected_mean_ps: float | None
     """The mean latency by an M/D/1 queue, of reads of one memory that begin at random times, take longer on the link
-    than their requests with acknowledgements, fit a packet, have one plane and do not come near the 16 that may be
-    under way between two ranks."""
+    than their requests with acknowledgements, fit a packet, have one plane and do not come near as many as may be
+    under way between two ranks (`transport.max_outstanding_reads`)."""
     bounds_bytes_per_s: dict[str, float]
-    """The throughput that reads under way, and links, allow, in closed form."""
+    """The throughput that reads under way, and links, allow, in closed form; of links alone with cut-through switching.
+    """
     retransmissions: int
     """Packets sent again by all hosts meanwhile."""
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
@@ -97,7 +99,8 @@ def print_remote_memory(console: Console, results: Sequence[RemoteMemoryResult])
         console.print(table)
         expected = result.expected_mean_ps
         mean = "" if expected is None else f"; on average by M/D/1: {expected / _PS_PER_NS:,.1f} ns"
-        console.print(f"of a read alone: {result.unloaded_ps / _PS_PER_NS:,.1f} ns{mean}")
+        if result.unloaded_ps is not None:
+            console.print(f"of a read alone: {result.unloaded_ps / _PS_PER_NS:,.1f} ns{mean}")
 
 
 def report_remote_memory(results: Sequence[RemoteMemoryResult], _: FabricSpec) -> Iterator[ReportPart]:
@@ -110,7 +113,7 @@ def report_remote_memory(results: Sequence[RemoteMemoryResult], _: FabricSpec) -
             each.reads,
             each.size_bytes,
             round(each.bytes_per_s / _GB, 3),
-            round(each.unloaded_ps / _PS_PER_NS, 1),
+            "" if each.unloaded_ps is None else round(each.unloaded_ps / _PS_PER_NS, 1),
             *(round(value / _PS_PER_NS, 1) for value in each.latency_ps.in_columns()),
             each.retransmissions,
         ]

@@ -57,8 +57,9 @@ class StorageResult:
     parts_ps: dict[str, int]
     """Latency of a command by what it went to, on average: `network`, `device queue`, `device`, `host copy`."""
     bounds_bytes_per_s: dict[str, float]
-    """The throughput that each of the queues' depth, links, devices and host copies allows, in closed form; none where
-    clients read and write."""
+    """The throughput that each of the queues' depth, READs under way (of writes), links, devices and host copies allows
+    in closed form; none where clients read and write. With cut-through switching those of queues and READs are left
+    out, that of links where a client shares a host with a node."""
     compute_ps: int
     """Computation of a client, on average."""
     waiting_ps: int

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from weft.recording.ideal_times import IdealTimes
 from weft.run.jobs import JobRun
 from weft.topologies import ScaleUpSpec
 from weft.traffic.jobs.native_job import STRIPE_BYTES
-from weft.traffic.jobs.rank_job import SHARE_UNIT
+from weft.traffic.jobs.rank_job import SHARE_UNIT, shares_of_planes
 
 _SCALE_UP = -1
 """Stands for a plane, of messages within a host."""
@@ -112,12 +111,9 @@ class IdealTransfers:
         return self._over(source, destination, planes, sizes[1:] - sizes[:-1]), 1
 
     @cached_property
-    def _planes(self) -> tuple[list[int], list[int]]:
-        """Planes in use, and up to which part of a message, in 1/65536, each carries, as `PeerPaths` has it."""
-        rates = self._ran.places.plane_rates_bps
-        planes = [plane for plane, rate in enumerate(rates) if rate]
-        ends = accumulate(rates[plane] for plane in planes)
-        return planes, [SHARE_UNIT * end // sum(rates) for end in ends]
+    def _planes(self) -> tuple[list[int], tuple[int, ...]]:
+        """Planes in use, and up to which part of a message, in 1/65536, each carries."""
+        return shares_of_planes(self._ran.places.plane_rates_bps)
 
     def _over(self, source: int, destination: int, planes: list[int], sizes: Integers) -> list[_Message]:
         count = len(planes)

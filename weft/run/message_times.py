@@ -4,111 +4,152 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from weft.recording.ideal_times import Framing
+import numpy as np
+
+from weft.recording.ideal_times import (
+    READ_REQUEST,
+    READ_RESPONSE,
+    WRITE,
+    Framing,
+    IdealTimes,
+    MessageKind,
+)
 from weft.scenario.options import FabricOptions
-from weft.topologies import FabricSpec, serialisation_ps, shortest_path
-from weft.traffic.header_sizes import AETH, IMMEDIATE, PAD, RETH
+from weft.topologies import FabricSpec, ScaleUpSpec, serialisation_ps
+from weft.traffic.header_sizes import PAD
 from weft.traffic.jobs.native_job import STRIPE_BYTES
-
-
-@dataclass(frozen=True)
-class MessageKind:
-    """Header bytes that a message's first and last packet have besides those of all packets."""
-
-    first: int
-    last: int
-
-
-WRITE = MessageKind(first=RETH, last=IMMEDIATE)
-READ_REQUEST = MessageKind(first=RETH, last=0)
-READ_RESPONSE = MessageKind(first=AETH, last=AETH)
+from weft.traffic.jobs.rank_job import SHARE_UNIT, shares_of_planes
 
 
 class MessageTimes:
     """Of messages between two ranks of a fabric over one of the shortest paths, stored and forwarded by each switch.
 
-    Messages from `STRIPE_BYTES` on are divided among the planes.
+    Messages from `STRIPE_BYTES` on are divided among the planes; smaller ones count as on the quickest.
     """
 
     def __init__(self, fabric: FabricSpec, options: FabricOptions, source: int, destination: int) -> None:
-        hosts = fabric.hosts
-        path = shortest_path(fabric, hosts[source].name, hosts[destination].name, 0)
-        self._links = [hop.link for hop in path.hops]
-        self._delays_ps = sum(link.delay_ps for link in self._links)
-        self._delays_ps += (len(self._links) - 1) * options.switching.latency
-        self._planes = fabric.nics_per_host
         self.framing = Framing(options.mtu_bytes, options.int_telemetry, options.ip_version)
-
-    @property
-    def nic_rate_bps(self) -> int:
-        """Return the rate of all of the source's links to the fabric."""
-        return self._links[0].rate_bps * self._planes
+        self._ideal = {
+            kind: IdealTimes(fabric, replace(self.framing, kind=kind), options.switching.latency)
+            for kind in (WRITE, READ_REQUEST, READ_RESPONSE)
+        }
+        self._source, self._destination = source, destination
+        rates_bps = [nic.link.rate_bps for nic in fabric.hosts[source].nics]
+        self.nic_rate_bps = sum(rates_bps)
+        """Of all of the source's links to the fabric."""
+        self._shares = shares_of_planes(rates_bps)
+        self._slowest_bps = min(rate_bps for rate_bps, _ in self._ideal[WRITE].links(source, destination, 0))
+        self._known: dict[tuple[int, MessageKind], int] = {}
 
     def sent_ps(self, frame_bytes: int) -> int:
         """Return how long the slowest link of the path is busy with a frame."""
-        return serialisation_ps(frame_bytes, min(link.rate_bps for link in self._links))
+        return serialisation_ps(frame_bytes, self._slowest_bps)
 
     def one_way_ps(self, size_bytes: int, kind: MessageKind) -> int:
         """Return the time from the first bit sent to the last one received."""
-        size_bytes = -(-size_bytes // self._planes) if size_bytes >= STRIPE_BYTES else size_bytes
-        frames = self._frames(size_bytes, kind)
-        first = sum(serialisation_ps(frames[0], link.rate_bps) for link in self._links)
-        full = self.framing.overhead_bytes + self.framing.mtu_bytes
-        behind = (len(frames) > 2) * (len(frames) - 2) * self.sent_ps(full)
-        last = self.sent_ps(frames[-1]) if len(frames) > 1 else 0
-        return first + behind + last + self._delays_ps
+        key = (size_bytes, kind)
+        if key not in self._known:
+            self._known[key] = self._arrival_ps(size_bytes, kind)
+        return self._known[key]
+
+    def _arrival_ps(self, size_bytes: int, kind: MessageKind) -> int:
+        is_striped = size_bytes >= STRIPE_BYTES
+        planes, ends = self._shares
+        sizes = np.full(len(planes), size_bytes, np.int64)
+        if is_striped:
+            sizes = np.diff([size_bytes * end // SHARE_UNIT for end in (0, *ends)]).astype(np.int64)
+        pair = np.full(len(planes), self._source), np.full(len(planes), self._destination)
+        arrivals = self._ideal[kind].arrivals(*pair, np.array(planes, np.int64), sizes)
+        return int(arrivals.max() if is_striped else arrivals.min())
 
     def wire_bytes(self, size_bytes: int, kind: MessageKind) -> int:
         """Return the bytes of all of a message's frames."""
-        return sum(self._frames(size_bytes, kind))
+        packets = max(1, -(-size_bytes // self.framing.mtu_bytes))
+        headers = kind.first + kind.last if packets > 1 else kind.only
+        return packets * self.framing.overhead_bytes + headers + -(-size_bytes // PAD) * PAD
 
     @property
     def acknowledgement_bytes(self) -> int:
         """Return the size of an acknowledgement."""
         return self.framing.acknowledgement_bytes
 
-    def _frames(self, size_bytes: int, kind: MessageKind) -> list[int]:
-        full, rest = divmod(size_bytes, self.framing.mtu_bytes)
-        payloads = [self.framing.mtu_bytes] * full
-        if rest or not full:
-            payloads.append(-(-rest // PAD) * PAD)
-        frames = [self.framing.overhead_bytes + payload for payload in payloads]
-        frames[0] += kind.first
-        # A response of one packet has one AETH.
-        if len(frames) > 1 or kind != READ_RESPONSE:
-            frames[-1] += kind.last
-        return frames
+
+class HostTimes:
+    """Of messages between two ranks of a host over its scale-up links, which carry them without headers."""
+
+    acknowledgement_bytes = 0
+
+    def __init__(self, scale_up: ScaleUpSpec) -> None:
+        self._scale_up = scale_up
+
+    def sent_ps(self, size_bytes: int) -> int:
+        """Return how long the links are busy with a message."""
+        return serialisation_ps(size_bytes, self._scale_up.rate_bps)
+
+    def one_way_ps(self, size_bytes: int, _: MessageKind) -> int:
+        """Return the time from the first bit sent to the last one received."""
+        return self.sent_ps(size_bytes) + self._scale_up.latency_ps
+
+    def wire_bytes(self, size_bytes: int, _: MessageKind) -> int:
+        """Return the message's own bytes."""
+        return size_bytes
+
+
+Way = MessageTimes | HostTimes
+"""From a rank to another."""
 
 
 class ServiceNetwork:
-    """The ways between clients and servers, by their ranks. Pairs of like NICs at the same switches share one."""
+    """The ways between clients and servers, by their ranks. Pairs of like NICs at the same switches share one.
+
+    Attributes:
+        first: a way over the fabric; None if a pair shares a host, and what the fabric's links bound is not known.
+        has_round_trips: whether times of a way are at least those of an idle fabric: switches store and forward.
+    """
 
     def __init__(
         self, fabric: FabricSpec, options: FabricOptions, clients: Sequence[int], servers: Sequence[int]
     ) -> None:
         known: dict[tuple[object, ...], MessageTimes] = {}
-        self._of_clients: list[Counter[MessageTimes]] = []
+        scale_up = fabric.scale_up
+        inside = None if scale_up is None else HostTimes(scale_up)
+        self._of_clients: list[Counter[Way]] = []
         for client in clients:
-            ways: Counter[MessageTimes] = Counter()
+            ways: Counter[Way] = Counter()
             for server in servers:
+                if scale_up is not None and inside is not None and scale_up.share_a_host(client, server):
+                    ways[inside] += 1
+                    continue
                 nics = [fabric.hosts[rank].nic(0) for rank in (client, server)]
                 key = tuple((nic.switch, nic.link) for nic in nics)
                 if key not in known:
                     known[key] = MessageTimes(fabric, options, client, server)
                 ways[known[key]] += 1
             self._of_clients.append(ways)
-        self.first = next(iter(known.values()))
+        within_hosts = inside is not None and any(inside in ways for ways in self._of_clients)
+        self.first = None if within_hosts else next(iter(known.values()))
+        self.has_round_trips = not options.switching.cut_through
         self.planes = fabric.nics_per_host
+        self._outstanding_reads = options.transport.max_outstanding_reads
 
-    def means(self, value: Callable[[MessageTimes], float]) -> list[float]:
+    def reads_of_a_pair(self, size_bytes: int) -> int:
+        """Return how many READs of a size may be under way between two ranks; striped ones are on each plane."""
+        return self._outstanding_reads * (1 if size_bytes >= STRIPE_BYTES else self.planes)
+
+    def means(self, value: Callable[[Way], float]) -> list[float]:
         """Return of each client the mean of a value of the ways to all servers."""
         return [
             sum(value(way) * count for way, count in ways.items()) / ways.total() for ways in self._of_clients
         ]
 
-    def mean(self, value: Callable[[MessageTimes], float]) -> float:
+    def mean(self, value: Callable[[Way], float]) -> float:
         """Return the mean of a value of all ways."""
         found = self.means(value)
         return sum(found) / len(found)
+
+
+def read_ps(size_bytes: int, way: Way) -> int:
+    """Return the time of a READ's request and response."""
+    return way.one_way_ps(0, READ_REQUEST) + way.one_way_ps(size_bytes, READ_RESPONSE)

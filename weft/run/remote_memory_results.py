@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weft.jobs.remote_memory import RemoteReadJob, RemoteReads
+from weft.recording.ideal_times import READ_REQUEST, READ_RESPONSE
 from weft.recording.operations import operations_table
 from weft.results.latencies import latencies_of
 from weft.results.remote_memory import RemoteMemoryResult
 from weft.run.jobs import JobRun
-from weft.run.message_times import READ_REQUEST, READ_RESPONSE, MessageTimes, ServiceNetwork
+from weft.run.message_times import ServiceNetwork, Way, read_ps
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
 
 PS_PER_S = 10**12
-READS_OF_A_QUEUE_PAIR = 16
-"""Under way at once (`RcConfig::max_outstanding_reads`)."""
 
 
 class RemoteReadTimes:
@@ -25,14 +24,18 @@ class RemoteReadTimes:
 
     def __init__(self, fabric: Fabric, clients: Sequence[int], memories: Sequence[int]) -> None:
         self._network = ServiceNetwork(fabric.topology, fabric.options, clients, memories)
+        assert self._network.first is not None, "checked: no client shares a host with a memory"
+        self._first = self._network.first
 
     def response_ps(self, size_bytes: int) -> float:
         """Return how long all of a memory's links take for the response to a read."""
-        way = self._network.first
+        way = self._first
         return way.wire_bytes(size_bytes, READ_RESPONSE) * 8 * PS_PER_S / way.nic_rate_bps
 
-    def unloaded_ps(self, described: RemoteReads) -> float:
-        """Return the latency of a read alone, on average over all pairs of ranks."""
+    def unloaded_ps(self, described: RemoteReads) -> float | None:
+        """Return the latency of a read alone, on average over all pairs of ranks; None with cut-through switching."""
+        if not self._network.has_round_trips:
+            return None
         return described.access_ps + self._network.mean(lambda way: _network_ps(described, way))
 
     def expected_mean_ps(self, described: RemoteReads, load: float | None) -> float | None:
@@ -47,18 +50,22 @@ class RemoteReadTimes:
             return None
         if self._network.planes > 1 or not self._waits_for_responses(described.size_bytes):
             return None
+        alone_ps = self.unloaded_ps(described)
+        if alone_ps is None:
+            return None
         waiting_ps = load * self.response_ps(described.size_bytes) / (2 * (1 - load))
         # Reads must not wait for others between the same two ranks.
         longest_ps = max(self._network.means(lambda way: _network_ps(described, way))) + waiting_ps
         under_way = longest_ps / described.interval_ps / described.memories
-        return self.unloaded_ps(described) + waiting_ps if under_way <= READS_OF_A_QUEUE_PAIR / 2 else None
+        is_held_back = under_way > self._network.reads_of_a_pair(described.size_bytes) / 2
+        return None if is_held_back else alone_ps + waiting_ps
 
     def _waits_for_responses(self, size_bytes: int) -> bool:
         """Return whether the slowest queue is that of responses, of one packet, at the memory's link.
 
         To the memory go requests and the responses' acknowledgements.
         """
-        way = self._network.first
+        way = self._first
         to_memory = way.wire_bytes(0, READ_REQUEST) + way.acknowledgement_bytes
         return size_bytes <= way.framing.mtu_bytes and way.wire_bytes(size_bytes, READ_RESPONSE) >= to_memory
 
@@ -66,8 +73,11 @@ class RemoteReadTimes:
         """Return what links and reads under way allow."""
         size_bytes = described.size_bytes
         ends = min(described.clients, described.memories)
+        bounds = {"link": ends * size_bytes * PS_PER_S / self.response_ps(size_bytes)}
+        if not self._network.has_round_trips:
+            return bounds
         # A queue pair counts a read until its response is there, the client until the memory's time is over, too.
-        limit = READS_OF_A_QUEUE_PAIR * described.memories * self._network.planes
+        limit = self._network.reads_of_a_pair(size_bytes) * described.memories
         reads_per_ps = [
             limit * each for each in self._network.means(lambda way: 1 / _network_ps(described, way))
         ]
@@ -79,21 +89,18 @@ class RemoteReadTimes:
             reads_per_ps = [
                 min(each, under_way * own) for each, own in zip(reads_per_ps, by_client, strict=True)
             ]
-        return {
-            "link": ends * size_bytes * PS_PER_S / self.response_ps(size_bytes),
-            "outstanding": size_bytes * PS_PER_S * sum(reads_per_ps),
-        }
+        return bounds | {"outstanding": size_bytes * PS_PER_S * sum(reads_per_ps)}
 
 
-def _network_ps(described: RemoteReads, way: MessageTimes) -> int:
-    """Return the time of a read's request and response."""
-    return way.one_way_ps(0, READ_REQUEST) + way.one_way_ps(described.size_bytes, READ_RESPONSE)
+def _network_ps(described: RemoteReads, way: Way) -> int:
+    return read_ps(described.size_bytes, way)
 
 
 def remote_memory_result(
     made: RemoteReadJob, described: RemoteReads, load: float | None, closed: RemoteReadTimes, ran: JobRun
 ) -> RemoteMemoryResult:
     """Return what the reads of a job took."""
+    alone_ps = closed.unloaded_ps(described)
     return RemoteMemoryResult(
         name=made.job.name,
         clients=described.clients,
@@ -102,7 +109,7 @@ def remote_memory_result(
         size_bytes=described.size_bytes,
         time_ps=made.end_ps(ran.times),
         latency_ps=latencies_of(made.latencies_ps(ran.times)),
-        unloaded_ps=round(closed.unloaded_ps(described)),
+        unloaded_ps=None if alone_ps is None else round(alone_ps),
         expected_mean_ps=closed.expected_mean_ps(described, load),
         bounds_bytes_per_s=closed.bounds_bytes_per_s(described),
         retransmissions=ran.retransmissions,

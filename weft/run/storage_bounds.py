@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from weft.jobs.storage.commands import COMMAND_BYTES, RESPONSE_BYTES, StorageNodes
 from weft.jobs.storage.devices import PS_PER_S
-from weft.run.message_times import READ_REQUEST, READ_RESPONSE, WRITE, MessageTimes, ServiceNetwork
+from weft.recording.ideal_times import READ_REQUEST, READ_RESPONSE, WRITE
+from weft.run.message_times import MessageTimes, ServiceNetwork, Way, read_ps
 
 
 @dataclass(frozen=True)
@@ -23,26 +24,33 @@ class CommandLoad:
 def throughput_bounds(load: CommandLoad, nodes: StorageNodes, network: ServiceNetwork) -> dict[str, float]:
     """Return the bytes/s that the queues' depth, links, devices and copies allow; the least of them bounds a run.
 
-    The queues' bound is commands under way times their size over the round trip of one alone (Little's law).
+    The queues' bound is commands under way times their size over the round trip of one alone (Little's law), that of
+    READs by which nodes fetch what is written the same of these. Both are left out with cut-through switching, that of
+    links where a client shares a host with a node.
     """
     accesses = nodes.device.accesses(reads=load.is_read)
     device = accesses.bytes_per_s(load.block_bytes) * nodes.devices * nodes.count
-    in_flight = load.queue_depth * load.block_bytes
-    round_trips = network.means(lambda way: 1 / round_trip_ps(load, nodes, way))
-    ends = min(load.clients, nodes.count)
-    share = load.block_bytes / _bytes_on_link(load, nodes, network.first)
-    found = {
-        "queue depth": in_flight * PS_PER_S * sum(round_trips),
-        "link": ends * network.first.nic_rate_bps / 8 * share,
-        "device": device,
-    }
+    found = {}
+    if network.has_round_trips:
+        in_flight = load.queue_depth * load.block_bytes
+        round_trips = network.means(lambda way: 1 / round_trip_ps(load, nodes, way))
+        found["queue depth"] = in_flight * PS_PER_S * sum(round_trips)
+        if not load.is_read and load.block_bytes > nodes.in_capsule_bytes:
+            pairs = network.reads_of_a_pair(load.block_bytes) * nodes.count
+            reads = network.means(lambda way: 1 / read_ps(load.block_bytes, way))
+            found["reads under way"] = pairs * load.block_bytes * PS_PER_S * sum(reads)
+    if network.first is not None:
+        ends = min(load.clients, nodes.count)
+        share = load.block_bytes / _bytes_on_link(load, nodes, network.first)
+        found["link"] = ends * network.first.nic_rate_bps / 8 * share
+    found["device"] = device
     if nodes.host_copy is not None:
         copy_ps = nodes.host_copy.duration_ps(load.block_bytes)
         found["host copy"] = load.clients * load.block_bytes * PS_PER_S / copy_ps
     return found
 
 
-def round_trip_ps(load: CommandLoad, nodes: StorageNodes, network: MessageTimes) -> int:
+def round_trip_ps(load: CommandLoad, nodes: StorageNodes, network: Way) -> int:
     """Return the latency of a command alone."""
     size_bytes = load.block_bytes
     accesses = nodes.device.accesses(reads=load.is_read)

@@ -23,6 +23,7 @@ from weft.traffic.class_reference import absolute_reference, is_class_reference,
 from weft.traffic.extensions import congestion_needs
 from weft.traffic.transport_settings import (
     DEFAULT_CONGESTION_CONTROL,
+    DEFAULT_OUTSTANDING_READS,
     MAX_SPRAY_PATHS,
     PATHS,
     CongestionSettings,
@@ -102,6 +103,8 @@ class TransportSection(CongestionSection):
     """A pause so long lets `flowlet` choose again; by default a round trip."""
     ack_interval: Annotated[int, whole(1, 1024)] | None = None
     """Packets that ask for an acknowledgement together; by default as the congestion control needs."""
+    max_outstanding_reads: Annotated[int, whole(1, 128)] = DEFAULT_OUTSTANDING_READS
+    """READs that a queue pair has under way at once; further ones wait."""
     cnp_interval: Time | None = None
     """A receiver's CNPs for a flow come at most so often; by default as the preset has it."""
     connections: Literal["fresh", "kept"] = "fresh"
@@ -159,6 +162,7 @@ class TransportSection(CongestionSection):
             spray_paths=self.spray_paths,
             flowlet_gap_ps=self.flowlet_gap,
             ack_interval_packets=self.ack_interval,
+            max_outstanding_reads=self.max_outstanding_reads,
             cnp_interval_ps=self.cnp_interval,
             classes={number: section.congestion_settings() for number, section in self.classes.items()},
         )

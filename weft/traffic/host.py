@@ -179,6 +179,7 @@ class Host:
             retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
             reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
             ack_interval_packets=transport.ack_interval(),
+            max_outstanding_reads=transport.max_outstanding_reads,
             cnp_interval_ps=transport.cnp_interval(),
             source_udp_port=connection.source_udp_port,
             initial_psn=connection.initial_psn,

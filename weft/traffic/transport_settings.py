@@ -15,6 +15,7 @@ DEFAULT_CONGESTION_CONTROL = "fixed-window"
 RETRANSMISSIONS = ("go-back-n", "selective-repeat")
 PATHS = ("flow", "flowlet", "spray")
 MAX_SPRAY_PATHS = 1 << 14
+DEFAULT_OUTSTANDING_READS = 16
 DEFAULT_CNP_INTERVAL_PS = 50_000_000
 """Least time between a receiver's CNPs for a flow without a preset's (Zhu et al., SIGCOMM 2015, section 3.1)."""
 
@@ -56,6 +57,7 @@ class TransportSettings:
     spray_paths: int = MAX_SPRAY_PATHS
     flowlet_gap_ps: int | None = None
     ack_interval_packets: int | None = None
+    max_outstanding_reads: int = DEFAULT_OUTSTANDING_READS
     cnp_interval_ps: int | None = None
     classes: Mapping[int, CongestionSettings] = field(default_factory=dict)
 

@@ -49,7 +49,8 @@ class RemoteMemoryTraffic(JobItem):
     reads: Annotated[int, whole(1, 100_000)] = 1000
     """Of each client."""
     outstanding: Annotated[int, whole(1, 4096)] = 16
-    """Reads that a client keeps under way; between two ranks 16 at once go over each plane. Without `load`."""
+    """Reads that a client keeps under way; between two ranks `transport.max_outstanding_reads` at once go over each
+    plane. Without `load`."""
     load: Annotated[float, number(0, 1, above=True, example="0.5")] | None = None
     """Instead of `outstanding`, reads begin at random times, at such a rate that the responses are this share of what
     the memories' links carry; no more than the clients' links do."""

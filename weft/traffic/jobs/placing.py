@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.collectives import collective_named
@@ -14,7 +13,7 @@ from weft.traffic.jobs.classes import JobClasses, Slots
 from weft.traffic.jobs.group_shape import group_shape
 from weft.traffic.jobs.job import CollectiveCall, Group, Job, JobError
 from weft.traffic.jobs.operations import Kind
-from weft.traffic.jobs.rank_job import SHARE_UNIT, PeerPaths, RankCall, RankJob
+from weft.traffic.jobs.rank_job import SHARE_UNIT, PeerPaths, RankCall, RankJob, shares_of_planes
 from weft.traffic.jobs.readers import Readers, readers_of
 from weft.traffic.schedule_nodes import ELEMENT_BYTES, Channel, scale_up_label
 from weft.traffic.schedules import CollectiveSpec
@@ -153,13 +152,8 @@ class PlacedRanks:
         if self.places.hosts[own] == self.places.hosts[other]:
             inside = Channel(0, other, scale_up_label(label), traffic_class)
             return PeerPaths((inside,), (SHARE_UNIT,))
-        rates = self.places.plane_rates_bps
-        planes = [plane for plane, rate in enumerate(rates) if rate]
-        ends = accumulate(rates[plane] for plane in planes)
-        return PeerPaths(
-            tuple(Channel(plane, other, label, traffic_class) for plane in planes),
-            tuple(SHARE_UNIT * end // sum(rates) for end in ends),
-        )
+        planes, shares = shares_of_planes(self.places.plane_rates_bps)
+        return PeerPaths(tuple(Channel(plane, other, label, traffic_class) for plane in planes), shares)
 
     def _calls_of_lengths(self, rank: int, label: str) -> Iterator[RankCall]:
         """Yield a call for each of a rank's slots for calls."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Annotated
 
 from weft.quantities.traffic_classes import DATA_CLASS
@@ -12,6 +14,13 @@ from weft.traffic.schedules import CollectiveSpec
 
 SHARE_UNIT = 1 << 16
 """The whole of a message, as shares of it are counted."""
+
+
+def shares_of_planes(rates_bps: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
+    """Return the planes in use, whose rate is not 0, and up to which part (in 1/65536) each carries a message."""
+    planes = [plane for plane, rate_bps in enumerate(rates_bps) if rate_bps]
+    ends = accumulate(rates_bps[plane] for plane in planes)
+    return planes, tuple(SHARE_UNIT * end // sum(rates_bps) for end in ends)
 
 
 @dataclass(frozen=True)
