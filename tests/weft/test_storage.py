@@ -214,6 +214,25 @@ def test_random_addresses_leave_channels_idle_and_are_drawn_from_the_seed(fabric
     assert at_random.latency_ps.percentiles[2] > at_random.latency_ps.percentiles[0]
 
 
+@pytest.mark.slow
+def test_the_page_says_what_presets_reach_at_random_addresses():
+    rows = []
+    spec = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2, host_rate_bps=1600e9)
+    with Fabric(spec, clock="virtual") as wide:
+        for name, per_s in (("9200", 840e3), ("9550", 3300e3)):
+            given = {"storage": [1], "device": name, "block": "4KiB"}
+            found = [
+                run(wide, access=blocks(20_000, order="random"), queue_depth=depth, **given)
+                for depth in (128, 512, 2048)
+            ]
+            cells = [f"{100 * each.commands_per_s / per_s:.0f} %" for each in found]
+            rows.append(f"| {name} | {' | '.join(cells)} |")
+            in_order = run(wide, access=blocks(10_000), queue_depth=512, **given)
+            assert 0.97 < in_order.commands_per_s / per_s < 1.01
+    page = (ROOT / "docs" / "storage.md").read_text(encoding="utf-8")
+    assert "\n".join(rows) in page, rows
+
+
 def test_a_share_of_commands_reads(fabric):
     found = run(fabric, block="4KiB", access=blocks(300, 0.25))
     assert found.read_bytes + found.written_bytes == 300 * 4096

@@ -55,7 +55,10 @@ def _of_data_sheet(
     write_gb_per_s: float,
     write_kiops: int,
 ) -> Device:
-    """Return the device with these figures; data sheets give no channels, so they are accesses/s times latency."""
+    """Return the device with these figures; data sheets give no channels, so they are accesses/s times latency.
+
+    That many accesses/s need addresses that lie evenly on the channels; at random ones there are fewer.
+    """
 
     def accesses(latency_us: int, gb_per_s: float, kiops: int) -> Accesses:
         return Accesses(
