@@ -112,6 +112,18 @@ def test_the_closed_form_of_queues_is_of_one_memory_whose_responses_are_the_slow
     assert found.latency_ps.mean > found.unloaded_ps
 
 
+def test_the_closed_form_of_queues_is_left_out_where_links_between_switches_are_slower():
+    slow = {"leaves": 2, "spines": 1, "hosts_per_leaf": 2, "planes": 1, "host_rate": "100Gb/s"}
+    item = {"remote_memory": [3], "clients": [0, 1], "size": 512, "reads": 50, "load": 0.05}
+    means = []
+    for rate in ("100Gb/s", "40Gb/s"):
+        scenario = {"clock": "virtual", "fabric": slow | {"fabric_rate": rate}, "traffic": [item]}
+        [found] = run_scenario(parse_scenario(scenario)).traffic[REMOTE_MEMORY.key]
+        means.append(found.expected_mean_ps)
+    assert means[0] is not None
+    assert means[1] is None
+
+
 def test_reads_that_begin_too_late_for_any_clock_are_refused(fabric):
     with pytest.raises(
         BadInputError, match=r"remote_memory.load: 1e-12: client 0 begins its last read more than"

@@ -50,8 +50,8 @@ class RemoteMemoryResult:
     cut-through switching."""
     expected_mean_ps: float | None
     """The mean latency by an M/D/1 queue, of reads of one memory that begin at random times, take longer on the link
-    than their requests with acknowledgements, fit a packet, have one plane and do not come near as many as may be
-    under way between two ranks (`transport.max_outstanding_reads`)."""
+    than their requests with acknowledgements, fit a packet, have one plane without slower links between switches,
+    and do not come near as many as may be under way between two ranks (`transport.max_outstanding_reads`)."""
     bounds_bytes_per_s: dict[str, float]
     """The throughput that reads under way, and links, allow, in closed form; of links alone with cut-through switching.
     """

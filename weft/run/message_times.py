@@ -41,6 +41,8 @@ class MessageTimes:
         """Of all of the source's links to the fabric."""
         self._shares = shares_of_planes(rates_bps)
         self._slowest_bps = min(rate_bps for rate_bps, _ in self._ideal[WRITE].links(source, destination, 0))
+        self.has_slower_links = self._slowest_bps < rates_bps[0]
+        """Whether a link of the path is slower than the source's."""
         self._known: dict[tuple[int, MessageKind], int] = {}
 
     def sent_ps(self, frame_bytes: int) -> int:
@@ -106,6 +108,7 @@ class ServiceNetwork:
 
     Attributes:
         first: a way over the fabric; None if a pair shares a host, and what the fabric's links bound is not known.
+        has_slower_links: whether a way over the fabric has a link slower than a client's.
         has_round_trips: whether times of a way are at least those of an idle fabric: switches store and forward.
     """
 
@@ -130,6 +133,7 @@ class ServiceNetwork:
             self._of_clients.append(ways)
         within_hosts = inside is not None and any(inside in ways for ways in self._of_clients)
         self.first = None if within_hosts else next(iter(known.values()))
+        self.has_slower_links = any(way.has_slower_links for way in known.values())
         self.has_round_trips = not options.switching.cut_through
         self.planes = fabric.nics_per_host
         self._outstanding_reads = options.transport.max_outstanding_reads

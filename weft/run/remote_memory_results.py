@@ -44,11 +44,13 @@ class RemoteReadTimes:
         The requests pass a link to the memory, the responses one from it: two queues of constant service times, one
         after the other. All in all requests wait as long as in the slower one alone (Friedman 1965, "Reduction methods
         for tandem queuing systems"), which is M/D/1: load · service / (2 · (1 - load)). With several memories responses
-        queue at clients, too.
+        queue at clients, too, and at slower links between switches wherever they are.
         """
         if load is None or described.interval_ps is None or load >= 1 or described.memories > 1:
             return None
-        if self._network.planes > 1 or not self._waits_for_responses(described.size_bytes):
+        if self._network.planes > 1 or self._network.has_slower_links:
+            return None
+        if not self._waits_for_responses(described.size_bytes):
             return None
         alone_ps = self.unloaded_ps(described)
         if alone_ps is None:
