@@ -125,6 +125,7 @@ def test_a_matrix_that_does_not_fit(matrix, message):
         ("m.csv", "", r"no matrix of tokens"),
         ("m.json", "[[1, 2], [3]", r"m.json: .*valid: a list of rows of JSON"),
         ("m.json", "[" * 100_000, r"m.json: "),
+        ("m.json", f"[[1, {'9' * 5000}]]", r"m.json: Exceeds the limit .*valid: a list of rows of JSON"),
         ("m.json", '{"a": 1}', r"valid: a list of rows"),
         ("m.json", "[[1, true]]", r"row 0, column 1: True"),
         ("m.json", "[[1, 1e300]]", r"row 0, column 1: 1e\+300"),

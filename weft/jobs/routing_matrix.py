@@ -42,7 +42,8 @@ def given_matrix(given: Sequence[Sequence[int]] | Path) -> NDArray[np.int64]:
 def _json_rows(path: Path, text: str) -> list[Any]:
     try:
         rows = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
+        # A ValueError that is no JSONDecodeError: a number of more digits than Python converts.
         raise BadInputError(f"{path}: {error} (valid: a list of rows of JSON)") from None
     if not isinstance(rows, list):
         raise BadInputError(f"{path}: {shown(rows)} (valid: a list of rows)")
