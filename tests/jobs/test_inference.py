@@ -162,12 +162,12 @@ def test_prompts_that_take_too_long_are_refused():
     [
         ({"prefill": PrefillInstances(tensor=3)}, "prefill.tensor", r"3 does not divide 8 heads.*valid: 1, 2, 4, 8"),
         ({"decode": DecodeInstances(tensor=16)}, "decode.tensor", "16 does not divide"),
-        ({"precision": "fp8", "decode": DecodeInstances(accelerator=ACCELERATORS["A100"])}, "precision", "fp8, which"),
+        ({"precision": "fp8", "decode": DecodeInstances(accelerator=ACCELERATORS["A100"])}, "precision", "fp8, which the accelerator of decode lacks"),
         ({"model": MODELS["70B"]}, "prefill.accelerator", r"131\.4 GiB for weights"),
         (
             {"requests": requests(*[(0, 9, 9)] * 700_000), "kv_transfer": "by-layer"},
             "requests",
-            r"700000 with 8 operations .* up to 625000 requests",
+            r"700,000 requests of 8 operations each \(valid: up to 625,000 requests\)",
         ),
     ],
 )  # fmt: skip
@@ -211,7 +211,7 @@ def test_azures_format(tmp_path):
             "TIMESTAMP,ContextTokens,GeneratedTokens\n0,1,1\nnoon,1,1\n",
             r"line 3: TIMESTAMP: 'noon' \(valid: 2023",
         ),
-        ("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-16 18:17:03,1,1\n", "no date and time"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-16 18:17:03,1,1\n", "not a valid date and time"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\n0,1,1\n999999999999,1,1\n", "arrive over"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\n0,1\n", "line 2: 2 cells"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\n-1,1,1\n", "line 2: TIMESTAMP"),

@@ -57,7 +57,7 @@ class InferencePlan:
             self._check_tensor(key, instances.tensor)
             if self.precision not in instances.accelerator.peak_tflops:
                 valid = ", ".join(instances.accelerator.peak_tflops)
-                raise PlanError("precision", f"{self.precision}, which an accelerator lacks (valid: {valid})")
+                raise PlanError("precision", f"{self.precision}, which the accelerator of {key} lacks (valid: {valid})")
         for key, name in (
             ("prefill_assignment", self.prefill_assignment),
             ("decode_assignment", self.decode_assignment),
@@ -134,8 +134,8 @@ class InferencePlan:
         if len(self.requests) * per_request > MAX_OPERATIONS:
             raise PlanError(
                 "requests",
-                f"{len(self.requests)} with {per_request} operations of ranks each "
-                f"(valid: up to {MAX_OPERATIONS // per_request} requests)",
+                f"{len(self.requests):,} requests of {per_request:,} operations each "
+                f"(valid: up to {MAX_OPERATIONS // per_request:,} requests)",
             )
 
     def _check_memory(self, key: str, instances: PrefillInstances, tokens: int) -> None:

@@ -71,7 +71,7 @@ def nanoseconds(text: str) -> int:
     try:
         moment = datetime.fromisoformat(found[1] + (found[3] or ""))
     except ValueError:
-        raise ValueError(f"{shown(text)} is no date and time that there is") from None
+        raise ValueError(f"{shown(text)} is not a valid date and time") from None
     since = moment.replace(tzinfo=moment.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * _NANOSECONDS + _fraction_ns(found[2])
 
