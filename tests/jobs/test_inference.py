@@ -162,7 +162,11 @@ def test_prompts_that_take_too_long_are_refused():
     [
         ({"prefill": PrefillInstances(tensor=3)}, "prefill.tensor", r"3 does not divide 8 heads.*valid: 1, 2, 4, 8"),
         ({"decode": DecodeInstances(tensor=16)}, "decode.tensor", "16 does not divide"),
-        ({"precision": "fp8", "decode": DecodeInstances(accelerator=ACCELERATORS["A100"])}, "precision", "fp8, which the accelerator of decode lacks"),
+        (
+            {"precision": "fp8", "decode": DecodeInstances(accelerator=ACCELERATORS["A100"])},
+            "precision",
+            "fp8, which the accelerator of decode lacks",
+        ),
         ({"model": MODELS["70B"]}, "prefill.accelerator", r"131\.4 GiB for weights"),
         (
             {"requests": requests(*[(0, 9, 9)] * 700_000), "kv_transfer": "by-layer"},

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.jobs.accelerators import ACCELERATORS
+from weft.jobs.compute_times import ComputeTimes
 from weft.jobs.formulas.inference import decode_flops, decode_read, layer_read, stored_parameters
 from weft.jobs.formulas.kv_cache import (
     heads_of_rank,
@@ -17,6 +18,8 @@ from weft.jobs.formulas.parameters import active_parameters, model_parameters
 from weft.jobs.inference.instance_times import InstanceTimes
 from weft.jobs.inference.instances import PrefillInstances
 from weft.jobs.models import MODELS, Transformer
+from weft.jobs.traces.roofline import roofline_of
+from weft.jobs.training_plan import TrainingPlan
 
 SMALL = Transformer(layers=2, hidden=512, heads=8, feed_forward=1024, vocabulary=1000, sequence=64)
 H100 = ACCELERATORS["H100"]
@@ -84,6 +87,36 @@ def test_an_iteration_reads_weights_and_caches():
     assert flops.per_sequence == pytest.approx(
         2 * (active_parameters(model) - model.vocabulary * model.hidden), rel=1e-3
     )
+
+
+def test_iterations_read_an_output_matrix_that_is_the_embedding():
+    """A model of the GPT family stores the matrix once and reads it in every iteration; positions it looks up."""
+    model = SMALL.model_copy(update={"family": "gpt"})
+    assert model.is_gpt
+    positions = model.sequence * model.hidden
+    assert decode_read(model, 1, 2) == stored_parameters(model, 2) - positions
+    # Prompts of a token are bound by memory, too.
+    lone = InstanceTimes(model, PrefillInstances(), "bf16", 2)
+    read_s = (model_parameters(model) - positions) * 2 / 3350e9
+    assert lone.prefill_ps(1) == pytest.approx(read_s * 1e12, abs=2)
+
+
+def test_what_memory_bounds_takes_longer_at_a_share_of_its_bandwidth():
+    model = MODELS["70B"]
+    half = PrefillInstances(tensor=8, accelerator=H100.model_copy(update={"memory_efficiency": 0.5}))
+    full_times, half_times = (
+        InstanceTimes(model, each, "bf16", 2) for each in (PrefillInstances(tensor=8), half)
+    )
+    (full,), (longer,) = (each.iterations_ps(16, 16_000, 1) for each in (full_times, half_times))
+    assert longer == pytest.approx(2 * full, abs=1)
+    # Arithmetic bounds the layers of a long prompt.
+    assert half_times.layers_ps(4096) == full_times.layers_ps(4096)
+    # Traces and optimizers read the same memory.
+    assert roofline_of(half.accelerator, "bf16").memory_bytes_per_s == 3350e9 / 2
+    full_optimizer, half_optimizer = (
+        ComputeTimes(TrainingPlan(SMALL, accelerator=each)).optimizer(0) for each in (H100, half.accelerator)
+    )
+    assert half_optimizer == pytest.approx(2 * full_optimizer, abs=1)
 
 
 def test_latents_are_multiplied_as_they_are():

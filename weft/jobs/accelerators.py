@@ -31,6 +31,14 @@ class Accelerator(Section):
     """10^9 bytes per second."""
     efficiency: Annotated[float, number(0, 1, above=True, example="0.5")] = 0.5
     """Share of the peak that computation reaches on average while it is not waiting for communication."""
+    memory_efficiency: Annotated[float, number(0, 1, above=True, example="0.8")] = 1.0
+    """Share of the memory's bandwidth that what memory bounds reaches on average: iterations of decode, short prompts,
+    optimizers."""
+
+    @property
+    def memory_bytes_per_s(self) -> float:
+        """Bytes per second of its memory that it reaches."""
+        return self.memory_bandwidth_gb_per_s * 1e9 * self.memory_efficiency
 
     def flops_per_s(self, precision: Precision) -> float:
         """Return the operations per second that it reaches. Raises ValueError for a precision that it lacks."""

@@ -60,8 +60,7 @@ class ComputeTimes:
         each = (
             plan.precisions.bytes_of("gradients") + 2 * OPTIMIZER_BYTES + plan.precisions.bytes_of("weights")
         )
-        bandwidth = plan.accelerator.memory_bandwidth_gb_per_s * 1e9
-        return round((dense + experts) * each / bandwidth * _PS_PER_S)
+        return round((dense + experts) * each / plan.accelerator.memory_bytes_per_s * _PS_PER_S)
 
     def _of(self, flops_per_token: int) -> int:
         flops = self._plan.rank_tokens * flops_per_token / self._plan.parallel.tensor

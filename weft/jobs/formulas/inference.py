@@ -40,7 +40,7 @@ def prefill_layer(model: Transformer, layer: int, tokens: int, tensor: int) -> W
 
 def output_work(model: Transformer, tokens: int, tensor: int) -> Work:
     """Return the work of the output matrix for so many tokens: of a prompt the last alone, of an iteration all."""
-    return Work(tokens * output_flops(model), per_rank(output_parameters(model), tensor))
+    return Work(tokens * output_flops(model), output_read(model, tensor))
 
 
 def decode_flops(model: Transformer) -> DecodeFlops:
@@ -78,7 +78,13 @@ def decode_read(model: Transformer, sequences: int, tensor: int) -> float:
     layers = sum(
         layer_read(model, layer, sequences, tensor) * count for layer, count in alike_layers(model).items()
     )
-    return layers + per_rank(output_parameters(model), tensor)
+    return layers + output_read(model, tensor)
+
+
+def output_read(model: Transformer, tensor: int) -> float:
+    """Return the parameters of the last norm and the output matrix, which a rank reads even if it is the embedding."""
+    matrix = Parameters(model.vocabulary * model.hidden)
+    return per_rank(Parameters(matrix.split, output_parameters(model).whole), tensor)
 
 
 def alike_layers(model: Transformer) -> dict[int, int]:

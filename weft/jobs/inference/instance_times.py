@@ -2,7 +2,8 @@
 
 Iterations of decoding are bound by memory: each reads all weights and the KV caches of all its requests (Patel et al.
 2024, "Splitwise", section 3; Zhong et al. 2024, "DistServe", section 3 and appendix A). Communication between the ranks
-of an instance is not counted apart: it is part of the accelerator's `efficiency`.
+of an instance is not counted apart. Where arithmetic bounds a computation, the accelerator's `efficiency` stands for
+it; where memory does, as in decode, `memory_efficiency`, which is 1 by default: decode then has none.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class InstanceTimes:
         self._weight_bytes = PRECISION_BYTES[precision]
         self._kv_bytes = kv_bytes_per_token_of_rank(model, instances.tensor, kv_element_bytes)
         self._flops_per_s = instances.accelerator.flops_per_s(precision) * instances.tensor
-        self._bytes_per_s = instances.accelerator.memory_bandwidth_gb_per_s * 1e9
+        self._bytes_per_s = instances.accelerator.memory_bytes_per_s
         self._read = lru_cache(_KEPT)(lambda sequences: decode_read(model, sequences, instances.tensor))
         self.layers_ps = lru_cache(_KEPT)(self._layers_ps)
 
