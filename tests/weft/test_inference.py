@@ -192,7 +192,7 @@ def test_caches_in_a_class_of_their_own_pass_other_traffic():
         (result,) = run_scenario(parse_scenario(tree | {"traffic": [together]})).traffic[INFERENCE.key]
         found.append(result.stages_ps["transfer_contention"].mean)
     assert found[1] < found[0] / 5
-    with pytest.raises(BadInputError, match=r"classes: no kind of traffic 'data' \(valid: KV cache\)"):
+    with pytest.raises(BadInputError, match=r"classes: no kind of traffic 'data'; valid: KV cache"):
         run_spec(scenario(item() | {"classes": {"data": 3}}))
 
 

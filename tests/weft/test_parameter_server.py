@@ -5,7 +5,7 @@ import json
 import pytest
 
 from weft import Fabric, topologies
-from weft.errors import BadInputError
+from weft.errors import BadInputError, CheckFailedError
 from weft.jobs.digits_mlp import DigitsMlp
 from weft.jobs.parameter_server import ParameterServerPlan, all_reduce_job, parameter_server_job
 from weft.jobs.parameter_server.convergence import convergence
@@ -38,9 +38,9 @@ US = 10**6
 RATE_BPS = 100 * 10**9
 
 
-def scenario(*items, seed=1, **fabric):
+def scenario(*items, seed=1, scheduling=None, **fabric):
     tree = {"clock": "virtual", "seed": seed, "fabric": FABRIC | fabric, "traffic": list(items)}
-    return parse_scenario(tree)
+    return parse_scenario(tree | ({"scheduling": scheduling} if scheduling else {}))
 
 
 def results(*items, **options):
@@ -241,6 +241,39 @@ def test_it_runs_beside_other_traffic():
     assert (first.workers, second.workers) == (2, 3)
 
 
+@pytest.mark.parametrize(
+    ("mode", "kinds"), [("synchronous", ("push", "pull")), ("all-reduce", ("all-reduce",))]
+)
+def test_traffic_in_a_class_of_its_own_passes_other_traffic(mode, kinds):
+    """Its class goes first at each port; congestion control, which sees the load of all, holds it back a little."""
+    training = SIZED | {"mode": mode}
+    beside = [{"incast": "h0", "bytes_per_sender": "4MiB"}, {"incast": "h8", "bytes_per_sender": "4MiB"}]
+    (alone,) = results(training)
+    together, apart = (
+        results({"together": [each, *beside]}, scheduling={"classes": [5]})[0]
+        for each in (training, training | {"classes": dict.fromkeys(kinds, 5)})
+    )
+    assert apart.step_ps - alone.step_ps < (together.step_ps - alone.step_ps) / 2
+
+
+def test_a_run_may_take_as_long_as_the_slowest_of_each_step():
+    """Workers take turns at being the slowest: all steps last 6,000 s longer than any worker computes."""
+    varied = SIZED | {"parameters": "4KiB", "workers": 2, "compute": "10s", "jitter": 2, "steps": 200}
+    item = scenario(varied).traffic[0]
+    plan = item.plan(seed=1)
+    longest_ps = max(int(plan.compute_times_ps(worker).sum()) for worker in range(2))
+    assert plan.computing_ps > longest_ps + 6_000 * 10**12
+    (found,) = results(varied)
+    assert found.time_ps > plan.computing_ps
+
+
+def test_a_run_fails_after_its_timeout():
+    slow = SIZED | {"parameters": "4MiB", "steps": 1}
+    assert results(slow, host_rate="100Mb/s")[0].time_ps > 10**12
+    with pytest.raises(CheckFailedError, match=r"did not finish within 1\.0\d* s"):
+        results(slow | {"timeout": 1}, host_rate="100Mb/s")
+
+
 def test_the_api_does_the_same_as_a_scenario():
     pytest.importorskip("sklearn")
     (found,) = results(TRAINING | {"jitter": 0})
@@ -291,6 +324,9 @@ def test_an_all_reduce_of_workers_is_the_collective():
         ),
         ({"workers": 2000}, r"workers: 2000 share 1797 images \(valid: up to 1797\)"),
         ({"mlp": {"learning_rate": 0}}, "learning_rate"),
+        ({"classes": {"pul": 3}}, r"traffic\[0\].classes: no kind of traffic 'pul'; did you mean 'pull'"),
+        ({"classes": {"pull": 3}, "mode": "all-reduce"}, r"'pull'; valid: all-reduce"),
+        ({"classes": {"pull": 5}}, r"classes.pull.*class 5 of data apart"),
     ],
 )
 def test_what_cannot_be_is_refused(change, message):

@@ -97,6 +97,19 @@ class ParameterServerPlan:
         return max(self.workers, self.servers) if self.colocated else self.workers + self.servers
 
     @property
+    def traffic_kinds(self) -> tuple[str, ...]:
+        """Categories of what ranks send each other."""
+        return ("push", "pull") if self.has_servers else ("all-reduce",)
+
+    @property
+    def computing_ps(self) -> int:
+        """How long computations take, at most: in each step those of its slowest worker."""
+        slowest = np.zeros(self.steps, np.int64)
+        for worker in range(self.workers):
+            slowest = np.maximum(slowest, self.compute_times_ps(worker))
+        return sum(slowest.tolist())
+
+    @property
     def title(self) -> str:
         """What people call the mode."""
         if self.mode == "all-reduce":

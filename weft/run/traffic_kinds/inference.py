@@ -32,7 +32,6 @@ from weft.jobs.models import MODELS, Transformer, model_title
 from weft.jobs.training_plan import PlanError
 from weft.quantities.definitions import Time, number, whole
 from weft.quantities.readable import counted
-from weft.quantities.units import shown
 from weft.recording.ideal_times import IdealTimes
 from weft.results.inference import INFERENCE
 from weft.results.inference_model import InferenceResult, inference_result
@@ -160,9 +159,7 @@ class InferenceTraffic(JobItem):
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that instances can share the model, that memory suffices, and that there are ranks enough."""
         section = self.inference
-        for name in self.classes:
-            if name != KV_CACHE:
-                raise KeyProblem(f"{key}.classes", f"no kind of traffic {shown(name)} (valid: {KV_CACHE})")
+        self.check_kinds((KV_CACHE,), key)
         try:
             section.plan(seed=1)
         except PlanError as problem:

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.errors import BadInputError
-from weft.hints import did_you_mean
 from weft.jobs.accelerators import ACCELERATORS, Accelerator
 from weft.jobs.compute_variation import ComputeVariation
 from weft.jobs.expert_routing import Routing
@@ -23,7 +22,6 @@ from weft.jobs.training_job import training_job
 from weft.jobs.training_plan import PlanError, Precisions, Recomputation, TrainingPlan
 from weft.quantities.definitions import number, whole
 from weft.quantities.readable import counted, format_time
-from weft.quantities.units import shown
 from weft.recording.operations import operations_table
 from weft.results.critical_paths import critical_path_result
 from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult, training_job_result
@@ -96,12 +94,7 @@ class TrainingJobTraffic(JobItem):
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that degrees divide what they share, that there are ranks enough, and that memory suffices."""
-        for name in self.classes:
-            if name not in TRAINING_TRAFFIC:
-                raise KeyProblem(
-                    f"{key}.classes",
-                    f"no kind of traffic {shown(name)}; {did_you_mean(name, TRAINING_TRAFFIC)}",
-                )
+        self.check_kinds(TRAINING_TRAFFIC, key)
         try:
             plan = self.plan(fabric.ranks_per_host or 1)
             count = plan.parallel.rank_count

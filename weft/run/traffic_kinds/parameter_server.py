@@ -19,7 +19,7 @@ from weft.quantities.definitions import MessageSize, PositiveTime, number, whole
 from weft.results.parameter_servers import PARAMETER_SERVERS
 from weft.run.jobs import placed_ranks, rank_places
 from weft.run.parameter_server_result import parameter_server_result
-from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, JoinableItem, Run, check_ranks
+from weft.run.traffic_kinds.base import JobItem, Run, check_ranks
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmName
 from weft.scenario.values import Section
@@ -47,7 +47,7 @@ class DigitsSection(Section):
     """When a loss no larger was reached, results say."""
 
 
-class ParameterServerTraffic(JoinableItem):
+class ParameterServerTraffic(JobItem):
     """Steps of training with a parameter server. Packets carry lengths in place of data."""
 
     kind = "parameter_server"
@@ -87,6 +87,8 @@ class ParameterServerTraffic(JoinableItem):
     """Of an all-reduce."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's rank of each worker, then of each server of its own; by default the first ones, host by host."""
+    timeout: Annotated[int, whole(1, 10**6)] = 3600
+    """Seconds after which the run fails, beyond computations and updates: real ones, or of the virtual clock."""
 
     def plan(self, seed: int) -> ParameterServerPlan:
         """Return what is trained, and how. Raises PlanError."""
@@ -134,6 +136,7 @@ class ParameterServerTraffic(JoinableItem):
             )
         if self.ranks is not None:
             check_ranks(self.ranks, plan.rank_count, fabric, f"{key}.ranks")
+        self.check_kinds(plan.traffic_kinds, key)
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the workers of an all-reduce can run its algorithm."""
@@ -182,12 +185,12 @@ class ParameterServerTraffic(JoinableItem):
         return task
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return the default, beyond what computing and updates alone take."""
+        """Return `timeout`, beyond what computations and updates take if they wait for each other."""
         plan = self.plan(fabric.options.seed)
-        computing_ps = max(int(plan.compute_times_ps(worker).sum()) for worker in range(plan.workers))
         updating_ps = plan.steps * (plan.workers + 1) * plan.update_ps(max(plan.shard_bytes))
-        return DEFAULT_TIME_LIMIT_S + (computing_ps + updating_ps) / 10**12 * fabric.options.dilation
+        return self.timeout + (plan.computing_ps + updating_ps) / 10**12 * fabric.options.dilation
 
     def _made(self, seed: int) -> ParameterServerJob | AllReduceJob:
         plan = self.plan(seed)
-        return parameter_server_job(plan) if plan.has_servers else all_reduce_job(plan)
+        made = parameter_server_job(plan) if plan.has_servers else all_reduce_job(plan)
+        return replace(made, job=self.with_classes(made.job))
