@@ -131,6 +131,7 @@ def _table(results: Sequence[ParameterServerResult]) -> ReportTable:
             each.parameter_bytes,
             round(each.step_ps / _PS_PER_US, 3),
             round(each.gradients_per_s),
+            round(each.gradients_per_s_at_work),
             *(["", "", "", "", "", ""] if each.convergence is None else convergence_cells(each.convergence)),
             each.retransmissions,
         ]
@@ -143,8 +144,10 @@ def _table(results: Sequence[ParameterServerResult]) -> ReportTable:
         "parameters (B)",
         "step (µs)",
         "gradients/s",
+        "at work (/s)",
         "loss at first",
         "in the end",
     ]
     columns += ["recognised (%)", "target loss", "at step", "at (µs)", "retransmitted packets"]
-    return ReportTable("Parameter servers", columns, rows, "step: mean of workers and steps")
+    text = "step: mean of workers and steps; at work: the sum of workers' rates, each up to the end of its last step"
+    return ReportTable("Parameter servers", columns, rows, text)

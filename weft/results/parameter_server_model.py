@@ -59,7 +59,11 @@ class ParameterServerResult:
     the results file, but of a table beside it.
     """
 
-    derived: ClassVar[Mapping[str, str]] = {"step_ps": "step_ps", "gradients_per_s": "gradients_per_s"}
+    derived: ClassVar[Mapping[str, str]] = {
+        "step_ps": "step_ps",
+        "gradients_per_s": "gradients_per_s",
+        "gradients_per_s_at_work": "gradients_per_s_at_work",
+    }
 
     mode: str
     """`synchronous`, `staleness S`, `asynchronous` or `all-reduce (ALGORITHM)`."""
@@ -104,7 +108,12 @@ class ParameterServerResult:
 
     @property
     def gradients_per_s(self) -> float:
-        """Return the gradients per second of emulated time of all workers, each while it is at work."""
+        """Return all workers' gradients over the time, per second."""
+        return self.workers * self.steps / (self.time_ps / _PS_PER_S)
+
+    @property
+    def gradients_per_s_at_work(self) -> float:
+        """Return the sum of workers' rates, each up to the end of its own last step: the rate while all are at work."""
         return sum(self.steps / (each / _PS_PER_S) for each in self.worker_ps)
 
     def part_us(self, name: str) -> float:
@@ -142,6 +151,8 @@ def problems_of(result: ParameterServerResult) -> Iterator[tuple[str, str]]:
     """Yield what the types of a result that was read back do not say: a key, and what is wrong."""
     if result.workers < 1 or result.steps < 1:
         yield "workers", f"{result.workers} with {result.steps} steps (valid: 1 and more)"
+    if result.time_ps < 1:
+        yield "time_ps", f"{result.time_ps} (valid: 1 and more)"
     if len(result.worker_ps) != result.workers or not all(result.worker_ps):
         yield (
             "worker_ps",

@@ -29,7 +29,7 @@ def print_parameter_servers(console: Console, results: Sequence[ParameterServerR
     print_figures(
         console,
         "what a step consists of, in µs",
-        ["mode", "workers", "servers", "bytes", "steps", "step", *parts, "gradients/s"],
+        ["mode", "workers", "servers", "bytes", "steps", "step", *parts],
         [
             [
                 each.mode,
@@ -39,8 +39,17 @@ def print_parameter_servers(console: Console, results: Sequence[ParameterServerR
                 str(each.steps),
                 f"{each.step_ps / _PS_PER_US:.1f}",
                 *(f"{each.part_us(name):.1f}" if name in each.parts_ps else "" for name in parts),
-                f"{each.gradients_per_s:,.0f}",
             ]
+            for each in results
+        ],
+        names=["mode"],
+    )
+    print_figures(
+        console,
+        "gradients per second, of all workers",
+        ["mode", "over the run", "while at work"],
+        [
+            [each.mode, f"{each.gradients_per_s:,.0f}", f"{each.gradients_per_s_at_work:,.0f}"]
             for each in results
         ],
         names=["mode"],
