@@ -9,12 +9,14 @@ import pytest
 from weft import Fabric, topologies
 from weft.controller.features.identity import DATA_CLASS
 from weft.errors import BadInputError
+from weft.paths import ROOT
 from weft.results.printing import show_run
 from weft.results.results_file import read_results
 from weft.results.run_result import RunResult
 from weft.run.runner import run_scenario
 from weft.scenario import FidelitySection, TransportSection, parse_scenario
 
+PAGE = ROOT / "docs" / "fidelity.md"
 FABRIC = {
     "planes": 1,
     "leaves": 4,
@@ -98,8 +100,10 @@ def test_durations_are_those_of_packets_within_a_bound(traffic, congestion_contr
     packets = run(traffic, congestion_control)
     segments = run(traffic, congestion_control, "32KiB")
     error = 100 * (duration_ps(segments) / duration_ps(packets) - 1)
-    print(f"{traffic} | {congestion_control} | {duration_ps(packets) / 1e6:.2f} | {error:+.2f} %")
-    assert abs(error) <= BOUNDS[traffic, congestion_control]
+    bound = BOUNDS[traffic, congestion_control]
+    assert abs(error) <= bound
+    shown = f"{duration_ps(packets) / 1e6:,.2f} | {error:+.2f} | {bound:g}".replace("-", "−")
+    assert f"| {traffic} | {congestion_control} | {shown} |" in PAGE.read_text(encoding="utf-8")
     (fidelity,) = segments.fidelity
     assert 0 < fidelity.segments < fidelity.packets_in_segments <= fidelity.data_packets
     assert packets.fidelity == []
