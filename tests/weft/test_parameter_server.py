@@ -320,7 +320,7 @@ def test_an_all_reduce_of_workers_is_the_collective():
         ({"ranks": [0, 1, 2, 3, 4, 9]}, r"ranks: rank 9 \(valid: 0 to 8\)"),
         (
             {"mode": "all-reduce", "algorithm": "in-network"},
-            "algorithm: .* the network reduces nothing in jobs",
+            "algorithm: .* the network reduces nothing of it",
         ),
         ({"mode": "all-reduce", "algorithm": "direct"}, "algorithm"),
         ({"steps": 10_001}, r"steps: 10001 is out of range"),

@@ -83,10 +83,6 @@ def test_an_item_that_begins_late_has_its_time():
             "together.0..sizes: beside other items there must be one",
         ),
         ({"together": [REDUCTION | {"repetitions": 2}]}, "together.0..repetitions: .* runs once"),
-        (
-            {"together": [REDUCTION | {"algorithms": ["in-network"]}] * 2},
-            "together.1..algorithms: switches reduce",
-        ),
         ({"together": [{"inacst": "h0"}]}, "together.0.: needs exactly one of"),
         ({"together": [INCAST | {"bytes": 4}]}, "unknown key 'traffic.0..together.0..bytes'"),
     ],
@@ -104,7 +100,6 @@ def test_tasks_that_cannot_run_together_are_refused():
         for tasks, what in (
             ([], "nothing"),
             ([repeated], "several times"),
-            ([in_network] * 2, "aggregation job"),
         ):
             with pytest.raises(BadInputError, match=what):
                 fabric.run_together(tasks)

@@ -1,6 +1,10 @@
-"""The aggregation job of a fabric's hosts: joined before a reduction in the network, left after a failed one."""
+"""The aggregation jobs of a fabric's hosts: joined before reductions in the network, left after a failed one."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
 
 from weft.clocks.endpoint_settings import default_slot_count
 from weft.clocks.lab import Lab
@@ -8,20 +12,33 @@ from weft.controller.errors import JobError
 from weft.controller.jobs import JobMembership
 from weft.errors import BadInputError, CheckFailedError
 from weft.run.algorithms import objection_to_nics
+from weft.run.reducing_groups import ReducingGroup
 from weft.run.spare_hosts import members
 from weft.traffic.commands import Membership
 from weft.traffic.control import EndpointGroup
 
 JOB_ID = 1
+"""Of the first job; others have the numbers after it."""
 
 
-class AggregationJob:
-    """A job of all hosts over the planes that are in use. It is kept as long as its trees are."""
+@dataclass(frozen=True)
+class _Joined:
+    """A job as its hosts know it; without an epoch it was being joined when something interrupted that."""
+
+    group: ReducingGroup
+    planes: tuple[int, ...] = ()
+    epoch: int | None = None
+
+
+class AggregationJobs:
+    """Jobs over the planes that are in use, one for each group of ranks that reduces at a time.
+
+    They are kept as long as their trees are, and as runs that reduce in the network need them.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._epoch: int | None = None
-        self._planes: tuple[int, ...] = ()
+        self._joined: dict[int, _Joined] = {}
 
     @property
     def slot_count(self) -> int:
@@ -31,25 +48,53 @@ class AggregationJob:
             self._lab.fabric, options.ip_version, options.switching.latency
         )
 
-    def join(self, endpoints: EndpointGroup) -> None:
-        """Have the hosts join the job, unless they have joined it and its trees are the present ones.
+    def join(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup]) -> list[int]:
+        """Have hosts join a job for each group, unless they have joined it and its trees are the present ones.
+
+        Returns:
+            The jobs' ids, in order of the groups. Jobs of no group among these are left.
 
         Raises:
             BadInputError: they have not one NIC a plane. CheckFailedError: links that are down leave no tree.
-            JobError: there is none without that.
+            JobError: there is none without that, or no room for a job.
         """
-        if self._is_current():
-            return
+        found = self._current(groups)
+        kept = [job_id for job_id in found if job_id is not None]
+        if left := [job_id for job_id in self._joined if job_id not in kept]:
+            for job_id in left:
+                self._leave(job_id)
+            endpoints.leave(kept)
+        return [
+            self._join(endpoints, group) if job_id is None else job_id
+            for group, job_id in zip(groups, found, strict=True)
+        ]
+
+    def _current(self, groups: Sequence[ReducingGroup]) -> list[int | None]:
+        """Return a job that is as it should be for each group, no job twice; None for groups without one."""
+        free = [job_id for job_id in sorted(self._joined) if self._is_current(job_id)]
+        found: list[int | None] = []
+        for group in groups:
+            fitting = next((job_id for job_id in free if self._joined[job_id].group == group), None)
+            if fitting is not None:
+                free.remove(fitting)
+            found.append(fitting)
+        return found
+
+    def _join(self, endpoints: EndpointGroup, group: ReducingGroup) -> int:
         if objection := objection_to_nics(self._lab.fabric):
             raise BadInputError(objection)
-        self.leave()
-        hosts = members(self._lab.fabric, endpoints)
+        job_id = next(number for number in count(JOB_ID) if number not in self._joined)
+        ranks = range(self._lab.fabric.rank_count) if group.ranks is None else group.ranks
+        names = members(self._lab.fabric, endpoints)
+        hosts = [names[rank] for rank in ranks]
         in_use = self._lab.operations.planes_in_use
+        self._joined[job_id] = _Joined(group)
         try:
             memberships = self._lab.controller.add_job(
-                JOB_ID, hosts, self.slot_count, in_use, ip_version=self._lab.options.ip_version
+                job_id, hosts, self.slot_count, in_use, ip_version=self._lab.options.ip_version
             )
         except JobError as error:
+            del self._joined[job_id]
             failures = self._lab.controller.controller.failures
             down = sorted(
                 self._lab.fabric.link_name(self._lab.fabric.link_at(min(ends))) for ends in failures.links
@@ -57,34 +102,43 @@ class AggregationJob:
             if not down:
                 raise
             raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error
-        self._epoch, self._planes = memberships[hosts[0]][0].epoch, in_use
+        self._joined[job_id] = _Joined(group, in_use, memberships[hosts[0]][0].epoch)
         endpoints.join(
-            {rank: [host_membership(each) for each in memberships[name]] for rank, name in enumerate(hosts)}
+            {
+                rank: [host_membership(each) for each in memberships[name]]
+                for rank, name in zip(ranks, hosts, strict=True)
+            }
         )
+        return job_id
 
     def has_moved(self) -> bool:
-        """Return whether a failure has changed or taken the trees that the hosts have joined."""
-        return self._epoch is not None and not self._is_joined()
+        """Return whether a failure has changed or taken trees that hosts have joined."""
+        return any(
+            joined.epoch is not None and not self._has_its_trees(job_id)
+            for job_id, joined in self._joined.items()
+        )
 
-    def _is_joined(self) -> bool:
-        """Return whether the job's trees are those that the hosts know: a failure gives it others in a new epoch."""
-        return self._epoch is not None and self._lab.controller.job_epoch(JOB_ID) == self._epoch
+    def _has_its_trees(self, job_id: int) -> bool:
+        """Return whether a job's trees are those that its hosts know: a failure gives it others in a new epoch."""
+        epoch = self._joined[job_id].epoch
+        return epoch is not None and self._lab.controller.job_epoch(job_id) == epoch
 
-    def _is_current(self) -> bool:
+    def _is_current(self, job_id: int) -> bool:
         """Return whether besides that nothing the job uses has been taken out of use, which moves no tree by itself."""
         return (
-            self._is_joined()
-            and self._planes == self._lab.operations.planes_in_use
-            and not self._lab.controller.job_uses_avoided(JOB_ID)
+            self._has_its_trees(job_id)
+            and self._joined[job_id].planes == self._lab.operations.planes_in_use
+            and not self._lab.controller.job_uses_avoided(job_id)
         )
 
     def leave(self) -> None:
-        """Remove the job, if there is one."""
-        # There may be one that no host knows of after an interruption.
-        if self._epoch is None and self._lab.controller.job_epoch(JOB_ID) is None:
-            return
-        self._epoch = None
-        self._lab.controller.discard_job(JOB_ID)
+        """Remove all jobs."""
+        for job_id in list(self._joined):
+            self._leave(job_id)
+
+    def _leave(self, job_id: int) -> None:
+        del self._joined[job_id]
+        self._lab.controller.discard_job(job_id)
 
 
 def host_membership(membership: JobMembership) -> Membership:

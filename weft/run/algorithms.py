@@ -9,12 +9,15 @@ from weft.controller.errors import JobError
 from weft.controller.failures import NO_FAILURES
 from weft.controller.trees import plan_tree
 from weft.run.collectives import collective_spec
+from weft.run.jobs import rank_places
 from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.collectives import Collective
+from weft.traffic.jobs import CollectiveCall
+from weft.traffic.jobs.placing import placed_call
 from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec, peers_of
 
@@ -51,8 +54,9 @@ def _objection(topology: FabricSpec, collective: Collective, algorithm: str) -> 
     return _missing_path(topology, collective, algorithm)
 
 
-def _objection_to_trees(topology: FabricSpec) -> str:
-    hosts = [host.name for host in topology.hosts[: topology.rank_count]]
+def _objection_to_trees(topology: FabricSpec, ranks: Sequence[int] | None = None) -> str:
+    chosen = range(topology.rank_count) if ranks is None else ranks
+    hosts = [topology.hosts[rank].name for rank in chosen]
     try:
         for plane in range(topology.planes):
             plan_tree(topology, plane, hosts, NO_FAILURES, {})
@@ -82,6 +86,35 @@ def suitable(topology: FabricSpec, collective: Collective, progress: Progress) -
         if objection:
             progress(f"{collective.title or collective.name}, {name} left out: {objection}")
     return [name for name, objection in found.items() if not objection]
+
+
+def check_group(
+    collective: Collective,
+    algorithms: Sequence[str],
+    ranks: Sequence[int],
+    topology: FabricSpec,
+    root: int,
+    key: str,
+) -> None:
+    """Check that algorithms which an item of the traffic names can run on some ranks of a fabric.
+
+    Raises:
+        KeyProblem: one of `key`.algorithms cannot, or the ranks have not got the root.
+    """
+    if root >= len(ranks):
+        raise KeyProblem(f"{key}.root", f"{root} is not one of the ranks 0 to {len(ranks) - 1}")
+    rates_bps = tuple(nic.link.rate_bps for nic in topology.hosts[0].nics)
+    places = rank_places(topology, rates_bps)
+    for number, name in enumerate(algorithms):
+        call = CollectiveCall(collective.reference, 0, name, root=root)
+        try:
+            placed = placed_call(call, [places.hosts[rank] for rank in ranks], places)
+        except ValueError as error:
+            raise KeyProblem(f"{key}.algorithms[{number}]", str(error)) from None
+        if placed.is_in_network and (
+            objection := objection_to_nics(topology) or _objection_to_trees(topology, ranks)
+        ):
+            raise KeyProblem(f"{key}.algorithms[{number}]", objection)
 
 
 def any_in_network(collective: Collective, algorithms: Sequence[str]) -> bool:

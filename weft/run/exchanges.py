@@ -6,6 +6,7 @@ import contextlib
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from weft.errors import CheckFailedError
 from weft.quantities.readable import counted
 from weft.results.counters import HostTotals, longest_int_path, more_telling
 from weft.results.model import IntPath, Phase
-from weft.run.aggregation_job import AggregationJob
+from weft.run.aggregation_job import AggregationJobs
+from weft.run.reducing_groups import ReducingGroup
 from weft.run.spare_hosts import replace_hosts
 from weft.run.task import Ended, Task, check_timeout
 from weft.run.unfinished import unfinished
@@ -39,11 +41,12 @@ class Exchanges:
     `phases` are the runs so far, `int_path` the most telling path that INT has shown.
     """
 
-    def __init__(self, lab: Lab, job: AggregationJob, watcher: Watcher | None, progress: Progress) -> None:
+    def __init__(self, lab: Lab, jobs: AggregationJobs, watcher: Watcher | None, progress: Progress) -> None:
         self.phases: list[Phase] = []
         self.int_path: IntPath | None = None
         self._lab = lab
-        self._job = job
+        self._jobs = jobs
+        self._joined: list[int] = []
         self._watcher = watcher
         self._progress = progress
         self._hosts: EndpointGroup | None = None
@@ -63,27 +66,27 @@ class Exchanges:
         """Let go of the hosts."""
         self._hosts = None
 
-    def begin(self, draw: int = 0, in_network: bool = False) -> HostTotals:
+    def begin(self, draw: int = 0, reducing: Sequence[ReducingGroup] = ()) -> HostTotals:
         """Make ready for a run, and return what the hosts have counted so far.
 
         Unless connections are kept, hosts forget theirs, and the virtual clock has the fabric as it was before the
         first run, so that a run gives the same figures whatever ran before. `draw` numbers what is drawn. Spares take
-        the ranks of hosts that are out of use.
+        the ranks of hosts that are out of use. Ranks for which switches reduce join aggregation jobs.
         """
         self._replace_hosts()
         if self._lab.options.transport.connections == "fresh":
             is_quiet = self._lab.settle(draw)
             self.hosts.disconnect(draw if is_quiet else None)
-        if in_network:
+        if reducing:
             check_reduction(self._lab.options, "algorithm")
-            self._job.join(self.hosts)
-        return self._totals(self.hosts.stats(), in_network)
+            self._joined = self._jobs.join(self.hosts, reducing)
+        return self._totals(self.hosts.stats(), bool(reducing))
 
     def _replace_hosts(self) -> bool:
         """Give the ranks of hosts that are out of use to spares; return whether any went."""
         replaced = replace_hosts(self._lab.fabric, self._lab.operations, self.hosts)
         if replaced:
-            self._job.leave()
+            self._jobs.leave()
         return replaced
 
     def run(
@@ -99,8 +102,8 @@ class Exchanges:
                 not end in time.
         """
         check_timeout(timeout_s)
-        in_network = any(task.in_network for task in tasks)
-        before = self.begin(draw, in_network)
+        reducing = [group for task in tasks for group in task.reducing]
+        before = self.begin(draw, reducing)
         while True:
             try:
                 ended = self._run_once(tasks, timeout_s)
@@ -109,7 +112,7 @@ class Exchanges:
                 if not self._replace_hosts():
                     raise
                 self._progress(f"running again with a spare host: {error}")
-                self.begin(draw, in_network)
+                self.begin(draw, reducing)
         for task, each in zip(tasks, ended, strict=True):
             outcome = each.outcome
             began, done = min(outcome.started_ps), max(outcome.finished_ps)
@@ -124,7 +127,7 @@ class Exchanges:
             coarse=self._lab.options.target == "bmv2",
         )
         self.int_path = more_telling(self.int_path, path)
-        counted = self._totals(stats, in_network) - before
+        counted = self._totals(stats, bool(reducing)) - before
         return [
             replace(each, counted=counted, verdict=task.verify(each.outputs) if task.verify else None)
             for task, each in zip(tasks, ended, strict=True)
@@ -164,11 +167,13 @@ class Exchanges:
         with contextlib.ExitStack() as stack:
             data = [self._data_of(task, stack) for task in tasks]
             runs: list[int] = []
+            joined = iter(self._joined)
             try:
                 for task, each in zip(tasks, data, strict=True):
                     if task.flows:
                         self._progress(f"connecting the hosts of {counted(len(task.flows), 'flow')}")
-                    runs.append(task.prepare(each.buffers, each.results))
+                    own = list(islice(joined, len(task.reducing)))
+                    runs.append(task.prepare(each.buffers, each.results, own))
                 flows = [flow for task in tasks for flow in task.flows]
                 if flows:
                     self._progress(f"running {counted(len(flows), 'flow')}")
@@ -228,8 +233,8 @@ class Exchanges:
         # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
         # gone, too, the error to raise is the first.
         with contextlib.suppress(ControllerError):
-            hit = self._job.has_moved()
-            self._job.leave()
+            hit = self._jobs.has_moved()
+            self._jobs.leave()
         if hit and isinstance(error, RunError):
             raise CheckFailedError(
                 f"{error}; a link of the job's aggregation tree has failed meanwhile, and with it the "

@@ -53,7 +53,7 @@ from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
 from weft.results.training_steps import TrainingStepResult
 from weft.results.workloads import WorkloadResult
-from weft.run.aggregation_job import AggregationJob
+from weft.run.aggregation_job import AggregationJobs
 from weft.run.collectives import (
     CollectiveRun,
 )
@@ -128,8 +128,8 @@ class Fabric:
         self.first_collective_done_s: float | None = None
         """When the first one was, by the machine's monotonic clock."""
         self._progress = progress
-        self._job = AggregationJob(self.lab)
-        self._exchanges = Exchanges(self.lab, self._job, watcher, progress)
+        self._jobs = AggregationJobs(self.lab)
+        self._exchanges = Exchanges(self.lab, self._jobs, watcher, progress)
         self.tasks = TaskMaker(self.lab, self._exchanges)
         """Makes what `run_together` runs."""
         # Where their definitions are, in order of the first run.
@@ -179,8 +179,8 @@ class Fabric:
 
     @property
     def slot_count(self) -> int:
-        """Slots of the aggregation job: the option, or two bandwidth-delay products."""
-        return self._job.slot_count
+        """Slots of an aggregation job: the option, or two bandwidth-delay products."""
+        return self._jobs.slot_count
 
     @raised_as_weft_errors()
     def collective(
@@ -191,6 +191,7 @@ class Fabric:
         *,
         operation: str = "sum",
         root: int = 0,
+        ranks: Sequence[int] | None = None,
         data: str = "given",
         timeout_s: float = 300.0,
         repetitions: int = 1,
@@ -201,11 +202,12 @@ class Fabric:
         Args:
             collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce", or
                 path/to/file.py:Class, a `weft.Collective` of yours.
-            buffers: every host's input, all of one shape, int32 or float32; they are not changed. Those of a
+            buffers: every rank's input, all of one shape, int32 or float32; they are not changed. Those of a
                 reduce-scatter and an all-to-all are cut into a chunk for each host (`CollectiveSpec.chunk`).
             algorithm: one of the collective's, see `weft.traffic.collectives`.
             operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "max" or "min".
             root: rank of a broadcast's or a reduce's root.
+            ranks: the fabric's ranks that take part, with a buffer each; by default all.
             data: what the buffers are, for the result's table.
             timeout_s: seconds after which a run has failed: real ones, or of the virtual clock.
             repetitions: how often it is run; times are their mean, least and largest, the buffers the last one's.
@@ -221,6 +223,7 @@ class Fabric:
             algorithm,
             operation=operation,
             root=root,
+            ranks=ranks,
             data=data,
             repetitions=repetitions,
             warmup=warmup,
@@ -238,6 +241,7 @@ class Fabric:
         dtype: str = "float32",
         operation: str = "sum",
         root: int = 0,
+        ranks: Sequence[int] | None = None,
         timeout_s: float = 300.0,
         repetitions: int = 1,
         warmup: int = 0,
@@ -253,6 +257,7 @@ class Fabric:
             dtype=dtype,
             operation=operation,
             root=root,
+            ranks=ranks,
             repetitions=repetitions,
             warmup=warmup,
         )
@@ -379,8 +384,8 @@ class Fabric:
         What hosts and switches count meanwhile (retransmissions, congestion notifications) is of all tasks together.
 
         Raises:
-            BadInputError: no task, one that is repeated, or several that reduce in the network. CheckFailedError: one
-                failed, or not all ended in time.
+            BadInputError: no task, or one that is repeated. JobError: switches have no room for what they are to
+                reduce. CheckFailedError: one failed, or not all ended in time.
         """
         require_all(tasks, Task, "run_together", "a task, such as fabric.tasks.job(job)")
         if not tasks:
@@ -391,10 +396,6 @@ class Fabric:
                 raise BadInputError(
                     f"{task.name} runs several times, which nothing can run beside (valid: once)"
                 )
-        if sum(task.in_network for task in tasks) > 1:
-            raise BadInputError(
-                "several tasks reduce in the network: hosts have one aggregation job (valid: one)"
-            )
         return self._ended(tasks, [[each] for each in self._exchanges.run(tasks, timeout_s)])
 
     def _run(self, task: Task[R], timeout_s: float) -> tuple[R, list[Ended]]:

@@ -15,6 +15,7 @@ from weft.results.counters import HostTotals
 from weft.results.kinds import ResultKind
 from weft.results.verification import Verdict
 from weft.run.collectives import Repetitions
+from weft.run.reducing_groups import ReducingGroup
 from weft.traffic.answers import EndedFlows
 from weft.traffic.jobs import Job, RankTimes
 from weft.traffic.patterns import Flow
@@ -23,9 +24,9 @@ from weft.traffic.rank_buffer import RankBuffer
 
 T = TypeVar("T")
 S = TypeVar("S")
-Prepare = Callable[[Sequence[RankBuffer], list[Path]], int]
-"""Given the ranks' buffers and the files of their results (none where hosts work on arrays of this process), connects
-the hosts and has them make ready; returns the run's number."""
+Prepare = Callable[[Sequence[RankBuffer], list[Path], Sequence[int]], int]
+"""Given the ranks' buffers, the files of their results (none where hosts work on arrays of this process), and the
+aggregation jobs of `Task.reducing`, connects the hosts and has them make ready; returns the run's number."""
 
 
 _TIMEOUT_S = number(0, 1e12)
@@ -78,7 +79,7 @@ class Task(Generic[T]):
         inputs: every rank's data, of which runs use copies.
         verify: compares a run's outputs with what they should be.
         arrays: of every rank's data after a run, the results as users get them.
-        in_network: whether switches reduce, for which hosts join an aggregation job.
+        reducing: for which ranks switches reduce; they join an aggregation job each before it runs.
         flows: that it consists of, if it does.
         repetitions: how often it runs.
         collective: where its definition is, if it has one (`Collective.reference`).
@@ -93,12 +94,17 @@ class Task(Generic[T]):
     inputs: list[NDArray[Any]] | None = None
     verify: Callable[[Sequence[NDArray[Any]]], Verdict] | None = None
     arrays: Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]] = list
-    in_network: bool = False
+    reducing: tuple[ReducingGroup, ...] = ()
     flows: Sequence[Flow] = ()
     repetitions: Repetitions = field(default_factory=Repetitions)
     collective: str = ""
     job: Job | None = None
     at_ps: int = 0
+
+    @property
+    def in_network(self) -> bool:
+        """Whether switches reduce."""
+        return bool(self.reducing)
 
     def at(self, after_ps: int) -> Task[T]:
         """Return the task, beginning so long after the start of what it runs beside."""

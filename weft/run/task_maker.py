@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from weft.clocks.lab import Lab
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError
 from weft.hints import did_you_mean
+from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
 from weft.recording.ideal_times import IdealTimes
 from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult, collective_result
@@ -20,6 +22,7 @@ from weft.results.flows import FLOWS, FlowsResult, flows_result
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult, verify_gradients
 from weft.results.verification import Verdict, verify
 from weft.results.workloads import WORKLOADS, WorkloadResult, workload_result
+from weft.run.algorithms import objection_to_nics
 from weft.run.collectives import (
     Repetitions,
     checked_buffers,
@@ -29,16 +32,18 @@ from weft.run.collectives import (
     results_of_ranks,
 )
 from weft.run.exchanges import Exchanges
+from weft.run.group_collectives import GroupCollective, collective_call
 from weft.run.job_data import JobData
 from weft.run.jobs import COLLECTIVE_DATA, CollectiveData, JobRun, job_run, placed_ranks, rank_places
+from weft.run.reducing_groups import ALL_RANKS, ReducingGroup
 from weft.run.task import Ended, Task
 from weft.scenario import FLOW_DATA
 from weft.traffic.collectives import COLLECTIVE_KINDS, Collective
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
-from weft.traffic.jobs import Job
-from weft.traffic.jobs.placing import RankPlaces
+from weft.traffic.jobs import CollectiveCall, Job
+from weft.traffic.jobs.placing import PlacedRanks, RankPlaces
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
 from weft.traffic.patterns import Flow, incast, permutation
 from weft.traffic.rank_buffer import RankBuffer
@@ -68,15 +73,20 @@ class TaskMaker:
         *,
         operation: str = "sum",
         root: int = 0,
+        ranks: Sequence[int] | None = None,
         data: str = "given",
         repetitions: int = 1,
         warmup: int = 0,
     ) -> Task[CollectiveResult]:
         """Return a collective over given data."""
-        ranks = self._topology.rank_count
-        arrays = checked_buffers(buffers, ranks)
+        count = self._topology.rank_count if ranks is None else len(ranks)
+        arrays = checked_buffers(buffers, count)
         found = found_collective(collective)
-        elements = found.element_count(arrays[0].size, ranks)
+        elements = found.element_count(arrays[0].size, count)
+        if ranks is not None:
+            call = collective_call(found, elements, algorithm, arrays[0].dtype.name, operation, root)
+            group = GroupCollective(found, call, self._placed(call, ranks))
+            return self._of_group(group, arrays, data, Repetitions(repetitions, warmup))
         spec = self._spec(found, algorithm, elements, arrays[0].dtype.name, operation, root)
         inputs = data_of_ranks(found, spec, arrays)
 
@@ -96,18 +106,71 @@ class TaskMaker:
         dtype: str = "float32",
         operation: str = "sum",
         root: int = 0,
+        ranks: Sequence[int] | None = None,
         repetitions: int = 1,
         warmup: int = 0,
     ) -> Task[CollectiveResult]:
         """Return a collective of lengths."""
         MESSAGE_SIZE.check(size_bytes, "a collective's size")
-        ranks = self._topology.rank_count
+        count = self._topology.rank_count if ranks is None else len(ranks)
         found = found_collective(collective)
-        elements = found.element_count(found.input_elements(size_bytes, ranks), ranks)
+        elements = found.element_count(found.input_elements(size_bytes, count), count) if count else 0
         if not elements:
-            raise BadInputError(f"{collective} of {size_bytes} B leaves {ranks} ranks nothing to exchange")
+            raise BadInputError(f"{collective} of {size_bytes} B leaves {count} ranks nothing to exchange")
+        if ranks is not None:
+            call = collective_call(found, elements, algorithm, dtype, operation, root)
+            group = GroupCollective(found, call, self._placed(call, ranks))
+            return self._of_group(group, None, LENGTHS, Repetitions(repetitions, warmup))
         spec = self._spec(found, algorithm, elements, dtype, operation, root)
         return self._collective(found, algorithm, spec, None, LENGTHS, Repetitions(repetitions, warmup))
+
+    def _placed(self, call: CollectiveCall, ranks: Sequence[int]) -> PlacedRanks:
+        placed = placed_ranks(collectives_job(call.collective, [call], len(ranks)), ranks, self._places())
+        placed.check()
+        return placed
+
+    def _of_group(
+        self,
+        group: GroupCollective,
+        arrays: Sequence[NDArray[Any]] | None,
+        data: str,
+        repetitions: Repetitions,
+    ) -> Task[CollectiveResult]:
+        """Return a collective of some ranks, which runs as a job of one operation."""
+        reducing = self._reducing(group.placed)
+
+        def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
+            return self._exchanges.hosts.prepare_job(
+                placed_ranks(group.placed.job, group.placed.ranks, self._places()),
+                buffers,
+                results,
+                telemetry=self._options.int_telemetry,
+                payload=self._payload(LENGTHS),
+                aggregation_jobs=jobs,
+            )
+
+        inputs = None if arrays is None else group.inputs(arrays)
+        return Task(
+            group.name,
+            COLLECTIVES,
+            prepare,
+            lambda ended: group.result(ended, repetitions, data),
+            inputs,
+            None if arrays is None or inputs is None else partial(group.verify, inputs),
+            arrays=partial(group.arrays, arrays[0].shape if arrays else ()),
+            reducing=reducing,
+            repetitions=repetitions,
+            collective=group.collective.reference,
+        )
+
+    def _reducing(self, placed: PlacedRanks) -> tuple[ReducingGroup, ...]:
+        """Return for which of a job's ranks the network reduces. Raises BadInputError if NICs keep it from that."""
+        reducing = tuple(
+            ReducingGroup(each.ranks, traffic_class=each.traffic_class) for each in placed.reductions()
+        )
+        if reducing and (objection := objection_to_nics(self._topology)):
+            raise BadInputError(objection)
+        return reducing
 
     def _collective(
         self,
@@ -120,7 +183,7 @@ class TaskMaker:
     ) -> Task[CollectiveResult]:
         chosen = collective.algorithm(algorithm)
 
-        def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
+        def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
             return self._exchanges.hosts.prepare_collective(
                 self._over_planes_in_use(spec),
                 algorithm,
@@ -129,6 +192,7 @@ class TaskMaker:
                 collective=collective.reference,
                 telemetry=self._options.int_telemetry,
                 payload=self._payload(LENGTHS),
+                aggregation_job=next(iter(jobs), None),
             )
 
         def verified(data: Sequence[NDArray[Any]]) -> Verdict:
@@ -154,7 +218,7 @@ class TaskMaker:
             result,
             inputs,
             verified if inputs is not None else None,
-            in_network=chosen.in_network,
+            reducing=(ALL_RANKS,) if chosen.in_network else (),
             repetitions=repetitions,
             collective=collective.reference,
         )
@@ -179,7 +243,7 @@ class TaskMaker:
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
 
-        def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
+        def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
             return self._exchanges.hosts.prepare_training_step(
                 step,
                 algorithm,
@@ -188,6 +252,7 @@ class TaskMaker:
                 results,
                 telemetry=self._options.int_telemetry,
                 payload=self._payload(LENGTHS),
+                aggregation_job=next(iter(jobs), None),
             )
 
         def verified(data: Sequence[NDArray[Any]]) -> Verdict:
@@ -218,7 +283,7 @@ class TaskMaker:
             result,
             inputs,
             verified if inputs is not None else None,
-            in_network=all_reduce.algorithm(algorithm).in_network,
+            reducing=(ALL_RANKS,) if all_reduce.algorithm(algorithm).in_network else (),
         )
 
     @raised_as_weft_errors()
@@ -269,7 +334,7 @@ class TaskMaker:
         for flow in flows:
             self._check_flow(flow, in_use)
 
-        def prepare(_buffers: Sequence[RankBuffer], _results: list[Path]) -> int:
+        def prepare(_buffers: Sequence[RankBuffer], _results: list[Path], _jobs: Sequence[int]) -> int:
             telemetry = self._options.int_telemetry
             return self._exchanges.hosts.prepare_traffic(
                 flows, telemetry=telemetry, payload=self._payload(data)
@@ -318,7 +383,7 @@ class TaskMaker:
                 f"no flow starts within {duration_ps} ps at a load of {load:g}; give the workload more time"
             )
 
-        def prepare(_buffers: Sequence[RankBuffer], _results: list[Path]) -> int:
+        def prepare(_buffers: Sequence[RankBuffer], _results: list[Path], _jobs: Sequence[int]) -> int:
             telemetry = self._options.int_telemetry
             return self._exchanges.hosts.prepare_workload(
                 flows, telemetry=telemetry, payload=self._payload(LENGTHS)
@@ -348,9 +413,10 @@ class TaskMaker:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, COLLECTIVE_DATA)}")
         placed = placed_ranks(job, ranks, self._places())
         placed.check()
+        reducing = self._reducing(placed)
         made = JobData(placed, self._options.seed) if data == "random" else None
 
-        def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
+        def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
             # Planes may have come or gone since.
             places = self._places()
             return self._exchanges.hosts.prepare_job(
@@ -359,6 +425,7 @@ class TaskMaker:
                 results,
                 telemetry=self._options.int_telemetry,
                 payload=self._payload(LENGTHS),
+                aggregation_jobs=jobs,
             )
 
         def result(ended: Sequence[Ended]) -> JobRun:
@@ -373,6 +440,7 @@ class TaskMaker:
             inputs=list(made.inputs) if made else None,
             verify=made.verify if made else None,
             job=job,
+            reducing=reducing,
         )
 
     def _nics_in_use(self) -> list[int]:

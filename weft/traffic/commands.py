@@ -147,16 +147,17 @@ class Membership:
 
 @dataclass(frozen=True)
 class Join(Command[Done], name="join"):
-    """Take part in aggregation jobs, in place of those of the same planes."""
+    """Take part in aggregation jobs, in place of those with the same id on the same plane."""
 
     jobs: tuple[Membership, ...]
 
 
 @dataclass(frozen=True)
 class Leave(Command[Done], name="leave"):
-    """Leave the jobs of planes."""
+    """Leave the jobs of planes, but those to keep."""
 
     planes: tuple[int, ...]
+    keep: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,8 @@ class Provided:
 class _OverData:
     """A run over a buffer.
 
-    `buffer` and `result` name files. `rank` is the host's own unless given.
+    `buffer` and `result` name files. `rank` is the host's own unless given. `aggregation_job` is the id of the job
+    whose trees reduce, if the network does.
     """
 
     run: int
@@ -181,6 +183,7 @@ class _OverData:
     result: str | None = None
     payload: Payload = AS_BYTES
     rank: int | None = None
+    aggregation_job: int | None = None
     provided: Provided | None = field(default=None, metadata=IN_PROCESS)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from weft.traffic.commands import (
     Capture,
     Command,
     Join,
+    Leave,
     Membership,
     PrepareCollective,
     PrepareFlows,
@@ -137,6 +138,10 @@ class EndpointGroup:
         """Have ranks join aggregation jobs."""
         self._calls.all({rank: Join(tuple(jobs)) for rank, jobs in memberships.items()})
 
+    def leave(self, keep: Iterable[int] = ()) -> None:
+        """Have all hosts leave their aggregation jobs, but those to keep."""
+        self._calls.each(Leave(tuple(range(len(self._hosts[0].nics))), tuple(keep)))
+
     def prepare_collective(
         self,
         spec: CollectiveSpec,
@@ -147,12 +152,13 @@ class EndpointGroup:
         collective: str = "allreduce",
         telemetry: bool = True,
         payload: Payload = AS_BYTES,
+        aggregation_job: int | None = None,
     ) -> int:
         """Connect the ranks as the algorithm needs and have them map and register their buffers; returns the run.
 
         The ranks are 0 to spec.rank_count-1; `spec.run_tag` is ignored. Buffers are files, or arrays if the endpoints
         are in this process. Without `results` they are changed in place; without `buffers` zeros stand for data, which
-        travel as `payload` says.
+        travel as `payload` says. `aggregation_job` is the one that the ranks have joined, if the network reduces.
         """
         found = collective_named(collective)
         spec = self._next_tagged(spec)
@@ -170,6 +176,7 @@ class EndpointGroup:
                     result=_file(results, rank),
                     payload=payload,
                     rank=self._rank_unless_own(rank),
+                    aggregation_job=aggregation_job,
                     provided=self._provided(schedule, buffers, rank),
                     collective=found.reference,
                 )
@@ -187,6 +194,7 @@ class EndpointGroup:
         *,
         telemetry: bool = True,
         payload: Payload = AS_BYTES,
+        aggregation_job: int | None = None,
     ) -> int:
         """As `prepare_collective`, for a training step whose gradients the buffers are."""
         spec = self._next_tagged(spec)
@@ -205,6 +213,7 @@ class EndpointGroup:
                     result=_file(results, rank),
                     payload=payload,
                     rank=self._rank_unless_own(rank),
+                    aggregation_job=aggregation_job,
                     provided=self._provided(schedule, buffers, rank),
                 )
                 for rank, schedule in enumerate(schedules)
@@ -261,15 +270,25 @@ class EndpointGroup:
         *,
         telemetry: bool = True,
         payload: Payload = AS_BYTES,
+        aggregation_jobs: Sequence[int] = (),
     ) -> int:
         """Connect the ranks of a job and have them make ready; returns the run.
 
         `buffers` are the bytes of each rank's data of all collectives (`PlacedRanks.collectives`), changed in place
         unless there are `results`. Without them collectives are of zeros, as messages always are; `payload` says how
-        zeros travel. Raises JobError for what cannot be.
+        zeros travel. `aggregation_jobs` are those that the ranks of `PlacedRanks.reductions` have joined, in order.
+        Raises JobError for what cannot be.
         """
         number = self._new_run_number()
-        return self._jobs.prepare(number, placed, buffers, results, telemetry=telemetry, payload=payload)
+        return self._jobs.prepare(
+            number,
+            placed,
+            buffers,
+            results,
+            telemetry=telemetry,
+            payload=payload,
+            aggregation_jobs=aggregation_jobs,
+        )
 
     def operation_times(self, run: int) -> list[RankTimes]:
         """Return when the operations of a job's run started and were done, in order of the job's ranks."""

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, cast
@@ -33,6 +33,7 @@ from weft.traffic.class_reference import is_class_reference
 from weft.traffic.commands import DEFAULT_RETRY_LIMIT, AskTransport, Connection, Membership
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
+from weft.traffic.host_reductions import HostReductions
 from weft.traffic.host_stats import ConnectionStats, HostStats
 from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
@@ -50,8 +51,6 @@ class _Plane:
     attachment: Attachment
     transmit_port: TransmitPort
     mac: PortMac | None = None
-    client: _core.AggregationClient | None = None
-    aggregator: int = -1
 
 
 @dataclass
@@ -73,6 +72,7 @@ class Host:
         self.engine = engine
         self.nic = _core.Nic(self.engine, config.name, **asdict(config.nic_costs))
         self.executor = _core.ScheduleExecutor(self.engine)
+        self.reductions = HostReductions(self.nic, self.executor)
         self._planes = [self._open_plane(nic, attach(nic.interface)) for nic in config.nics]
         self._scale_up = (
             ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
@@ -410,45 +410,25 @@ class Host:
             self.nic.detach(connection.queue_pair)
 
     def join(self, membership: Membership) -> None:
-        """Take part in an aggregation job on a plane, in place of one before."""
+        """Take part in an aggregation job on a plane, in place of the job of that id there."""
         plane = self.plane(membership.plane)
-        self.leave(membership.plane)
         timeout_ps = membership.retransmission_timeout_ps
-        plane.client = _core.AggregationClient(
-            self.nic,
-            plane.port,
-            self.executor,
-            job_id=membership.job_id,
-            epoch=membership.epoch,
-            q_key=membership.q_key,
-            rank=membership.rank,
-            rank_count=membership.worker_count,
-            slot_count=membership.slot_count,
-            destination_mac=membership.aggregation_mac,
-            destination_ip=membership.aggregation_address,
-            group_ip=membership.group_address,
-            retransmission_timeout_ps=self.timeout_ps(plane) if timeout_ps is None else timeout_ps,
+        self.reductions.join(
+            membership, plane.port, self.timeout_ps(plane) if timeout_ps is None else timeout_ps
         )
-        plane.aggregator = self.executor.add_aggregator(plane.client)
 
-    def leave(self, number: int) -> None:
-        """Leave the plane's job, if there is one."""
-        plane = self.plane(number)
-        if plane.client is not None:
-            self._closed_totals[_AGGREGATION_TOTAL] += plane.client.stats()["retransmitted_packets"]
-            self.executor.remove_aggregator(plane.aggregator)
-            self.nic.detach(plane.client)
-            plane.client = None
+    def leave(self, number: int, keep: Container[int] = ()) -> None:
+        """Leave the plane's jobs but those to `keep`."""
+        self.plane(number)
+        for job_id in self.reductions.joined(number):
+            if job_id not in keep:
+                self.reductions.leave(number, job_id)
 
     def channels(self) -> dict[Channel, int]:
         """Return the executor's numbers of all connections."""
         inside = self._scale_up.channels() if self._scale_up is not None else {}
         connected = {channel: connection.channel for channel, connection in self._connections.items()}
         return inside | connected | self._suspended
-
-    def aggregators(self) -> dict[int, int]:
-        """Return the executor's numbers of the jobs, by plane."""
-        return {i: plane.aggregator for i, plane in enumerate(self._planes) if plane.client is not None}
 
     def capture(self, number: int, path: str | None) -> None:
         """Record what a plane's port sends and receives into a pcap file; None ends it."""
@@ -501,7 +481,7 @@ class Host:
                     "transmit": plane.transmit_port.stats(),
                     "mac": plane.mac.stats() if plane.mac else None,
                     "socket": plane.attachment.stats(),
-                    "aggregation": plane.client.stats() if plane.client else None,
+                    "aggregation": self.reductions.stats(number),
                 }
                 for number, plane in enumerate(self._planes)
             ],
@@ -515,9 +495,7 @@ class Host:
         totals = Counter(self._closed_totals)
         for counters in (*connections, *(generator.counters() for generator in self._generators)):
             totals.update(_totals_of(counters))
-        for plane in self._planes:
-            if plane.client is not None:
-                totals[_AGGREGATION_TOTAL] += plane.client.stats()["retransmitted_packets"]
+        totals[_AGGREGATION_TOTAL] += self.reductions.retransmitted_packets()
         return {name: totals[name] for name in (*_QUEUE_PAIR_TOTALS, _AGGREGATION_TOTAL)}
 
     def _connection_stats(self, channel: Channel, connection: _Connection) -> ConnectionStats:
@@ -540,8 +518,7 @@ class Host:
             if plane.mac is not None:
                 plane.mac.reset_stats()
             plane.attachment.reset_stats()
-            if plane.client is not None:
-                plane.client.reset_stats()
+        self.reductions.reset_stats()
         if self._scale_up is not None:
             self._scale_up.reset_stats()
         for connection in self._connections.values():

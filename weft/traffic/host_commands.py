@@ -79,7 +79,7 @@ class HostCommands:
 
     def _leave(self, command: commands.Leave) -> Done:
         for plane in command.planes:
-            self._host.leave(plane)
+            self._host.leave(plane, command.keep)
         return Done()
 
     def _reset_stats(self, _: commands.ResetStats) -> Done:

@@ -19,6 +19,7 @@ from weft.traffic.jobs.native_job import (
     buffer_name,
     buffers_of,
     channels_of,
+    reduced_lengths,
     sink_bytes,
 )
 from weft.traffic.jobs.times import RankTimes
@@ -43,17 +44,18 @@ class HostJob:
         largest = sink_bytes(command.part, self._operations, self._shared)
         self._memory = {SINK: host.nic.register_sink(max(1, largest))}
         for call, buffers in zip(command.part.calls, self._buffers, strict=True):
-            for name, array in buffers.items():
+            for name, array in buffers.items() if call.data is not None else ():
                 self._memory[buffer_name(call, name)] = host.nic.register_memory(array)
         self._job: _core.BoundJob | None = None
 
     def _buffers_over(self, data: NDArray[Any] | None) -> list[dict[str, NDArray[Any]]]:
-        """Return the buffers of each call; none of calls without data."""
+        """Return the buffers of each call; of calls without data those that the network reduces, which carry zeros."""
         calls = self._command.part.calls
-        if data is None:
-            return [{} for _ in calls]
         return [
-            {} if call.data is None else buffers_of(call, self._shared.schedule(call), data) for call in calls
+            reduced_lengths(self._shared.schedule(call))
+            if data is None or call.data is None
+            else buffers_of(call, self._shared.schedule(call), data)
+            for call in calls
         ]
 
     def memory(self) -> Memory:
@@ -74,6 +76,7 @@ class HostJob:
             command.peers,
             self._command.payload,
             self._buffers,
+            self._host.reductions.aggregators,
         )
         self._host.executor.start(job, command.start_ps, run=command.run)
         self._job = job
@@ -107,6 +110,10 @@ class HostJob:
         if executor.status(run)["state"] != "finished":
             for channel in dict.fromkeys(channels_of(self._command.part, self._shared)):
                 self._host.disconnect(channel)
+            for call in self._command.part.calls:
+                if call.aggregation_job is not None:
+                    for plane in self._shared.schedule(call).planes_aggregated():
+                        self._host.reductions.leave(plane, call.aggregation_job)
         executor.forget(run)
 
 

@@ -42,6 +42,7 @@ class _Run:
     payload: Payload
     memory: dict[str, _core.MemoryRegion] = field(default_factory=dict)
     flows_by_node: dict[int, int] | None = None
+    aggregation_job: int | None = None
     native_run: int | None = None
 
 
@@ -75,13 +76,19 @@ class HostRuns:
     def _prepare_with_data(
         self, command: PrepareCollective | PrepareTrainingStep, schedule: Schedule
     ) -> Prepared:
+        buffers = {}
         if command.provided is not None and command.provided.data is not None:
-            return self._prepare(command.run, command.payload, schedule, {DATA: command.provided.data})
-        if command.buffer is None:
-            return self._prepare(command.run, command.payload, schedule.of_lengths(), {})
-        spec = command.spec
-        data = map_data(spec.dtype.value, spec.element_count, Path(command.buffer), command.result)
-        return self._prepare(command.run, command.payload, schedule, {DATA: data})
+            buffers[DATA] = command.provided.data
+        elif command.buffer is not None:
+            spec = command.spec
+            buffers[DATA] = map_data(
+                spec.dtype.value, spec.element_count, Path(command.buffer), command.result
+            )
+        else:
+            schedule = schedule.of_lengths()
+        prepared = self._prepare(command.run, command.payload, schedule, buffers)
+        self._runs[command.run].aggregation_job = command.aggregation_job
+        return prepared
 
     def prepare_traffic(self, command: PrepareTraffic) -> Prepared:
         """Prepare to send and receive flows."""
@@ -184,7 +191,7 @@ class HostRuns:
             run.schedule,
             run.buffers,
             self._host.channels(),
-            self._host.aggregators(),
+            self._host.reductions.aggregators(run.aggregation_job),
             command.peers,
             run.payload,
         )
@@ -228,15 +235,16 @@ class HostRuns:
         if run.native_run is not None:
             self._host.executor.cancel(run.native_run)
             if self._host.executor.status(run.native_run)["state"] != "finished":
-                self._disconnect(run.schedule)
+                self._disconnect(run)
             self._host.executor.forget(run.native_run)
         return Done()
 
-    def _disconnect(self, schedule: Schedule) -> None:
-        for channel in schedule.channels():
+    def _disconnect(self, run: _Run) -> None:
+        for channel in run.schedule.channels():
             self._host.disconnect(channel)
-        for plane in schedule.planes_aggregated():
-            self._host.leave(plane)
+        if run.aggregation_job is not None:
+            for plane in run.schedule.planes_aggregated():
+                self._host.reductions.leave(plane, run.aggregation_job)
 
     def _run(self, number: int) -> _Run:
         if number not in self._runs:

@@ -44,14 +44,18 @@ class JobRuns:
         *,
         telemetry: bool = True,
         payload: Payload = AS_BYTES,
+        aggregation_jobs: Sequence[int] = (),
     ) -> int:
         """Connect the ranks of a job and have them make ready; returns the run. Raises JobError.
 
-        `buffers` and `results` are of the job's ranks, as those of a collective; without, collectives have lengths.
+        `aggregation_jobs` are those of `PlacedRanks.reductions`, in order. `buffers` and `results` are of the job's
+        ranks, as those of a collective; without, collectives have lengths.
         """
         shared, with_data = SharedParts(), bool(buffers)
         tag = number % (MAX_RUN_TAG + 1)
-        parts = list(placed.parts(self._label(number), tag, with_data=with_data))
+        parts = list(
+            placed.parts(self._label(number), tag, with_data=with_data, aggregation_jobs=aggregation_jobs)
+        )
         ends = [
             (rank, channel)
             for rank, part in zip(placed.ranks, parts, strict=True)

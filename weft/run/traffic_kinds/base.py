@@ -66,7 +66,7 @@ class TrafficItem(TrafficSection):
 
     @property
     def reduces_in_network(self) -> bool:
-        """Whether switches reduce, which they do for one item at a time."""
+        """Whether switches reduce."""
         return False
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:

@@ -14,10 +14,10 @@ from weft.clocks.lab import Progress
 from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import MessageSize, whole
 from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult
-from weft.run.algorithms import any_in_network, check_algorithms, check_paths, suitable
+from weft.run.algorithms import any_in_network, check_algorithms, check_group, check_paths, suitable
 from weft.run.collectives import random_elements
 from weft.run.gradients import mlp_gradients
-from weft.run.traffic_kinds.base import JoinableItem, Run, require_one
+from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks, require_one
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmName, CollectiveName
 from weft.topologies import FabricSpec
@@ -58,6 +58,8 @@ class CollectiveTraffic(JoinableItem):
     """`lengths`: packets carry lengths in place of data (but for what the network reduces); nothing is checked."""
     sizes: list[MessageSize] = Field(default=[])
     """As nccl-tests counts them; 64KiB by default."""
+    ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
+    """The fabric's ranks that take part, in order; by default all. With it, `algorithms` are named."""
     repetitions: Annotated[int, whole(1, 1000)] = 1
     """Runs of each size by each algorithm; times are their mean, the least and the largest."""
     warmup: Annotated[int, whole(0, 1000)] = 0
@@ -75,7 +77,11 @@ class CollectiveTraffic(JoinableItem):
             raise KeyProblem(
                 f"{key}.data", f"mlp-gradients are for an {GRADIENT_COLLECTIVE}, not for {collective.name}"
             )
-        ranks = fabric.rank_count
+        ranks = self._count(fabric.rank_count)
+        if self.ranks is not None:
+            check_ranks(self.ranks, ranks, fabric, f"{key}.ranks")
+            if not self.algorithms:
+                raise KeyProblem(f"{key}.algorithms", "with ranks there must be one or more")
         if self.root >= ranks:
             raise KeyProblem(f"{key}.root", f"{self.root} is not one of the ranks 0 to {ranks - 1}")
         for number, size in enumerate(self.sizes):
@@ -91,17 +97,26 @@ class CollectiveTraffic(JoinableItem):
                     f"{size} B leave some of {ranks} ranks nothing of the {collective.name} "
                     f"(valid: {least_bytes} B or more)",
                 )
-        check_algorithms(collective, self.algorithms or (), fabric, key, self.root)
+        if self.ranks is None:
+            check_algorithms(collective, self.algorithms or (), fabric, key, self.root)
+
+    def _count(self, ranks_of_fabric: int) -> int:
+        """Return how many ranks take part."""
+        return ranks_of_fabric if self.ranks is None else len(self.ranks)
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has what algorithms need."""
+        if self.ranks is not None:
+            check_group(self._definition(), self.algorithms or (), self.ranks, topology, self.root, key)
+            return
         check_paths(self._definition(), self.algorithms, topology, key)
 
     def data_bytes(self, ranks: int) -> int:
         """Return the size of a rank's inputs."""
         if self.data != "random":
             return 0
-        elements = (self._definition().input_elements(size, ranks) for size in self.sizes)
+        count = self._count(ranks)
+        elements = (self._definition().input_elements(size, count) for size in self.sizes)
         return sum(elements) * ELEMENT_BYTES
 
     def check_single(self, key: str) -> None:
@@ -125,7 +140,7 @@ class CollectiveTraffic(JoinableItem):
         [inputs], [algorithm] = self._inputs(ranks, seed), list(self.algorithms or [])
 
         def task(fabric: Fabric) -> Task[CollectiveResult]:
-            options: dict[str, Any] = {"operation": self.operation, "root": self.root}
+            options: dict[str, Any] = {"operation": self.operation, "root": self.root, "ranks": self.ranks}
             if isinstance(inputs, int):
                 return fabric.tasks.collective_of_lengths(
                     self.collective, inputs, algorithm, dtype=self.dtype, **options
@@ -147,7 +162,7 @@ class CollectiveTraffic(JoinableItem):
             )
             for size_bytes in self.sizes or [DEFAULT_SIZE_BYTES]
         ]
-        return collectives_job(self.collective, calls, topology.rank_count)
+        return collectives_job(self.collective, calls, self._count(topology.rank_count))
 
     def prepare(self, ranks: int, seed: int) -> Run:
         """Make the inputs of every size."""
@@ -164,6 +179,7 @@ class CollectiveTraffic(JoinableItem):
         options: dict[str, Any] = {
             "operation": self.operation,
             "root": self.root,
+            "ranks": self.ranks,
             "repetitions": self.repetitions,
             "warmup": self.warmup,
         }
@@ -183,6 +199,7 @@ class CollectiveTraffic(JoinableItem):
         sizes = self.sizes or [DEFAULT_SIZE_BYTES]
         if self.data == LENGTHS:
             return sizes
+        ranks = self._count(ranks)
         if self.data == "mlp-gradients":
             gradients = mlp_gradients(ranks, seed)
             if self.dtype == "int32":

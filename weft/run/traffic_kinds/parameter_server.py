@@ -145,9 +145,15 @@ class ParameterServerTraffic(JobItem):
         rates_bps = tuple(nic.link.rate_bps for nic in topology.hosts[0].nics)
         job = all_reduce_job(replace(self.plan(seed=1), steps=1)).job
         try:
-            placed_ranks(job, self.ranks, rank_places(topology, rates_bps)).check()
+            placed = placed_ranks(job, self.ranks, rank_places(topology, rates_bps))
+            placed.check()
         except JobError as error:
             raise KeyProblem(f"{key}.algorithm", str(error)) from None
+        if placed.reductions():
+            raise KeyProblem(
+                f"{key}.algorithm",
+                f"{self.algorithm}: the network reduces nothing of it (valid: an algorithm of hosts)",
+            )
 
     def data_bytes(self, ranks: int) -> int:
         """Return a rank's share of weights and gradients of a replay."""

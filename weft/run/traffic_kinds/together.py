@@ -41,12 +41,6 @@ class TogetherTraffic(TrafficItem):
                 raise KeyProblem(own, f"nothing can run beside {item.kind} (valid: {valid})")
             item.check(fabric, own)
             item.check_single(own)
-        in_network = [number for number, item in enumerate(self._items) if item.reduces_in_network]
-        if len(in_network) > 1:
-            raise KeyProblem(
-                f"{key}.together[{in_network[1]}].algorithms",
-                f"switches reduce for item {in_network[0]} at the same time, and hosts have one aggregation job",
-            )
 
     def named_classes(self, key: str) -> Iterator[tuple[str, int]]:
         """Yield those of all of them."""

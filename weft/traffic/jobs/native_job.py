@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -82,6 +82,11 @@ def buffers_of(call: RankCall, schedule: Schedule, data: NDArray[Any]) -> dict[s
     return {DATA: data[call.offset_bytes : end], **buffers}
 
 
+def reduced_lengths(schedule: Schedule) -> dict[str, NDArray[Any]]:
+    """Return the buffers of a call of lengths: zeros for what the network reduces, which is always data."""
+    return {DATA: np.zeros(schedule.buffer_bytes[DATA], np.uint8)} if schedule.planes_aggregated() else {}
+
+
 def buffer_name(call: RankCall, name: str) -> str:
     """Return what peers call a buffer of a call with data."""
     return f"{call.data} {name}"
@@ -95,16 +100,27 @@ def bind_job(
     memory: Peers,
     payload: Payload,
     buffers: Sequence[Mapping[str, NDArray[Any]]],
+    aggregators: Callable[[int | None], Mapping[int, int]],
 ) -> _core.BoundJob:
     """Return what the engine runs, over the executor's channels, the memory of peers and each call's buffers.
 
-    Raises ValueError, naming it, for a channel or a peer's memory that is missing.
+    `aggregators` are the executor's numbers for an aggregation job, by plane.
+
+    Raises ValueError, naming it, for a channel, a peer's memory or an aggregation job that is missing.
     """
     return _core.BoundJob(
         operations,
         peers=[_bind_paths(paths, channels, memory) for paths in part.peers],
         calls=[
-            _bind_call(call, shared.schedule(call), own, channels, memory, payload)
+            _bind_call(
+                call,
+                shared.schedule(call),
+                own,
+                channels,
+                memory,
+                payload,
+                aggregators(call.aggregation_job),
+            )
             for call, own in zip(part.calls, buffers, strict=True)
         ],
         as_length=payload == AS_LENGTHS,
@@ -133,6 +149,7 @@ def _bind_call(
     channels: Mapping[Channel, int],
     memory: Peers,
     payload: Payload,
+    aggregators: Mapping[int, int],
 ) -> _core.RunnableSchedule:
     own = {channel: look_up(channels, call.channel(channel), "channel") for channel in schedule.channels()}
     members = {peer: memory.get(call.ranks[peer], {}) for peer in schedule.written_peers()}
@@ -142,4 +159,4 @@ def _bind_call(
             peer: {names[name]: far for name, far in of_peer.items() if name in names}
             for peer, of_peer in members.items()
         }
-    return build_native_schedule(schedule, buffers, own, {}, members, payload)
+    return build_native_schedule(schedule, buffers, own, aggregators, members, payload)

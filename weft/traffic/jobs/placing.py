@@ -15,6 +15,7 @@ from weft.traffic.jobs.job import CollectiveCall, Group, Job, JobError
 from weft.traffic.jobs.operations import Kind
 from weft.traffic.jobs.rank_job import SHARE_UNIT, PeerPaths, RankCall, RankJob, shares_of_planes
 from weft.traffic.jobs.readers import Readers, readers_of
+from weft.traffic.jobs.reducing import JobReduction, first_unordered
 from weft.traffic.schedule_nodes import ELEMENT_BYTES, Channel, scale_up_label
 from weft.traffic.schedules import CollectiveSpec
 
@@ -39,6 +40,7 @@ class PlacedCall:
     collective: str
     algorithm: str
     spec: CollectiveSpec
+    is_in_network: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class PlacedRanks:
         self._group_ranks = [{rank: place for place, rank in enumerate(group.ranks)} for group in job.groups]
         self._fabric_ranks = [tuple(self.ranks[rank] for rank in group.ranks) for group in job.groups]
         self._calls: dict[tuple[int, int], PlacedCall] = {}
+        self._aggregation_jobs: dict[tuple[int, int], int] = {}
         self._readers = readers_of(job)
         self._classes = JobClasses(job)
 
@@ -87,6 +90,7 @@ class PlacedRanks:
         for part in self.job.parts:
             for group_slot, call in part.operations.calls:
                 self._call(part.groups[group_slot], call)
+        self._check_reductions()
 
     def _check_reads(self) -> None:
         hosts = self.places.hosts
@@ -97,6 +101,42 @@ class PlacedRanks:
                         f"rank {reader} reads memory of rank {rank} of its own host, whose links between ranks carry "
                         "no READs (valid: a rank of another host)"
                     )
+
+    def _check_reductions(self) -> None:
+        """Raise JobError unless each rank does a group's collectives that the network reduces one after the other."""
+        if not any(self._reduces(group, call) for group, call in self._calls):
+            return
+        seen: set[tuple[int, tuple[int, ...]]] = set()
+        for rank, part in enumerate(self.job.parts):
+            operations = part.operations
+            if (id(operations), part.groups) in seen:
+                continue
+            seen.add((id(operations), part.groups))
+            rows = operations.of_kind(Kind.COLLECTIVE).tolist()
+            reduced: dict[tuple[int, int], list[int]] = {}
+            for row, each in zip(rows, self.collectives(rank), strict=True):
+                if each.call.is_in_network:
+                    reduced.setdefault((each.group, each.traffic_class), []).append(row)
+            for (group, _), of_group in reduced.items():
+                if (found := first_unordered(operations, of_group)) is not None:
+                    raise JobError(
+                        f"group {self.job.groups[group].name!r}: the network reduces rank {rank}'s operations "
+                        f"{found[0]} and {found[1]}, which may overlap (valid: each depends on the one before)"
+                    )
+
+    def _reduces(self, group: int, call: int) -> bool:
+        return self._call(group, call).is_in_network
+
+    def reductions(self) -> tuple[JobReduction, ...]:
+        """Return for which groups the network reduces, by class; each needs an aggregation job. Raises JobError."""
+        found: dict[tuple[int, int], None] = {}
+        for rank, part in enumerate(self.job.parts):
+            for slot, traffic_class in self.slots(rank).calls:
+                group_slot, call = part.operations.calls[slot]
+                group = part.groups[group_slot]
+                if self._reduces(group, call):
+                    found[group, traffic_class] = None
+        return tuple(JobReduction(group, each, self._fabric_ranks[group]) for group, each in sorted(found))
 
     def collectives(self, rank: int) -> Iterator[RankCollective]:
         """Yield what a rank takes part in, in order of its operations. Raises JobError."""
@@ -120,12 +160,24 @@ class PlacedRanks:
         sizes = (each.call.spec.element_count * ELEMENT_BYTES for each in self.collectives(rank))
         return sum(sizes)
 
-    def parts(self, label: str, run_tag: int, *, with_data: bool = False) -> Iterator[RankJob]:
+    def parts(
+        self,
+        label: str,
+        run_tag: int,
+        *,
+        with_data: bool = False,
+        aggregation_jobs: Sequence[int] = (),
+    ) -> Iterator[RankJob]:
         """Yield what each rank does, in order, over connections of this label. Raises JobError.
 
-        `with_data`, each collective has data of its own; otherwise lengths stand for them.
+        `with_data`, each collective has data of its own; otherwise lengths stand for them. `aggregation_jobs` are those
+        that the ranks of `reductions` have joined, in the same order.
         """
         calls = self._calls_with_data if with_data else self._calls_of_lengths
+        self._aggregation_jobs = {
+            (each.group, each.traffic_class): job_id
+            for each, job_id in zip(self.reductions(), aggregation_jobs, strict=True)
+        }
         for rank, part in enumerate(self.job.parts):
             yield RankJob(
                 peers=tuple(self._paths(rank, *each, label) for each in self._peers(rank)),
@@ -180,6 +232,9 @@ class PlacedRanks:
             ranks=self._fabric_ranks[group],
             label=f"{label}/group{group}",
             traffic_class=traffic_class,
+            aggregation_job=self._aggregation_jobs.get((group, traffic_class))
+            if call.is_in_network
+            else None,
         )
 
     def _call(self, group: int, call: int) -> PlacedCall:
@@ -202,7 +257,8 @@ class PlacedRanks:
 def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) -> PlacedCall:
     """Return how a call is carried out in a group whose ranks are on these hosts.
 
-    A size that does not divide among the ranks is rounded up. Raises ValueError for what cannot be.
+    A size that does not divide among the ranks is rounded up; the network reduces only where the call says so. Raises
+    ValueError for what cannot be.
     """
     collective = collective_named(call.collective)
     ranks = len(hosts)
@@ -219,11 +275,9 @@ def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) 
         **shape._asdict(),
     )
     in_network = {each.name for each in collective.algorithms if each.in_network}
-    if call.algorithm in in_network:
-        raise ValueError("the network reduces nothing in jobs (valid: an algorithm of hosts)")
     if call.algorithm:
         collective.check(call.algorithm, spec)
-        return PlacedCall(collective.reference, call.algorithm, spec)
+        return PlacedCall(collective.reference, call.algorithm, spec, call.algorithm in in_network)
     suitable = [name for name in collective.suitable(spec) if name not in in_network]
     if not suitable:
         raise ValueError(collective.unsuitable(spec) or "no algorithm suits it")

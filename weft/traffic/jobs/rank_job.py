@@ -46,7 +46,8 @@ class RankCall:
     """A rank's part in a collective of a group, over connections of the group's own (`label`) in a traffic class.
 
     `ranks` are those of the fabric, by group rank; `spec` and the schedule speak of group ranks. With `data`, the name
-    of what the collective works on, it has data that begin at an offset among those of the rank's collectives.
+    of what the collective works on, it has data that begin at an offset among those of the rank's collectives. With
+    `aggregation_job`, the trees of that job reduce.
     """
 
     collective: str
@@ -57,6 +58,7 @@ class RankCall:
     label: str
     traffic_class: TrafficClass = DATA_CLASS
     data: str | None = None
+    aggregation_job: Annotated[int, Between(1, 0xFFFF)] | None = None
     offset_bytes: Annotated[int, Between(0)] = 0
 
     def __post_init__(self) -> None:

@@ -1,0 +1,118 @@
+"""Reductions in the network by groups of ranks, several at once: each has its own job, trees and slots."""
+
+import numpy as np
+import pytest
+
+from weft import Fabric
+from weft.errors import BadInputError
+from weft.results.collectives import COLLECTIVES
+from weft.run.jobs import PlacedJob
+from weft.run.runner import run_scenario
+from weft.scenario import parse_scenario
+from weft.topologies import leaf_spine
+from weft.traffic.jobs import CollectiveCall, Group, Job, JobError, OperationsBuilder, RankPart
+from weft.traffic.schedule_nodes import DataType
+
+TOPOLOGY = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 4}
+
+
+def reduction(*ranks, size=65536, **keys):
+    return {
+        "collective": "allreduce",
+        "algorithms": ["in-network"],
+        "sizes": [size],
+        "ranks": list(ranks),
+        **keys,
+    }
+
+
+def run(*traffic):
+    return run_scenario(parse_scenario({"clock": "virtual", "fabric": TOPOLOGY, "traffic": list(traffic)}))
+
+
+def test_groups_of_any_ranks_reduce_at_the_same_time():
+    """Groups that share hosts, leaves and spines with each other, in float32 and int32, beside one of all ranks."""
+    everybody = {"collective": "allreduce", "algorithms": ["in-network"], "sizes": [40000]}
+    result = run(
+        {
+            "together": [
+                reduction(5, 0, 3),
+                reduction(3, 4, dtype="int32", operation="max"),
+                reduction(6, 7, at="3us"),
+                reduction(2, size=4096),
+                everybody,
+            ]
+        }
+    )
+    found = result.of(COLLECTIVES)
+    assert [each.ranks for each in found] == [3, 2, 2, 1, 8]
+    assert all(each.verified and each.wrong == 0 for each in found)
+    assert result.ok
+
+
+def test_results_come_in_the_order_of_the_ranks_and_jobs_are_used_again():
+    with Fabric(leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2), clock="virtual") as fabric:
+        controller = fabric.lab.controller.controller
+        inputs = [np.full(100, 10**rank, np.int32) for rank in range(2)]
+        for _ in range(2):
+            run_ = fabric.collective("allreduce", inputs, "in-network", ranks=[3, 1])
+            assert [each.tolist() for each in run_.buffers] == [[11] * 100] * 2
+        (job,) = controller.jobs
+        assert (job.hosts, job.epoch) == (("h3", "h1"), 1)
+        fabric.collective("allgather", inputs, "ring", ranks=[1, 2])
+        assert controller.jobs == (job,)
+        assert fabric.collective("allreduce", [inputs[0]] * 4, "in-network").result.ok
+        assert [each.hosts for each in controller.jobs] == [("h0", "h1", "h2", "h3")]
+
+
+def test_items_beside_each_other_need_slots_for_all():
+    items = {"together": [reduction(0, 1, 2), reduction(3, 4, 5)]}
+    with pytest.raises(
+        BadInputError, match=r"job 2 wants 3000 aggregation slots on p0l0 .valid: at most 1096"
+    ):
+        run_scenario(
+            parse_scenario({"clock": "virtual", "fabric": TOPOLOGY, "slots": 3000, "traffic": [items]})
+        )
+
+
+@pytest.mark.parametrize(
+    ("item", "what"),
+    [
+        (reduction(0, 1, 1), r"traffic\[0\].ranks: 3 ranks, 2 distinct"),
+        (reduction(0, 8), r"traffic\[0\].ranks: rank 8 .valid: 0 to 7"),
+        (reduction(0, 1) | {"algorithms": None}, r"traffic\[0\].algorithms: with ranks"),
+        (
+            reduction(0, 1) | {"collective": "broadcast", "algorithms": ["ring"], "root": 2},
+            "traffic.0..root: 2",
+        ),
+        (reduction(0, 1, 2) | {"algorithms": ["hierarchical"]}, "traffic.0..algorithms.0.: hosts of 1 rank"),
+    ],
+)
+def test_groups_that_cannot_be_are_refused(item, what):
+    with pytest.raises(BadInputError, match=what):
+        run(item)
+
+
+def two_reductions(*, in_order):
+    builder = OperationsBuilder()
+    first = builder.collective(0, 0)
+    builder.collective(0, 0, after=[first] if in_order else [])
+    part = RankPart(builder.build(), (), (0,))
+    call = CollectiveCall("allreduce", 8192, "in-network", DataType.INT32)
+    return Job("two", (part, part, part), (Group("three", (2, 0, 1)),), (call,))
+
+
+def test_groups_of_jobs_reduce_in_the_network_in_one_order():
+    with Fabric(leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=2), clock="virtual") as fabric:
+        job = two_reductions(in_order=True)
+        for data in ("random", "lengths"):
+            runs = fabric.run_jobs(
+                [PlacedJob(job, (3, 0, 1), data=data), PlacedJob(job, (0, 1, 2), data=data)]
+            )
+            for each in runs:
+                assert all((times.finished_ps > 0).all() for times in each.times)
+                assert data == "lengths" or (each.verdict.wrong, each.verdict.identical) == (0, True)
+        hosts = [each.hosts for each in fabric.lab.controller.controller.jobs]
+        assert hosts == [("h1", "h3", "h0"), ("h2", "h0", "h1")]
+        with pytest.raises((JobError, BadInputError), match="operations 0 and 1, which may overlap"):
+            fabric.run_job(two_reductions(in_order=False), (0, 1, 2))

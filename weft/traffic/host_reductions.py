@@ -1,0 +1,103 @@
+"""A host's part in aggregation jobs: a client of the engine for each job on each plane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from weft.engine import _core
+from weft.traffic.commands import Membership
+
+if TYPE_CHECKING:
+    from weft.engine._core import AggregationStats
+
+_ERROR = "error"
+
+
+@dataclass(frozen=True)
+class _Worker:
+    """A client, and the executor's number for it."""
+
+    client: _core.AggregationClient
+    aggregator: int
+
+
+class HostReductions:
+    """The jobs that a host has joined, by plane and id.
+
+    A NIC tells the results of different jobs apart by their group address.
+    """
+
+    def __init__(self, nic: _core.Nic, executor: _core.ScheduleExecutor) -> None:
+        self._retransmitted = 0
+        self._nic = nic
+        self._executor = executor
+        self._workers: dict[tuple[int, int], _Worker] = {}
+
+    def join(self, membership: Membership, port: int, timeout_ps: int) -> None:
+        """Take part in a job on a plane, in place of the job of that id there; `port` is the NIC's."""
+        self.leave(membership.plane, membership.job_id)
+        client = _core.AggregationClient(
+            self._nic,
+            port,
+            self._executor,
+            job_id=membership.job_id,
+            epoch=membership.epoch,
+            q_key=membership.q_key,
+            rank=membership.rank,
+            rank_count=membership.worker_count,
+            slot_count=membership.slot_count,
+            destination_mac=membership.aggregation_mac,
+            destination_ip=membership.aggregation_address,
+            group_ip=membership.group_address,
+            retransmission_timeout_ps=timeout_ps,
+        )
+        self._workers[membership.plane, membership.job_id] = _Worker(
+            client, self._executor.add_aggregator(client)
+        )
+
+    def leave(self, plane: int, job_id: int) -> None:
+        """Leave a job on a plane, if the host has joined it there."""
+        worker = self._workers.pop((plane, job_id), None)
+        if worker is not None:
+            self._retransmitted += worker.client.stats()["retransmitted_packets"]
+            self._executor.remove_aggregator(worker.aggregator)
+            self._nic.detach(worker.client)
+
+    def joined(self, plane: int) -> list[int]:
+        """Return the ids of the jobs that the host has joined on a plane."""
+        return [job_id for number, job_id in self._workers if number == plane]
+
+    def aggregators(self, job_id: int | None) -> dict[int, int]:
+        """Return the executor's numbers for a job, by plane; none for no job."""
+        return {plane: each.aggregator for (plane, job), each in self._workers.items() if job == job_id}
+
+    def stats(self, plane: int) -> AggregationStats | None:
+        """Return the sums over the jobs of a plane, and the first error; None without a job."""
+        found = [each.client.stats() for each in self._of_plane(plane)]
+        if not found:
+            return None
+        first, *others = cast("list[dict[str, Any]]", found)
+        sums = {
+            name: value + sum(each[name] for each in others)
+            for name, value in first.items()
+            if name != _ERROR
+        }
+        errors = [each[_ERROR] for each in (first, *others) if each[_ERROR] != "success"]
+        return cast("AggregationStats", {**sums, _ERROR: errors[0] if errors else "success"})
+
+    def reset_stats(self) -> None:
+        """Set all counters to zero."""
+        self._retransmitted = 0
+        for worker in self._workers.values():
+            worker.client.reset_stats()
+
+    def retransmitted_packets(self) -> int:
+        """Return the packets that all clients, present and past ones, have sent again."""
+        return self._retransmitted + sum(
+            each.client.stats()["retransmitted_packets"] for each in self._workers.values()
+        )
+
+    def _of_plane(self, plane: int) -> Iterator[_Worker]:
+        return (each for (number, _), each in self._workers.items() if number == plane)
