@@ -91,6 +91,7 @@ TRAFFIC: dict[str, Any] = {
         "mode": "asynchronous",
         "compute": "1us",
     },
+    "training_run": {"training_run": "digits", "mlp": {"hidden": 4, "batch": 4}, "algorithms": ["ring"]},
     "remote_memory": {"remote_memory": [3], "reads": 2},
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }

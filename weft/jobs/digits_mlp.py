@@ -61,12 +61,14 @@ class DigitsMlp:
 
         A batch is drawn from the worker's shard by seed, worker and step alone; it is the shard, if that is no larger.
         """
-        shard = self._shards[worker]
-        if self._batch < len(shard):
-            generator = np.random.default_rng([self._seed, worker, step])
-            shard = np.sort(generator.choice(shard, self._batch, replace=False))
-        with self._threads.limit(limits=1):
-            return self._gradient(weights, self._inputs[shard], self._labels[shard])
+        images = self._batch_of(worker, step)
+        return self._gradient(weights, images, len(images))
+
+    def mean_gradient(self, weights: Weights, step: int) -> Weights:
+        """Return the mean of all workers' gradients of a step, as one process computes it: of all batches at once."""
+        batches = [self._batch_of(worker, step) for worker in range(len(self._shards))]
+        sizes = np.concatenate([np.full(len(each), len(each), np.float32) for each in batches])
+        return self._gradient(weights, np.concatenate(batches), sizes[:, np.newaxis] * len(batches))
 
     def loss(self, weights: Weights) -> float:
         """Return the mean loss of all images."""
@@ -78,6 +80,20 @@ class DigitsMlp:
     def accuracy(self, weights: Weights) -> float:
         """Return the share of all images that are recognised."""
         return float(np.mean(self._logits(weights).argmax(axis=1) == self._labels))
+
+    @property
+    def layer_parameters(self) -> tuple[int, int]:
+        """Return how many parameters each layer has; those of the first come first."""
+        first = (_PIXELS + 1) * self._hidden_units
+        return first, len(self.initial) - first
+
+    def _batch_of(self, worker: int, step: int) -> NDArray[np.int64]:
+        """Return the numbers of the images of a worker's batch."""
+        shard = self._shards[worker]
+        if self._batch < len(shard):
+            generator = np.random.default_rng([self._seed, worker, step])
+            shard = np.sort(generator.choice(shard, self._batch, replace=False))
+        return shard
 
     def _logits(self, weights: Weights) -> Weights:
         """Return those of all images."""
@@ -96,13 +112,20 @@ class DigitsMlp:
         hidden = np.maximum(images @ first + first_bias, 0)
         return hidden, hidden @ second + second_bias
 
-    def _gradient(self, weights: Weights, images: Weights, labels: NDArray[np.int64]) -> Weights:
+    def _gradient(self, weights: Weights, batch: NDArray[np.int64], divisor: int | Weights) -> Weights:
+        """Return the sum of the images' gradients, each over the divisor: one number, or a row for each image."""
+        with self._threads.limit(limits=1):
+            return self._sum_of_gradients(weights, self._inputs[batch], self._labels[batch], divisor)
+
+    def _sum_of_gradients(
+        self, weights: Weights, images: Weights, labels: NDArray[np.int64], divisor: int | Weights
+    ) -> Weights:
         hidden, logits = self._forward(weights, images)
         probabilities = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities /= probabilities.sum(axis=1, keepdims=True)
         error = probabilities
         error[np.arange(len(labels)), labels] -= 1
-        error /= len(labels)
+        error /= divisor
         hidden_error = (error @ self._layers(weights)[2].T) * (hidden > 0)
         parts = [images.T @ hidden_error, hidden_error.sum(axis=0), hidden.T @ error, error.sum(axis=0)]
         return np.concatenate([part.ravel() for part in parts]).astype(np.float32)

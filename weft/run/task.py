@@ -110,6 +110,12 @@ class Task(Generic[T]):
         """Return the task, beginning so long after the start of what it runs beside."""
         return replace(self, at_ps=after_ps)
 
+    def with_run(self) -> Task[tuple[T, Ended]]:
+        """Return the task with its last run beside its result, which is not noted."""
+        return Task(
+            **{**vars(self), "kind": None, "result": lambda ended: (self.result(ended), ended[-1])},
+        )
+
     def noted(self, kind: ResultKind[Any], result: Callable[[T], S]) -> Task[S]:
         """Return the task with another result, which is made from its own and noted as of this kind."""
         return Task(

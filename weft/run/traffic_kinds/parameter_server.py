@@ -11,18 +11,18 @@ from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.jobs.accelerators import Bandwidth
-from weft.jobs.digits_mlp import HIDDEN_UNITS, IMAGES, DigitsMlp, parameter_count
+from weft.jobs.digits_mlp import IMAGES, DigitsMlp, parameter_count
 from weft.jobs.parameter_server import AllReduceJob, ParameterServerJob, all_reduce_job, parameter_server_job
 from weft.jobs.parameter_server.plan import DDR5_GB_PER_S, Mode, ParameterServerPlan
 from weft.jobs.training_plan import PlanError
 from weft.quantities.definitions import MessageSize, PositiveTime, number, whole
 from weft.results.parameter_servers import PARAMETER_SERVERS
+from weft.run.digits_section import DigitsSection
 from weft.run.jobs import placed_ranks, rank_places
 from weft.run.parameter_server_result import parameter_server_result
 from weft.run.traffic_kinds.base import JobItem, Run, check_ranks
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmName
-from weft.scenario.values import Section
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.jobs import Job, JobError
@@ -32,19 +32,6 @@ if TYPE_CHECKING:
     from weft.results.parameter_server_model import ParameterServerResult
     from weft.run.fabric import Fabric
     from weft.run.task import Task
-
-
-class DigitsSection(Section):
-    """The two-layer perceptron on scikit-learn's handwritten digits of lab 1."""
-
-    hidden: Annotated[int, whole(1, 16_384)] = HIDDEN_UNITS
-    """Units of the hidden layer H; there are 75 · H + 10 parameters."""
-    batch: Annotated[int, whole(1, IMAGES)] = 32
-    """Images of a worker's gradient, drawn from its shard of them; at most the shard."""
-    learning_rate: Annotated[float, number(0, 1000, above=True, example="0.5")] = 0.5
-    """Of the mean gradient of all workers."""
-    target_loss: Annotated[float, number(0, 1000, above=True, example="0.5")] = 0.5
-    """When a loss no larger was reached, results say."""
 
 
 class ParameterServerTraffic(JobItem):

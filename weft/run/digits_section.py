@@ -1,0 +1,22 @@
+"""Keys of scenarios for what is really trained: the perceptron on handwritten digits."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from weft.jobs.digits_mlp import HIDDEN_UNITS, IMAGES
+from weft.quantities.definitions import number, whole
+from weft.scenario.values import Section
+
+
+class DigitsSection(Section):
+    """The two-layer perceptron on scikit-learn's handwritten digits of lab 1."""
+
+    hidden: Annotated[int, whole(1, 16_384)] = HIDDEN_UNITS
+    """Units of the hidden layer H; there are 75 · H + 10 parameters."""
+    batch: Annotated[int, whole(1, IMAGES)] = 32
+    """Images of a worker's gradient, drawn from its shard of them; at most the shard."""
+    learning_rate: Annotated[float, number(0, 1000, above=True, example="0.5")] = 0.5
+    """Of the mean gradient of all workers."""
+    target_loss: Annotated[float, number(0, 1000, above=True, example="0.5")] = 0.5
+    """When a loss no larger was reached, results say."""

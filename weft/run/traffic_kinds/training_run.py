@@ -1,0 +1,98 @@
+"""Training run: a small model is really trained, and the fabric adds up its gradients."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from weft.clocks.lab import Progress
+from weft.jobs.digits_mlp import IMAGES, DigitsMlp, parameter_count
+from weft.quantities.definitions import Size, Time, number, whole
+from weft.results.training_runs import TRAINING_RUNS
+from weft.run.algorithms import any_in_network, check_algorithms, check_paths, suitable
+from weft.run.digits_section import DigitsSection
+from weft.run.traffic_kinds.base import Run, TrafficItem
+from weft.run.training_runs import TrainingRunPlan, train
+from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import AlgorithmName
+from weft.topologies import FabricSpec
+from weft.topologies.kinds.base import TopologySection
+from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.training import GRADIENT_COLLECTIVE
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+
+class TrainingRunTraffic(TrafficItem):
+    """Data-parallel training on all ranks, once per algorithm, beside the same training by one process."""
+
+    kind = "training_run"
+    results = TRAINING_RUNS
+
+    training_run: Literal["digits"]
+    """What is trained: the perceptron on handwritten digits."""
+    mlp: DigitsSection = Field(default=DigitsSection())
+    """Its size, and how it is trained."""
+    steps: Annotated[int, whole(1, 10_000)] = 1
+    """Of each rank."""
+    compute: Time = 0
+    """How long forward and backward pass of a step take on every rank."""
+    optimizer: Time = 0
+    """How long the optimizer takes, once all gradients are reduced."""
+    bucket: Size = 25 * 2**20
+    """Gradients that are all-reduced together, beside the backward pass."""
+    algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
+    """Of the all-reduces; by default all that suit the fabric."""
+    loss_bound: Annotated[float, number(0, 1000)] = 1e-4
+    """By how much a loss may differ from that of one process; otherwise the run's result is wrong."""
+    accuracy_bound: Annotated[float, number(0, 1)] = 0.005
+    """By how much the share of recognised images may differ from that of one process."""
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that each rank has images, and algorithms."""
+        if fabric.rank_count > IMAGES:
+            raise KeyProblem(
+                key, f"{fabric.rank_count} ranks share {IMAGES} images (valid: up to {IMAGES} ranks)"
+            )
+        check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
+
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check that the fabric has what algorithms need."""
+        check_paths(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms, topology, key)
+
+    def data_bytes(self, ranks: int) -> int:
+        """Return the size of a rank's gradients, in both orders of the layers, and of their sums."""
+        return 3 * parameter_count(self.mlp.hidden) * ELEMENT_BYTES
+
+    @property
+    def reduces_in_network(self) -> bool:
+        """Whether an algorithm does."""
+        return any_in_network(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or ())
+
+    def prepare(self, ranks: int, seed: int) -> Run:
+        """Read the images."""
+        plan = TrainingRunPlan(
+            model=DigitsMlp(ranks, seed, self.mlp.hidden, self.mlp.batch),
+            steps=self.steps,
+            learning_rate=self.mlp.learning_rate,
+            target_loss=self.mlp.target_loss,
+            compute_ps=self.compute,
+            optimizer_ps=self.optimizer,
+            bucket_bytes=self.bucket,
+            loss_bound=self.loss_bound,
+            accuracy_bound=self.accuracy_bound,
+        )
+        return partial(self._run, plan=plan)
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Read the images and train."""
+        self.prepare(fabric.topology.rank_count, fabric.options.seed)(fabric, progress)
+
+    def _run(self, fabric: Fabric, progress: Progress, plan: TrainingRunPlan) -> None:
+        all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
+        for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):
+            fabric.add_result(TRAINING_RUNS, train(fabric, plan, algorithm, progress))
