@@ -36,26 +36,35 @@ def compiled_fabric(folder: Path) -> Program:
 @contextmanager
 def programmed(
     fabric: FabricSpec, program: Program, targets: Mapping[str, GrpcTarget], target: str = "embedded"
-) -> Iterator[None]:
-    """Every switch of the fabric with the program and all its entries, by P4Runtime."""
+) -> Iterator[BlockingFabricController]:
+    """Every switch of the fabric with the program and all its entries, by P4Runtime; the controller that wrote them."""
     pipeline = Pipeline.load(program.p4info, program.json)
     settings = Settings(target=target_facts(target))
-    with BlockingFabricController(fabric, pipeline, targets, settings, timeout_s=PATIENCE_S):
-        yield
+    with BlockingFabricController(fabric, pipeline, targets, settings, timeout_s=PATIENCE_S) as controller:
+        yield controller
 
 
 def program_over_p4runtime(
     fabric: FabricSpec, program: Program, switches: Mapping[str, SwitchBackend]
 ) -> None:
     """Have the controller write all entries into these switches (by name), through a P4Runtime server."""
+    with controlled(fabric, program, switches):
+        pass
+
+
+@contextmanager
+def controlled(
+    fabric: FabricSpec, program: Program, switches: Mapping[str, SwitchBackend]
+) -> Iterator[BlockingFabricController]:
+    """The controller of these switches (by name), through a P4Runtime server. They keep what it has written."""
     devices = {
         spec.device_id: Device(spec.device_id, switches[spec.name], CPU_PORT) for spec in fabric.switches
     }
     server = Server(devices, "127.0.0.1:0")
     server.start()
     try:
-        with programmed(fabric, program, embedded_targets(fabric, server.address)):
-            pass
+        with programmed(fabric, program, embedded_targets(fabric, server.address)) as controller:
+            yield controller
     finally:
         server.stop()
 

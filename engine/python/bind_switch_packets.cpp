@@ -80,16 +80,16 @@ void bind_switch_packets(SwitchClass& cls) {
           py::arg("port"), py::arg("data"), "Run a packet through both pipelines at once; what leaves.")
       .def(
           "process_repeatedly",
-          [](Switch& self, uint32_t port, const std::vector<py::bytes>& packets, uint64_t count) {
+          [](Switch& self, const std::vector<std::pair<uint32_t, py::bytes>>& packets, uint64_t count) {
             if (packets.empty()) throw std::invalid_argument("no packets");
             PythonGuard guard(self.engine());
-            std::vector<std::span<const uint8_t>> views;
-            for (const py::bytes& packet : packets) views.push_back(view_of(packet));
+            std::vector<Switch::Input> inputs;
+            for (const auto& [port, bytes] : packets) inputs.push_back({port, view_of(bytes)});
             py::gil_scoped_release release;
-            return self.process_repeatedly(port, views, count);
+            return self.process_repeatedly(inputs, count);
           },
-          py::arg("port"), py::arg("packets"), py::arg("count"),
-          "`count` packets, the given ones over and over; how many left.")
+          py::arg("packets"), py::arg("count"),
+          "`count` packets, each a port and bytes, the given ones over and over; how many left.")
       .def(
           "wait_event", [](Switch& self, double timeout_s)->Typed<"tuple[str, int, bytes, int] | None"> {
             std::optional<StreamEvent> event;

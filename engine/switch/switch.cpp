@@ -617,13 +617,13 @@ std::vector<Switch::Output> Switch::process(uint32_t port, std::span<const uint8
   return outputs;
 }
 
-uint64_t Switch::process_repeatedly(uint32_t port, std::span<const std::span<const uint8_t>> packets,
-                                    uint64_t count) {
+uint64_t Switch::process_repeatedly(std::span<const Input> packets, uint64_t count) {
   uint64_t left = 0;
   captured_count_ = &left;
   for (size_t next = 0; count > 0; --count) {
-    engine_.conservation().enter(PacketOrigin::kInjected, {1, packets[next].size()});
-    receive(static_cast<int>(port), engine_.packets().copy_of(packets[next]));
+    const auto& [port, bytes] = packets[next];
+    engine_.conservation().enter(PacketOrigin::kInjected, {1, bytes.size()});
+    receive(static_cast<int>(port), engine_.packets().copy_of(bytes));
     if (++next == packets.size()) next = 0;
   }
   captured_count_ = nullptr;

@@ -88,8 +88,11 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   // and benchmarks.
   std::vector<Output> process(uint32_t port, std::span<const uint8_t> bytes);
   // `count` packets, those given over and over again, outputs dropped. Returns the number that left.
-  uint64_t process_repeatedly(uint32_t port, std::span<const std::span<const uint8_t>> packets,
-                              uint64_t count);
+  struct Input {
+    uint32_t port;
+    std::span<const uint8_t> bytes;
+  };
+  uint64_t process_repeatedly(std::span<const Input> packets, uint64_t count);
 
   ReplicationEngine& replication() { return replication_; }
   StreamEventQueue& events() { return events_; }

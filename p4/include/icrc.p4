@@ -6,6 +6,8 @@
 
 #include "headers.p4"
 
+#define AND_LANE(n) , hdr.lanes.lane##n
+
 // From UDP on, the same over IPv4 and IPv6.
 #define ICRC_TRANSPORT \
     hdr.udp.source, hdr.udp.destination, hdr.udp.length, 16w0xFFFF, \
@@ -16,7 +18,7 @@
     hdr.aggregation.version, hdr.aggregation.kind, hdr.aggregation.operation, hdr.aggregation.job_id, \
     hdr.aggregation.epoch, hdr.aggregation.slot, hdr.aggregation.round, hdr.aggregation.rank, \
     hdr.aggregation.lane_count, hdr.aggregation.flags \
-    LANE_LIST(hdr.lanes.lane)
+    FOR_EACH_LANE(AND_LANE)
 
 control AggregationIcrc(in headers_t hdr, out bit<32> icrc) {
     apply {

@@ -1,26 +1,43 @@
-// FOR_EACH_LANE(M) expands M(0) … M(63): P4_16 has no loops over header fields.
+// FOR_EACH_LANE(M) expands M(0) … M(n - 1) for the lanes of a packet: P4_16 has no loops over header fields.
+// AGGREGATION_LANES says how many: 64, 128, 256 or 1024.
 #ifndef WEFT_LANES_P4
 #define WEFT_LANES_P4
 
-#define FOR_EACH_LANE(M) \
-    M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) \
-    M(8) M(9) M(10) M(11) M(12) M(13) M(14) M(15) \
-    M(16) M(17) M(18) M(19) M(20) M(21) M(22) M(23) \
-    M(24) M(25) M(26) M(27) M(28) M(29) M(30) M(31) \
-    M(32) M(33) M(34) M(35) M(36) M(37) M(38) M(39) \
-    M(40) M(41) M(42) M(43) M(44) M(45) M(46) M(47) \
-    M(48) M(49) M(50) M(51) M(52) M(53) M(54) M(55) \
-    M(56) M(57) M(58) M(59) M(60) M(61) M(62) M(63)
+#ifndef AGGREGATION_LANES
+#define AGGREGATION_LANES 64
+#endif
 
-// A comma before each, so that the list can be appended to another.
-#define LANE_LIST(P) \
-    , P##0 , P##1 , P##2 , P##3 , P##4 , P##5 , P##6 , P##7 \
-    , P##8 , P##9 , P##10 , P##11 , P##12 , P##13 , P##14 , P##15 \
-    , P##16 , P##17 , P##18 , P##19 , P##20 , P##21 , P##22 , P##23 \
-    , P##24 , P##25 , P##26 , P##27 , P##28 , P##29 , P##30 , P##31 \
-    , P##32 , P##33 , P##34 , P##35 , P##36 , P##37 , P##38 , P##39 \
-    , P##40 , P##41 , P##42 , P##43 , P##44 , P##45 , P##46 , P##47 \
-    , P##48 , P##49 , P##50 , P##51 , P##52 , P##53 , P##54 , P##55 \
-    , P##56 , P##57 , P##58 , P##59 , P##60 , P##61 , P##62 , P##63
+// M(p0) … M(p9) and M(p00) … M(p99), where p are the digits before.
+#define TEN_LANES(M, p)     M(p##0) M(p##1) M(p##2) M(p##3) M(p##4) M(p##5) M(p##6) M(p##7) M(p##8) M(p##9)
+#define HUNDRED_LANES(M, p) \
+    TEN_LANES(M, p##0) TEN_LANES(M, p##1) TEN_LANES(M, p##2) TEN_LANES(M, p##3) TEN_LANES(M, p##4) \
+    TEN_LANES(M, p##5) TEN_LANES(M, p##6) TEN_LANES(M, p##7) TEN_LANES(M, p##8) TEN_LANES(M, p##9)
+
+// Numbers have no leading zeros, so the first ten and the first hundred stand apart.
+#define FIRST_TEN_LANES(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9)
+#define FIRST_SIXTY_LANES(M) \
+    FIRST_TEN_LANES(M) TEN_LANES(M, 1) TEN_LANES(M, 2) TEN_LANES(M, 3) TEN_LANES(M, 4) TEN_LANES(M, 5)
+#define FIRST_HUNDRED_LANES(M) \
+    FIRST_SIXTY_LANES(M) TEN_LANES(M, 6) TEN_LANES(M, 7) TEN_LANES(M, 8) TEN_LANES(M, 9)
+
+#if AGGREGATION_LANES == 64
+#define FOR_EACH_LANE(M) FIRST_SIXTY_LANES(M) M(60) M(61) M(62) M(63)
+#elif AGGREGATION_LANES == 128
+#define FOR_EACH_LANE(M) \
+    FIRST_HUNDRED_LANES(M) TEN_LANES(M, 10) TEN_LANES(M, 11) \
+    M(120) M(121) M(122) M(123) M(124) M(125) M(126) M(127)
+#elif AGGREGATION_LANES == 256
+#define FOR_EACH_LANE(M) \
+    FIRST_HUNDRED_LANES(M) HUNDRED_LANES(M, 1) \
+    TEN_LANES(M, 20) TEN_LANES(M, 21) TEN_LANES(M, 22) TEN_LANES(M, 23) TEN_LANES(M, 24) \
+    M(250) M(251) M(252) M(253) M(254) M(255)
+#elif AGGREGATION_LANES == 1024
+#define FOR_EACH_LANE(M) \
+    FIRST_HUNDRED_LANES(M) HUNDRED_LANES(M, 1) HUNDRED_LANES(M, 2) HUNDRED_LANES(M, 3) HUNDRED_LANES(M, 4) \
+    HUNDRED_LANES(M, 5) HUNDRED_LANES(M, 6) HUNDRED_LANES(M, 7) HUNDRED_LANES(M, 8) HUNDRED_LANES(M, 9) \
+    TEN_LANES(M, 100) TEN_LANES(M, 101) M(1020) M(1021) M(1022) M(1023)
+#else
+#error "AGGREGATION_LANES: 64, 128, 256 or 1024"
+#endif
 
 #endif

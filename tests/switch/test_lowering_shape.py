@@ -20,9 +20,8 @@ def test_cells_of_ports_are_those_of_arrays_with_as_many() -> None:
     by_name = {name.rsplit(".")[-1]: offset for name, offset in shape.counter_offsets.items()}
     assert counters == {by_name[name]: cell_bytes for name in ("port_received", "port_sent", "ecn_marked")}
     depths, times, sent = (shape.registers[name] for name in REGISTERS)
-    assert times.stride_bytes == sent.stride_bytes  # side by side, and so fetched together
-    first = min(times.offset_bytes, sent.offset_bytes)
+    assert times.group_bytes == depths.group_bytes  # used at one index, so side by side and fetched together
     assert shape.runtime["port_registers"] == [
-        (depths.offset_bytes, depths.stride_bytes),
-        (first, times.stride_bytes),
+        (depths.group_bytes, depths.stride_bytes),
+        (sent.group_bytes, sent.stride_bytes),
     ]

@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 
 from llvmlite import ir
 
-from weft.switch.bmv2json import Program
+from weft.switch.bmv2json import FieldRef, Program
 from weft.switch.lowering.bounds import BoundsChecks
 from weft.switch.lowering.known_memory import KnownMemory, size_bytes
-from weft.switch.lowering.layout import ActionDataLayout, RegisterLayout, StateLayout, Temporary
+from weft.switch.lowering.layout import ActionDataLayout, StateLayout, Temporary
 from weft.switch.lowering.ranges import RangeAnalysis
+from weft.switch.lowering.register_layout import RegisterLayout
 from weft.switch.trace.places import Places
 
 Value: TypeAlias = Any
@@ -82,6 +83,19 @@ class ModuleContext:
         return variable
 
 
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """In a loop over lanes: which one it is (i64), and by how many bytes per lane fields and arrays move on.
+
+    `inside`: all indices of registers are in range.
+    """
+
+    number: Value
+    fields: Mapping[FieldRef, int]
+    arrays: Mapping[str, int]
+    inside: bool
+
+
 class Emitter:
     """Appends instructions to a function; `state` and `context` are its PacketState* and SwitchContext*."""
 
@@ -98,6 +112,7 @@ class Emitter:
         """In a pipeline and its actions: where the temporaries lie."""
         self.lookahead_base: tuple[Value, Value] | None = None
         """In a parser: address of the next byte to extract, and the number of bytes left (i32)."""
+        self.lane: Lane | None = None
         self.place = str(function.name)
         """What is being lowered, for messages of bounds checks."""
         self._entry = function.append_basic_block("entry")
@@ -229,6 +244,13 @@ class Emitter:
         if self._bounds is not None:
             self._bounds.derive(address, base, offset)
         return address
+
+    def lane_address(self, base: Value, stride_bytes: int) -> Value:
+        """In a loop over lanes: `base` moved on to the present one."""
+        assert self.lane is not None
+        number = self.lane.number
+        offset = self.once(("lane", stride_bytes), lambda: self.builder.mul(number, I64(stride_bytes)))
+        return self.address(base, offset)
 
     def _constant_address(self, base: Value, offset: int) -> Value:
         """One instruction per address and block: LLVM would merge them, but takes longer to."""

@@ -23,10 +23,14 @@ class HeaderPlace:
 
 @dataclass(frozen=True, slots=True)
 class FieldPlace:
-    """A field in a header's block; `slot` None stands for the header's validity."""
+    """A field in a header's block; `slot` None stands for the header's validity.
+
+    `alone`: it is whole bytes, and stored as they are rather than with its chunk.
+    """
 
     header: HeaderPlace
     slot: FieldSlot | None
+    alone: bool = False
 
 
 def header_place(emit: Emitter, name: str) -> HeaderPlace:
@@ -55,6 +59,10 @@ def field_place(emit: Emitter, field: FieldRef) -> FieldPlace:
         address = emit.part(address, block.temporaries_bytes[kind], f"temporaries of '{field.header}'")
         return FieldPlace(HeaderPlace(block, address), slot)
     address, large = _block_address(emit, field.header), emit.layout.is_large(field.header)
+    if emit.lane is not None and field in emit.lane.fields:
+        # The loop has noted that it writes to a large header.
+        address = emit.lane_address(address, emit.lane.fields[field])
+        return FieldPlace(HeaderPlace(block, address), slot, alone=True)
     return FieldPlace(HeaderPlace(block, address, large=large), slot)
 
 
@@ -164,6 +172,10 @@ def store_field(emit: Emitter, place: FieldPlace, value: Value) -> None:
     note_write(emit, place.header)
     if place.slot.variable:
         _store_variable(emit, place.header, value)
+        return
+    if place.alone:
+        address = emit.address(place.header.address, place.slot.bit_offset // 8)
+        emit.store(emit.swap_bytes(value), address)
         return
     if place.header.block.wire:
         _store_bits(emit, place.header, place.slot.bit_offset, value)

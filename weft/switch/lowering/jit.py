@@ -133,7 +133,7 @@ def _optimise(ir_text: str, machine: Any) -> Any:
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=OPTIMISATION_LEVEL)
     options.loop_unrolling = False
-    options.loop_vectorization = False
+    options.loop_vectorization = True  # of runs of equal statements (runs.py)
     options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)

@@ -2,8 +2,8 @@
 
 A header is a block: its fixed fields as on the wire, then the bytes of its variable-length field, then that
 field's length in bytes (u32), then one byte of validity. An invalid header's block is all zeros, so reading
-its fields needs no check. Metadata fields lie in native byte order, aligned. Register arrays of one size
-and width are interleaved, so that lanes that a program keeps in an array each lie side by side.
+its fields needs no check. Metadata fields lie in native byte order, aligned. Register arrays that are used together are
+interleaved (`register_groups`), so that lanes that a program keeps in an array each lie side by side.
 
 A packet's state is in two parts: what is cleared for every packet, and large headers, which are cleared only if the
 packet before wrote to one of them. Metadata fields that are temporaries (`weft.switch.lowering.temporaries`) are not
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
 
-from weft.switch.bmv2json import Action, HeaderType, Program, RegisterArray, Table
+from weft.switch.bmv2json import Action, HeaderType, Program, Table
 
 BLOCK_ALIGNMENT = 8
 
@@ -327,33 +327,6 @@ def _place_union_stacks(program: Program, layout: StateLayout, offset: int) -> i
                 layout.offsets[name] = offset + index * stride + member_offsets[member]
         offset += (len(stack.unions) + 1) * stride
     return offset
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterLayout:
-    """Cell `i` lies at `offset_bytes + i * stride_bytes`; cell `size` is a spare for indices out of range."""
-
-    offset_bytes: int
-    stride_bytes: int
-    cell_bytes: int
-    size: int
-    width_bits: int
-
-
-def register_layouts(arrays: Iterable[RegisterArray]) -> tuple[dict[str, RegisterLayout], int]:
-    """Layout of all register arrays, and their size in bytes together."""
-    groups: dict[tuple[int, int], list[RegisterArray]] = {}
-    for array in arrays:
-        groups.setdefault((array.size, native_bytes(array.width_bits)), []).append(array)
-    layouts: dict[str, RegisterLayout] = {}
-    offset = 0
-    for (size, cell), members in groups.items():
-        stride = cell * len(members)
-        offset = align(offset, 64)
-        for index, array in enumerate(members):
-            layouts[array.name] = RegisterLayout(offset + index * cell, stride, cell, size, array.width_bits)
-        offset += (size + 1) * stride
-    return layouts, align(offset, 64)
 
 
 @dataclass(frozen=True, slots=True)

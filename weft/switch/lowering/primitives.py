@@ -43,15 +43,29 @@ from weft.switch.lowering.fields import (
     store_field,
 )
 from weft.switch.lowering.intrinsics import write_intrinsic
+from weft.switch.lowering.lane_loops import emit_run
+from weft.switch.lowering.runs import find_runs
 from weft.switch.lowering.tracing import PrimitiveReport
 
 
 def emit_primitives(emit: Emitter, calls: Sequence[PrimitiveCall], end: Value) -> None:
-    """Emit `calls` in order, jumps included, then a branch to `end`. UnsupportedError names the primitive."""
-    targets = {_jump_target(call, len(calls)) for call in calls if call.name in ("_jump", "_jump_if_zero")}
+    """Emit `calls` in order, jumps included, then a branch to `end`. UnsupportedError names the primitive.
+
+    Runs of equal calls become loops, except where a trace reports each call, or in such a loop.
+    """
+    plain = emit.shared.places is None and emit.lane is None
+    runs = find_runs(calls, emit.layout.blocks, emit.shared.registers) if plain else {}
+    repeated = {index for run in runs.values() for index in range(run.start, run.end)}
+    targets = {
+        _jump_target(call, len(calls))
+        for index, call in enumerate(calls)
+        if call.name in ("_jump", "_jump_if_zero") and index not in repeated
+    }
     blocks = {index: emit.block(f"primitive_{index}") for index in sorted(targets) if index < len(calls)}
     blocks[len(calls)] = end
     for index, call in enumerate(calls):
+        if index in repeated and index not in runs:
+            continue
         if index in blocks:
             # A jump to the call behind it has continued in that call's block already.
             if emit.builder.block is not blocks[index]:
@@ -60,7 +74,10 @@ def emit_primitives(emit: Emitter, calls: Sequence[PrimitiveCall], end: Value) -
                 emit.continue_in(blocks[index])
         elif emit.builder.block.is_terminated:
             continue  # behind an unconditional jump or an exit, and no jump leads here
-        _emit_call(emit, call, index, len(calls), blocks, end)
+        if index in runs:
+            emit_run(emit, runs[index], emit_primitives)
+        else:
+            _emit_call(emit, call, index, len(calls), blocks, end)
     if not emit.builder.block.is_terminated:
         emit.builder.branch(end)
 
@@ -335,8 +352,10 @@ def _register_read(emit: Emitter, call: PrimitiveCall) -> None:
     index = lower_index(emit, _data(call, 2))
     assert target.slot is not None
     value = emit.resize(registers.read(emit, name, index), target.slot.width_bits)
-    inside = registers.in_range(emit, emit.program.register_arrays[name].size, index)
-    store_field(emit, target, emit.builder.select(inside, value, load_field(emit, target)))
+    size = emit.program.register_arrays[name].size
+    if not registers.is_inside(emit, size, index):
+        value = emit.builder.select(registers.in_range(emit, size, index), value, load_field(emit, target))
+    store_field(emit, target, value)
 
 
 def _register_write(emit: Emitter, call: PrimitiveCall) -> None:

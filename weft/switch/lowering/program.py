@@ -17,17 +17,16 @@ from weft.switch.lowering.errors import UnsupportedError
 from weft.switch.lowering.expressions import lower
 from weft.switch.lowering.fields import field_place, load_field, store_big_endian, store_field
 from weft.switch.lowering.layout import (
-    RegisterLayout,
     action_data_layout,
     bytes_for,
     key_bytes,
     key_offsets,
-    register_layouts,
     state_layout,
 )
 from weft.switch.lowering.parser import ParserLowering
 from weft.switch.lowering.pipeline import Actions, PipelineLowering, mark_arguments
 from weft.switch.lowering.ranges import RangeAnalysis
+from weft.switch.lowering.register_layout import RegisterLayout, register_layouts
 from weft.switch.lowering.shape import ProgramShape
 from weft.switch.lowering.temporaries import called_once, temporaries
 from weft.switch.trace.places import Places
@@ -59,7 +58,7 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
         layout = state_layout(program, abi["kProgramStateOffset"], found.kinds)
     except ValueError as error:
         raise UnsupportedError(str(error)) from None
-    registers, registers_bytes = register_layouts(program.register_arrays.values())
+    registers, registers_bytes = register_layouts(program)
     counters = _offsets(
         {name: item.size for name, item in program.counter_arrays.items() if item.table is None}
     )
@@ -116,12 +115,11 @@ def _port_registers(registers: Iterable[RegisterLayout]) -> list[tuple[int, int]
 
     Those whose cells lie side by side count once: whoever fetches the one has the others.
     """
-    first: dict[tuple[int, int], int] = {}
+    first: dict[int, int] = {}
     for each in registers:
         if each.size == PORT_NUMBERS:
-            beside = each.offset_bytes // each.stride_bytes, each.stride_bytes
-            first[beside] = min(first.get(beside, each.offset_bytes), each.offset_bytes)
-    return [(offset_bytes, stride_bytes) for (_, stride_bytes), offset_bytes in first.items()]
+            first[each.group_bytes] = each.stride_bytes
+    return list(first.items())
 
 
 def _offsets(sizes: dict[str, int]) -> tuple[dict[str, int], int]:

@@ -6,27 +6,39 @@ An index out of range goes to a spare cell, so that 64 lanes of straight-line co
 from __future__ import annotations
 
 from weft.switch.lowering.emitter import I64, Emitter, Value, constant, integer
-from weft.switch.lowering.layout import RegisterLayout
+
+
+def may_be_outside(size: int, index: Value) -> bool:
+    """Whether `index`, an unsigned integer of any width, may be `size` or more."""
+    return int(1 << index.type.width) > size
 
 
 def in_range(emit: Emitter, size: int, index: Value) -> Value:
     """Whether `index`, an unsigned integer of any width, is below `size` (i1)."""
-    width = index.type.width
-    if (1 << width) <= size:
+    if is_inside(emit, size, index):
         return constant(1, 1)
-    return emit.builder.icmp_unsigned("<", index, constant(width, size))
+    return emit.builder.icmp_unsigned("<", index, constant(index.type.width, size))
+
+
+def is_inside(emit: Emitter, size: int, index: Value) -> bool:
+    """Whether `index` is known to be below `size`: by its width, or by a comparison before a loop over lanes."""
+    return not may_be_outside(size, index) or (emit.lane is not None and emit.lane.inside)
 
 
 def bounded_index(emit: Emitter, size: int, index: Value) -> Value:
     """`index` as i64, `size` if it is out of range."""
-    wide = emit.resize(index, 64) if index.type.width <= 64 else None
-    inside = in_range(emit, size, index)
-    return emit.builder.select(inside, wide if wide is not None else emit.resize(index, 64), I64(size))
+    wide = emit.resize(index, 64)
+    if is_inside(emit, size, index):
+        return wide
+    return emit.builder.select(in_range(emit, size, index), wide, I64(size))
 
 
-def _cell(emit: Emitter, layout: RegisterLayout, index: Value) -> Value:
+def _cell(emit: Emitter, array: str, index: Value) -> Value:
+    layout = emit.shared.registers[array]
     registers = emit.extent(emit.load_context("registers"), emit.shared.registers_bytes, "the registers")
     base = emit.address(registers, layout.offset_bytes)
+    if emit.lane is not None and array in emit.lane.arrays:
+        base = emit.lane_address(base, emit.lane.arrays[array])
     offset = emit.once(
         ("register cell", layout.size, layout.stride_bytes, index),
         lambda: emit.builder.mul(bounded_index(emit, layout.size, index), I64(layout.stride_bytes)),
@@ -39,7 +51,7 @@ def read(emit: Emitter, array: str, index: Value) -> Value:
     layout = emit.shared.registers[array]
     kind = integer(layout.cell_bytes * 8)
     return emit.resize(
-        emit.load(_cell(emit, layout, index), kind, min(layout.cell_bytes, 8)), layout.width_bits
+        emit.load(_cell(emit, array, index), kind, min(layout.cell_bytes, 8)), layout.width_bits
     )
 
 
@@ -47,5 +59,5 @@ def write(emit: Emitter, array: str, index: Value, value: Value) -> None:
     """Write `value`, as wide as the array's cells; an index out of range changes no cell."""
     layout = emit.shared.registers[array]
     emit.store(
-        emit.resize(value, layout.cell_bytes * 8), _cell(emit, layout, index), min(layout.cell_bytes, 8)
+        emit.resize(value, layout.cell_bytes * 8), _cell(emit, array, index), min(layout.cell_bytes, 8)
     )

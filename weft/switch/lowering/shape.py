@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from weft.switch.lowering.layout import RegisterLayout
+from weft.switch.lowering.register_layout import RegisterLayout
 
 FUNCTIONS = (
     "clear",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from weft.engine import _core
 from weft.switch.backend.checks import check_index, check_value, named
-from weft.switch.lowering.layout import RegisterLayout
+from weft.switch.lowering.register_layout import RegisterLayout
 from weft.switch.native.running import RunningProgram
 
 

@@ -1,0 +1,326 @@
+"""Runs of equal statements on adjacent fields and registers: what a P4 program writes for lack of loops.
+
+A program that adds 64 lanes says so 64 times. Statements that differ only in fields that follow each other in a header,
+and in register arrays whose cells lie side by side, become one loop (`lane_loops`), which LLVM makes vectors of. What
+the program calls its fields and registers does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from weft.switch.bmv2json import (
+    VALID_FIELD,
+    BoolConstant,
+    Constant,
+    Expression,
+    FieldRef,
+    Operation,
+    PrimitiveCall,
+    RegisterArrayRef,
+    RegisterRef,
+    RuntimeData,
+)
+from weft.switch.lowering.effects import names_in
+from weft.switch.lowering.layout import BlockLayout
+from weft.switch.lowering.register_layout import RegisterLayout
+
+FEWEST_REPETITIONS = 8
+"""A loop over fewer would cost more than it saves."""
+
+LONGEST_PERIOD = 48
+"""Statements for each lane."""
+
+_ASSIGNMENTS = frozenset(
+    {
+        "assign",
+        "modify_field",
+        "add",
+        "subtract",
+        "bit_xor",
+        "bit_or",
+        "bit_and",
+        "shift_left",
+        "shift_right",
+    }
+)
+_JUMPS = frozenset({"_jump", "_jump_if_zero"})
+_ALLOWED = _ASSIGNMENTS | _JUMPS | {"register_read", "register_write"}
+_WHOLE_BITS = frozenset({8, 16, 32, 64})
+
+Moving: TypeAlias = FieldRef | RegisterArrayRef
+"""What may be another one in each repetition."""
+
+_Place: TypeAlias = tuple[tuple[object, ...], int, Moving]
+"""What it must have in common with its neighbours, where it lies in bytes, and itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`count` repetitions of the `period` calls from `start` on.
+
+    `body` are the first repetition's calls, with targets of jumps counted from its start. From one repetition to the
+    next the fields and arrays of `strides` move on by so many bytes.
+    """
+
+    start: int
+    period: int
+    count: int
+    body: tuple[PrimitiveCall, ...]
+    strides: Mapping[Moving, int]
+
+    @property
+    def end(self) -> int:
+        """Index of the call behind it."""
+        return self.start + self.period * self.count
+
+    def registers(self) -> Iterator[tuple[str, Expression]]:
+        """Each array that is read or written, and its index, the same in all repetitions."""
+        for call in self.body:
+            match call.name, call.arguments:
+                case "register_read", (_, RegisterArrayRef(name), index):
+                    yield name, index  # type: ignore[misc]
+                case "register_write", (RegisterArrayRef(name), index, _):
+                    yield name, index  # type: ignore[misc]
+
+    def written(self) -> Iterator[FieldRef]:
+        """Fields that the first repetition writes."""
+        for call in self.body:
+            if call.name not in _JUMPS and isinstance(call.arguments[0], FieldRef):
+                yield call.arguments[0]
+
+
+def find_runs(
+    calls: Sequence[PrimitiveCall], blocks: Mapping[str, BlockLayout], arrays: Mapping[str, RegisterLayout]
+) -> dict[int, Run]:
+    """The runs among an action's calls, by their first one's index. They do not overlap."""
+    if len(calls) < FEWEST_REPETITIONS:
+        return {}
+    search = _Search(calls, blocks, arrays)
+    runs: dict[int, Run] = {}
+    index = 0
+    while index + FEWEST_REPETITIONS <= len(calls):
+        run = search.run_at(index)
+        if run is not None:
+            runs[index] = run
+        index = run.end if run is not None else index + 1
+    return runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A call without what may move, which `places` holds in order. `jumps_by` is how far ahead a jump leads."""
+
+    rest: object
+    places: tuple[_Place, ...]
+    jumps_by: int = 0
+
+
+class _Search:
+    def __init__(
+        self,
+        calls: Sequence[PrimitiveCall],
+        blocks: Mapping[str, BlockLayout],
+        arrays: Mapping[str, RegisterLayout],
+    ) -> None:
+        self._calls = calls
+        self._blocks = blocks
+        self._arrays = arrays
+        self._forms = [self._form(index) for index in range(len(calls))]
+        self._jumps = [
+            (index, target.value)
+            for index, call in enumerate(calls)
+            if call.name in _JUMPS and isinstance(target := call.arguments[-1], Constant)
+        ]
+
+    def run_at(self, start: int) -> Run | None:
+        """The run of the shortest period that begins with this call."""
+        longest = min(LONGEST_PERIOD, (len(self._calls) - start) // FEWEST_REPETITIONS)
+        for period in range(1, longest + 1):
+            if self._forms[start + period - 1] is None:
+                return None
+            run = self._run(start, period)
+            if run is not None:
+                return run
+        return None
+
+    def _run(self, start: int, period: int) -> Run | None:
+        strides = self._strides(start, period)
+        if strides is None:
+            return None
+        count = 2
+        while self._repeats(start, period, count, strides):
+            count += 1
+        count = self._undisturbed(start, period, count)
+        if count < FEWEST_REPETITIONS:
+            return None
+        moving = {
+            place[2]: stride
+            for index, by in enumerate(strides)
+            for place, stride in zip(self._places(start + index), by, strict=True)
+            if stride
+        }
+        standing = {
+            place[2]
+            for index, by in enumerate(strides)
+            for place, stride in zip(self._places(start + index), by, strict=True)
+            if not stride
+        }
+        if not moving or moving.keys() & standing or self._conflicts(start, strides):
+            return None
+        body = tuple(_moved(call, start) for call in self._calls[start : start + period])
+        run = Run(start, period, count, body, moving)
+        return None if self._changes_indices(run) else run
+
+    def _changes_indices(self, run: Run) -> bool:
+        """Whether a repetition writes a field that an index of a register is made of."""
+        written = [
+            (place.header, byte + number * run.strides.get(place, 0))
+            for place in run.written()
+            for byte in self._bytes(place.header, place.field)
+            for number in range(run.count if place in run.strides else 1)
+        ]
+        read = {
+            (header, byte)
+            for _, index in run.registers()
+            for header, name in names_in(index)
+            for byte in self._bytes(header, name)
+        }
+        return not read.isdisjoint(written)
+
+    def _bytes(self, header: str, name: str) -> range:
+        """Which bytes of its header a field lies in; of a metadata field, a number of its own."""
+        block = self._blocks[header]
+        if name == VALID_FIELD:
+            return range(block.valid_offset, block.valid_offset + 1)
+        slot = block.fields[name]
+        if not block.wire:
+            number = block.field_order.index(name)
+            return range(number, number + 1)
+        return range(slot.bit_offset // 8, (slot.bit_offset + slot.width_bits - 1) // 8 + 1)
+
+    def _places(self, index: int) -> tuple[_Place, ...]:
+        form = self._forms[index]
+        return form.places if form is not None else ()
+
+    def _strides(self, start: int, period: int) -> list[tuple[int, ...]] | None:
+        """By how much each place of each call moves from the first repetition to the second."""
+        strides = []
+        for index in range(start, start + period):
+            first, second = self._forms[index], self._forms[index + period]
+            if first is None or second is None or not _alike(first, second):
+                return None
+            if first.jumps_by and index + first.jumps_by > start + period:
+                return None
+            strides.append(tuple(b[1] - a[1] for a, b in zip(first.places, second.places, strict=True)))
+        return strides
+
+    def _repeats(self, start: int, period: int, count: int, strides: list[tuple[int, ...]]) -> bool:
+        """Whether so many repetitions are followed by one more."""
+        ahead = period * count
+        if start + ahead + period > len(self._calls):
+            return False
+        for index, by in zip(range(start, start + period), strides, strict=True):
+            first, this = self._forms[index], self._forms[index + ahead]
+            if first is None or this is None or not _alike(first, this):
+                return False
+            for a, b, stride in zip(first.places, this.places, by, strict=True):
+                if b[1] - a[1] != stride * count:
+                    return False
+        return True
+
+    def _undisturbed(self, start: int, period: int, count: int) -> int:
+        """Of so many repetitions, those that no jump from elsewhere leads into."""
+        for source, target in self._jumps:
+            if not start < target < start + period * count:
+                continue
+            at = (source - start) // period
+            own = start + at * period
+            if not (0 <= at < count and own < target <= own + period):
+                count = min(count, (target - start) // period)
+        return count
+
+    def _conflicts(self, start: int, strides: list[tuple[int, ...]]) -> bool:
+        """Whether the first repetition names something twice that moves by different strides."""
+        known: dict[Moving, int] = {}
+        for index, by in enumerate(strides):
+            for place, stride in zip(self._places(start + index), by, strict=True):
+                if known.setdefault(place[2], stride) != stride:
+                    return True
+        return False
+
+    # ---- forms
+
+    def _form(self, index: int) -> _Form | None:
+        """None for a call that no loop may hold."""
+        call = self._calls[index]
+        if call.name not in _ALLOWED:
+            return None
+        places: list[_Place] = []
+        arguments: Sequence[object] = call.arguments
+        jumps_by = 0
+        if call.name in _JUMPS:
+            *arguments, target = call.arguments
+            if not isinstance(target, Constant) or target.value <= index:
+                return None
+            jumps_by = target.value - index
+        rest = tuple(self._rest(argument, places) for argument in arguments)
+        return None if None in rest else _Form((call.name, rest), tuple(places), jumps_by)
+
+    def _rest(self, item: object, places: list[_Place]) -> object:
+        """What remains of an argument without what may move, which joins `places`; None if a loop cannot hold it."""
+        match item:
+            case Constant() | BoolConstant() | RuntimeData():
+                return item
+            case FieldRef():
+                return self._rest_of_field(item, places)
+            case RegisterArrayRef(name):
+                self._move(self._arrays[name], item, places)
+                return "array"
+            case RegisterRef():
+                return None
+            case Operation(operator, operands, kind):
+                parts = tuple(self._rest(operand, places) for operand in operands)
+                return None if None in parts else (operator, parts, kind)
+        return None
+
+    def _rest_of_field(self, item: FieldRef, places: list[_Place]) -> object:
+        block = self._blocks.get(item.header)
+        if item.is_validity or block is None or not block.wire:
+            return (
+                None
+                if block is not None and not item.is_validity and block.fields[item.field].variable
+                else item
+            )
+        slot = block.fields[item.field]
+        if slot.variable:
+            return None
+        if slot.bit_offset % 8 or slot.width_bits not in _WHOLE_BITS:
+            return item
+        common = item.header, slot.width_bits, slot.signed
+        places.append((common, slot.bit_offset // 8, item))
+        return "field"
+
+    @staticmethod
+    def _move(layout: RegisterLayout, item: RegisterArrayRef, places: list[_Place]) -> None:
+        common = layout.group_bytes, layout.stride_bytes, layout.cell_bytes, layout.size, layout.width_bits
+        places.append((common, layout.offset_bytes, item))
+
+
+def _alike(first: _Form, second: _Form) -> bool:
+    return (
+        first.rest == second.rest
+        and first.jumps_by == second.jumps_by
+        and all(a[0] == b[0] for a, b in zip(first.places, second.places, strict=True))
+    )
+
+
+def _moved(call: PrimitiveCall, start: int) -> PrimitiveCall:
+    """The call with the target of a jump counted from `start`."""
+    if call.name not in _JUMPS:
+        return call
+    *arguments, target = call.arguments
+    assert isinstance(target, Constant)
+    return PrimitiveCall(call.name, (*arguments, Constant(target.value - start)), call.source)
