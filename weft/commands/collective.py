@@ -13,7 +13,7 @@ from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import changes_of, scenario_options
 from weft.hints import did_you_mean
 from weft.traffic.class_reference import is_class_reference
-from weft.traffic.collectives import COLLECTIVE_KINDS, algorithm_names
+from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, algorithm_names
 
 # Where an error of the scenario that the options make comes from.
 _OPTION_OF = {
@@ -52,9 +52,9 @@ class _CollectiveName(click.ParamType[str]):
 @click.option(
     "--algorithm",
     "algorithms",
-    metavar=f"[{'|'.join(algorithm_names())}]",
+    metavar=f"[{'|'.join((AUTO, *algorithm_names()))}]",
     multiple=True,
-    help="Several may be given; default: all of the collective's that suit the fabric.",
+    help="Several may be given; default: all that suit the fabric; auto: the fastest, as predicted.",
 )
 @click.option(
     "--sizes", type=SIZES, default="4K:64K:4", show_default=True, help="BEGIN:END:FACTOR, or a list."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Annotated, Any, ClassVar
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.quantities.readable import counted
+from weft.results.choices import AlgorithmChoice
 from weft.results.counters import HostTotals
 from weft.results.kinds import MeasuredColumn, ResultKind
 from weft.results.report_parts import Cell, ReportTable, microseconds
@@ -49,7 +50,7 @@ class CollectiveResult:
     collective: str
     """Its name; path/to/file.py:Class of one of yours."""
     algorithm: str
-    """By which it ran."""
+    """By which it ran; `auto`: by that of `choice`."""
     size_bytes: int
     """Of the larger of a rank's input and result."""
     count: int
@@ -88,6 +89,8 @@ class CollectiveResult:
     """Runs before those that were measured."""
     busbw_bytes_per_s: float = 0.0
     """nccl-tests' bus bandwidth by the mean time; 0 where no time passed."""
+    choice: AlgorithmChoice | None = None
+    """What `auto` chose; missing where the algorithm was named."""
     title: str = field(default="", compare=False, repr=False)
     reduces: bool = field(default=True, compare=False, repr=False)
 
@@ -116,8 +119,10 @@ class CollectiveResult:
         plain = {
             name: value
             for name, value in vars(self).items()
-            if name not in ("title", "reduces", *self.derived)
+            if name not in ("choice", "title", "reduces", *self.derived)
         }
+        if self.choice is not None:
+            plain["choice"] = asdict(self.choice)
         if not math.isfinite(self.largest_error):
             # JSON knows no NaN and no infinity; `wrong` says what happened.
             plain["largest_error"] = None
@@ -134,6 +139,7 @@ def collective_result(
     *,
     warmup: int,
     data: str,
+    choice: AlgorithmChoice | None = None,
 ) -> CollectiveResult:
     """Return what a collective found.
 
@@ -146,6 +152,7 @@ def collective_result(
         verdicts: on the results of all runs, the warm-up's too; none where lengths stood for data.
         warmup: runs before the repetitions.
         data: what the data were.
+        choice: what `auto` chose, if that is the algorithm.
     """
     worst = max(verdicts, key=lambda verdict: verdict.largest_error, default=Verdict(0, True, 0.0, 0.0))
     result = CollectiveResult(
@@ -168,6 +175,7 @@ def collective_result(
         retransmissions=sum(each.retransmissions for each in counts),
         cnps=sum(each.cnps for each in counts),
         data=data,
+        choice=choice,
         root=spec.root if collective.has_root else None,
         title=collective.title,
         reduces=collective.reduces,
@@ -199,7 +207,7 @@ def _print_table(console: Console, results: Sequence[CollectiveResult]) -> None:
         # nccl-tests' words for what does not apply: no operation, no root.
         exact = result.error_bound == 0.0
         table.add_row(
-            result.algorithm,
+            _algorithm(result),
             str(result.size_bytes),
             str(result.count),
             result.dtype,
@@ -212,9 +220,24 @@ def _print_table(console: Console, results: Sequence[CollectiveResult]) -> None:
             str(result.retransmissions),
         )
     console.print(table)
+    for result in results:
+        if result.choice is not None:
+            console.print(_reason(result, result.choice))
     for count, warmup in sorted({(len(result.times_ps), result.warmup) for result in results}):
         if count > 1 or warmup:
             console.print(f"of {count} repetitions, after {warmup} to warm up")
+
+
+def _algorithm(result: CollectiveResult) -> str:
+    return f"{result.algorithm}: {result.choice.algorithm}" if result.choice else result.algorithm
+
+
+def _reason(result: CollectiveResult, choice: AlgorithmChoice) -> str:
+    predicted_us, measured_us = choice.predicted_ps / 1e6, result.time_ps / 1e6
+    return (
+        f"auto, {result.size_bytes} B: {choice.algorithm}, {predicted_us:.1f} µs predicted, "
+        f"{measured_us:.1f} measured; {choice.reason}"
+    )
 
 
 def _verdict(result: CollectiveResult, exact: bool) -> tuple[str, str, str]:
@@ -242,7 +265,7 @@ def report_collectives(results: Sequence[CollectiveResult], _: FabricSpec) -> It
     repeated = any(len(each.times_ps) > 1 for each in results)
     rows: list[list[Cell]] = [
         [
-            f"{each.collective}, {each.algorithm}",
+            f"{each.collective}, {_algorithm(each)}",
             each.size_bytes,
             each.dtype,
             each.operation,

@@ -15,7 +15,7 @@ from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import is_class_reference
-from weft.traffic.collectives import Collective
+from weft.traffic.collectives import AUTO, Collective
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.jobs.placing import placed_call
 from weft.traffic.schedule_nodes import DataType
@@ -118,8 +118,8 @@ def check_group(
 
 
 def any_in_network(collective: Collective, algorithms: Sequence[str]) -> bool:
-    """Return whether switches reduce in one of these algorithms."""
-    return any(collective.algorithm(name).in_network for name in algorithms)
+    """Return whether switches reduce in one of these algorithms; `auto` chooses none such where they may not."""
+    return any(collective.algorithm(name).in_network for name in algorithms if name != AUTO)
 
 
 def check_algorithms(
@@ -145,7 +145,8 @@ def check_algorithms(
         raise KeyProblem("fabric", str(error)) from None
     for number, algorithm in enumerate(algorithms):
         try:
-            collective.check(algorithm, spec)
+            if algorithm != AUTO:
+                collective.check(algorithm, spec)
         except ValueError as error:
             raise KeyProblem(f"{key}.algorithms[{number}]", str(error)) from None
 
@@ -162,7 +163,7 @@ def check_paths(
     for number, algorithm in enumerate(algorithms or ()):
         if objection := found.get(algorithm):
             raise KeyProblem(f"{key}.algorithms[{number}]", objection)
-    if algorithms is None and all(found.values()):
+    if (algorithms is None or AUTO in algorithms) and all(found.values()):
         reasons = [f"{name}: {objection}" for name, objection in found.items()]
         why = "; ".join(reasons) or collective.unsuitable(_spec(topology, collective, 0))
         raise KeyProblem(key, f"no algorithm of {collective.name} can run on the fabric: {why}")

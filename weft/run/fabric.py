@@ -60,9 +60,11 @@ from weft.run.collectives import (
 from weft.run.exchanges import Exchanges
 from weft.run.jobs import CollectiveData, JobRun, PlacedJob
 from weft.run.made_by import made_by
+from weft.run.probes import Probes, probed_copy
 from weft.run.spec import RunSpec, fabric_run_spec
 from weft.run.task import Ended, Task, check_timeout, require_all
 from weft.run.task_maker import TaskMaker
+from weft.run.tuner import Tuner
 from weft.scenario import FabricKeywords
 from weft.scenario.circuits import DARK_TIME, require_configuration
 from weft.scenario.fidelity_checks import check_capture
@@ -130,7 +132,10 @@ class Fabric:
         self._progress = progress
         self._jobs = AggregationJobs(self.lab)
         self._exchanges = Exchanges(self.lab, self._jobs, watcher, progress)
-        self.tasks = TaskMaker(self.lab, self._exchanges)
+        self._spec = spec
+        self._probed: Fabric | None = None
+        tuner = Tuner(self.topology, self.options, Probes(self, self._fabric_of_probes), progress)
+        self.tasks = TaskMaker(self.lab, self._exchanges, tuner)
         """Makes what `run_together` runs."""
         # Where their definitions are, in order of the first run.
         self._collectives_run: dict[str, None] = {}
@@ -204,7 +209,8 @@ class Fabric:
                 path/to/file.py:Class, a `weft.Collective` of yours.
             buffers: every rank's input, all of one shape, int32 or float32; they are not changed. Those of a
                 reduce-scatter and an all-to-all are cut into a chunk for each host (`CollectiveSpec.chunk`).
-            algorithm: one of the collective's, see `weft.traffic.collectives`.
+            algorithm: one of the collective's, see `weft.traffic.collectives`; "auto": the one that is predicted to be
+                the fastest (docs/traffic.md).
             operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "max" or "min".
             root: rank of a broadcast's or a reduce's root.
             ranks: the fabric's ranks that take part, with a buffer each; by default all.
@@ -397,6 +403,17 @@ class Fabric:
                     f"{task.name} runs several times, which nothing can run beside (valid: once)"
                 )
         return self._ended(tasks, [[each] for each in self._exchanges.run(tasks, timeout_s)])
+
+    def run_unnoted(self, task: Task[Any], timeout_s: float, label: str) -> int:
+        """Run a task once, whose result is no part of the fabric's, and return how long it took (ps)."""
+        (ended,) = self._exchanges.run([task], timeout_s, label=label)
+        return ended.outcome.duration_ps
+
+    def _fabric_of_probes(self) -> Fabric:
+        """Return a copy of the fabric, which runs as long as this one."""
+        if self._probed is None:
+            self._probed = self._exit.enter_context(Fabric(probed_copy(self._spec)))
+        return self._probed
 
     def _run(self, task: Task[R], timeout_s: float) -> tuple[R, list[Ended]]:
         """Run a task as often as it is to be; returns its result, and each run."""

@@ -17,6 +17,7 @@ from weft.hints import did_you_mean
 from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
 from weft.recording.ideal_times import IdealTimes
+from weft.results.choices import AlgorithmChoice
 from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult, collective_result
 from weft.results.flows import FLOWS, FlowsResult, flows_result
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult, verify_gradients
@@ -37,8 +38,9 @@ from weft.run.job_data import JobData
 from weft.run.jobs import COLLECTIVE_DATA, CollectiveData, JobRun, job_run, placed_ranks, rank_places
 from weft.run.reducing_groups import ALL_RANKS, ReducingGroup
 from weft.run.task import Ended, Task
+from weft.run.tuner import Question, Tuner
 from weft.scenario import FLOW_DATA
-from weft.traffic.collectives import COLLECTIVE_KINDS, Collective
+from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, Collective
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
@@ -59,9 +61,10 @@ class TaskMaker:
     Arguments and errors are those of the methods of `weft.Fabric` of the same names, which run a task at once.
     """
 
-    def __init__(self, lab: Lab, exchanges: Exchanges) -> None:
+    def __init__(self, lab: Lab, exchanges: Exchanges, tuner: Tuner) -> None:
         self._lab = lab
         self._exchanges = exchanges
+        self._tuner = tuner
         self._topology, self._options = lab.fabric, lab.options
 
     @raised_as_weft_errors()
@@ -87,13 +90,17 @@ class TaskMaker:
             call = collective_call(found, elements, algorithm, arrays[0].dtype.name, operation, root)
             group = GroupCollective(found, call, self._placed(call, ranks))
             return self._of_group(group, arrays, data, Repetitions(repetitions, warmup))
-        spec = self._spec(found, algorithm, elements, arrays[0].dtype.name, operation, root)
+        choice = self._choice(found, algorithm, elements, arrays[0].dtype.name, operation, root)
+        algorithm_run = choice.algorithm if choice else algorithm
+        spec = self._spec(found, algorithm_run, elements, arrays[0].dtype.name, operation, root)
         inputs = data_of_ranks(found, spec, arrays)
 
         def shaped(ranks_data: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
             return [found.shaped(each, arrays[0].shape) for each in results_of_ranks(found, spec, ranks_data)]
 
-        task = self._collective(found, algorithm, spec, inputs, data, Repetitions(repetitions, warmup))
+        task = self._collective(
+            found, algorithm, spec, inputs, data, Repetitions(repetitions, warmup), choice
+        )
         return replace(task, arrays=shaped)
 
     @raised_as_weft_errors()
@@ -121,8 +128,26 @@ class TaskMaker:
             call = collective_call(found, elements, algorithm, dtype, operation, root)
             group = GroupCollective(found, call, self._placed(call, ranks))
             return self._of_group(group, None, LENGTHS, Repetitions(repetitions, warmup))
-        spec = self._spec(found, algorithm, elements, dtype, operation, root)
-        return self._collective(found, algorithm, spec, None, LENGTHS, Repetitions(repetitions, warmup))
+        choice = self._choice(found, algorithm, elements, dtype, operation, root)
+        algorithm_run = choice.algorithm if choice else algorithm
+        spec = self._spec(found, algorithm_run, elements, dtype, operation, root)
+        return self._collective(
+            found, algorithm, spec, None, LENGTHS, Repetitions(repetitions, warmup), choice
+        )
+
+    def _choice(
+        self,
+        collective: Collective,
+        algorithm: str,
+        elements: int,
+        dtype: str,
+        operation: str = "sum",
+        root: int = 0,
+    ) -> AlgorithmChoice | None:
+        """Return what `auto` stands for; None for another algorithm."""
+        if algorithm != AUTO:
+            return None
+        return self._tuner.choose(Question(collective, dtype, operation, root), elements)
 
     def _placed(self, call: CollectiveCall, ranks: Sequence[int]) -> PlacedRanks:
         placed = placed_ranks(collectives_job(call.collective, [call], len(ranks)), ranks, self._places())
@@ -180,13 +205,14 @@ class TaskMaker:
         inputs: list[NDArray[Any]] | None,
         data: str,
         repetitions: Repetitions,
+        choice: AlgorithmChoice | None,
     ) -> Task[CollectiveResult]:
-        chosen = collective.algorithm(algorithm)
+        chosen = collective.algorithm(choice.algorithm if choice else algorithm)
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
             return self._exchanges.hosts.prepare_collective(
                 self._over_planes_in_use(spec),
-                algorithm,
+                chosen.name,
                 buffers,
                 results,
                 collective=collective.reference,
@@ -209,6 +235,7 @@ class TaskMaker:
                 [each.verdict for each in ended if each.verdict is not None],
                 warmup=repetitions.warmup,
                 data=data,
+                choice=choice,
             )
 
         return Task(
@@ -239,6 +266,9 @@ class TaskMaker:
         count = step.gradient_count if inputs is None else inputs[0].size
         name = dtype if inputs is None else inputs[0].dtype.name
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
+        largest = max(len(gradients) for gradients, _ in step.buckets())
+        if (choice := self._choice(all_reduce, algorithm, largest, name)) is not None:
+            algorithm = choice.algorithm
         spec = self._spec(all_reduce, algorithm, count, name)
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")

@@ -12,10 +12,11 @@ from weft.registry import Registry, classes_of
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import Name, OfAnyKind, Section
 from weft.topologies.kinds.base import TopologySection
-from weft.traffic.collectives import COLLECTIVE_KINDS, algorithm_names
+from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, algorithm_names
 
 CollectiveName = Annotated[str, Name("collective", lambda: COLLECTIVE_KINDS, or_class=True)]
 AlgorithmName = Annotated[str, Name("algorithm", algorithm_names)]
+AlgorithmOrAuto = Annotated[str, Name("algorithm", lambda: (AUTO, *algorithm_names()))]
 
 FlowData = Literal["zeros", "lengths"]
 """What flows carry: bytes, all of them zero, or only the number of bytes, for large runs in virtual time."""

@@ -19,7 +19,7 @@ from weft.run.collectives import random_elements
 from weft.run.gradients import mlp_gradients
 from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks, require_one
 from weft.scenario.places import KeyProblem
-from weft.scenario.traffic import AlgorithmName, CollectiveName
+from weft.scenario.traffic import AlgorithmOrAuto, CollectiveName
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
@@ -46,8 +46,8 @@ class CollectiveTraffic(JoinableItem):
 
     collective: CollectiveName
     """Which: one of Weft's, or path/to/file.py:Class, a `weft.Collective` of yours."""
-    algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
-    """By default all that suit the collective and the fabric."""
+    algorithms: list[AlgorithmOrAuto] | None = Field(None, min_length=1)
+    """By default all that suit the collective and the fabric; `auto`: the one predicted to be the fastest."""
     dtype: Literal["float32", "int32"] = "float32"
     """Of the elements."""
     operation: Literal["sum", "max", "min"] = "sum"

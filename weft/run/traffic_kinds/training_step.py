@@ -19,7 +19,7 @@ from weft.run.algorithms import any_in_network, check_algorithms, check_paths, s
 from weft.run.collectives import random_elements
 from weft.run.traffic_kinds.base import JoinableItem, require_one
 from weft.scenario.places import KeyProblem
-from weft.scenario.traffic import AlgorithmName
+from weft.scenario.traffic import AlgorithmOrAuto
 from weft.scenario.values import Section
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
@@ -60,8 +60,8 @@ class TrainingStepTraffic(JoinableItem):
     """Gradients that are all-reduced together."""
     optimizer: Time = 0
     """How long the optimizer takes, once all gradients are reduced."""
-    algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
-    """Of the all-reduces; by default all that suit the fabric."""
+    algorithms: list[AlgorithmOrAuto] | None = Field(None, min_length=1)
+    """Of the all-reduces; by default all that suit the fabric. `auto`: the one predicted to be the fastest."""
     dtype: Literal["float32", "int32"] = "float32"
     """Of the gradients."""
     data: Literal["random", "lengths"] = "random"

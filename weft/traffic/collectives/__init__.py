@@ -1,9 +1,10 @@
 """Collectives: one file defines each, from shapes to algorithms (docs/howto/collective.md)."""
 
 from weft.traffic.collectives.definition import Algorithm, Array, Collective, Generator
-from weft.traffic.collectives.registry import COLLECTIVE_KINDS, algorithm_names, collective_named
+from weft.traffic.collectives.registry import AUTO, COLLECTIVE_KINDS, algorithm_names, collective_named
 
 __all__ = [
+    "AUTO",
     "COLLECTIVE_KINDS",
     "Algorithm",
     "Array",

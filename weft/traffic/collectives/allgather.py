@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from weft.traffic.collectives.conditions import not_a_power_of_two
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
-from weft.traffic.schedules.halving_doubling import doubling_all_gather
-from weft.traffic.schedules.ring import ring_all_gather
+from weft.traffic.schedules.halving_doubling import doubling_all_gather, halving_cost
+from weft.traffic.schedules.ring import ring_all_gather, ring_pass_cost
 from weft.traffic.schedules.spec import CollectiveSpec
 
 
@@ -22,8 +22,8 @@ class AllGather(Collective):
     name = "allgather"
     title = "all-gather"
     algorithms = (
-        Algorithm("ring", ring_all_gather),
-        Algorithm("halving-doubling", doubling_all_gather, not_a_power_of_two),
+        Algorithm("ring", ring_all_gather, cost=ring_pass_cost),
+        Algorithm("halving-doubling", doubling_all_gather, not_a_power_of_two, cost=halving_cost),
     )
     is_parted = True
     is_same_on_all_ranks = True

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from weft.traffic.collectives.conditions import one_rank_a_host
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
-from weft.traffic.schedules.halving_doubling import halving_doubling_all_reduce
-from weft.traffic.schedules.hierarchical import hierarchical_all_reduce
-from weft.traffic.schedules.in_network import in_network_all_reduce
-from weft.traffic.schedules.ring import ring_all_reduce
+from weft.traffic.schedules.halving_doubling import halving_doubling_all_reduce, halving_doubling_cost
+from weft.traffic.schedules.hierarchical import hierarchical_all_reduce, hierarchical_cost
+from weft.traffic.schedules.in_network import in_network_all_reduce, in_network_cost
+from weft.traffic.schedules.ring import ring_all_reduce, ring_all_reduce_cost
 from weft.traffic.schedules.spec import CollectiveSpec
-from weft.traffic.schedules.tree import tree_all_reduce
+from weft.traffic.schedules.tree import tree_all_reduce, tree_all_reduce_cost
 
 
 class AllReduce(Collective):
@@ -20,11 +20,11 @@ class AllReduce(Collective):
     name = "allreduce"
     title = "all-reduce"
     algorithms = (
-        Algorithm("ring", ring_all_reduce),
-        Algorithm("tree", tree_all_reduce),
-        Algorithm("halving-doubling", halving_doubling_all_reduce),
-        Algorithm("hierarchical", hierarchical_all_reduce, one_rank_a_host),
-        Algorithm("in-network", in_network_all_reduce, in_network=True),
+        Algorithm("ring", ring_all_reduce, cost=ring_all_reduce_cost),
+        Algorithm("tree", tree_all_reduce, cost=tree_all_reduce_cost),
+        Algorithm("halving-doubling", halving_doubling_all_reduce, cost=halving_doubling_cost),
+        Algorithm("hierarchical", hierarchical_all_reduce, one_rank_a_host, cost=hierarchical_cost),
+        Algorithm("in-network", in_network_all_reduce, in_network=True, cost=in_network_cost),
     )
     reduces = True
     is_same_on_all_ranks = True

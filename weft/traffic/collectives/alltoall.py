@@ -8,8 +8,16 @@ import numpy as np
 
 from weft.traffic.collectives.conditions import one_rank_a_host
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
-from weft.traffic.schedules.all_to_all import direct_all_to_all, pairwise_all_to_all
-from weft.traffic.schedules.hierarchical_all_to_all import hierarchical_all_to_all
+from weft.traffic.schedules.all_to_all import (
+    direct_all_to_all,
+    direct_cost,
+    pairwise_all_to_all,
+    pairwise_cost,
+)
+from weft.traffic.schedules.hierarchical_all_to_all import (
+    hierarchical_all_to_all,
+    hierarchical_all_to_all_cost,
+)
 from weft.traffic.schedules.spec import CollectiveSpec
 
 
@@ -19,9 +27,11 @@ class AllToAll(Collective):
     name = "alltoall"
     title = "all-to-all"
     algorithms = (
-        Algorithm("direct", direct_all_to_all),
-        Algorithm("pairwise", pairwise_all_to_all),
-        Algorithm("hierarchical", hierarchical_all_to_all, one_rank_a_host),
+        Algorithm("direct", direct_all_to_all, cost=direct_cost),
+        Algorithm("pairwise", pairwise_all_to_all, cost=pairwise_cost),
+        Algorithm(
+            "hierarchical", hierarchical_all_to_all, one_rank_a_host, cost=hierarchical_all_to_all_cost
+        ),
     )
     is_parted = True
 

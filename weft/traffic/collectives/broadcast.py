@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
-from weft.traffic.schedules.ring import ring_broadcast
+from weft.traffic.schedules.ring import chain_cost, ring_broadcast
 from weft.traffic.schedules.spec import CollectiveSpec
-from weft.traffic.schedules.tree import tree_broadcast
+from weft.traffic.schedules.tree import tree_broadcast, tree_pass_cost
 
 
 class Broadcast(Collective):
     """What one rank has, for everybody."""
 
     name = "broadcast"
-    algorithms = (Algorithm("ring", ring_broadcast), Algorithm("tree", tree_broadcast))
+    algorithms = (
+        Algorithm("ring", ring_broadcast, cost=chain_cost),
+        Algorithm("tree", tree_broadcast, cost=tree_pass_cost),
+    )
     has_root = True
     is_same_on_all_ranks = True
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.traffic.costs import CostOf, plain_cost
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules.spec import CollectiveSpec
@@ -33,12 +34,14 @@ class Algorithm:
         unsuitable: returns why the algorithm cannot do what a spec asks and what is valid, "" if it can.
         in_network: whether switches reduce. The hosts then join an aggregation job before the run, and the errors of
             float32 sums are those of block floating point.
+        cost: what it takes for a spec over given links, by which `auto` chooses.
     """
 
     name: str
     generator: Generator
     unsuitable: Callable[[CollectiveSpec], str] = _any
     in_network: bool = False
+    cost: CostOf = plain_cost
 
 
 class Collective(abc.ABC):

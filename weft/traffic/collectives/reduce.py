@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
-from weft.traffic.schedules.ring import ring_reduce
+from weft.traffic.schedules.ring import chain_cost, ring_reduce
 from weft.traffic.schedules.spec import CollectiveSpec
-from weft.traffic.schedules.tree import tree_reduce
+from weft.traffic.schedules.tree import tree_pass_cost, tree_reduce
 
 
 class Reduce(Collective):
     """Everybody's sum, maximum or minimum, for one rank. The others have no result."""
 
     name = "reduce"
-    algorithms = (Algorithm("ring", ring_reduce), Algorithm("tree", tree_reduce))
+    algorithms = (
+        Algorithm("ring", ring_reduce, cost=chain_cost),
+        Algorithm("tree", tree_reduce, cost=tree_pass_cost),
+    )
     reduces = True
     has_root = True
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from weft.traffic.collectives.conditions import not_a_power_of_two
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
-from weft.traffic.schedules.halving_doubling import halving_reduce_scatter
-from weft.traffic.schedules.ring import ring_reduce_scatter
+from weft.traffic.schedules.halving_doubling import halving_cost, halving_reduce_scatter
+from weft.traffic.schedules.ring import ring_pass_cost, ring_reduce_scatter
 from weft.traffic.schedules.spec import CollectiveSpec
 
 
@@ -17,8 +17,8 @@ class ReduceScatter(Collective):
     name = "reducescatter"
     title = "reduce-scatter"
     algorithms = (
-        Algorithm("ring", ring_reduce_scatter),
-        Algorithm("halving-doubling", halving_reduce_scatter, not_a_power_of_two),
+        Algorithm("ring", ring_reduce_scatter, cost=ring_pass_cost),
+        Algorithm("halving-doubling", halving_reduce_scatter, not_a_power_of_two, cost=halving_cost),
     )
     reduces = True
     is_parted = True

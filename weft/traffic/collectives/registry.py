@@ -12,6 +12,8 @@ from weft.traffic.class_reference import is_class_reference
 from weft.traffic.collectives.definition import Collective
 from weft.traffic.extensions.loading import ClassSpec, make
 
+AUTO = "auto"
+"""The algorithm that stands for the one predicted to be the fastest."""
 _NAME = r"[a-z][a-z0-9_-]{0,40}"
 
 
@@ -59,5 +61,9 @@ def _named(collective: Collective, reference: str) -> Collective:
         f"name is {name!r}, which is one of Weft's own",
     )
     require(bool(algorithms), "algorithms are missing (valid: a tuple of at least one weft.Algorithm)")
+    require(
+        AUTO not in {each.name for each in algorithms},
+        f"an algorithm is named {AUTO!r}, which stands for the fastest",
+    )
     collective.reference = reference
     return collective

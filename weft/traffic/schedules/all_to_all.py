@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from weft.traffic.costs import Cost, Links, nic_bytes
 from weft.traffic.lane_schedule import COPY, WAIT, WRITE, Chunk, ChunkTable, Formula, LaneSchedule
 from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
@@ -100,3 +101,18 @@ class _Exchange:
     def _send(self, target: Chunk, channel: Formula) -> None:
         landing = Chunk(self.table, self.own)
         self.plan.send(target, channel, landing=landing, to_scratch=True, slot=0)
+
+
+def direct_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """One step, of all chunks but the rank's own; those for its host's ranks take scale-up links."""
+    chunk_bytes = nic_bytes(spec) / spec.rank_count
+    outside = (spec.rank_count - spec.ranks_per_host) * chunk_bytes * links.between.ps_per_byte
+    inside = (spec.ranks_per_host - 1) * chunk_bytes * links.inside.ps_per_byte
+    return Cost(1, links.between.message_ps(0), max(outside, inside))
+
+
+def pairwise_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """n-1 steps of a chunk."""
+    chunk_bytes, steps = nic_bytes(spec) / spec.rank_count, spec.rank_count - 1
+    busy_ps = chunk_bytes * links.between.ps_per_byte
+    return Cost(steps, steps * (links.between.message_ps(chunk_bytes) - busy_ps), steps * busy_ps)

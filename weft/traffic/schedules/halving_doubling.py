@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from weft.traffic.costs import Cost, Links, nic_bytes
 from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, Formula, LaneSchedule
 from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
@@ -272,3 +273,25 @@ def doubling_all_gather(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     schedule = new_schedule(spec, rank, {DATA: spec.element_count * ELEMENT_BYTES})
     _exchange_chunks(spec, rank, schedule, reduces=False)
     return schedule
+
+
+def halving_doubling_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """2 log2(n) steps, and two more of all data for ranks beyond a power of two."""
+    members = 1 << spec.rank_count.bit_length() - 1
+    size_bytes, there_and_back = nic_bytes(spec), halving_cost(spec, links)
+    total = there_and_back + there_and_back
+    if members < spec.rank_count:
+        once = Cost(1, links.between.message_ps(0), size_bytes * links.between.ps_per_byte)
+        total += once + once
+    return total
+
+
+def halving_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """log2(n) steps, each of half of what is still held: of a reduce-scatter or an all-gather."""
+    total, held_bytes = Cost(0, 0.0, 0.0), nic_bytes(spec)
+    for distance in _powers_of_two_below(spec.rank_count):
+        held_bytes /= 2
+        wire = links.inside if distance < spec.ranks_per_host else links.between
+        busy_ps = held_bytes * wire.ps_per_byte
+        total += Cost(1, wire.message_ps(held_bytes) - busy_ps, busy_ps)
+    return total

@@ -7,6 +7,7 @@ rings over their own NICs, so that every rail carries as much; an all-gather ins
 
 from __future__ import annotations
 
+from weft.traffic.costs import Cost, Links, nic_bytes, piece_bytes, pipelined
 from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, ChunkTable, Formula, LaneSchedule
 from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
@@ -101,3 +102,19 @@ def hierarchical_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
             ready = reduced
         host.all_gather(ready)
     return schedule
+
+
+def inside_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """Return the cost of a reduce-scatter or an all-gather inside a host: every rank to every other at once."""
+    chunk_bytes = nic_bytes(spec) / spec.ranks_per_host
+    busy_ps = (spec.ranks_per_host - 1) * chunk_bytes * links.inside.ps_per_byte
+    return Cost(1, links.inside.message_ps(0), busy_ps)
+
+
+def hierarchical_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """One step inside, 2(h-1) between h hosts of a rail's share, one inside."""
+    steps = 2 * (spec.host_count - 1)
+    chunk_bytes = nic_bytes(spec) / spec.rank_count
+    step_ps = links.between.message_ps(piece_bytes(chunk_bytes, spec))
+    between = pipelined(steps, step_ps, steps * chunk_bytes * links.between.ps_per_byte)
+    return inside_cost(spec, links) + between + inside_cost(spec, links)

@@ -8,6 +8,7 @@ of it (NCCL 2.12 calls it PXN).
 
 from __future__ import annotations
 
+from weft.traffic.costs import Cost, Links, nic_bytes
 from weft.traffic.schedule_nodes import (
     DATA,
     ELEMENT_BYTES,
@@ -20,6 +21,7 @@ from weft.traffic.schedule_nodes import (
     Write,
     run_immediate,
 )
+from weft.traffic.schedules.hierarchical import inside_cost
 from weft.traffic.schedules.plan import RankPlan
 from weft.traffic.schedules.spec import CollectiveSpec
 
@@ -145,3 +147,10 @@ class _Exchange:
 
 def _span(buffer: str, elements: range) -> Span:
     return Span(buffer, elements.start * ELEMENT_BYTES, len(elements) * ELEMENT_BYTES)
+
+
+def hierarchical_all_to_all_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """One step inside, one along the rail, of all data but what stays on the host."""
+    outside_bytes = nic_bytes(spec) * (spec.host_count - 1) / spec.host_count
+    rail = Cost(1, links.between.message_ps(0), outside_bytes * links.between.ps_per_byte)
+    return inside_cost(spec, links) + rail

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from weft.traffic.costs import Cost, Links, nic_bytes, piece_bytes, pipelined
 from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, Chunk, ChunkTable, Formula, LaneSchedule
 from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
@@ -241,3 +242,35 @@ def ring_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
         if before is not None:
             plan.send(piece, plan.channel(before), to_scratch=True, slot=len(arriving))
     return schedule
+
+
+def _around(spec: CollectiveSpec, links: Links, passes: int) -> Cost:
+    """Return the cost of chunks that go around so often: a NIC carries one ring's, scale-up links the others'."""
+    ranks, rings = spec.rank_count, spec.ranks_per_host
+    steps = passes * (ranks - 1)
+    chunk_bytes = nic_bytes(spec) / (rings * ranks)
+    outside = 0 if spec.host_count == 1 else steps // rings
+    piece = piece_bytes(chunk_bytes, spec)
+    way_ps = outside * links.between.message_ps(piece) + (steps - outside) * links.inside.message_ps(piece)
+    busy = [(rings - 1) * links.inside.ps_per_byte, links.between.ps_per_byte if outside else 0.0]
+    return pipelined(steps, way_ps / max(1, steps), steps * chunk_bytes * max(busy))
+
+
+def ring_all_reduce_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """2(n-1) steps, each of a chunk of 1/n."""
+    return _around(spec, links, 2)
+
+
+def ring_pass_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """n-1 steps, each of a chunk of 1/n: of a reduce-scatter or an all-gather."""
+    return _around(spec, links, 1)
+
+
+def chain_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """n-1 steps of the first piece, then the others behind it: of a broadcast or a reduce."""
+    size_bytes, outside = nic_bytes(spec), spec.host_count - 1
+    inside = spec.rank_count - 1 - outside
+    piece = piece_bytes(size_bytes, spec)
+    latency_ps = outside * links.between.message_ps(piece) + inside * links.inside.message_ps(piece)
+    slowest = links.between if outside else links.inside
+    return Cost(outside + inside, latency_ps, (size_bytes - piece) * slowest.ps_per_byte)

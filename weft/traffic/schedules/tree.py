@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from weft.traffic.costs import Cost, Links, nic_bytes, piece_bytes
 from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, LaneSchedule
 from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
@@ -153,3 +154,28 @@ def tree_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
 def tree_broadcast(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Broadcast from the root by two trees on each plane."""
     return _schedule(spec, rank, up=False, down=True)
+
+
+def _depths(spec: CollectiveSpec) -> tuple[int, int]:
+    """Return the steps from the farthest leaf to the root: between hosts, and inside them."""
+    outside = (spec.host_count - 1).bit_length()
+    return outside, (spec.rank_count - 1).bit_length() - outside
+
+
+def tree_all_reduce_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """2 log2(n) steps of the first piece, then the others: a rank sends all of the data up, and all down."""
+    return _passes_cost(spec, links, 2)
+
+
+def tree_pass_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """log2(n) steps of the first piece, then the others: of a broadcast or a reduce."""
+    return _passes_cost(spec, links, 1)
+
+
+def _passes_cost(spec: CollectiveSpec, links: Links, passes: int) -> Cost:
+    size_bytes, (outside, inside) = nic_bytes(spec), _depths(spec)
+    piece = piece_bytes(size_bytes / TREES, spec)
+    latency_ps = outside * links.between.message_ps(piece) + inside * links.inside.message_ps(piece)
+    slowest = links.between if outside else links.inside
+    busy_ps = (passes * size_bytes - piece) * slowest.ps_per_byte if spec.rank_count > 1 else 0.0
+    return Cost(passes * (outside + inside), passes * latency_ps, busy_ps)

@@ -1,0 +1,192 @@
+"""`auto`: the algorithm that is predicted to be the fastest, and what is said of the choice."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from weft import BadInputError, Fabric, topologies
+from weft.cli import weft
+from weft.run.runner import run_scenario
+from weft.run.tuner import Point, extended, fit
+from weft.scenario import FidelitySection, parse_scenario
+from weft.topologies import with_scale_up
+from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.costs import Cost
+
+WITHIN = 1.1
+"""How much longer than the fastest algorithm the chosen one may take."""
+RATE_BPS = 100e9
+
+
+def two_tiers(**arguments):
+    return topologies.leaf_spine(leaves=2, spines=2, hosts_per_leaf=4, host_rate_bps=RATE_BPS, **arguments)
+
+
+FABRICS = {
+    "one plane": two_tiers(planes=1),
+    "two planes": two_tiers(planes=2),
+    "six hosts": topologies.leaf_spine(planes=1, leaves=3, spines=1, hosts_per_leaf=2),
+    "scale-up": with_scale_up(two_tiers(planes=1), 4, rail_optimised=False),
+}
+
+
+def times_of_all(fabric, collective, size_bytes):
+    """How long a collective takes by each algorithm that can run it, and by `auto`."""
+    known = COLLECTIVE_KINDS[collective].algorithms
+    found = {}
+    for name in [each.name for each in known] + ["auto"]:
+        try:
+            found[name] = fabric.collective_of_lengths(collective, size_bytes, name).time_ps
+        except BadInputError:
+            assert name != "auto"
+    return found
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["scale-up", *(pytest.param(name, marks=pytest.mark.slow) for name in FABRICS if name != "scale-up")],
+)
+def test_the_choice_is_about_as_fast_as_the_fastest(name):
+    with Fabric(FABRICS[name], clock="virtual", int_telemetry=False) as fabric:
+        for collective in ("allreduce", "allgather", "broadcast", "alltoall"):
+            for size_bytes in (200, 6000, 100_000):
+                found = times_of_all(fabric, collective, size_bytes)
+                assert found["auto"] <= WITHIN * min(found.values()), (collective, size_bytes, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size_bytes", [4, 1024, 64 << 10, 1 << 20, 64 << 20])
+def test_the_choice_among_algorithms_of_hosts_is_as_fast(size_bytes, monkeypatch):
+    """Switches reduce faster at every size here, so there is more to choose without them."""
+    monkeypatch.setattr("weft.run.algorithms._objection_to_trees", lambda *_: "no trees")
+    with Fabric(two_tiers(planes=1), clock="virtual", int_telemetry=False, mtu_bytes=4096) as fabric:
+        found = times_of_all(fabric, "allreduce", size_bytes)
+        del found["in-network"]
+        assert found["auto"] <= WITHIN * min(found.values())
+
+
+def test_a_choice_says_what_and_why():
+    with Fabric(FABRICS["one plane"], clock="virtual") as fabric:
+        inputs = [np.arange(1000, dtype=np.int32)] * 8
+        run = fabric.collective("allreduce", inputs, "auto")
+        named = fabric.collective("allreduce", inputs, run.result.choice.algorithm)
+    choice = run.result.choice
+    assert run.result.ok
+    assert run.result.algorithm == "auto"
+    assert choice.algorithm == "in-network"
+    assert choice.runner_up == "halving-doubling"
+    assert choice.predicted_ps == pytest.approx(run.result.time_ps, rel=0.05)
+    assert choice.predicted_ps < choice.runner_up_ps
+    assert choice.reason.startswith("in-network")
+    assert "halving-doubling" in choice.reason
+    assert named.result.time_ps == run.result.time_ps
+
+
+def test_probes_leave_no_trace():
+    """What a fabric does and counts is the same whether `auto` or a name chose."""
+    scenario = {
+        "clock": "virtual",
+        "fabric": {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
+        "faults": {"loss": 0.01},
+    }
+
+    def results_of(algorithm):
+        item = {"collective": "allreduce", "algorithms": [algorithm], "sizes": ["8KiB"]}
+        result = run_scenario(parse_scenario(scenario | {"traffic": [item]})).as_dict()
+        (collective,) = result["collectives"]
+        chosen = collective.pop("choice", None)
+        for name in ("phases", "collectives"):
+            result[name][0].pop("name" if name == "phases" else "algorithm")
+        result.pop("wall_times_s", None)
+        return result, chosen
+
+    by_auto, chosen = results_of("auto")
+    assert results_of(chosen["algorithm"]) == (by_auto, None)
+
+
+def test_the_command_prints_the_choice():
+    command = "collective broadcast --clock virtual --algorithm auto --algorithm ring --sizes 1K --planes 1"
+    result = CliRunner().invoke(weft, command.split())
+    assert result.exit_code == 0, result.output
+    assert "auto: tree 1024" in " ".join(result.stdout.split())
+    assert "auto, 1024 B: tree," in result.stdout
+    assert "predicted" in result.stdout
+
+
+def test_a_training_step_chooses_by_its_largest_bucket():
+    step = {
+        "training_step": "data-parallel",
+        "layers": [{"gradients": "4KiB", "forward": "1us", "backward": "1us"}],
+        "algorithms": ["auto"],
+    }
+    fabric = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
+    result = run_scenario(parse_scenario({"clock": "virtual", "fabric": fabric, "traffic": [step]}))
+    assert [each.algorithm for each in result.traffic["training_steps"]] == ["in-network"]
+
+
+def test_segments_leave_the_switches_out():
+    with Fabric(
+        FABRICS["one plane"], clock="virtual", fidelity=FidelitySection(segment=65536), int_telemetry=False
+    ) as fabric:
+        choice = fabric.collective_of_lengths("allreduce", 4096, "auto").choice
+    assert "in-network" not in (choice.algorithm, choice.runner_up)
+
+
+def test_an_algorithm_may_not_be_named_auto(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import weft\nfrom weft.traffic.collectives.allreduce import AllReduce\n"
+        "class Mine(AllReduce):\n    name = 'mine'\n    algorithms = (weft.Algorithm('auto', print),)\n"
+    )
+    with (
+        Fabric(FABRICS["six hosts"], clock="virtual") as fabric,
+        pytest.raises(BadInputError, match="named 'auto'"),
+    ):
+        fabric.collective_of_lengths(f"{path}:Mine", 4096, "auto")
+
+
+def test_algorithms_without_a_cost_are_predicted_by_their_probes(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "import weft\nfrom weft.traffic.collectives.allreduce import AllReduce\n"
+        "from weft.traffic.schedules.ring import ring_all_reduce\n"
+        "from weft.traffic.schedules.tree import tree_all_reduce\n"
+        "class Mine(AllReduce):\n    name = 'mine'\n"
+        "    algorithms = (weft.Algorithm('one', ring_all_reduce), weft.Algorithm('two', tree_all_reduce))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    with Fabric(two_tiers(planes=1), clock="virtual", int_telemetry=False) as fabric:
+        small, large = (fabric.collective_of_lengths("mine.py:Mine", size, "auto") for size in (256, 4 << 20))
+    assert (small.choice.algorithm, large.choice.algorithm) == ("two", "one")
+    assert small.choice.predicted_ps == pytest.approx(small.time_ps, rel=0.05)
+
+
+# --- the fit
+
+
+def points(*triples):
+    return [Point(count, Cost(1, *parts), time_ps) for count, parts, time_ps in triples]
+
+
+def test_two_probes_give_both_factors():
+    assert fit(points((1, (10.0, 1.0), 21), (2, (10.0, 100.0), 120))) == pytest.approx((2.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "factor"),
+    [
+        (((10.0, 0.0), 20), ((10.0, 0.0), 20), 2.0),
+        (((10.0, 0.0), 10), ((10.0, 10.0), 5), 8 / 17),
+        (((0.0, 0.0), 0), ((0.0, 0.0), 0), 1.0),
+    ],
+    ids=["no transfer", "faster with more bytes", "one rank"],
+)
+def test_otherwise_there_is_one_factor(first, second, factor):
+    latency, transfer = fit(points((1, *first), (2, *second)))
+    assert latency == transfer
+    assert latency > 0
+    assert latency == pytest.approx(factor, rel=0.6)
+
+
+def test_beyond_the_largest_probe_time_grows_as_between_the_last_two():
+    found = extended(points((100, (5.0, 5.0), 10), (200, (5.0, 10.0), 30)), Cost(3, 5.0, 99.0), 1000)
+    assert (found.steps, found.total_ps) == (3, pytest.approx(200.0))

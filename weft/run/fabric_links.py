@@ -1,0 +1,51 @@
+"""A fabric's latencies and rates, as costs of algorithms see them (`weft.traffic.costs.Links`)."""
+
+from __future__ import annotations
+
+from weft.scenario import FabricOptions
+from weft.topologies import FabricSpec, TopologyError, longest_path, one_way_ps
+from weft.topologies.paths import PS_PER_SECOND, Path
+from weft.traffic.aggregation_format import FRAME_BYTES, LANE_COUNT
+from weft.traffic.costs import Links, Wire
+from weft.traffic.header_sizes import overhead_bytes
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+
+_NO_TIME = Wire(0.0, 0.0)
+
+
+def fabric_links(fabric: FabricSpec, options: FabricOptions) -> Links:
+    """Return those of the longest path between two hosts; zeros for a fabric of one, where nothing is sent."""
+    inside = _NO_TIME
+    if (scale_up := fabric.scale_up) is not None:
+        inside = Wire(scale_up.latency_ps, 8 * PS_PER_SECOND / scale_up.rate_bps)
+    try:
+        path = longest_path(fabric, options.mtu_bytes)
+    except TopologyError:
+        return Links(_NO_TIME, inside, _NO_TIME)
+    return Links(_between(path, options), inside, _aggregation(path, options))
+
+
+def _between(path: Path, options: FabricOptions) -> Wire:
+    header_bytes = overhead_bytes(options.ip_version, int_telemetry=options.int_telemetry)
+    per_bit_ps = [PS_PER_SECOND / hop.link.rate_bps for hop in path.hops]
+    size_bytes = options.mtu_bytes
+    return Wire(
+        latency_ps=_idle_ps(path, header_bytes, options) + options.nic.round_trip_ps(0) / 2,
+        ps_per_byte=8 * per_bit_ps[0] * (size_bytes + header_bytes) / size_bytes,
+        stored_ps_per_byte=8 * sum(per_bit_ps[1:]),
+        packet_bytes=size_bytes,
+    )
+
+
+def _aggregation(path: Path, options: FabricOptions) -> Wire:
+    """The way up to the root and down again is as long as that to the farthest host."""
+    frame_bytes = FRAME_BYTES[options.ip_version]
+    rate_bps = path.hops[0].link.rate_bps
+    return Wire(
+        latency_ps=_idle_ps(path, frame_bytes, options),
+        ps_per_byte=8 * PS_PER_SECOND * frame_bytes / rate_bps / (LANE_COUNT * ELEMENT_BYTES),
+    )
+
+
+def _idle_ps(path: Path, frame_bytes: int, options: FabricOptions) -> int:
+    return one_way_ps(path, frame_bytes) + (len(path.nodes) - 2) * options.switching.latency

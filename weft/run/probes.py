@@ -1,0 +1,48 @@
+"""Short collectives by which `auto` learns what a fabric makes of an algorithm.
+
+Under the virtual clock they run on a copy of the fabric, without events and records, so that what the fabric itself
+does and counts is the same as without them. Under the real clock there is but one fabric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from weft.error_translation import raised_as_weft_errors
+from weft.run.spec import RunSpec
+from weft.scenario import ObserveSection
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+    from weft.run.tuner import Question
+
+_PATIENCE_S = 300.0
+
+
+def probed_copy(spec: RunSpec) -> RunSpec:
+    """Return the description of a fabric on which probes of another one run."""
+    return replace(spec, traffic=(), options=spec.options.changed(events=[], observe=ObserveSection()))
+
+
+class Probes:
+    """Runs probes of a running fabric; `copy` returns the fabric for them, which it keeps running."""
+
+    def __init__(self, fabric: Fabric, copy: Callable[[], Fabric]) -> None:
+        self._fabric, self._copy = fabric, copy
+
+    @raised_as_weft_errors()
+    def __call__(self, question: Question, algorithm: str, size_bytes: int) -> int:
+        """Return how long a collective of a size takes by an algorithm, in ps. Raises CheckFailedError."""
+        is_virtual = self._fabric.options.clock == "virtual"
+        fabric = self._copy() if is_virtual else self._fabric
+        task = fabric.tasks.collective_of_lengths(
+            question.collective.reference,
+            size_bytes,
+            algorithm,
+            dtype=question.dtype,
+            operation=question.operation,
+            root=question.root,
+        )
+        return fabric.run_unnoted(task, _PATIENCE_S, ", probe")
