@@ -18,7 +18,7 @@ from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
 from weft.topologies.addressing import result_group_address
-from weft.traffic.aggregation_format import Kind, Operation
+from weft.traffic.aggregation_format import ALL_WORKERS, Kind, Operation
 from weft.traffic.layers import BTH, IntShim, aggregation_frame, cnp, pfc_frame, rdma_write_frame
 
 SWITCH_MAC = "02:01:00:00:00:00"
@@ -68,7 +68,8 @@ def _aggregation(rng: random.Random) -> Packet:
         slot=mostly(rng.randrange(8), 8, 0xFFFF),
         round_number=rng.choice((0, 0, 0, 1, 2, 3, 2**31, 2**32 - 1)),
         rank=mostly(rank, 1 - rank, 31, 0xFFFF),
-        lanes=[rng.choice((*_INT32, rng.randrange(-(2**31), 2**31))) for _ in range(64)],
+        lanes=[rng.choice((*_INT32, rng.randrange(-(2**31), 2**31))) for _ in range(mostly(64, 0))],
+        destination=mostly(ALL_WORKERS, 0, 1, 2),
     )
     if rng.random() < 0.05:
         frame[BTH].opcode = rng.randrange(256)

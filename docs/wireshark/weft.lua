@@ -12,8 +12,8 @@ local VALIANT_BYTES = 6
 local VALIANT_VERSION = 1
 local INT_FIXED_BYTES = 6
 local HOP_BYTES = 8
-local AGGREGATION_BYTES = 16
-local LANE_COUNT = 64
+local AGGREGATION_BYTES = 20
+local AGGREGATION_VERSION = 2
 
 local RATES = {
   [0] = "unknown", [1] = "1 Gb/s", [2] = "10 Gb/s", [3] = "25 Gb/s", [4] = "40 Gb/s", [5] = "50 Gb/s",
@@ -132,7 +132,9 @@ DissectorTable.get("ethertype"):add(VALIANT_ETHERTYPE, valiant)
 -- Aggregation header
 
 local KINDS = { [0] = "contribution", [1] = "result" }
-local OPERATIONS = { [0] = "sum", [1] = "max", [2] = "min" }
+local OPERATIONS = { [0] = "sum", [1] = "max", [2] = "min", [3] = "and", [4] = "or", [5] = "xor" }
+local DATA_TYPES = { [0] = "int32", [1] = "int16", [2] = "int8" }
+local ALL_WORKERS = { [0xFFFF] = "all" }
 
 local aggregation = Proto("weft_aggregation", "Weft in-network aggregation")
 
@@ -144,8 +146,11 @@ aggregation.fields.epoch = ProtoField.uint16("weft_aggregation.epoch", "Epoch")
 aggregation.fields.slot = ProtoField.uint16("weft_aggregation.slot", "Slot")
 aggregation.fields.round = ProtoField.uint32("weft_aggregation.round", "Round")
 aggregation.fields.rank = ProtoField.uint16("weft_aggregation.rank", "Rank among the parent's children")
-aggregation.fields.lane_count = ProtoField.uint8("weft_aggregation.lane_count", "Lanes")
+aggregation.fields.lane_count = ProtoField.uint16("weft_aggregation.lane_count", "Lanes")
+aggregation.fields.data_type = ProtoField.uint8("weft_aggregation.data_type", "Data type", base.DEC, DATA_TYPES)
 aggregation.fields.flags = ProtoField.uint8("weft_aggregation.flags", "Flags", base.HEX)
+aggregation.fields.destination = ProtoField.uint16("weft_aggregation.destination", "Destination", base.DEC,
+  ALL_WORKERS)
 aggregation.fields.lane = ProtoField.int32("weft_aggregation.lane", "Lane")
 
 local destination_qp = Field.new("infiniband.bth.destqp")
@@ -158,11 +163,13 @@ local function is_aggregation(buffer)
   local operation, queue_pair = opcode(), destination_qp()
   if operation == nil or queue_pair == nil or operation.value ~= UD_SEND_ONLY then return false end
   if queue_pair.value ~= CONTRIBUTION_QP and queue_pair.value ~= RESULT_QP then return false end
-  return buffer:len() >= AGGREGATION_BYTES + 4 * LANE_COUNT
+  if buffer:len() < AGGREGATION_BYTES or bit.rshift(buffer(0, 1):uint(), 4) ~= AGGREGATION_VERSION then return false end
+  return buffer:len() >= AGGREGATION_BYTES + 4 * buffer(14, 2):uint()
 end
 
 function aggregation.dissector(buffer, packet, root)
-  local length = AGGREGATION_BYTES + 4 * LANE_COUNT
+  local lane_count = buffer(14, 2):uint()
+  local length = AGGREGATION_BYTES + 4 * lane_count
   local tree = root:add(aggregation, buffer(0, length))
   tree:add(aggregation.fields.version, buffer(0, 1))
   tree:add(aggregation.fields.kind, buffer(0, 1))
@@ -172,11 +179,15 @@ function aggregation.dissector(buffer, packet, root)
   tree:add(aggregation.fields.slot, buffer(6, 2))
   tree:add(aggregation.fields.round, buffer(8, 4))
   tree:add(aggregation.fields.rank, buffer(12, 2))
-  tree:add(aggregation.fields.lane_count, buffer(14, 1))
-  tree:add(aggregation.fields.flags, buffer(15, 1))
-  local lanes = tree:add(aggregation, buffer(AGGREGATION_BYTES, 4 * LANE_COUNT), "Lanes")
-  for lane = 0, LANE_COUNT - 1 do
-    lanes:add(aggregation.fields.lane, buffer(AGGREGATION_BYTES + 4 * lane, 4))
+  tree:add(aggregation.fields.lane_count, buffer(14, 2))
+  tree:add(aggregation.fields.data_type, buffer(16, 1))
+  tree:add(aggregation.fields.flags, buffer(17, 1))
+  tree:add(aggregation.fields.destination, buffer(18, 2))
+  if lane_count > 0 then
+    local lanes = tree:add(aggregation, buffer(AGGREGATION_BYTES, 4 * lane_count), "Lanes")
+    for lane = 0, lane_count - 1 do
+      lanes:add(aggregation.fields.lane, buffer(AGGREGATION_BYTES + 4 * lane, 4))
+    end
   end
   local kind = KINDS[bit.band(buffer(0, 1):uint(), 0x0F)] or "unknown kind"
   local operation = OPERATIONS[buffer(1, 1):uint()] or "unknown operation"

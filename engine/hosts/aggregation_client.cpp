@@ -39,7 +39,10 @@ roce::RoceHeaders contribution_headers(const AggregationConfig& config) {
   headers.bth.opcode = roce::kUdSendOnly;
   headers.bth.destination_qp = roce::kAggregationQueuePair;
   headers.deth = {config.q_key, roce::kAggregationQueuePair};
-  headers.aggregation = {.job_id = config.job_id, .epoch = config.epoch, .rank = config.rank};
+  headers.aggregation = {.job_id = config.job_id,
+                         .epoch = config.epoch,
+                         .rank = config.rank,
+                         .lane_count = roce::kAggregationLanes};
   return headers;
 }
 
@@ -170,7 +173,9 @@ AggregationClient::Posted* AggregationClient::classify(const roce::ParsedPacket&
     return nullptr;
   }
   Posted& posted = posted_of(message);
-  if (header.operation != static_cast<uint8_t>(posted.request.operation(message - posted.first_message))) {
+  if (header.operation != static_cast<uint8_t>(posted.request.operation(message - posted.first_message)) ||
+      header.lane_count != roce::kAggregationLanes || header.data_type != 0 || header.flags != 0 ||
+      header.destination != roce::kAllWorkers) {
     ++counters_.unexpected_results;
     return nullptr;
   }

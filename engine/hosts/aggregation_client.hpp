@@ -54,7 +54,7 @@ void check(const AggregationConfig& config);
   STATISTIC(uint64_t, foreign_results, "not accepted: of another job, or with a wrong Q_Key") \
   STATISTIC(uint64_t, wrong_epoch_results, "not accepted")                                    \
   STATISTIC(uint64_t, unexpected_results,                                                     \
-            "not accepted: of a slot or round nothing was sent for, or another operation")    \
+            "not accepted: of a slot or round nothing was sent for, or not what was asked")   \
   STATISTIC(uint64_t, invalid_results, "not accepted: refused by the request")                \
   STATISTIC(uint64_t, unexpected_packets, "not a result of an aggregation at all")            \
   STATISTIC(uint64_t, dropped_in_error, "arrived after the client had failed")

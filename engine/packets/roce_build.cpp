@@ -1,4 +1,5 @@
 // Building half of the codec, and the invariant CRC.
+#include <algorithm>
 #include <cstring>
 
 #include "packets/byte_order.hpp"
@@ -45,8 +46,11 @@ void write_frame(const RoceHeaders& headers, const Layout& layout, const uint8_t
 }  // namespace
 
 bool is_aggregation(const Bth& bth, size_t udp_length_bytes) {
-  return bth.opcode == kUdSendOnly && udp_length_bytes == kAggregationUdpBytes &&
-         (bth.destination_qp == kAggregationQueuePair || bth.destination_qp == kMulticastQueuePair);
+  if (bth.opcode != kUdSendOnly) return false;
+  if (bth.destination_qp != kAggregationQueuePair && bth.destination_qp != kMulticastQueuePair) return false;
+  constexpr size_t kWithoutLanes = kUdpBytes + kBthBytes + kDethBytes + kAggregationHeaderBytes + kIcrcBytes;
+  return std::any_of(kAggregationLaneCounts.begin(), kAggregationLaneCounts.end(),
+                     [&](size_t lanes) { return udp_length_bytes == kWithoutLanes + 4 * lanes; });
 }
 
 size_t frame_bytes(const RoceHeaders& headers, size_t payload_bytes) {

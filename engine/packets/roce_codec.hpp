@@ -67,8 +67,8 @@ size_t frame_bytes(const RoceHeaders& headers, size_t payload_bytes);
 
 // Writes the frame to `out`, which has frame_bytes(headers, payload_bytes) bytes: lengths, pad, checksums and
 // iCRC are computed, the UDP checksum is 0. `payload` null stands for zeros. Throws std::invalid_argument for
-// values that do not fit their field, a payload where the opcode has none, aggregation headers without
-// exactly 64 lanes, or addresses of two IP versions.
+// values that do not fit their field, a payload where the opcode has none, aggregation headers whose lane
+// count is not the payload's, or addresses of two IP versions.
 void write_frame(const RoceHeaders& headers, const uint8_t* payload, size_t payload_bytes, uint8_t* out);
 
 // A pooled packet with the frame.

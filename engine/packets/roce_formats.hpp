@@ -34,15 +34,17 @@ constexpr size_t kAtomicEthBytes = 28;
 constexpr size_t kAtomicAckEthBytes = 8;
 constexpr size_t kIethBytes = 4;
 constexpr size_t kCnpReservedBytes = 16;
-constexpr size_t kAggregationHeaderBytes = 16;
+constexpr size_t kAggregationHeaderBytes = 20;
 constexpr size_t kIcrcBytes = 4;
 
 constexpr uint8_t kIntShimVersion = 1;
-constexpr uint8_t kAggregationVersion = 1;
+constexpr uint8_t kAggregationVersion = 2;
 
 constexpr size_t kIntHops = 5;
-constexpr size_t kAggregationLanes = 64;
-constexpr uint16_t kAggregationUdpBytes = 304;
+constexpr size_t kAggregationLanes = 64;  // of a worker's packets with data
+// How many lanes an aggregation packet may have.
+constexpr std::array<uint16_t, 5> kAggregationLaneCounts = {0, 64, 128, 256, 1024};
+constexpr uint16_t kAllWorkers = 0xFFFF;              // the destination of a result that all get
 constexpr uint32_t kAggregationQueuePair = 0xA66000;  // destination of contributions, source of both kinds
 constexpr uint32_t kMulticastQueuePair = 0xFFFFFF;    // destination of results
 
@@ -213,8 +215,10 @@ struct AggregationHeader {
   uint16_t slot = 0;
   uint32_t round = 0;
   uint16_t rank = 0;
-  uint8_t lane_count = kAggregationLanes;
+  uint16_t lane_count = 0;  // of kAggregationLaneCounts
+  uint8_t data_type = 0;    // 0 int32
   uint8_t flags = 0;
+  uint16_t destination = kAllWorkers;  // worker that gets the lanes of the result
   bool operator==(const AggregationHeader&) const = default;
 };
 

@@ -198,9 +198,7 @@ ParseError parse_payload(Reader& reader, size_t pad_bytes, ParsedPacket& out) {
 
 ParseError parse_aggregation(ParsedPacket& out) {
   if (out.payload == nullptr) return ParseError::kTruncated;
-  if (out.payload_bytes != kAggregationHeaderBytes + 4 * kAggregationLanes) {
-    return ParseError::kBadAggregationHeader;
-  }
+  if (out.payload_bytes < kAggregationHeaderBytes) return ParseError::kBadAggregationHeader;  // by its pad
   const uint8_t* at = out.payload;
   AggregationHeader header{.kind = static_cast<uint8_t>(at[0] & 0x0F),
                            .operation = at[1],
@@ -209,14 +207,17 @@ ParseError parse_aggregation(ParsedPacket& out) {
                            .slot = load_big_endian<uint16_t>(at + 6),
                            .round = load_big_endian<uint32_t>(at + 8),
                            .rank = load_big_endian<uint16_t>(at + 12),
-                           .lane_count = at[14],
-                           .flags = at[15]};
-  if (at[0] >> 4 != kAggregationVersion || header.kind > kResult || header.lane_count != kAggregationLanes) {
+                           .lane_count = load_big_endian<uint16_t>(at + 14),
+                           .data_type = at[16],
+                           .flags = at[17],
+                           .destination = load_big_endian<uint16_t>(at + 18)};
+  out.payload += kAggregationHeaderBytes;
+  out.payload_bytes -= kAggregationHeaderBytes;
+  if (at[0] >> 4 != kAggregationVersion || header.kind > kResult ||
+      size_t{4} * header.lane_count != out.payload_bytes) {
     return ParseError::kBadAggregationHeader;
   }
   out.aggregation = header;
-  out.payload += kAggregationHeaderBytes;
-  out.payload_bytes -= kAggregationHeaderBytes;
   return ParseError::kNone;
 }
 

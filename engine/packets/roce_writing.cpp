@@ -78,7 +78,7 @@ void check_aggregation(const RoceHeaders& headers, size_t udp_length_bytes) {
   throw std::invalid_argument(
       looks_so ? "a UD packet of this length to an aggregation queue pair needs an aggregation header"
                : "an aggregation header needs opcode 0x64, destination queue pair 0xA66000 or "
-                 "0xFFFFFF and a payload of 256 bytes");
+                 "0xFFFFFF and a payload of 0, 256, 512, 1024 or 4096 bytes");
 }
 
 [[gnu::cold, gnu::noinline]] void refuse_wide_values(const RoceHeaders& headers) {
@@ -112,10 +112,13 @@ void check_values(const RoceHeaders& headers, uint16_t extensions, size_t payloa
   if (headers.telemetry) check_telemetry(*headers.telemetry);
   if (headers.aggregation) {
     require_bits("aggregation kind", headers.aggregation->kind, 1);
-    if (headers.aggregation->lane_count != kAggregationLanes) {
+    check_aggregation(headers, udp_length_bytes);
+    if (size_t{4} * headers.aggregation->lane_count != payload_bytes) {
       throw std::invalid_argument("lane_count is " + std::to_string(headers.aggregation->lane_count) +
-                                  " (valid: 64)");
+                                  " in a packet with " + std::to_string(payload_bytes) +
+                                  " bytes of lanes (valid: 4 bytes each)");
     }
+    return;
   }
   check_aggregation(headers, udp_length_bytes);
 }
@@ -231,8 +234,10 @@ uint8_t* write_aggregation(const AggregationHeader& header, uint8_t* at) {
   store_big_endian<uint16_t>(at + 6, header.slot);
   store_big_endian<uint32_t>(at + 8, header.round);
   store_big_endian<uint16_t>(at + 12, header.rank);
-  at[14] = header.lane_count;
-  at[15] = header.flags;
+  store_big_endian<uint16_t>(at + 14, header.lane_count);
+  at[16] = header.data_type;
+  at[17] = header.flags;
+  store_big_endian<uint16_t>(at + 18, header.destination);
   return at + kAggregationHeaderBytes;
 }
 

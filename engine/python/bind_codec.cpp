@@ -112,7 +112,9 @@ void read_aggregation(FieldReader& fields, roce::AggregationHeader& header) {
   fields.read("round", header.round);
   fields.read("rank", header.rank);
   fields.read("lane_count", header.lane_count);
+  fields.read("data_type", header.data_type);
   fields.read("flags", header.flags);
+  fields.read("destination", header.destination);
 }
 
 void read_bth(FieldReader& fields, roce::Bth& bth) {
@@ -186,7 +188,9 @@ py::dict bth_dict(const roce::Bth& bth) {
 py::dict aggregation_dict(const roce::AggregationHeader& header) {
   return py::dict("kind"_a = header.kind, "operation"_a = header.operation, "job_id"_a = header.job_id,
                   "epoch"_a = header.epoch, "slot"_a = header.slot, "round"_a = header.round,
-                  "rank"_a = header.rank, "lane_count"_a = header.lane_count, "flags"_a = header.flags);
+                  "rank"_a = header.rank, "lane_count"_a = header.lane_count,
+                  "data_type"_a = header.data_type, "flags"_a = header.flags,
+                  "destination"_a = header.destination);
 }
 
 void add_extensions(py::dict& dict, const roce::ParsedPacket& packet) {

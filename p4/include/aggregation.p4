@@ -12,12 +12,16 @@
 #define SLOTS         4096
 #define SLOT_VERSIONS (2 * SLOTS)
 
-const bit<4> AGGREGATION_VERSION = 1;
+const bit<4> AGGREGATION_VERSION = 2;
 const bit<4> KIND_CONTRIBUTION   = 0;
 const bit<4> KIND_RESULT         = 1;
 const bit<8> OPERATION_SUM       = 0;
 const bit<8> OPERATION_MAX       = 1;
 const bit<8> OPERATION_MIN       = 2;
+const bit<8> DATA_TYPE_INT32     = 0;
+
+// A result's lanes are for all workers.
+const bit<16> DESTINATION_ALL = 0xFFFF;
 
 const bit<8> SLOT_COLLECTING = 0;
 const bit<8> SLOT_SENT_UP    = 1;
@@ -231,11 +235,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                                meta.flow.destination == meta.own_address;
         bool is_result = hdr.aggregation.kind == KIND_RESULT && hdr.bth.destination_qp == QP_MULTICAST &&
                          meta.flow.destination == RESULT_GROUP(meta) ++ hdr.aggregation.job_id;
-        bool is_whole = hdr.ipv4.isValid() ? hdr.ipv4.total_length == IPV4_LENGTH_AGGREGATION
-                                           : hdr.ipv6.payload_length == UDP_LENGTH_AGGREGATION;
-        if (hdr.aggregation.version != AGGREGATION_VERSION || hdr.aggregation.lane_count != 64 ||
+        bool is_whole = hdr.ipv4.isValid() ? hdr.ipv4.total_length == IPV4_BYTES + hdr.udp.length
+                                           : hdr.ipv6.payload_length == hdr.udp.length;
+        if (hdr.aggregation.version != AGGREGATION_VERSION || !hdr.lanes.isValid() ||
+            hdr.aggregation.lane_count != AGGREGATION_LANES || hdr.aggregation.data_type != DATA_TYPE_INT32 ||
             hdr.aggregation.flags != 0 || hdr.aggregation.operation > OPERATION_MIN ||
-            !is_whole || !(is_contribution || is_result)) {
+            hdr.aggregation.destination != DESTINATION_ALL || !is_whole || !(is_contribution || is_result)) {
             drop_reason = DropReason.AGGREGATION_BAD_HEADER;
         } else if (hdr.icrc.value != expected_icrc) {
             drop_reason = DropReason.AGGREGATION_BAD_ICRC;

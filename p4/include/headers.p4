@@ -31,9 +31,12 @@ const bit<8> OPCODE_CNP          = 0x81;
 // Queue pairs of in-network aggregation.
 const bit<24> QP_AGGREGATION = 0xA66000;
 const bit<24> QP_MULTICAST   = 0xFFFFFF;
-// UDP 8 + BTH 12 + DETH 8 + aggregation header 16 + 64 lanes of 4 + iCRC 4; IPv4's total length counts its header.
-const bit<16> UDP_LENGTH_AGGREGATION  = 304;
-const bit<16> IPV4_LENGTH_AGGREGATION = 324;
+// UDP 8 + BTH 12 + DETH 8 + aggregation header 20 + iCRC 4, and with lanes 4 bytes each.
+const bit<16> UDP_LENGTH_HEADER_ONLY = 52;
+const bit<16> UDP_LENGTH_LANES       = 52 + 4 * AGGREGATION_LANES;
+
+// IPv4's total length counts its own header.
+const bit<16> IPV4_BYTES = 20;
 
 // The final mix of MurmurHash3 (A. Appleby): its multiplications are not linear.
 #define MIX_HASH(hash) \
@@ -209,8 +212,10 @@ header aggregation_t {
     bit<16> slot;
     bit<32> round;
     bit<16> rank;
-    bit<8>  lane_count;
+    bit<16> lane_count;  // 0: no lanes follow
+    bit<8>  data_type;
     bit<8>  flags;
+    bit<16> destination; // worker that gets the lanes of the result
 }
 
 #define LANE_FIELD(n) bit<32> lane##n;

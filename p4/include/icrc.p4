@@ -8,7 +8,18 @@
 
 #define AND_LANE(n) , hdr.lanes.lane##n
 
-// From UDP on, the same over IPv4 and IPv6.
+#define ICRC_IPV4 \
+    64w0xFFFFFFFFFFFFFFFF, \
+    hdr.ipv4.version, hdr.ipv4.ihl, 8w0xFF, hdr.ipv4.total_length, hdr.ipv4.identification, \
+    hdr.ipv4.flags, hdr.ipv4.fragment_offset, 8w0xFF, hdr.ipv4.protocol, 16w0xFFFF, \
+    hdr.ipv4.source, hdr.ipv4.destination
+
+#define ICRC_IPV6 \
+    64w0xFFFFFFFFFFFFFFFF, \
+    hdr.ipv6.version, 28w0xFFFFFFF, hdr.ipv6.payload_length, hdr.ipv6.next_header, 8w0xFF, \
+    hdr.ipv6.source, hdr.ipv6.destination
+
+// From UDP to the end of the aggregation header, the same over IPv4 and IPv6.
 #define ICRC_TRANSPORT \
     hdr.udp.source, hdr.udp.destination, hdr.udp.length, 16w0xFFFF, \
     hdr.bth.opcode, hdr.bth.solicited_event, hdr.bth.migration, hdr.bth.pad_count, hdr.bth.version, \
@@ -17,25 +28,24 @@
     hdr.deth.queue_key, hdr.deth.reserved, hdr.deth.source_qp, \
     hdr.aggregation.version, hdr.aggregation.kind, hdr.aggregation.operation, hdr.aggregation.job_id, \
     hdr.aggregation.epoch, hdr.aggregation.slot, hdr.aggregation.round, hdr.aggregation.rank, \
-    hdr.aggregation.lane_count, hdr.aggregation.flags \
-    FOR_EACH_LANE(AND_LANE)
+    hdr.aggregation.lane_count, hdr.aggregation.data_type, hdr.aggregation.flags, hdr.aggregation.destination
+
+// All 32 bits of it.
+#define ICRC_RANGE 64w0x100000000
 
 control AggregationIcrc(in headers_t hdr, out bit<32> icrc) {
     apply {
         bit<32> crc;
-        if (hdr.ipv4.isValid()) {
-            hash(crc, HashAlgorithm.crc32, 32w0,
-                { 64w0xFFFFFFFFFFFFFFFF,
-                  hdr.ipv4.version, hdr.ipv4.ihl, 8w0xFF, hdr.ipv4.total_length, hdr.ipv4.identification,
-                  hdr.ipv4.flags, hdr.ipv4.fragment_offset, 8w0xFF, hdr.ipv4.protocol, 16w0xFFFF,
-                  hdr.ipv4.source, hdr.ipv4.destination, ICRC_TRANSPORT },
-                64w0x100000000);
+        if (hdr.lanes.isValid()) {
+            if (hdr.ipv4.isValid()) {
+                hash(crc, HashAlgorithm.crc32, 32w0, { ICRC_IPV4, ICRC_TRANSPORT FOR_EACH_LANE(AND_LANE) }, ICRC_RANGE);
+            } else {
+                hash(crc, HashAlgorithm.crc32, 32w0, { ICRC_IPV6, ICRC_TRANSPORT FOR_EACH_LANE(AND_LANE) }, ICRC_RANGE);
+            }
+        } else if (hdr.ipv4.isValid()) {
+            hash(crc, HashAlgorithm.crc32, 32w0, { ICRC_IPV4, ICRC_TRANSPORT }, ICRC_RANGE);
         } else {
-            hash(crc, HashAlgorithm.crc32, 32w0,
-                { 64w0xFFFFFFFFFFFFFFFF,
-                  hdr.ipv6.version, 28w0xFFFFFFF, hdr.ipv6.payload_length, hdr.ipv6.next_header, 8w0xFF,
-                  hdr.ipv6.source, hdr.ipv6.destination, ICRC_TRANSPORT },
-                64w0x100000000);
+            hash(crc, HashAlgorithm.crc32, 32w0, { ICRC_IPV6, ICRC_TRANSPORT }, ICRC_RANGE);
         }
         icrc = crc[7:0] ++ crc[15:8] ++ crc[23:16] ++ crc[31:24];
     }

@@ -139,8 +139,10 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         // An aggregation packet is parsed whole, because its iCRC is checked and made here; of any other RoCEv2
         // packet only the transport headers are.
         transition select(hdr.bth.opcode, hdr.bth.destination_qp, hdr.udp.length) {
-            (OPCODE_UD_SEND_ONLY, QP_AGGREGATION, UDP_LENGTH_AGGREGATION): parse_aggregation;
-            (OPCODE_UD_SEND_ONLY, QP_MULTICAST, UDP_LENGTH_AGGREGATION): parse_aggregation;
+            (OPCODE_UD_SEND_ONLY, QP_AGGREGATION, UDP_LENGTH_LANES): parse_aggregation;
+            (OPCODE_UD_SEND_ONLY, QP_AGGREGATION, UDP_LENGTH_HEADER_ONLY): parse_aggregation;
+            (OPCODE_UD_SEND_ONLY, QP_MULTICAST, UDP_LENGTH_LANES): parse_aggregation;
+            (OPCODE_UD_SEND_ONLY, QP_MULTICAST, UDP_LENGTH_HEADER_ONLY): parse_aggregation;
             (OPCODE_CNP, _, _): accept;
             (0x64 &&& 0xFE, _, _): parse_deth;      // UD SEND only, with immediate
             (0x06 &&& 0xDF, _, _): parse_reth;      // WRITE first; the mask takes RC and UC alike
@@ -189,7 +191,18 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_aggregation {
         packet.extract(hdr.deth);
         packet.extract(hdr.aggregation);
+        transition select(hdr.udp.length) {
+            UDP_LENGTH_HEADER_ONLY: parse_icrc;
+            default: parse_lanes;
+        }
+    }
+
+    state parse_lanes {
         packet.extract(hdr.lanes);
+        transition parse_icrc;
+    }
+
+    state parse_icrc {
         packet.extract(hdr.icrc);
         transition accept;
     }

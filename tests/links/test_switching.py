@@ -21,7 +21,7 @@ from weft.scenario.options import FabricOptions
 from weft.topologies import FabricSpec, serialisation_ps
 
 ETHERNET, INT_SHIM, IPV4, IPV6, UDP, BTH, RETH, AETH, IMMEDIATE, ICRC = 14, 46, 20, 40, 8, 12, 16, 4, 4, 4
-AGGREGATION_FRAME = 338
+AGGREGATION_FRAME = 342
 GBPS = 10**9
 DELAY_PS, LATENCY_PS = 600_000, 450_000
 CUT_THROUGH = SwitchingSection(mode="cut-through", latency=LATENCY_PS)

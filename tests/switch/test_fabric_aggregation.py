@@ -211,7 +211,7 @@ def drops(twin: Twin, reason: str) -> int:
 def with_field(
     layer: type[Packet], field: str, value: object, to: str | None = None, **options: object
 ) -> Packet:
-    frame = packet(ROOT_JOB, [1], **options)
+    frame = packet(ROOT_JOB, options.pop("lanes", [1]), **options)
     frame[layer].setfieldval(field, value)
     if to is not None:
         frame.dst, frame[IP].dst = MAC, to
@@ -248,6 +248,13 @@ FORGERIES = {
     "an unknown operation": (1, "bad_header", with_field(AggregationHeader, "operation", 3)),
     "an unknown kind": (1, "bad_header", with_field(AggregationHeader, "kind", 2)),
     "fewer lanes": (1, "bad_header", with_field(AggregationHeader, "lane_count", 63)),
+    "lanes that the header denies": (1, "bad_header", with_field(AggregationHeader, "lane_count", 0)),
+    "the version before": (1, "bad_header", with_field(AggregationHeader, "version", 1)),
+    "an unknown data type": (1, "bad_header", with_field(AggregationHeader, "data_type", 1)),
+    "a destination": (1, "bad_header", with_field(AggregationHeader, "destination", 0)),
+    "a header without lanes": (1, "bad_header", packet(ROOT_JOB, [])),
+    "lanes that are missing": (1, "bad_header", with_field(AggregationHeader, "lane_count", 64, lanes=())),
+    "an IPv6 header without lanes": (1, "bad_header", packet(ROOT_JOB, [], ip_version=6)),
     "a result from a child": (1, "unexpected_result", packet(ROOT_JOB, [1], kind=Kind.RESULT, epoch=1)),
     "a result that nobody waits for": (
         PARENT_PORT, "unexpected_result", packet(ROOT_JOB, [1], kind=Kind.RESULT, epoch=1)

@@ -134,7 +134,12 @@ class AggregationNetwork:
         return {"slot": output.slot, "round": output.round, "epoch": EPOCH, "operation": output.operation}
 
     def result_frame(self, leaf: int, output: Output, **changes) -> bytes:
-        aggregation = self.header(output) | {"kind": 1, "job_id": JOB_ID, "rank": 0, "lane_count": 64}
+        aggregation = self.header(output) | {
+            "kind": 1,
+            "job_id": JOB_ID,
+            "rank": 0,
+            "lane_count": output.lanes.size,
+        }
         return _core.build_packet(
             {
                 "destination_mac": result_group_mac(JOB_ID, self.ip_version),

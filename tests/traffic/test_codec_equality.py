@@ -4,6 +4,7 @@ import struct
 from functools import cache
 from socket import AF_INET, AF_INET6, inet_ntop
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -229,15 +230,19 @@ def test_both_build_the_same_bytes_and_read_them_back(packet):
             "slot": bits(16),
             "round": bits(32),
             "rank": bits(16),
-            "lane_count": st.just(64),
+            "data_type": bits(8),
             "flags": bits(8),
+            "destination": bits(16),
         }
     ),
-    st.lists(st.integers(-(2**31), 2**31 - 1), min_size=64, max_size=64),
+    st.sampled_from((0, 64, 128, 256, 1024)),
+    bits(32),
     bits(32),
 )
 @settings(max_examples=50, deadline=None)
-def test_aggregation_packets_are_the_same_bytes(mac, header, lanes, q_key):
+def test_aggregation_packets_are_the_same_bytes(mac, header, lane_count, seed, q_key):
+    lanes = np.random.default_rng(seed).integers(-(2**31), 2**31, lane_count).tolist()
+    header["lane_count"] = lane_count
     destination_qp = 0xFFFFFF if header["kind"] else 0xA66000
     built = _core.build_packet(
         {
@@ -249,7 +254,7 @@ def test_aggregation_packets_are_the_same_bytes(mac, header, lanes, q_key):
             "deth": {"q_key": q_key, "source_qp": 0xA66000},
             "aggregation": header,
         },
-        struct.pack(">64i", *lanes),
+        struct.pack(f">{lane_count}i", *lanes),
     )
     packet = (
         Ether(src=mac, dst=mac)

@@ -96,16 +96,17 @@ def test_contribution_stands_bit_by_bit_as_written_down():
         slot=0x0506,
         round_number=0x0708090A,
         rank=0x0B0C,
+        destination=0x0D0E,
         lanes=[1, -1, -(2**31), 2**31 - 1],
     )
     data = raw(frame)
-    assert len(data) == 338
-    assert data[14 + 20 + 4 : 14 + 20 + 8].hex() == "01300000"  # UDP length 304, no checksum
+    assert len(data) == 342
+    assert data[14 + 20 + 4 : 14 + 20 + 8].hex() == "01340000"  # UDP length 308, no checksum
     assert data[42:54].hex() == "6440ffff00a660000008090a"
     assert data[54:62].hex() == "deadbeef00a66000"
-    assert data[62:78].hex() == "10010102030405060708090a0b0c4000"
-    assert data[78:94].hex() == "00000001ffffffff800000007fffffff"
-    assert data[94:334] == bytes(240)
+    assert data[62:82].hex() == "20010102030405060708090a0b0c004000000d0e"
+    assert data[82:98].hex() == "00000001ffffffff800000007fffffff"
+    assert data[98:338] == bytes(240)
     assert icrc_is_valid(data)
 
 
@@ -126,6 +127,15 @@ def test_result_goes_to_the_group_and_says_so():
     assert (parsed[AggregationHeader].kind, parsed[AggregationHeader].lanes) == (1, list(range(64)))
     with pytest.raises(ValueError, match="65536"):
         result_group_mac(65536)
+
+
+def test_a_header_alone_is_an_aggregation_packet_of_its_own_length():
+    data = raw(aggregation_frame(**WORKER, lanes=()))
+    assert len(data) == 86
+    assert data[14 + 20 + 4 : 14 + 20 + 6].hex() == "0034"
+    header = Ether(data)[AggregationHeader]
+    assert (header.lane_count, header.lanes, header.destination) == (0, [], 0xFFFF)
+    assert icrc_is_valid(data)
 
 
 @given(
@@ -153,10 +163,12 @@ def test_ordinary_datagrams_are_not_taken_for_aggregation():
         assert AggregationHeader not in Ether(raw(frame))
 
 
-def test_lanes_are_padded_and_refused_beyond_64():
-    assert raw(AggregationHeader(lanes=[7]))[16:24].hex() == "0000000700000000"
-    with pytest.raises(ValueError, match="65 lanes"):
-        raw(AggregationHeader(lanes=[0] * 65))
+def test_lanes_are_padded_and_refused_beyond_1024():
+    data = raw(AggregationHeader(lanes=[7]))
+    assert (data[14:16].hex(), data[20:28].hex(), len(data)) == ("0040", "0000000700000000", 20 + 256)
+    assert len(raw(AggregationHeader(lanes=[7] * 65))) == 20 + 4 * 128
+    with pytest.raises(ValueError, match="1025 lanes"):
+        raw(AggregationHeader(lanes=[0] * 1025))
     with pytest.raises(struct.error):
         raw(AggregationHeader(lanes=[2**31]))
 

@@ -93,8 +93,10 @@ aggregation = st.fixed_dictionaries(
         "slot": U16,
         "round": U32,
         "rank": U16,
-        "lane_count": st.just(64),
+        "lane_count": st.sampled_from((0, 64, 128, 256, 1024)),
+        "data_type": U8,
         "flags": U8,
+        "destination": U16,
     }
 )
 
@@ -150,7 +152,8 @@ def packets(draw: st.DrawFn) -> tuple[dict[str, Any], bytes]:
         headers["bth"] = draw(_bth(st.just(UD_SEND_ONLY), st.sampled_from((0xA66000, 0xFFFFFF))))
         headers["deth"] = draw(_GROUPS["deth"])
         headers["aggregation"] = draw(aggregation)
-        return headers, draw(st.binary(min_size=256, max_size=256))
+        lanes_bytes = 4 * headers["aggregation"]["lane_count"]
+        return headers, draw(st.binary(min_size=lanes_bytes, max_size=lanes_bytes))
     opcode = draw(st.sampled_from(sorted(OPCODES)))
     groups, has_payload = OPCODES[opcode]
     headers["bth"] = draw(_bth(st.just(opcode), U24))

@@ -162,29 +162,35 @@ def test_a_bad_int_shim_is_refused(at: int, new: bytes) -> None:
     assert parse_error(with_bytes(frame, ETHERNET + at, new)) == "bad_int_shim"
 
 
-def aggregation_frame() -> bytes:
+def aggregation_frame(lanes: int = 64) -> bytes:
     return build_packet(
         {
             "source_ip": "10.0.0.1",
             "destination_ip": "10.0.0.254",
             "bth": {"opcode": UD_SEND_ONLY, "destination_qp": 0xA66000},
-            "aggregation": {"job_id": 3, "round": 9},
+            "aggregation": {"job_id": 3, "round": 9, "lane_count": lanes},
         },
-        bytes(range(256)),
+        bytes(4 * lanes),
     )
 
 
-def test_an_aggregation_packet_is_as_long_as_written() -> None:
-    frame = aggregation_frame()
-    assert len(frame) == 338
-    assert int.from_bytes(frame[ETHERNET + IPV4 + 4 : ETHERNET + IPV4 + 6], "big") == 304
+@pytest.mark.parametrize(("lanes", "udp_bytes"), [(0, 52), (64, 308), (128, 564), (256, 1076), (1024, 4148)])
+def test_an_aggregation_packet_is_as_long_as_written(lanes: int, udp_bytes: int) -> None:
+    frame = aggregation_frame(lanes)
+    assert len(frame) == ETHERNET + IPV4 + udp_bytes
+    assert int.from_bytes(frame[ETHERNET + IPV4 + 4 : ETHERNET + IPV4 + 6], "big") == udp_bytes
+    headers, payload = parse_packet(frame)
+    assert (headers["aggregation"]["lane_count"], payload) == (lanes, bytes(4 * lanes))
 
 
+@pytest.mark.parametrize("lanes", [0, 64])
 @pytest.mark.parametrize(
-    ("at", "new"), [(0, b"\x20"), (0, b"\x12"), (14, b"\x3f")], ids=["version", "kind", "lanes"]
+    ("at", "new"),
+    [(0, b"\x10"), (0, b"\x22"), (14, b"\x00\x3f"), (14, b"\x01\x00")],
+    ids=["version", "kind", "lanes", "more lanes"],
 )
-def test_a_bad_aggregation_header_is_refused(at: int, new: bytes) -> None:
-    frame = with_bytes(aggregation_frame(), BTH_AT + 12 + 8 + at, new)
+def test_a_bad_aggregation_header_is_refused(lanes: int, at: int, new: bytes) -> None:
+    frame = with_bytes(aggregation_frame(lanes), BTH_AT + 12 + 8 + at, new)
     assert parse_error(reseal(frame)) == "bad_aggregation_header"
 
 
@@ -214,6 +220,19 @@ def test_every_opcode_that_is_not_listed_is_unknown() -> None:
 def test_what_does_not_fit_is_not_built(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         write_frame(**changes)
+
+
+def test_a_lane_count_that_is_not_the_payloads_is_not_built() -> None:
+    with pytest.raises(ValueError, match="lane_count is 64 in a packet with 512 bytes"):
+        build_packet(
+            {
+                "source_ip": "10.0.0.1",
+                "destination_ip": "10.0.0.254",
+                "bth": {"opcode": UD_SEND_ONLY, "destination_qp": 0xA66000},
+                "aggregation": {"lane_count": 64},
+            },
+            bytes(512),
+        )
 
 
 def test_a_payload_beyond_ip_is_not_built() -> None:

@@ -186,7 +186,7 @@ def test_a_single_flow_takes_what_the_formula_says(packets, rate_bps, telemetry)
     assert flow.time_ps == data_ps + acknowledgement_ps
 
 
-AGGREGATION_FRAME, AGGREGATED_BYTES = 338, 256
+AGGREGATION_FRAME, AGGREGATED_BYTES = 342, 256
 
 
 @pytest.mark.parametrize("spines", [0, 1])

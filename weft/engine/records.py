@@ -134,7 +134,9 @@ class AggregationFields(TypedDict, total=False):
     round: int
     rank: int
     lane_count: int
+    data_type: int
     flags: int
+    destination: int
 
 
 class RoceHeaders(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""Scapy layer of the aggregation header and its 64 lanes (docs/spec/aggregation.md)."""
+"""Scapy layer of the aggregation header and its lanes (docs/spec/aggregation.md)."""
 
 from __future__ import annotations
 
@@ -7,42 +7,58 @@ from collections.abc import Sequence
 from typing import Any
 
 from scapy.contrib.roce import BTH
-from scapy.fields import BitEnumField, BitField, ByteEnumField, ByteField, Field, IntField, ShortField
+from scapy.fields import (
+    BitEnumField,
+    BitField,
+    ByteEnumField,
+    ByteField,
+    Field,
+    FieldLenField,
+    IntField,
+    ShortField,
+)
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, Raw, bind_bottom_up
 
 from weft.traffic.aggregation_format import (
+    ALL_WORKERS,
     CONTRIBUTION_QP,
     HEADER_VERSION,
     LANE_COUNT,
+    LANE_COUNTS,
     RESULT_QP,
-    UDP_LENGTH,
     Kind,
     Operation,
+    udp_length,
 )
 from weft.traffic.layers.roce import DETH, OPCODE
 
-_LANES = struct.Struct(f"!{LANE_COUNT}i")
+_UDP_LENGTHS = frozenset(map(udp_length, LANE_COUNTS))
 
 
 class LanesField(Field[Sequence[int], bytes]):
-    """64 signed 32-bit integers; fewer are padded with zeros, as a sender does."""
+    """Signed 32-bit integers, padded with zeros to the next of `LANE_COUNTS`, as a sender does."""
 
     islist = 1
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, [0] * LANE_COUNT, f"{_LANES.size}s")
+        super().__init__(name, [0] * LANE_COUNT, "0s")
+
+    def i2count(self, pkt: Packet | None, val: Sequence[int] | None) -> int:
+        """Return how many lanes are sent. Raises ValueError for more than a packet may have."""
+        lanes = len(val or ())
+        if lanes > LANE_COUNTS[-1]:
+            raise ValueError(f"{lanes} lanes (valid: at most {LANE_COUNTS[-1]})")
+        return next(count for count in LANE_COUNTS if count >= lanes)
 
     def addfield(self, pkt: Packet, s: bytes, val: Sequence[int] | None) -> bytes:
-        """Append the lanes. Raises ValueError for more than 64, struct.error for values beyond int32."""
-        lanes = list(val or ())
-        if len(lanes) > LANE_COUNT:
-            raise ValueError(f"{len(lanes)} lanes (valid: at most {LANE_COUNT})")
-        return s + _LANES.pack(*lanes, *([0] * (LANE_COUNT - len(lanes))))
+        """Append the lanes. Raises ValueError for too many, struct.error for values beyond int32."""
+        return s + struct.pack(f"!{len(val or ())}i", *(val or ())).ljust(4 * self.i2count(pkt, val), b"\0")
 
     def getfield(self, pkt: Packet, s: bytes) -> tuple[bytes, list[int]]:
         """Take the lanes off `s`. Raises struct.error if bytes are missing; Scapy then shows Raw."""
-        return s[_LANES.size :], list(_LANES.unpack_from(s))
+        lanes = struct.Struct(f"!{pkt.getfieldval('lane_count')}i")
+        return s[lanes.size :], list(lanes.unpack_from(s))
 
     def i2repr(self, pkt: Packet | None, x: Any) -> str:
         """Show the lanes as a list."""
@@ -62,8 +78,10 @@ class AggregationHeader(Packet):
         ShortField("slot", 0),
         IntField("round", 0),
         ShortField("rank", 0),
-        ByteField("lane_count", LANE_COUNT),
+        FieldLenField("lane_count", None, count_of="lanes"),
+        ByteField("data_type", 0),
         ByteField("flags", 0),
+        ShortField("destination", ALL_WORKERS),
         LanesField("lanes"),
     ]
 
@@ -81,7 +99,7 @@ def _carries_aggregation(deth: Packet) -> bool:
     return (
         bth.opcode == OPCODE["UD_SEND_ONLY"]
         and bth.dqpn in (CONTRIBUTION_QP, RESULT_QP)
-        and bth.underlayer.len == UDP_LENGTH
+        and bth.underlayer.len in _UDP_LENGTHS
     )
 
 

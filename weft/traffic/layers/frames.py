@@ -10,7 +10,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from weft.traffic.aggregation_format import CONTRIBUTION_QP, RESULT_QP, Kind, Operation
+from weft.traffic.aggregation_format import ALL_WORKERS, CONTRIBUTION_QP, RESULT_QP, Kind, Operation
 from weft.traffic.layers.aggregation import AggregationHeader
 from weft.traffic.layers.int_shim import IntShim
 from weft.traffic.layers.roce import DETH, OPCODE, RETH, ROCE_UDP_PORT, ImmDt
@@ -44,11 +44,12 @@ def aggregation_frame(
     slot: int = 0,
     round_number: int = 0,
     rank: int = 0,
-    lanes: Sequence[int] = (),
+    lanes: Sequence[int] = (0,),
+    destination: int = ALL_WORKERS,
     source_port: int = 0xC000,
     hop_limit: int = HOP_LIMIT,
 ) -> Packet:
-    """Return an aggregation frame of `aggregation_format.FRAME_BYTES`; its fields may be changed before it is built."""
+    """Return an aggregation frame, header-only without lanes; its fields may be changed before it is built."""
     destination_qp = CONTRIBUTION_QP if kind is Kind.CONTRIBUTION else RESULT_QP
     return (
         Ether(src=source_mac, dst=destination_mac)
@@ -64,6 +65,7 @@ def aggregation_frame(
             slot=slot,
             round=round_number,
             rank=rank,
+            destination=destination,
             lanes=list(lanes),
         )
     )
