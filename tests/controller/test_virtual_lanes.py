@@ -11,7 +11,7 @@ from tests.topologies.test_builder import torus
 from weft.controller.entities import Entity
 from weft.controller.errors import SettingError
 from weft.controller.features import FEATURES, Settings
-from weft.controller.features.identity import class_by_dscp, class_entities
+from weft.controller.features.identity import TrafficClassSettings, class_by_dscp, class_entities
 from weft.controller.features.virtual_lanes import (
     CLASSES_OF_LANES,
     DSCP_OF_CLASS,
@@ -121,7 +121,15 @@ def test_every_lane_marks_as_its_class_does(monkeypatch: pytest.MonkeyPatch) -> 
 def test_lossless_classes_without_all_lanes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = replace(ROUTING_KINDS["shortest_paths"], lanes=lambda *_: VirtualLanes(2))
     monkeypatch.setitem(ROUTING_KINDS._kinds, kind.name, kind)
-    for classes, words in (((3,), "add 4"), ((0, 3, 4), "class 0 has 1 of the 2 lanes")):
-        with pytest.raises(SettingError, match=words):
-            desired_entities(FABRIC, Settings(features=(LosslessSettings(classes),)), FabricState())
+    # Classes 5 and 1 would be lanes of routes that need more.
+    for classes, words in (
+        ((3,), "add 4"),
+        ((0, 3, 4), "class 0 has 1 of the 2 lanes"),
+        ((3, 4, 5), r"class 5 has 1 of the 2 lanes .*valid with these routes: 3, 4, 6, 7"),
+        ((1, 3, 4), "class 1 has 1 of the 2 lanes"),
+    ):
+        for data in ((3,), (3, 5)):
+            features = (LosslessSettings(classes), TrafficClassSettings(data))
+            with pytest.raises(SettingError, match=words):
+                desired_entities(FABRIC, Settings(features=features), FabricState())
     assert desired_entities(FABRIC, Settings(features=(LosslessSettings((3, 4)),)), FabricState())

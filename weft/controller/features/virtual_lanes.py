@@ -32,15 +32,14 @@ def class_of_dscp(lanes: VirtualLanes, data: Iterable[int] = (DATA_CLASS,)) -> d
 
     Packets of any other DSCP are in class 0.
     """
-    later = {DSCP_OF_CLASS[number]: number for classes in _moved(lanes) for number in classes[1:]}
-    return class_by_dscp(data) | later
+    return class_by_dscp(data) | {DSCP_OF_CLASS[number]: number for number in _later_lanes(lanes)}
 
 
 def require_classes_apart(lanes: VirtualLanes, data: Iterable[int]) -> None:
     """Check that no class of data is a lane in which routes put another one. Raises SettingError."""
     if lanes.count == 1:
         return
-    taken = {number for classes in _moved(lanes) for number in classes[1:]}
+    taken = _later_lanes(lanes)
     for number in sorted(taken & set(data)):
         valid = ", ".join(str(each) for each in DATA_CLASSES if each not in taken)
         raise SettingError(
@@ -58,13 +57,13 @@ def require_lanes(lanes: VirtualLanes, lossless: LosslessSettings) -> None:
     if lanes.count == 1:
         return
     given = set(lossless.classes)
-    of_others = {each for classes in CLASSES_OF_LANES.values() for each in classes[1:]}
-    for sent_in in sorted(given - of_others):
+    for sent_in in sorted(given - _later_lanes(lanes)):
         classes = lane_classes(sent_in, lanes)
         if len(classes) < lanes.count:
+            valid = ", ".join(map(str, sorted(number for each in _moved(lanes) for number in each)))
             raise SettingError(
                 f"class {sent_in} has {len(CLASSES_OF_LANES.get(sent_in, (sent_in,)))} of the {lanes.count} lanes that "
-                "routes need"
+                f"routes need (valid with these routes: {valid})"
             )
         if missing := [each for each in classes if each not in given]:
             raise SettingError(
@@ -76,6 +75,11 @@ def require_lanes(lanes: VirtualLanes, lossless: LosslessSettings) -> None:
 def _moved(lanes: VirtualLanes) -> Iterator[tuple[int, ...]]:
     """Return the classes of the lanes, for each class of hosts that has enough."""
     return (lane_classes(each, lanes) for each in CLASSES_OF_LANES if len(lane_classes(each, lanes)) > 1)
+
+
+def _later_lanes(lanes: VirtualLanes) -> set[int]:
+    """Return the classes in which routes put what hosts send in others; any more may carry data of their own."""
+    return {number for classes in _moved(lanes) for number in classes[1:]}
 
 
 def lane_entities(switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
