@@ -15,10 +15,16 @@ class ThreadProcess:
     def __init__(self, number: int, queues: list[list[Queue[Any]]]) -> None:
         self.number, self.count = number, len(queues)
         self._queues = queues
+        self._failure: BaseException | None = None
 
     def of(self, owner: int, what: str, read: Callable[[], Any]) -> Any:
+        self._require_no_failure()
         if owner == self.number:
-            value = read()
+            try:
+                value = read()
+            except Exception as error:
+                self.fail(error)
+                raise
             message = pickle.dumps((what, value))
             for other in range(self.count):
                 self._queues[self.number][other].put(message)
@@ -27,6 +33,7 @@ class ThreadProcess:
         return value
 
     def exchange(self, messages: list[bytes]) -> list[bytes]:
+        self._require_no_failure()
         for other, message in enumerate(messages):
             self._queues[self.number][other].put(message)
         return [self._get(other) for other in range(self.count)]
@@ -37,9 +44,16 @@ class ThreadProcess:
             raise received
         return received
 
-    def fail(self, error: BaseException) -> None:
-        for other in range(self.count):
-            self._queues[self.number][other].put(error)
+    def _require_no_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def fail(self, error: BaseException) -> BaseException:
+        if self._failure is None:
+            self._failure = error
+            for other in range(self.count):
+                self._queues[self.number][other].put(error)
+        return self._failure
 
 
 def in_processes(count: int, run: Callable[[Processes], Any]) -> list[Any]:

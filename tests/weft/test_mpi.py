@@ -10,6 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from weft.clocks.virtual.mpi import processes_here
+from weft.clocks.virtual.processes import ALONE
+from weft.errors import CheckFailedError, EnvironmentLacksError
+from weft.paths import ROOT
+from weft.system.mpirun import require_known_launcher
+
 WEFT = [sys.executable, "-m", "weft"]
 TIMEOUT_S = 100
 SCENARIO = """
@@ -98,6 +104,85 @@ def test_processes_of_different_scenarios_are_refused(tmp_path):
     ran = mpirun(2, ["sh", "-c", command], tmp_path)
     assert ran.returncode == 4
     assert "differ in: scenario" in ran.stdout + ran.stderr
+
+
+# What processes do with each other, without a fabric; `closing` stands for the virtual time that closing one takes.
+BESIDE = """
+import os, signal, sys
+from mpi4py import MPI
+from weft.clocks.virtual import mpi
+from weft.commands.several_processes import run_by_all
+from weft.errors import CheckFailedError
+
+mpi._LEAVING_S = float(os.environ.get("LEAVING_S", 10))
+processes = mpi.MpiProcesses(MPI, piece_bytes=8)
+
+def closing():
+    for _ in range(3):
+        processes.exchange([b"", b""])
+
+def command():
+    try:
+        {body}
+    finally:
+        closing()
+    return 0
+
+sys.exit(run_by_all(processes, command))
+"""
+
+
+def run_beside(folder: Path, body: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    path = folder / "beside.py"
+    path.write_text(BESIDE.format(body=body), encoding="utf-8")
+    assignments = [f"{name}={value}" for name, value in environment.items()]
+    return mpirun(2, ["env", f"PYTHONPATH={ROOT}", *assignments, sys.executable, str(path)], folder)
+
+
+def test_long_messages_travel_in_pieces(tmp_path):
+    lengths = "for n in range(40): assert processes.of(n % 2, 'bytes', lambda: b'x' * n) == b'x' * n"
+    ran = run_beside(tmp_path, lengths)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        ("processes.of(1, 'what cannot be sent', lambda: lambda: 0)", 1, "process 1 of 2: "),
+        ("processes.of(1, 'what fails', lambda: 1 // 0)", 1, "process 1 of 2: ZeroDivisionError"),
+        ("processes.of(0, 'what fails', lambda: 1 // 0)", 1, "weft: ZeroDivisionError"),
+    ],
+)
+def test_what_cannot_be_given_ends_all(tmp_path, body, code, said):
+    ran = run_beside(tmp_path, body)
+    assert ran.returncode == code
+    assert said in ran.stderr
+
+
+def test_a_process_that_waits_for_one_that_hangs_says_why_it_ends_all(tmp_path):
+    body = """
+        if processes.number == 0:
+            signal.pause()
+        processes.of(1, "what fails", lambda: (_ for _ in ()).throw(CheckFailedError("enough")))
+    """
+    ran = run_beside(tmp_path, body.strip(), LEAVING_S="0.1")
+    assert ran.returncode == CheckFailedError.exit_code
+    assert "weft: process 1 of 2: enough" in ran.stderr
+
+
+@pytest.mark.parametrize("variables", [{"SLURM_STEP_NUM_TASKS": "2"}, {"PMIX_RANK": "0"}])
+def test_tasks_that_know_nothing_of_each_other_are_refused(monkeypatch, variables):
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS"):
+        monkeypatch.delenv(name, raising=False)
+    require_known_launcher()
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(EnvironmentLacksError, match="valid: mpirun -n N weft run"):
+        processes_here()
+    for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE"):
+        with monkeypatch.context() as one:
+            one.setenv(name, "1")
+            assert processes_here() is ALONE
 
 
 def test_commands_of_one_process_are_refused_under_mpirun(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from tests.weft.process_threads import in_processes
 from weft.clocks.virtual.processes import Alone, Processes
 from weft.errors import CheckFailedError, EnvironmentLacksError, WeftError
+from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
 from weft.run.several_processes import require_served_by
 from weft.run.spec import run_spec
@@ -114,6 +115,25 @@ def test_a_run_that_fails_fails_in_all_processes(tmp_path):
     assert in_processes(2, failure) == [str(alone.value)] * 2
 
 
+def test_an_error_of_one_process_ends_all_before_the_fabric_is_closed(tmp_path):
+    spec = run_spec(
+        load_scenario(written(tmp_path, f"{FABRIC}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]"))
+    )
+
+    def one(processes: Processes) -> None:
+        with Fabric(spec, processes=processes) as fabric:
+            if processes.number == 1:
+                raise CheckFailedError("enough")
+            fabric.summary()
+
+    def failure(processes: Processes) -> str:
+        with pytest.raises(CheckFailedError) as found:
+            one(processes)
+        return str(found.value)
+
+    assert in_processes(3, failure) == ["enough"] * 3
+
+
 class Two:
     """Stands for two processes, the other of which differs as it says."""
 
@@ -127,6 +147,9 @@ class Two:
 
     def exchange(self, messages: list[bytes]) -> list[bytes]:
         return messages
+
+    def fail(self, error: BaseException) -> BaseException:
+        return error
 
 
 def test_processes_of_different_versions_are_refused(tmp_path):

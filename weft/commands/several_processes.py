@@ -19,17 +19,13 @@ if TYPE_CHECKING:
 def run_by_all(processes: MpiProcesses, command: Callable[[], int]) -> int:
     """Carry a command out in all processes; returns its exit code, or that of the process that failed.
 
-    Process 0 reports errors, also those of others.
+    Process 0 reports errors, also those of others; if it does not come to that, the process that ends it does.
     """
-    from weft.clocks.virtual.mpi import PeerFailedError, failure_of
-    from weft.engine import OtherProcessFailed
+    from weft.clocks.virtual.processes import of_all
 
     try:
         code = command()
-        processes.of(0, "the end", lambda: None)
-    except (PeerFailedError, OtherProcessFailed) as error:
-        failure = error if isinstance(error, PeerFailedError) else processes.failure_of_another()
-        return _leave(processes, str(failure), failure.exit_code)
+        of_all(processes, "the end", None)  # so none is left behind that may still fail
     except (KeyboardInterrupt, SystemExit):
         # mpirun is ending all processes; those that are gone answer no more.
         click.echo("interrupted", err=True)
@@ -37,17 +33,21 @@ def run_by_all(processes: MpiProcesses, command: Callable[[], int]) -> int:
         sys.stderr.flush()
         os._exit(130)
     except BaseException as error:
-        problem, code = failure_of(error)
-        if not isinstance(error, WeftError | OSError | MemoryError):
-            traceback.print_exc()
-        processes.fail(error)
-        return _leave(processes, problem, code)
+        return _leave(processes, processes.fail(error))
     processes.leave(code)
     return code
 
 
-def _leave(processes: MpiProcesses, problem: str, exit_code: int) -> int:
+def _leave(processes: MpiProcesses, failure: BaseException) -> int:
+    from weft.clocks.virtual.mpi import failure_of
+    from weft.engine import OtherProcessFailed
+
+    if isinstance(failure, OtherProcessFailed):
+        failure = processes.failure_of_another()
+    elif not isinstance(failure, WeftError | OSError | MemoryError):
+        traceback.print_exception(failure)
+    problem, code = failure_of(failure)
     if processes.number == 0:
         click.echo(f"weft: {problem}", err=True)
-    processes.leave(exit_code)
-    return exit_code
+    processes.leave(code, problem)
+    return code

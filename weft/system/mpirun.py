@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from weft.errors import EnvironmentLacksError
+
 # Open MPI's, and that of MPICH and its relatives.
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
@@ -14,3 +16,21 @@ def process_count() -> int:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])
     return 1
+
+
+def require_known_launcher() -> None:
+    """Check that this is not one of several tasks of Slurm that know nothing of each other.
+
+    Raises:
+        EnvironmentLacksError: it is, and each of them would do the whole run.
+
+    """
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
+    if any(name in os.environ for name in _SIZE_VARIABLES):
+        return
+    if tasks == "1" or not (tasks.isdigit() or "PMIX_RANK" in os.environ):
+        return
+    raise EnvironmentLacksError(
+        f"srun started {tasks or 'several'} tasks without saying so to MPI (neither {' nor '.join(_SIZE_VARIABLES)} is "
+        "set), so each would do the whole run (valid: mpirun -n N weft run within the allocation, or srun -n 1)"
+    )

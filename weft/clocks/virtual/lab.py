@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -123,6 +124,11 @@ class VirtualLab(Lab):
         with collector_paused():
             self._build_fabric(stack)
 
+    def _fail_if_unwound(self) -> None:
+        # Before the controller is closed, which takes virtual time: others, who may not fail, would not take part.
+        if (error := sys.exception()) is not None:
+            self._processes.fail(error)
+
     def _let_go(self) -> None:
         """Drop all that takes memory and descriptors, and the cycles in it.
 
@@ -161,6 +167,7 @@ class VirtualLab(Lab):
 
         self._progress("programming them over P4Runtime")
         self.controller = stack.enter_context(self._connect_controller(stack))
+        stack.callback(self._fail_if_unwound)
         self.operations = Operations(
             self.controller.controller, self.options.controller.settings(), self._loop
         )

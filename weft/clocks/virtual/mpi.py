@@ -7,12 +7,11 @@ import pickle
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.errors import EnvironmentLacksError, WeftError
-from weft.system.mpirun import process_count
+from weft.system.mpirun import process_count, require_known_launcher
 from weft.system.signals import is_unwinding
 
 T = TypeVar("T")
@@ -20,6 +19,7 @@ T = TypeVar("T")
 _WINDOW_TAG, _VALUE_TAG, _FAILURE_TAG = 1, 2, 3
 _POLLS_BETWEEN_LOOKS = 64
 _LEAVING_S = 10.0
+_MOST_PIECE_BYTES = 1 << 30  # MPI counts the bytes of a message in 31 bits
 _INSTALL = (
     "install the packages python3-mpi4py and openmpi-bin, and make .venv from /usr/bin/python3 with "
     "--system-site-packages (vagrant/provision.sh does both)"
@@ -32,14 +32,6 @@ class PeerFailedError(WeftError):
     def __init__(self, problem: str, exit_code: int) -> None:
         super().__init__(problem)
         self.exit_code = exit_code
-
-
-@dataclass(frozen=True)
-class _Raised:
-    """Stands for the value of what raised an error in the process that was to give it."""
-
-    problem: str
-    exit_code: int
 
 
 def failure_of(error: BaseException) -> tuple[str, int]:
@@ -58,6 +50,7 @@ def processes_here() -> Processes:
     """Return the processes that mpirun has started, or this one alone. EnvironmentLacksError: there is no MPI."""
     count = process_count()
     if count == 1:
+        require_known_launcher()
         return ALONE
     try:
         from mpi4py import MPI
@@ -74,9 +67,12 @@ def processes_here() -> Processes:
 
 
 class MpiProcesses:
-    """See Processes. Waiting polls, so that signals and the failures of others end it."""
+    """See Processes. Waiting polls, so that signals and the failures of others end it.
 
-    def __init__(self, mpi: Any) -> None:
+    After the first failure, of this process or another, nothing is exchanged: whatever would wait raises that failure.
+    """
+
+    def __init__(self, mpi: Any, piece_bytes: int = _MOST_PIECE_BYTES) -> None:
         self._mpi = mpi
         self._world = mpi.COMM_WORLD.Dup()
         self.number: int = self._world.Get_rank()
@@ -84,40 +80,41 @@ class MpiProcesses:
         self._others = [each for each in range(self.count) if each != self.number]
         self._status = mpi.Status()
         self._values = 0
+        self._piece_bytes = piece_bytes
+        self._failure: BaseException | None = None
         # What is on its way, with the bytes that it must keep.
-        self._sending: list[tuple[Any, bytes]] = []
+        self._sending: list[tuple[Any, memoryview]] = []
 
     def of(self, owner: int, what: str, read: Callable[[], T]) -> T:
         """See Processes."""
+        self._require_no_failure()
+        try:
+            return self._of(owner, what, read)
+        except Exception as error:
+            # At once: others wait for what does not come, and closing the fabric would wait for them.
+            self.fail(error)
+            raise
+
+    def _of(self, owner: int, what: str, read: Callable[[], T]) -> T:
         self._values += 1
         if owner == self.number:
-            try:
-                value = read()
-            except Exception as error:
-                # Here the others stop, too, instead of waiting for what does not come.
-                self._give(what, _Raised(*failure_of(error)))
-                raise
-            self._give(what, value)
+            value = read()
+            message = pickle.dumps((self._values, what, value), protocol=5)
+            for other in self._others:
+                self._send(message, other, _VALUE_TAG)
+            self._forget_sent()
             return value
-        number, its_what, received = pickle.loads(self._receive(owner, _VALUE_TAG))
+        number, its_what, value = pickle.loads(self._receive(owner, _VALUE_TAG))
         if (number, its_what) != (self._values, what):
             raise DivergedError(
                 f"process {owner} gives value {number}, {its_what}, and process {self.number} expects value "
                 f"{self._values}, {what}: they no longer do the same"
             )
-        if isinstance(received, _Raised):
-            raise PeerFailedError(received.problem, received.exit_code)
-        value = received
         return value
-
-    def _give(self, what: str, value: object) -> None:
-        message = pickle.dumps((self._values, what, value), protocol=5)
-        for other in self._others:
-            self._send(message, other, _VALUE_TAG)
-        self._forget_sent()
 
     def exchange(self, messages: list[bytes]) -> list[bytes]:
         """See Processes."""
+        self._require_no_failure()
         for other in self._others:
             self._send(messages[other], other, _WINDOW_TAG)
         received = [
@@ -126,30 +123,53 @@ class MpiProcesses:
         self._forget_sent()
         return received
 
-    def fail(self, error: BaseException) -> None:
-        """Let all others know that this process has failed."""
-        message = pickle.dumps(failure_of(error))
-        for other in self._others:
-            self._send(message, other, _FAILURE_TAG)
+    def fail(self, error: BaseException) -> BaseException:
+        """See Processes."""
+        if self._failure is None and isinstance(error, Exception):
+            self._failure = error
+            message = pickle.dumps(failure_of(error))
+            if not _is_of_another(error):
+                for other in self._others:
+                    self._send(message, other, _FAILURE_TAG)
+        return self._failure or error
 
-    def leave(self, exit_code: int) -> None:
-        """Wait for all others to come here, too; end all if they do not within some seconds."""
+    def leave(self, exit_code: int, problem: str = "") -> None:
+        """Wait for all others to come here, too; with a problem, say it and end all if that takes some seconds."""
         barrier = self._world.Ibarrier()
         until_s = time.monotonic() + _LEAVING_S
         while not barrier.Test():
-            if time.monotonic() > until_s:
-                sys.stdout.flush()
-                sys.stderr.flush()
-                self._mpi.COMM_WORLD.Abort(exit_code)
+            if problem and time.monotonic() > until_s:
+                self._abort(exit_code, problem)
             time.sleep(0.001)
 
+    def _abort(self, exit_code: int, problem: str) -> None:
+        if self.number != 0:  # which has said it already, or hangs
+            print(f"weft: process {self.number} of {self.count}: {problem}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._mpi.COMM_WORLD.Abort(exit_code)
+
+    def _require_no_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
     def _send(self, message: bytes, other: int, tag: int) -> None:
-        self._sending.append((self._world.Isend([message, self._mpi.BYTE], other, tag), message))
+        """Send it in pieces, the last of which is shorter than the others, if only by being empty."""
+        view = memoryview(message)
+        for begin in range(0, len(view) + 1, self._piece_bytes):
+            piece = view[begin : begin + self._piece_bytes]
+            self._sending.append((self._world.Isend([piece, self._mpi.BYTE], other, tag), piece))
 
     def _forget_sent(self) -> None:
         self._sending = [each for each in self._sending if not each[0].Test()]
 
     def _receive(self, source: int, tag: int) -> bytes:
+        pieces = [self._receive_piece(source, tag)]
+        while len(pieces[-1]) == self._piece_bytes:
+            pieces.append(self._receive_piece(source, tag))
+        return b"".join(pieces)
+
+    def _receive_piece(self, source: int, tag: int) -> bytearray:
         probe, status = self._world.Iprobe, self._status
         polls = 0
         while not probe(source, tag, status):
@@ -161,7 +181,7 @@ class MpiProcesses:
                 os.sched_yield()
         message = bytearray(status.Get_count(self._mpi.BYTE))
         self._world.Recv([message, self._mpi.BYTE], source, tag)
-        return bytes(message)
+        return message
 
     def failure_of_another(self) -> PeerFailedError:
         """Wait some seconds for the failure of another process, which is known to have failed, and return it."""
@@ -180,4 +200,12 @@ class MpiProcesses:
         if self._world.Iprobe(self._mpi.ANY_SOURCE, _FAILURE_TAG, status):
             source = status.Get_source()
             problem, exit_code = pickle.loads(self._receive(source, _FAILURE_TAG))
-            raise PeerFailedError(f"process {source} of {self.count}: {problem}", exit_code)
+            failure = PeerFailedError(f"process {source} of {self.count}: {problem}", exit_code)
+            self._failure = self._failure or failure
+            raise failure
+
+
+def _is_of_another(error: BaseException) -> bool:
+    from weft.engine import OtherProcessFailed
+
+    return isinstance(error, PeerFailedError | OtherProcessFailed)

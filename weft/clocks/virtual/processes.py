@@ -26,6 +26,12 @@ class Processes(Protocol):
     def exchange(self, messages: list[bytes]) -> list[bytes]:
         """Give every process its message, by number, and return theirs. See `Partitions.distribute`."""
 
+    def fail(self, error: BaseException) -> BaseException:
+        """Let all others know that this process fails, once, and return the first failure: this one, or an earlier one.
+
+        After that `of` and `exchange` raise it in place of waiting.
+        """
+
 
 class Alone:
     """A run of one process."""
@@ -40,6 +46,10 @@ class Alone:
     def exchange(self, messages: list[bytes]) -> list[bytes]:
         """See Processes."""
         return messages
+
+    def fail(self, error: BaseException) -> BaseException:
+        """See Processes."""
+        return error
 
 
 ALONE = Alone()
