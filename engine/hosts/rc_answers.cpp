@@ -39,6 +39,7 @@ PacketPtr RcResponder::build_answer() {
   const uint64_t refused = read_failed ? *reads_->failed_psn() : expected_sequence_;
   headers_.bth.psn = psn_map_.psn(is_ack ? expected_sequence_ - 1 : refused);
   headers_.aeth = {is_ack ? ack_syndrome() : pending_syndrome_, msn_};
+  if (!is_ack) acknowledgements_ = 1;
   if (is_ack) {
     counters_.acknowledgements_sent += acknowledgements_;
   } else if (pending_syndrome_ == roce::kSyndromeNakSequence) {
@@ -60,6 +61,7 @@ PacketPtr RcResponder::build_selective_answer() {
   headers_.aeth = {static_cast<uint8_t>(gap ? roce::kSyndromeNakSequence : roce::kSyndromeAckNoCredits),
                    psn_map_.psn(answer.answered)};
   headers_.bth.psn = psn_map_.psn(gap ? answer.end : answer.end - 1);
+  if (gap) acknowledgements_ = 1;
   (gap ? counters_.sequence_naks_sent : counters_.acknowledgements_sent) += acknowledgements_;
   return build_acknowledgement(answer.marked);
 }

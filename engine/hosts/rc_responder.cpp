@@ -69,6 +69,8 @@ void RcResponder::take_segment(TimePs now, const roce::ParsedPacket& segment) {
   roce::ParsedPacket packet = segment;
   packet.packets = 1;
   packet.payload_bytes = config_.path_mtu_bytes;
+  const bool is_answer_pending =
+      pending_answer_ == Answer::kAck || !marks_.empty() || !selective_answers_.empty();
   for (uint32_t i = 0; i < segment.packets; ++i) {
     const uint32_t place = segment.segment_offset + i;
     const bool last = i + 1 == segment.packets && segment.ends_segment;
@@ -83,8 +85,12 @@ void RcResponder::take_segment(TimePs now, const roce::ParsedPacket& segment) {
     packet.reth.virtual_address = segment.reth.virtual_address + place * packet.payload_bytes;
     take(now, packet);
   }
-  if (segment.bth.acknowledge_request)
-    acknowledgements_ = std::max(1u, segment.packets / config_.ack_interval_packets);
+  // What is out of sequence has answers of its own, if any.
+  const auto expected = static_cast<int64_t>(expected_sequence_);
+  if (!packet.bth.acknowledge_request || psn_map_.sequence(packet.bth.psn, expected_sequence_) >= expected)
+    return;
+  const uint32_t caused = std::max(1u, segment.packets / config_.ack_interval_packets);
+  acknowledgements_ = caused + (is_answer_pending ? acknowledgements_ : 0);
 }
 
 void RcResponder::take(TimePs now, const roce::ParsedPacket& packet) {

@@ -136,7 +136,7 @@ bool TransmitPort::admit(int priority_class, SharedBuffer::Arrival& arrival, con
     drop(QueueDrop::kDown, priority_class, traffic);
     return false;
   }
-  const auto charge = buffer_->admit(arrival, buffer_port_, priority_class, traffic.bytes);
+  const auto charge = buffer_->admit(arrival, buffer_port_, priority_class, traffic);
   if (SharedBuffer::admitted(charge)) return true;
   if (charge == SharedBuffer::Charge::kRefusedIngress) {
     drop(QueueDrop::kNoHeadroom, priority_class, traffic);

@@ -146,16 +146,17 @@ void SharedBuffer::give_back(Group* group, int lane, uint64_t size_bytes, Charge
   }
 }
 
-SharedBuffer::Charge SharedBuffer::refuse(Group* group, uint64_t size_bytes, Charge charge) {
+SharedBuffer::Charge SharedBuffer::refuse(Group* group, const TrafficCounter& traffic, Charge charge) {
   if (group != nullptr) {
-    ++group->dropped_packets;
-    group->dropped_bytes += size_bytes;
+    group->dropped_packets += traffic.packets;
+    group->dropped_bytes += traffic.bytes;
   }
   return charge;
 }
 
 SharedBuffer::Charge SharedBuffer::admit(Arrival& arrival, uint32_t egress_port, int priority_class,
-                                         uint64_t size_bytes) {
+                                         const TrafficCounter& traffic) {
+  const uint64_t size_bytes = traffic.bytes;
   if (!admitted(arrival.charge)) [[unlikely]]  // with the other copies
     return arrival.charge;
   if (arrival.lane >= kClasses) arrival.lane = static_cast<uint8_t>(priority_class);
@@ -165,7 +166,7 @@ SharedBuffer::Charge SharedBuffer::admit(Arrival& arrival, uint32_t egress_port,
     ++accounts_[arrival.account].holders;
   } else {
     arrival.charge = choose(group, queue, priority_class, size_bytes);
-    if (!admitted(arrival.charge)) return refuse(group, size_bytes, arrival.charge);
+    if (!admitted(arrival.charge)) return refuse(group, traffic, arrival.charge);
     take(group, arrival.lane, size_bytes, arrival.charge);
   }
   part_of(queue, group, arrival.charge) += size_bytes;
@@ -201,7 +202,8 @@ SharedBuffer::Arrival SharedBuffer::new_account(const Arrival& arrival, uint64_t
   return shared;
 }
 
-SharedBuffer::Arrival SharedBuffer::open_account(const Arrival& arrival, uint64_t size_bytes) {
+SharedBuffer::Arrival SharedBuffer::open_account(const Arrival& arrival, const TrafficCounter& traffic) {
+  const uint64_t size_bytes = traffic.bytes;
   if (arrival.account != Arrival::kAlone) {
     ++accounts_[arrival.account].holders;
     return arrival;
@@ -213,7 +215,7 @@ SharedBuffer::Arrival SharedBuffer::open_account(const Arrival& arrival, uint64_
   Arrival charged = arrival;
   charged.charge = choose(group, without_reservation, arrival.lane, size_bytes);
   if (!admitted(charged.charge)) {
-    refuse(group, size_bytes, charged.charge);
+    refuse(group, traffic, charged.charge);
     return charged;
   }
   take(group, charged.lane, size_bytes, charged.charge);

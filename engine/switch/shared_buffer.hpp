@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "observe/statistics.hpp"
+#include "observe/traffic_counter.hpp"
 
 namespace weft {
 
@@ -110,15 +111,15 @@ class SharedBuffer {
   void add_port(uint32_t port);
   void set_ingress(uint32_t port, int priority_class, const IngressLimits& limits, IngressListener* listener);
 
-  // Memory for a packet that goes to the queue (egress_port, priority_class). A port that was not added (of a
-  // clone, a packet of the controller) belongs to no group. A charge that is not admitted() has been counted
-  // as a drop.
-  Charge admit(Arrival& arrival, uint32_t egress_port, int priority_class, uint64_t size_bytes);
+  // Memory for a packet, or a segment of packets, that goes to the queue (egress_port, priority_class). A
+  // port that was not added (of a clone, a packet of the controller) belongs to no group. A charge that is
+  // not admitted() has been counted as a drop.
+  Charge admit(Arrival& arrival, uint32_t egress_port, int priority_class, const TrafficCounter& traffic);
   // The packet has left the queue, and then the switch.
   void leave_queue(const Arrival& arrival, uint32_t egress_port, int priority_class, uint64_t size_bytes);
   void leave(const Arrival& arrival, uint64_t size_bytes);
   // What copies of an arrival are to be admitted as, up to let_go().
-  Arrival open_account(const Arrival& arrival, uint64_t size_bytes);
+  Arrival open_account(const Arrival& arrival, const TrafficCounter& traffic);
   // What a packet is to be admitted as once more that has left its queue and not the switch: with the memory
   // that it has, where its group has flow control, and otherwise with none.
   Arrival admit_again(Arrival& arrival, uint64_t size_bytes);
@@ -168,7 +169,7 @@ class SharedBuffer {
   static uint64_t& part_of(Queue& queue, const Group* group, Charge charge);
   void take(Group* group, int lane, uint64_t size_bytes, Charge charge);
   void give_back(Group* group, int lane, uint64_t size_bytes, Charge charge);
-  static Charge refuse(Group* group, uint64_t size_bytes, Charge charge);
+  static Charge refuse(Group* group, const TrafficCounter& traffic, Charge charge);
   Arrival new_account(const Arrival& arrival, uint64_t size_bytes, uint32_t holders);
   void update_pause(Group& group, int priority_class);
 

@@ -437,7 +437,7 @@ Switch::Arrival Switch::admitted_again(const QueueStamp* stamp) const {
 
 void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas, Arrival arrival) {
   SharedBuffer* memory = memory_of(arrival);
-  const Arrival shared = memory == nullptr ? Arrival() : memory->open_account(arrival, packet->wire_bytes());
+  const Arrival shared = memory == nullptr ? Arrival() : memory->open_account(arrival, packet->traffic());
   // Copies share what is left of the budget, so that a program that multiplies packets comes to an end.
   PacketState& state = state_of(*packet)->state;
   const TraceNumbers original = state.trace;  // the state itself goes with the last copy
@@ -491,9 +491,10 @@ void Switch::enqueue(uint32_t port, PacketPtr packet, Arrival arrival) {
   const TrafficCounter waiting = transmit_port->waiting(queue_class);
   state.enqueue_depth = depth(waiting.bytes, waiting.packets);
   const TraceNumbers trace = state.trace;  // a packet that finds no room is gone with its state
+  const uint64_t packets = packet->packets();
   if (!transmit_port->enqueue(std::move(packet), queue_class, arrival)) {
     const auto reason = transmit_port->is_up() ? DropReason::kTailDrop : DropReason::kPortDown;
-    count(reason);
+    count(reason, {packets, 0});
     record(trace, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
   }
 }

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from weft import Fabric, topologies
-from weft.controller.features.identity import DATA_CLASS
+from weft.controller.errors import SettingError
+from weft.controller.features.ecn import EcnProfile
 from weft.errors import BadInputError
 from weft.paths import ROOT
+from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS
 from weft.results.printing import show_run
 from weft.results.results_file import read_results
 from weft.results.run_result import RunResult
 from weft.run.runner import run_scenario
-from weft.scenario import FidelitySection, TransportSection, parse_scenario
+from weft.scenario import BufferSection, FidelitySection, TransportSection, parse_scenario
 
 PAGE = ROOT / "docs" / "fidelity.md"
 FABRIC = {
@@ -154,6 +156,36 @@ def test_lost_segments_are_sent_again():
     assert result.ok
 
 
+@pytest.mark.parametrize("retransmission", ["go-back-n", "selective-repeat"])
+def test_drops_and_answers_are_counted_by_packets(retransmission):
+    """Of a switch, its ports and its memory alike; links carry as many answers as hosts have sent."""
+    spec = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=4, host_rate_bps=400e9)
+    with Fabric(
+        spec,
+        clock="virtual",
+        mtu_bytes=1024,
+        int_telemetry=False,
+        fidelity=FidelitySection(segment=32_768),
+        transport=TransportSection(retransmission=retransmission),
+        buffer=BufferSection(capacity=512 * 1024),
+    ) as fabric:
+        fabric.incast("h0", 1 << 20, data="lengths")
+        stats = fabric.lab.switch_stats()
+        hosts = fabric.hosts.stats()
+    assert stats is not None
+    leaf = stats["switches"]["p0l0"]
+    assert leaf["buffer"] is not None
+    refused = sum(
+        group["dropped_packets"] for port in leaf["buffer"]["ports"].values() for group in port["ingress"]
+    )
+    by_ports = sum(port["transmit"]["tail_dropped"]["packets"] for port in leaf["ports"].values())
+    assert 0 < by_ports == leaf["drops"]["tail_drop"] == refused
+    answers = [hosts[0]["totals"][f"{kind}_sent"] for kind in ("acknowledgements", "sequence_naks", "cnps")]
+    answered = hosts[0]["planes"][0]["transmit"]["classes"][CONTROL_CLASS]["transmitted"]["packets"]
+    assert 0 < sum(answers) == answered
+    assert answers[1] == sum(host["totals"]["sequence_naks_received"] for host in hosts) > 0
+
+
 def test_a_run_says_what_travelled(capsys):
     result = run("permutation", segment="32KiB")
     show_run(result, as_json=False)
@@ -195,6 +227,7 @@ def test_what_travelled_is_read_back(tmp_path):
             {"ecn": {"kmin": "10KB", "kmax": "20KB", "pmax": 0.2}},
             r"more than the 10000 B of a queue from which ECN marks",
         ),
+        ({"ecn": {"at": "enqueue"}}, "segments do not go with ecn.at: enqueue"),
         (
             {"traffic": [{"collective": "allreduce", "algorithms": ["in-network"]}]},
             r"traffic\[0\].* does not go with a reduction in the network",
@@ -205,6 +238,17 @@ def test_what_travelled_is_read_back(tmp_path):
 def test_what_segments_do_not_go_with(options, message):
     with pytest.raises(BadInputError, match=message):
         run("permutation", **{"segment": "32KiB", **options})
+
+
+@pytest.mark.parametrize(
+    ("kmin_bytes", "at", "message"),
+    [(100_000, "dequeue", "valid: 1600000 or more"), (1_600_000, "enqueue", "valid: 'dequeue'")],
+)
+def test_whole_segments_are_not_marked_later_either(kmin_bytes, at, message):
+    with fabric_of(32_768) as fabric:
+        fabric.lab.controller.set_ecn({3: EcnProfile(1_600_000, 2_000_000, 1.0)})
+        with pytest.raises(SettingError, match=message):
+            fabric.lab.controller.set_ecn({3: EcnProfile(kmin_bytes, 2_000_000, 1.0)}, at)
 
 
 def test_segments_are_not_captured(tmp_path):

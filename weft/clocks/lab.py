@@ -20,7 +20,7 @@ from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
 from weft.controller.features import Settings
-from weft.controller.features.ecn import EcnProfile, EcnSettings
+from weft.controller.features.ecn import EcnProfile, EcnSettings, SplitSettings
 from weft.controller.features.identity import TrafficClassSettings
 from weft.controller.features.telemetry_int import IntSettings
 from weft.controller.operations import Operations
@@ -193,6 +193,7 @@ class Lab(abc.ABC):
             target=target_facts(self.options.target, nominal_packet_bytes=self.frame_bytes),
             features=(
                 EcnSettings(profiles, ecn.at),
+                SplitSettings(self.options.fidelity.has_segments, ecn.kmin),
                 IntSettings(self.options.int_telemetry),
                 lossless_settings(self.options),
                 TrafficClassSettings(data_classes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.controller.features.ecn import scaled_profile
+from weft.controller.features.ecn import marks_from_bytes
 from weft.scenario.fidelity import LEAST_SEGMENT_PACKETS, MAX_SEGMENT_PACKETS
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
@@ -57,6 +57,11 @@ def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
             f"transport.congestion_control: {' '.join(by_telemetry[:1])}",
             "it paces by INT of each packet",
         ),
+        (
+            options.ecn.at == "enqueue",
+            "ecn.at: enqueue",
+            "they are marked one by one as they leave a queue, where it is long then",
+        ),
         (bool(observe.captures), "observe.captures", "a segment has the bytes of its first packet"),
         (bool(observe.int_flows), "observe.int_flows", "a segment is stamped once"),
     ]
@@ -75,7 +80,7 @@ def check_reduction(options: FabricOptions, key: str) -> None:
 
 def ecn_begins_bytes(options: FabricOptions, rate_bps: int) -> int:
     """Return the depth of a port's queue from which ECN marks data."""
-    return scaled_profile(rate_bps).kmin_bytes if options.ecn.kmin is None else options.ecn.kmin
+    return marks_from_bytes(options.ecn.kmin, rate_bps)
 
 
 def check_fidelity_of_fabric(fabric: FabricSpec, options: FabricOptions) -> None:

@@ -74,6 +74,20 @@ class EcnSettings:
 
 
 @dataclass(frozen=True)
+class SplitSettings:
+    """Whether segments travel in place of packets, which ports send packet by packet where they may be marked.
+
+    Attributes:
+        splits: whether they do.
+        kmin_bytes: the depth from which ports split them; None is that of `scaled_profile` of each port's rate.
+
+    """
+
+    splits: bool = False
+    kmin_bytes: int | None = None
+
+
+@dataclass(frozen=True)
 class EcnThresholds:
     """What the switch is given: depths in its own unit and the fixed-point slope."""
 
@@ -89,6 +103,28 @@ def scaled_profile(rate_bps: int) -> EcnProfile:
         kmax_bytes=400_000 * rate_bps // (25 * 10**9),
         pmax=0.2,
     )
+
+
+def marks_from_bytes(kmin_bytes: int | None, rate_bps: int) -> int:
+    """Return the depth of a port's queue from which it marks: as given, or else as scaled to its rate."""
+    return scaled_profile(rate_bps).kmin_bytes if kmin_bytes is None else kmin_bytes
+
+
+def require_marks_by_packet(fabric: FabricSpec, chosen: EcnSettings, split: SplitSettings) -> None:
+    """Check that what marks segments finds them split. Raises SettingError."""
+    if not split.splits:
+        return
+    if chosen.at != "dequeue":
+        raise SettingError(f"segments are not marked by the depth at {chosen.at!r} (valid: 'dequeue')")
+    for rate_bps in {port.link.rate_bps for switch in fabric.switches for port in switch.ports}:
+        least = marks_from_bytes(split.kmin_bytes, rate_bps)
+        profiles = [scaled_profile(rate_bps)] if chosen.profiles is None else chosen.profiles.values()
+        for kmin_bytes in (profile.kmin_bytes for profile in profiles):
+            if kmin_bytes < least:
+                raise SettingError(
+                    f"kmin_bytes={kmin_bytes} would mark whole segments, which ports of {rate_bps} bit/s split from "
+                    f"{least} B on (valid: {least} or more)"
+                )
 
 
 def thresholds(profile: EcnProfile, target: TargetFacts) -> EcnThresholds:
@@ -210,6 +246,7 @@ async def ecn_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) ->
 
 def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     chosen = settings.of(EcnSettings)
+    require_marks_by_packet(fabric, chosen, settings.of(SplitSettings))
     kind = ROUTING_KINDS.named(settings.routing)
     lanes = [kind.lanes(fabric, plane) for plane in range(fabric.planes)]
     data = settings.of(TrafficClassSettings).data
