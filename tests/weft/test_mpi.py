@@ -2,7 +2,9 @@
 
 import importlib.util
 import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -46,17 +48,26 @@ pytestmark = [
 ]
 
 
+def environment() -> dict[str, str]:
+    # Processes that wait leave the cores to other tests.
+    return {**os.environ, "PRTE_ALLOW_RUN_AS_ROOT": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+
+
+def mpirun_command(processes: int, command: Sequence[str]) -> list[str]:
+    options = ["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "self,vader", "-n", str(processes)]
+    return ["mpirun", *options, *command]
+
+
 def mpirun(processes: int, command: Sequence[str], folder: Path) -> "subprocess.CompletedProcess[str]":
     """Run a command in so many processes on this machine."""
-    options = ["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "self,vader", "-n", str(processes)]
     return subprocess.run(
-        ["mpirun", *options, *command],
+        mpirun_command(processes, command),
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,
         check=False,
-        env={**os.environ, "PRTE_ALLOW_RUN_AS_ROOT": "1"},
+        env=environment(),
     )
 
 
@@ -94,6 +105,27 @@ def test_what_ends_one_process_ends_all(tmp_path, end, code, said):
     ran = mpirun(2, [*WEFT, "run", str(path), "--out", str(tmp_path / "out")], tmp_path)
     assert ran.returncode == code
     assert said in ran.stdout + ran.stderr
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_all_without_results(tmp_path, number):
+    path = scenario(tmp_path, "print('process', os.getpid(), flush=True); signal.pause()")
+    command = mpirun_command(2, [*WEFT, "run", str(path), "--out", str(tmp_path / "out")])
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    ) as running:
+        assert running.stdout is not None
+        process_id = next(int(line.split()[1]) for line in running.stdout if line.startswith("process "))
+        process = os.pidfd_open(process_id)
+        running.send_signal(number)
+        running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode != 0
+    # mpirun does not wait for those that it ends.
+    has_ended, _, _ = select.select([process], [], [], TIMEOUT_S)
+    os.close(process)
+    assert has_ended
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
 
 

@@ -71,6 +71,30 @@ pfc: {}
 switching: {mode: cut-through, latency: 300ns}
 traffic: [{incast: h0, bytes_per_sender: 300K}]
 """,
+    # Commands, READs and devices; requests at random times; workers that push and pull.
+    "services": """
+fabric: {leaves: 3, spines: 2, hosts_per_leaf: 2, planes: 1, host_rate: 100Gb/s}
+observe: {loads: true}
+traffic:
+  - {storage: [5], queue_depth: 4, block: 4KiB, access: {blocks: 12, order: random}}
+  - storage: [4, 5]
+    host_copy: {bandwidth: 200Gb/s, latency: 5us}
+    loading: {steps: 2, samples: 2, sample: 20KiB, compute: 20us, prefetch: 1}
+  - {remote_memory: [5], clients: [0, 3], size: 1KiB, access_latency: 150ns, reads: 40, load: 0.5}
+  - parameter_server: 1
+    workers: 5
+    mlp: {hidden: 16, batch: 8, learning_rate: 0.5}
+    steps: 2
+    compute: 20us
+    jitter: 0.2
+    mode: asynchronous
+    staleness: 1
+  - inference:
+      model: {layers: 2, hidden: 256, heads: 4, kv_heads: 4, feed_forward: 512, vocabulary: 1000, sequence: 512}
+      requests: {rate: 20000, count: 12, prompt: {median: 64, sigma: 0.8, most: 512}, output: {median: 4, sigma: 0.6}}
+      prefill: {instances: 2, tensor: 1, accelerator: A100}
+      decode: {instances: 1, tensor: 1, accelerator: A100}
+""",
 }
 
 
@@ -91,7 +115,8 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [("recorded", 2), ("training", 3), ("events", 2), ("circuits", 3), ("lossless", 4)]
+    ("name", "count"),
+    [("recorded", 2), ("training", 3), ("events", 2), ("circuits", 3), ("lossless", 4), ("services", 2)],
 )
 def test_every_process_has_the_results_of_one(tmp_path, name, count):
     scenario = written(tmp_path, SCENARIOS[name])
