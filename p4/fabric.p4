@@ -1,7 +1,8 @@
 // Weft's fabric switch: one program, a leaf or a spine by its tables.
 //
 // IPv4 and IPv6 with ECMP and load balancing, ARP and neighbour discovery, RoCEv2 classes, ECN marking, HPCC's INT and
-// in-network aggregation. Formats: docs/spec.
+// in-network aggregation. Formats: docs/spec. Services are modules: -D SERVICE_SYNCHRONISATION includes barriers and
+// counters.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -15,6 +16,9 @@
 #include "include/valiant.p4"
 #include "include/virtual_lanes.p4"
 #include "include/aggregation.p4"
+#ifdef SERVICE_SYNCHRONISATION
+#include "include/services/synchronisation.p4"
+#endif
 #include "include/ecn.p4"
 #include "include/telemetry.p4"
 
@@ -27,6 +31,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     ValiantDeparture() departure;
     VirtualLanes() virtual_lanes;
     Aggregation() aggregation;
+#ifdef SERVICE_SYNCHRONISATION
+    Synchronisation() synchronisation;
+#endif
     Drops() drops;
 
     DropReason drop_reason = DropReason.NONE;
@@ -135,6 +142,11 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             } else if (hdr.aggregation.isValid() && ((is_to_this_mac && is_to_this_address) ||
                                                      meta.flow.destination[127:16] == RESULT_GROUP(meta))) {
                 aggregation.apply(hdr, meta, standard_metadata, drop_reason);
+#ifdef SERVICE_SYNCHRONISATION
+            } else if (hdr.service.isValid() && ((is_to_this_mac && is_to_this_address) ||
+                                                 meta.flow.destination[127:16] == SERVICE_GROUP(meta))) {
+                synchronisation.apply(hdr, meta, standard_metadata, drop_reason);
+#endif
             } else if (is_resolution || (is_to_this_mac && is_to_this_address)) {
                 neighbours.apply(hdr, meta, standard_metadata, drop_reason);
             } else if (!is_to_this_mac) {
@@ -142,6 +154,10 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             } else if (hdr.aggregation.isValid()) {
                 // Each goes to the next node of its tree and no further: one for another node is forged.
                 drop_reason = DropReason.AGGREGATION_NOT_FORWARDED;
+#ifdef SERVICE_SYNCHRONISATION
+            } else if (hdr.service.isValid()) {
+                drop_reason = DropReason.SERVICE_NOT_FORWARDED;
+#endif
             } else {
                 forwarding.apply(hdr, meta, standard_metadata, drop_reason);
                 if (drop_reason == DropReason.NONE) {
@@ -164,6 +180,9 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     IntStamping() telemetry;
     QueueDepthReport() queue_depth_report;
     AggregationIcrc() icrc;
+#ifdef SERVICE_SYNCHRONISATION
+    ServiceIcrc() service_icrc;
+#endif
 
     apply {
         port_sent.count((bit<32>)standard_metadata.egress_port);
@@ -177,6 +196,12 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
             if (meta.identity.reports_queue_depths == 1) {
                 queue_depth_report.apply(standard_metadata, meta.identity.reports_port_depths);
             }
+#ifdef SERVICE_SYNCHRONISATION
+            if (hdr.service.isValid() && meta.rewrite_icrc == 1) {
+                service_icrc.apply(hdr, hdr.icrc.value);
+                meta.rewrite_icrc = 0;
+            }
+#endif
             if (meta.rewrite_icrc == 1) {
                 icrc.apply(hdr, hdr.icrc.value);
             }

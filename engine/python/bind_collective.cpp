@@ -25,6 +25,7 @@
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
 #include "python/python_buffer.hpp"
+#include "python/run_status.hpp"
 #include "python/statistics_dict.hpp"
 #include "python/typed.hpp"
 #include "time/event_fd.hpp"
@@ -183,16 +184,9 @@ auto locked() {
   };
 }
 
-std::optional<TimePs> time_or_none(TimePs time_ps) {
-  return time_ps == kNever ? std::nullopt : std::optional(time_ps);
-}
-
-Record<"RunStatus"> run_status(PythonScheduleExecutor& executor, uint64_t run) {
+Record<"RunStatus"> status_of_run(PythonScheduleExecutor& executor, uint64_t run) {
   PythonGuard guard(executor.engine());
-  const RunStatus& status = executor.status(run);
-  return py::dict("state"_a = run_state_name(status.state), "started_ps"_a = time_or_none(status.started_ps),
-                  "finished_ps"_a = time_or_none(status.finished_ps), "nodes_done"_a = status.nodes_done,
-                  "node_count"_a = status.node_count, "error"_a = status.error);
+  return run_status(executor.status(run));
 }
 
 Record<"RunWrites"> run_writes(PythonScheduleExecutor& executor, uint64_t run) {
@@ -256,7 +250,7 @@ Raises ValueError if the channel is on no detour.)doc")
           R"doc(Start at start_ps (now, if that is past); returns the number of the run, `run` or the next one.
 
 Raises ValueError if the schedule names a channel or aggregator that does not exist, or if there is such a run.)doc")
-      .def("status", &run_status, "run"_a)
+      .def("status", &status_of_run, "run"_a)
       .def("writes", &run_writes, "run"_a,
            "Columns of the WRITEs acknowledged so far, of a run that was started to keep them; by their "
            "nodes.")

@@ -17,6 +17,7 @@
 #include "python/bind_columns.hpp"
 #include "python/bind_path_properties.hpp"
 #include "python/bindings_support.hpp"
+#include "python/run_status.hpp"
 #include "python/statistics_dict.hpp"
 #include "python/typed.hpp"
 
@@ -136,13 +137,7 @@ FlowEnd flow_end(uint32_t flow, TimePs start_ps, uint32_t place, const std::stri
 
 Record<"RunStatus"> status(PythonFlowGenerator& flows) {
   PythonGuard guard(flows.engine);
-  const RunStatus& status = flows.generator.status();
-  const auto time_or_none = [](TimePs time_ps) {
-    return time_ps == kNever ? std::nullopt : std::optional(time_ps);
-  };
-  return py::dict("state"_a = run_state_name(status.state), "started_ps"_a = time_or_none(status.started_ps),
-                  "finished_ps"_a = time_or_none(status.finished_ps), "nodes_done"_a = status.nodes_done,
-                  "node_count"_a = status.node_count, "error"_a = status.error);
+  return run_status(flows.generator.status());
 }
 
 Record<"FlowRecords"> records(PythonFlowGenerator& flows) {

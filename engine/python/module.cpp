@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "python/bind_flows.hpp"
+#include "python/bind_services.hpp"
 #include "python/bindings.hpp"
 
 PYBIND11_MODULE(_core, m) {
@@ -18,6 +19,7 @@ PYBIND11_MODULE(_core, m) {
   weft::bind_scale_up(m);
   weft::bind_collective(m);
   weft::bind_flows(m);
+  weft::bind_services(m);
   weft::bind_probe(m);
   weft::bind_packet_conservation(m);
   weft::bind_record_types(m);

@@ -3,6 +3,13 @@
 #ifndef WEFT_DROPS_P4
 #define WEFT_DROPS_P4
 
+#include "services/drop_reasons.p4"
+
+#define REASON_MEMBER(NAME, counted, number) , NAME = number
+#define REASON_ACTION(NAME, counted, number) action counted() { drop_counter.count(); }
+#define REASON_CHOICE(NAME, counted, number) counted;
+#define REASON_ENTRY(NAME, counted, number) DropReason.NAME: counted();
+
 enum bit<8> DropReason {
     NONE                          = 0,
     PARSER_ERROR                  = 1,
@@ -30,6 +37,7 @@ enum bit<8> DropReason {
     AGGREGATION_WRONG_IP_VERSION  = 28,
     AGGREGATION_NOT_FORWARDED     = 29,
     AGGREGATION_FROM_AFAR         = 30
+    FOR_EACH_SERVICE_REASON(REASON_MEMBER)
 }
 
 control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_reason) {
@@ -60,6 +68,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
     action aggregation_wrong_ip_version() { drop_counter.count(); }
     action aggregation_not_forwarded() { drop_counter.count(); }
     action aggregation_from_afar() { drop_counter.count(); }
+    FOR_EACH_SERVICE_REASON(REASON_ACTION)
 
     table drops {
         key = { drop_reason: exact @name("reason"); }
@@ -70,7 +79,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             aggregation_wrong_epoch; aggregation_wrong_rank; aggregation_slot_out_of_range;
             aggregation_old_round; aggregation_duplicate; aggregation_unexpected_result;
             aggregation_wrong_operation; aggregation_wrong_ip_version; aggregation_not_forwarded;
-            aggregation_from_afar; @defaultonly NoAction;
+            aggregation_from_afar; FOR_EACH_SERVICE_REASON(REASON_CHOICE) @defaultonly NoAction;
         }
         const default_action = NoAction();
         const entries = {
@@ -99,6 +108,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             DropReason.AGGREGATION_WRONG_IP_VERSION: aggregation_wrong_ip_version();
             DropReason.AGGREGATION_NOT_FORWARDED: aggregation_not_forwarded();
             DropReason.AGGREGATION_FROM_AFAR: aggregation_from_afar();
+            FOR_EACH_SERVICE_REASON(REASON_ENTRY)
         }
         counters = drop_counter;
     }

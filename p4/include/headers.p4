@@ -3,6 +3,9 @@
 #define WEFT_HEADERS_P4
 
 #include "lanes.p4"
+#ifdef SERVICE_SYNCHRONISATION
+#include "services/headers.p4"
+#endif
 
 typedef bit<9>   port_t;
 typedef bit<48>  mac_t;
@@ -249,6 +252,9 @@ struct headers_t {
     immediate_t   immediate;
     aggregation_t aggregation;
     lanes_t       lanes;
+#ifdef SERVICE_SYNCHRONISATION
+    service_t     service;
+#endif
     icrc_t        icrc;
 }
 

@@ -19,13 +19,16 @@
     hdr.ipv6.version, 28w0xFFFFFFF, hdr.ipv6.payload_length, hdr.ipv6.next_header, 8w0xFF, \
     hdr.ipv6.source, hdr.ipv6.destination
 
-// From UDP to the end of the aggregation header, the same over IPv4 and IPv6.
-#define ICRC_TRANSPORT \
+// From UDP to the DETH, the same over IPv4 and IPv6.
+#define ICRC_DATAGRAM \
     hdr.udp.source, hdr.udp.destination, hdr.udp.length, 16w0xFFFF, \
     hdr.bth.opcode, hdr.bth.solicited_event, hdr.bth.migration, hdr.bth.pad_count, hdr.bth.version, \
     hdr.bth.partition_key, 8w0xFF, hdr.bth.destination_qp, hdr.bth.ack_request, hdr.bth.reserved2, \
     hdr.bth.psn, \
-    hdr.deth.queue_key, hdr.deth.reserved, hdr.deth.source_qp, \
+    hdr.deth.queue_key, hdr.deth.reserved, hdr.deth.source_qp
+
+#define ICRC_TRANSPORT \
+    ICRC_DATAGRAM, \
     hdr.aggregation.version, hdr.aggregation.kind, hdr.aggregation.operation, hdr.aggregation.job_id, \
     hdr.aggregation.epoch, hdr.aggregation.slot, hdr.aggregation.round, hdr.aggregation.rank, \
     hdr.aggregation.lane_count, hdr.aggregation.data_type, hdr.aggregation.flags, hdr.aggregation.destination

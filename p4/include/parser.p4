@@ -143,6 +143,10 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             (OPCODE_UD_SEND_ONLY, QP_AGGREGATION, UDP_LENGTH_HEADER_ONLY): parse_aggregation;
             (OPCODE_UD_SEND_ONLY, QP_MULTICAST, UDP_LENGTH_LANES): parse_aggregation;
             (OPCODE_UD_SEND_ONLY, QP_MULTICAST, UDP_LENGTH_HEADER_ONLY): parse_aggregation;
+#ifdef SERVICE_SYNCHRONISATION
+            (OPCODE_UD_SEND_ONLY, QP_SERVICE, UDP_LENGTH_SERVICE): parse_service;
+            (OPCODE_UD_SEND_ONLY, QP_MULTICAST, UDP_LENGTH_SERVICE): parse_service;
+#endif
             (OPCODE_CNP, _, _): accept;
             (0x64 &&& 0xFE, _, _): parse_deth;      // UD SEND only, with immediate
             (0x06 &&& 0xDF, _, _): parse_reth;      // WRITE first; the mask takes RC and UC alike
@@ -206,6 +210,15 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.icrc);
         transition accept;
     }
+
+#ifdef SERVICE_SYNCHRONISATION
+    state parse_service {
+        packet.extract(hdr.deth);
+        packet.extract(hdr.service);
+        packet.extract(hdr.icrc);
+        transition accept;
+    }
+#endif
 }
 
 control FabricVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
@@ -256,6 +269,9 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.immediate);
         packet.emit(hdr.aggregation);
         packet.emit(hdr.lanes);
+#ifdef SERVICE_SYNCHRONISATION
+        packet.emit(hdr.service);
+#endif
         packet.emit(hdr.icrc);
     }
 }

@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 from weft.controller.counters import OUTCOME_NAMES
+from weft.controller.services import MAX_CELLS, MAX_CLIENT_ENTRIES
 from weft.controller.trees import MAX_CHILDREN
 from weft.topologies import addressing
+from weft.traffic import service_format
 
 P4_FOLDER = Path(__file__).parents[2] / "p4"
 
@@ -43,3 +45,19 @@ def test_bitmap_and_cpu_port_are_the_program_s() -> None:
     assert port is not None
     assert int(width.group(1)) == MAX_CHILDREN
     assert int(port.group(1)) == addressing.CPU_PORT
+
+
+def test_services_are_the_program_s() -> None:
+    text, headers = source("include/services/synchronisation.p4"), source("include/services/headers.p4")
+    for name, value in (("SERVICE_CELLS", MAX_CELLS), ("SERVICE_CLIENT_ENTRIES", MAX_CLIENT_ENTRIES)):
+        assert re.search(rf"#define {name}\s+{value}\n", text), name
+    for operation in service_format.Operation:
+        assert re.search(rf"bit<8> {operation.name}\s*= {operation.value};", text), operation
+    for ip_version, bits in ((4, 32), (6, 128)):
+        prefix = re.search(rf"SERVICE_GROUP_IPV{ip_version}\s*= (0x\w+)", text)
+        assert prefix is not None
+        group = addressing.service_group_address(0x0102, ip_version)
+        assert int(group) == int(prefix.group(1), 16) << 16 | 0x0102
+        assert int(group).bit_length() <= bits
+    assert f"QP_SERVICE = 0x{service_format.REQUEST_QP:X};" in headers
+    assert re.search(rf"UDP_LENGTH_SERVICE\s*= {service_format.UDP_LENGTH};", headers)

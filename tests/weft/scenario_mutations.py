@@ -93,6 +93,8 @@ TRAFFIC: dict[str, Any] = {
     },
     "training_run": {"training_run": "digits", "mlp": {"hidden": 4, "batch": 4}, "algorithms": ["ring"]},
     "remote_memory": {"remote_memory": [3], "reads": 2},
+    "barrier": {"barrier": 2, "algorithms": ["dissemination"]},
+    "counter": {"counter": 2},
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.

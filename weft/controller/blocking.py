@@ -19,6 +19,7 @@ from weft.controller.jobs import JobMembership
 from weft.controller.pipeline import Pipeline
 from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
+from weft.controller.services import ServiceGroup, ServiceUse
 from weft.topologies import FabricLink, FabricSpec
 from weft.topologies.addressing import IpVersion
 
@@ -143,6 +144,10 @@ class BlockingFabricController:
     def job_uses_avoided(self, job_id: int) -> bool:
         """See `FabricController.job_uses_avoided`."""
         return self.call(self._controller.job_uses_avoided(job_id))
+
+    def serve(self, use: ServiceUse) -> ServiceGroup:
+        """See `FabricController.serve`."""
+        return self.call(self._controller.serve(use))
 
     def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
         """See `FabricController.set_ecn`."""

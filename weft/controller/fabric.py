@@ -32,6 +32,7 @@ from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule, AclSettings
 from weft.controller.features.depth_ages import DepthAges, read_depth_ages
 from weft.controller.features.ecn import EcnDepth, EcnProfile, EcnSettings
+from weft.controller.features.services import ServicesSettings
 from weft.controller.installed import read_installed
 from weft.controller.jobs import Job, JobMembership, JobTable
 from weft.controller.lossless import LosslessSettings
@@ -41,6 +42,7 @@ from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EntitySet, plan_updates
 from weft.controller.routing.channels import cycle_text
+from weft.controller.services import ServiceGroup, ServiceTable, ServiceUse
 from weft.controller.session import SwitchSession
 from weft.controller.stub import P4RuntimeStub
 from weft.topologies import FabricLink, FabricSpec, SwitchSpec
@@ -184,6 +186,7 @@ class FabricController:
         self._timeout_s = timeout_s
         self._push = push
         self._jobs = JobTable(fabric, pipeline.slot_capacity(), queue_keys)
+        self._services = ServiceTable(queue_keys)
         self._failures = NO_FAILURES
         self.avoided = NO_FAILURES
         self._open_channel = open_channel
@@ -326,6 +329,17 @@ class FabricController:
     async def job_uses_avoided(self, job_id: int) -> bool:
         """Return whether a job's trees use what is `avoided`: added again, it has others."""
         return self._jobs.is_hit_by(job_id, self.avoided)
+
+    async def serve(self, use: ServiceUse) -> ServiceGroup:
+        """Have switches serve a group in place of the one before (`service_memberships` is what its hosts must know).
+
+        Raises:
+            JobError: no tree reaches its hosts, or switches have no room for it.
+
+        """
+        group = self._services.plan(self.fabric, use, self.routed_around)
+        await self.configure(ServicesSettings((group,)))
+        return group
 
     async def planned_paths(self, plane: int) -> PlannedPaths:
         """Return the paths of a plane by the routes of the latest plan."""

@@ -71,6 +71,9 @@ from weft.engine.records import (
     RunWrites as RunWrites,
 )
 from weft.engine.records import (
+    ServiceRecords as ServiceRecords,
+)
+from weft.engine.records import (
     TelemetryFields as TelemetryFields,
 )
 from weft.engine.records import (
@@ -97,7 +100,7 @@ class AggregationStats(typing.TypedDict):
     wrong_epoch_results: int
     """Not accepted."""
     unexpected_results: int
-    """Not accepted: of a slot or round nothing was sent for, or another operation."""
+    """Not accepted: of a slot or round nothing was sent for, or not what was asked."""
     invalid_results: int
     """Not accepted: refused by the request."""
     unexpected_packets: int
@@ -417,6 +420,18 @@ class ScaleUpStats(typing.TypedDict):
     """To memory that the receiver has not registered."""
     abandoned_messages: int
     """Whose channel was closed at either end."""
+
+class ServiceCounters(typing.TypedDict):
+    requests_sent: int
+    """Retransmissions included."""
+    retransmitted_packets: int
+    """Requests sent again."""
+    answers_accepted: int
+    """Awaited."""
+    stale_answers: int
+    """Not accepted: of a request that has been answered."""
+    foreign_answers: int
+    """Not accepted: of another group, key, epoch or client."""
 
 class WaitingFrom(typing.TypedDict):
     priority_class: int
@@ -1897,6 +1912,49 @@ class FlowGenerator:
         """
     def status(self) -> RunStatus:
         """The run's state; nodes are flows, sent (and acknowledged) and received."""
+
+class _ServiceClient(QueuePair):
+    pass
+
+class ServiceClient(_ServiceClient):
+    """A host's requests to a service of switches: barriers, or additions to counters, one run of them.
+
+    Requests go to `destination_ip` by way of `destination_mac`, answers come to `group_ip`. `cells` are used in turn;
+    `window` requests are under way at once. Raises ValueError for parameters out of range or a group that is taken.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        executor: _ScheduleExecutor,
+        *,
+        operation: str,
+        requests: int,
+        cells: int = 1,
+        window: int = 1,
+        addend: int = 1,
+        group_id: int,
+        epoch: int,
+        q_key: int,
+        member: int,
+        destination_mac: str,
+        destination_ip: str,
+        group_ip: str,
+        retransmission_timeout_ps: int,
+        source_udp_port: int = 49152,
+        timeout_backoff_limit: int = 5,
+        retry_limit: int = 30,
+    ) -> None: ...
+    def cancel(self) -> None:
+        """End the run, if it has not ended."""
+    def counters(self) -> ServiceCounters:
+        """What it has sent and received."""
+    def records(self) -> ServiceRecords:
+        """Columns of all requests, in their order; those without an answer have finished at 0."""
+    def start(self, start_ps: int = 0) -> None:
+        """Send the first request at start_ps (now, if that is past). RuntimeError the second time."""
+    def status(self) -> RunStatus:
+        """The run's state; nodes are requests."""
 
 class Probe:
     """Records what components of an engine report; one an engine, which owns it. Times in ps, sizes in bytes.

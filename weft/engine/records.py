@@ -212,6 +212,15 @@ class FlowRecords(TypedDict):
     retransmitted_packets: NDArray[np.int64]
 
 
+class ServiceRecords(TypedDict):
+    """Columns of requests to a service: what each has found in its counter, and how often it was tried."""
+
+    started_ps: NDArray[np.int64]
+    finished_ps: NDArray[np.int64]
+    value: NDArray[np.uint64]
+    attempts: NDArray[np.int64]
+
+
 class PathOptions(TypedDict):
     """The path of a flow, where a congestion control is given by name."""
 

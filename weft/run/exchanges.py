@@ -192,6 +192,10 @@ class Exchanges:
                     self.hosts.operation_times(run) if task.job is not None else ()
                     for run, task in zip(runs, tasks, strict=True)
                 ]
+                answers = [
+                    self.hosts.service_records(run) if task.asks_service else ()
+                    for run, task in zip(runs, tasks, strict=True)
+                ]
             except BaseException as error:
                 self._leave_job(error)
                 if isinstance(error, RunError) and (waiting := self._waiting(tasks, runs)):
@@ -201,9 +205,9 @@ class Exchanges:
                 for run in runs:
                     self.hosts.release(run)
             return [
-                Ended(outcome, HostTotals(0, 0), each, of_flows, of_operations)
-                for outcome, each, of_flows, of_operations in zip(
-                    outcomes, outputs, records, times, strict=True
+                Ended(outcome, HostTotals(0, 0), each, of_flows, of_operations, of_service)
+                for outcome, each, of_flows, of_operations, of_service in zip(
+                    outcomes, outputs, records, times, answers, strict=True
                 )
             ]
 

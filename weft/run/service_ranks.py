@@ -24,6 +24,21 @@ def clients_of(
     return [rank for rank in range(ranks) if rank not in serving][:count]
 
 
+def check_ranks_of_group(fabric: TopologySection, ranks: Sequence[int] | None, key: str) -> int:
+    """Return how many ranks there are in a group; None stands for all.
+
+    Raises KeyProblem for ranks that the fabric has not, and one that occurs twice.
+    """
+    if ranks is None:
+        return fabric.rank_count
+    if len(set(ranks)) != len(ranks):
+        twice = next(rank for rank in ranks if ranks.count(rank) > 1)
+        raise KeyProblem(f"{key}.ranks", f"rank {twice} occurs twice (valid: each once)")
+    if max(ranks) >= fabric.rank_count:
+        raise KeyProblem(f"{key}.ranks", f"rank {max(ranks)} (valid: 0 to {fabric.rank_count - 1})")
+    return len(ranks)
+
+
 def check_service_ranks(
     fabric: TopologySection,
     servers: Sequence[int],

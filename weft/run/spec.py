@@ -20,6 +20,7 @@ from weft.scenario import (
 from weft.scenario.circuits import check_circuits
 from weft.scenario.fidelity_checks import check_fidelity, check_fidelity_of_fabric, check_reduction
 from weft.scenario.link_checks import check_events, check_int_rates, check_links
+from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_routing
 from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
@@ -88,6 +89,7 @@ def _check(spec: RunSpec) -> None:
             raise EnvironmentLacksError(f"traffic[{number}].{traffic.kind}: {traffic.lacking}")
         traffic.check_classes(spec.fabric, spec.options.seed)
         traffic.check_fabric(spec.fabric, f"traffic[{number}]")
+        _check_services(traffic, spec.options, f"traffic[{number}]")
         if traffic.reduces_in_network:
             check_reduction(spec.options, f"traffic[{number}]")
     check_observed(spec.fabric, spec.options)
@@ -97,3 +99,14 @@ def _check(spec: RunSpec) -> None:
     check_circuits(spec.fabric, spec.options.circuits, watches_links)
     check_int_rates(spec.fabric, spec.options)
     check_routing(spec.fabric, spec.options)
+
+
+def _check_services(item: TrafficItem, options: FabricOptions, key: str) -> None:
+    """Check that switches have the services that an item asks. Raises KeyProblem."""
+    for service in item.services:
+        if service not in options.services:
+            raise KeyProblem(
+                f"{key}.{item.kind}",
+                f"asks switches for the service {service}, which they do not have (services: "
+                f"[{', '.join([*options.services, service])}] has them)",
+            )

@@ -16,7 +16,7 @@ from weft.results.kinds import ResultKind
 from weft.results.verification import Verdict
 from weft.run.collectives import Repetitions
 from weft.run.reducing_groups import ReducingGroup
-from weft.traffic.answers import EndedFlows
+from weft.traffic.answers import EndedFlows, ServiceRecords
 from weft.traffic.jobs import Job, RankTimes
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunOutcome
@@ -56,6 +56,7 @@ class Ended:
         outputs: every rank's data; none where lengths stood for them, and of a repetition but the last.
         records: of the task's flows that have ended.
         times: of each rank's operations, in emulated time, if the task is a job.
+        answers: to each rank's requests, if the task asks a service of switches.
         verdict: on the outputs, if they were compared with anything.
     """
 
@@ -64,6 +65,7 @@ class Ended:
     outputs: list[NDArray[Any]]
     records: EndedFlows
     times: Sequence[RankTimes] = ()
+    answers: Sequence[ServiceRecords] = ()
     verdict: Verdict | None = None
 
 
@@ -84,6 +86,7 @@ class Task(Generic[T]):
         repetitions: how often it runs.
         collective: where its definition is, if it has one (`Collective.reference`).
         job: whose operations it consists of, if it does.
+        asks_service: whether hosts ask a service of switches.
         at_ps: how long after the start of what it runs beside it begins.
     """
 
@@ -99,6 +102,7 @@ class Task(Generic[T]):
     repetitions: Repetitions = field(default_factory=Repetitions)
     collective: str = ""
     job: Job | None = None
+    asks_service: bool = False
     at_ps: int = 0
 
     @property

@@ -15,7 +15,7 @@ from weft.scenario.fidelity import FidelitySection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
-from weft.scenario.options import FabricOptions
+from weft.scenario.options import FabricOptions, Service
 from weft.scenario.parsing import parse_options
 from weft.scenario.routing import RoutingSection
 from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
@@ -38,6 +38,7 @@ class FabricKeywords(TypedDict, total=False):
     workers: int
     p4: str | Path
     compiler: Literal["embedded", "p4c"]
+    services: list[Service]
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096]
     int_telemetry: bool
     slots: int | None

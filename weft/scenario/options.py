@@ -24,6 +24,7 @@ from weft.scenario.transport import TransportSection
 from weft.scenario.values import Section
 from weft.traffic.class_reference import is_class_reference, short_reference
 
+Service = Literal["synchronisation"]
 # Slots of a switch (SLOTS in p4/include/aggregation.p4).
 MAX_SLOTS = 4096
 # Threads that serve a virtual run (kMaxWorkers in engine/time/partitions.hpp).
@@ -60,6 +61,8 @@ class FabricOptions(Section):
     """The switches' program; relative to the scenario's file. By default Weft's own."""
     compiler: Literal["embedded", "p4c"] = "embedded"
     """Which compiler compiles it."""
+    services: list[Service] = Field(default=[])
+    """What switches do for groups of hosts, modules of the program. `synchronisation`: barriers and counters."""
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = Field(1024, alias="mtu")
     """Payload bytes of a full RoCEv2 packet."""
     int_telemetry: bool = Field(True, alias="int")
@@ -83,6 +86,11 @@ class FabricOptions(Section):
     circuits: CircuitsSection = CircuitsSection()
     events: list[EventSection] = Field(default=[])
     """Links that fail and come back, and what an operator does."""
+
+    @property
+    def macros(self) -> dict[str, str]:
+        """Return what the preprocessor of the program is to define."""
+        return {f"SERVICE_{name.upper()}": "1" for name in sorted(set(self.services))}
 
     @property
     def load_balancing(self) -> LoadBalancingSettings:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.quantities.units import shown
 from weft.scenario.places import KeyProblem
 from weft.system.writing import written_whole
+
+_NO_MACROS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,12 @@ class Program:
 
 
 def compile_program(
-    source: Path, directory: Path, compiler: Literal["embedded", "p4c"] = "embedded"
+    source: Path,
+    directory: Path,
+    compiler: Literal["embedded", "p4c"] = "embedded",
+    macros: Mapping[str, str] = _NO_MACROS,
 ) -> Program:
-    """Compile a v1model program to `directory`, with Weft's compiler or p4lang's p4c-bm2-ss.
+    """Compile a v1model program to `directory`, with Weft's compiler or p4lang's p4c-bm2-ss, `macros` defined.
 
     Raises:
         BadInputError: the program is missing or wrong; the message is the compiler's diagnostics.
@@ -39,14 +46,15 @@ def compile_program(
         is_there = False  # a name too long, or with a null character
     if not is_there:
         raise KeyProblem("p4", f"{shown(str(source))}: no such P4 program")
-    return _compile(source, directory) if compiler == "embedded" else _compile_with_p4c(source, directory)
+    compile_with = _compile if compiler == "embedded" else _compile_with_p4c
+    return compile_with(source, directory, macros)
 
 
-def _compile(source: Path, directory: Path) -> Program:
+def _compile(source: Path, directory: Path, macros: Mapping[str, str]) -> Program:
     from weft.compiler import CompileError, compile_artifacts
 
     try:
-        result = compile_artifacts(source)
+        result = compile_artifacts(source, defines=dict(macros))
     except CompileError as error:
         raise BadInputError(str(error)) from None
     json_path = directory / f"{source.stem}.json"
@@ -57,7 +65,7 @@ def _compile(source: Path, directory: Path) -> Program:
     return Program(json_path, p4info_path, hashlib.sha256(result.json_text.encode()).hexdigest())
 
 
-def _compile_with_p4c(source: Path, directory: Path) -> Program:
+def _compile_with_p4c(source: Path, directory: Path, macros: Mapping[str, str]) -> Program:
     program = shutil.which("p4c-bm2-ss")
     if program is None:
         raise EnvironmentLacksError(
@@ -65,8 +73,9 @@ def _compile_with_p4c(source: Path, directory: Path) -> Program:
         )
     json_path = directory / f"{source.stem}.json"
     p4info_path = directory / f"{source.stem}.p4info.txtpb"
+    files = ["-o", str(json_path), "--p4runtime-files", str(p4info_path), str(source)]
     result = subprocess.run(
-        [program, "--std", "p4-16", "-o", str(json_path), "--p4runtime-files", str(p4info_path), str(source)],
+        [program, "--std", "p4-16", *(f"-D{name}={value}" for name, value in macros.items()), *files],
         text=True,
         capture_output=True,
         check=False,

@@ -128,7 +128,7 @@ class _Checker:
     """Checks what a scenario's keys alone do not show, once for all points that share it."""
 
     def __init__(self) -> None:
-        self._programs: dict[tuple[Path, str], str] = {}
+        self._programs: dict[tuple[Any, ...], str] = {}
         self._fabrics: dict[str, FabricSpec] = {}
         self._weft = version_of([PACKAGE, P4_DIRECTORY], (".py", ".p4", ".so"))
 
@@ -149,10 +149,12 @@ class _Checker:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _program_hash(self, scenario: Scenario) -> str:
-        key = (scenario.p4, scenario.compiler)
+        key = (scenario.p4, scenario.compiler, tuple(scenario.macros.items()))
         if key not in self._programs:
             with scratch_directory() as directory:
-                self._programs[key] = compile_program(scenario.p4, directory, scenario.compiler).p4_hash
+                self._programs[key] = compile_program(
+                    scenario.p4, directory, scenario.compiler, scenario.macros
+                ).p4_hash
         return self._programs[key]
 
 

@@ -36,6 +36,8 @@ _MAX_JOB_ID = 0xFFFF
 _GROUP_IPV4 = int(IPv4Address("239.87.0.0"))
 _GROUP_IPV6 = int(IPv6Address("ff15::ef57:0"))
 _GROUP_MAC_PREFIX: dict[IpVersion, str] = {4: "01:00:5e:57", 6: "33:33:ef:57"}
+_SERVICE_GROUP_IPV4 = int(IPv4Address("239.88.0.0"))
+_SERVICE_GROUP_IPV6 = int(IPv6Address("ff15::ef58:0"))
 
 
 def host_name(index: int) -> str:
@@ -132,6 +134,18 @@ def result_group_mac(job_id: int, ip_version: IpVersion = 4) -> str:
     """MAC of that group (RFC 1112, section 6.4; RFC 2464, section 7). Raises as `result_group_address`."""
     _check_job(job_id)
     return f"{_GROUP_MAC_PREFIX[ip_version]}:{job_id >> 8:02x}:{job_id & 0xFF:02x}"
+
+
+def service_group_address(group_id: int, ip_version: IpVersion = 4) -> IpAddress:
+    """Group that services' answers go to: 239.88.(group_id >> 8).(group_id & 255), or ff15::ef58:group_id.
+
+    Raises ValueError for a group id outside 0 to 65535.
+    """
+    if not 0 <= group_id <= _MAX_JOB_ID:
+        raise ValueError(f"group id {group_id} (valid: 0 to {_MAX_JOB_ID})")
+    if ip_version == 6:
+        return IPv6Address(_SERVICE_GROUP_IPV6 | group_id)
+    return IPv4Address(_SERVICE_GROUP_IPV4 | group_id)
 
 
 def _check_job(job_id: int) -> None:

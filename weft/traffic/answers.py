@@ -99,6 +99,20 @@ class FlowRecords:
 
 
 @dataclass(frozen=True)
+class ServiceRecords:
+    """Columns of a host's requests to a service, a row for each.
+
+    `value` is what a request found in its counter, `attempts` how often it was tried.
+    """
+
+    run: int
+    started_ps: tuple[int, ...]
+    finished_ps: tuple[int, ...]
+    value: tuple[int, ...]
+    attempts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class OperationTimes:
     """When the operations of a rank's part of a job started and were done; a process has written it to a file."""
 

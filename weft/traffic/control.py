@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from weft.traffic.answers import EndedFlows, Prepared, TransportInForce
+from weft.traffic.answers import EndedFlows, Prepared, ServiceRecords, TransportInForce
 from weft.traffic.collectives import collective_named
 from weft.traffic.commands import (
+    AskServiceRecords,
     AskStats,
     AskTransport,
     Capture,
@@ -19,11 +20,14 @@ from weft.traffic.commands import (
     Membership,
     PrepareCollective,
     PrepareFlows,
+    PrepareService,
     PrepareTraffic,
     PrepareTrainingStep,
     Provided,
     ResetStats,
     SaveRecorded,
+    ServicePart,
+    ServiceRequests,
 )
 from weft.traffic.connections import Connections, RequirePath
 from weft.traffic.endpoint_calls import EndpointCalls, HostEndpoint
@@ -261,6 +265,19 @@ class EndpointGroup:
         memory = {rank: answer.memory for rank, answer in answers.items()}
         written_peers = {rank: sorted({flow.peer for flow in sent[rank]}) for rank in ranks}
         return self._runs.add(number, PreparedRun(ranks, memory, written_peers, [], flows))
+
+    def prepare_service(self, parts: Mapping[int, ServicePart], requests: ServiceRequests) -> int:
+        """Have ranks make requests to a service of switches ready, each with its part in a group; returns the run."""
+        number = self._new_run_number()
+        answers = self._calls.all(
+            {rank: PrepareService(number, part, requests) for rank, part in parts.items()}
+        )
+        memory = {rank: answer.memory for rank, answer in answers.items()}
+        return self._runs.add(number, PreparedRun(list(parts), memory, {rank: [] for rank in parts}, []))
+
+    def service_records(self, run: int) -> list[ServiceRecords]:
+        """Return when the requests of a service's run began and were answered, in order of its ranks."""
+        return list(self._calls.all(dict.fromkeys(self._runs.ranks(run), AskServiceRecords(run))).values())
 
     def prepare_job(
         self,

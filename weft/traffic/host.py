@@ -30,7 +30,14 @@ from weft.engine import (
 from weft.traffic.answers import PlaneInForce, TransportInForce
 from weft.traffic.attachment import Attach, Attachment, SocketAttachment
 from weft.traffic.class_reference import is_class_reference
-from weft.traffic.commands import DEFAULT_RETRY_LIMIT, AskTransport, Connection, Membership
+from weft.traffic.commands import (
+    DEFAULT_RETRY_LIMIT,
+    AskTransport,
+    Connection,
+    Membership,
+    ServicePart,
+    ServiceRequests,
+)
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
 from weft.traffic.host_reductions import HostReductions
@@ -380,6 +387,33 @@ class Host:
         generator.cancel()
         self._generators.remove(generator)
         self._closed_totals.update(_totals_of(generator.counters()))
+
+    def make_service_client(self, part: ServicePart, asked: ServiceRequests) -> _core.ServiceClient:
+        """Return a client of a service, by the NIC of the group's plane. Raises ValueError for values out of range."""
+        plane = self.plane(part.nic)
+        return _core.ServiceClient(
+            self.nic,
+            plane.port,
+            self.executor,
+            operation=asked.operation,
+            requests=asked.requests,
+            cells=asked.cells,
+            window=asked.window,
+            addend=asked.addend,
+            group_id=part.group_id,
+            epoch=part.epoch,
+            q_key=part.q_key,
+            member=part.rank if asked.operation == "barrier" else part.client,
+            destination_mac=part.service_mac,
+            destination_ip=part.service_address,
+            group_ip=part.group_address,
+            retransmission_timeout_ps=self.timeout_ps(plane),
+        )
+
+    def close_service_client(self, client: _core.ServiceClient) -> None:
+        """Remove a client; its counts remain in the totals."""
+        self._closed_totals[_AGGREGATION_TOTAL] += client.counters()["retransmitted_packets"]
+        self.nic.detach(client)
 
     def observed_flow(self, peer: int, plane: int) -> _core.ObservedFlow:
         """Return what the probe is to record of a flow to `peer`."""

@@ -32,6 +32,8 @@ class HostCommands:
             commands.PrepareTraffic: self._runs.prepare_traffic,
             commands.PrepareFlows: self._runs.prepare_flows,
             commands.PrepareJob: self._runs.prepare_job,
+            commands.PrepareService: self._runs.prepare_service,
+            commands.AskServiceRecords: self._runs.service_records,
             commands.AskOperationTimes: self._runs.operation_times,
             commands.AskFlowRecords: lambda command: self._runs.flow_records(command.run),
             commands.Start: self._runs.start,

@@ -12,13 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.engine import _core
-from weft.traffic.answers import Done, EndedFlows, FlowRecords, OperationTimes, Prepared, RunState
+from weft.traffic.answers import (
+    Done,
+    EndedFlows,
+    FlowRecords,
+    OperationTimes,
+    Prepared,
+    RunState,
+    ServiceRecords,
+)
 from weft.traffic.collectives import collective_named
 from weft.traffic.commands import (
     AskOperationTimes,
+    AskServiceRecords,
     PrepareCollective,
     PrepareFlows,
     PrepareJob,
+    PrepareService,
     PrepareTraffic,
     PrepareTrainingStep,
     Start,
@@ -26,6 +36,7 @@ from weft.traffic.commands import (
 from weft.traffic.host import Host
 from weft.traffic.host_flows import HostFlows
 from weft.traffic.host_jobs import HostJob
+from weft.traffic.host_services import HostService
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.mapped_data import map_data
 from weft.traffic.messages import Payload
@@ -54,6 +65,7 @@ class HostRuns:
         self._runs: dict[int, _Run] = {}
         self._flows: dict[int, HostFlows] = {}
         self._jobs: dict[int, HostJob] = {}
+        self._services: dict[int, HostService] = {}
 
     def prepare_collective(self, command: PrepareCollective) -> Prepared:
         """Map the buffers of a collective and register them. Returns where peers may write to."""
@@ -117,15 +129,27 @@ class HostRuns:
         job = self._jobs[command.run] = HostJob(self._host, command)
         return Prepared(command.run, job.memory())
 
+    def prepare_service(self, command: PrepareService) -> Prepared:
+        """Prepare requests to a service of switches."""
+        self._require_new(command.run)
+        service = self._services[command.run] = HostService(self._host, command)
+        return Prepared(command.run, service.memory())
+
+    def service_records(self, command: AskServiceRecords) -> ServiceRecords:
+        """Return columns of the requests of a run of a service."""
+        if command.run not in self._services:
+            raise ValueError(f"run {command.run} is no run of a service")
+        return self._services[command.run].records()
+
     def operation_times(self, command: AskOperationTimes) -> OperationTimes:
         """Return when the operations of a job's run started and were done."""
         if command.run not in self._jobs:
             raise ValueError(f"run {command.run} is no run of a job")
         return self._jobs[command.run].operation_times(command.path)
 
-    def _native(self, number: int) -> HostFlows | HostJob | None:
+    def _native(self, number: int) -> HostFlows | HostJob | HostService | None:
         """Return a run that is no schedule of this class."""
-        return self._flows.get(number) or self._jobs.get(number)
+        return self._flows.get(number) or self._jobs.get(number) or self._services.get(number)
 
     def flow_records(self, number: int) -> FlowRecords:
         """Return columns of the flows that a run of traffic, or of a workload, has sent and that have ended."""
@@ -225,7 +249,9 @@ class HostRuns:
         Unless it has finished, its connections and aggregation jobs go, too: their queue pairs may still have
         requests on buffers whose files the runner is free to truncate.
         """
-        if (native := self._flows.pop(number, None) or self._jobs.pop(number, None)) is not None:
+        if (native := self._native(number)) is not None:
+            for runs in (self._flows, self._jobs, self._services):
+                runs.pop(number, None)
             native.release()
             return Done()
         run = self._run(number)

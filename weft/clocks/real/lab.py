@@ -81,7 +81,8 @@ class MininetLab(Lab):
         self._access = LabAccess(lab_state.STATE_FILE.parent, self._own_directory)
 
         self._progress(f"compiling {self.options.p4.name}")
-        self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
+        options = self.options
+        self.program = compile_program(options.p4, self.directory, options.compiler, options.macros)
 
         hosts, links = len(self.fabric.hosts), len(self.fabric.links)
         self._progress(f"building {counted(hosts, 'host')} and {counted(links, 'link')} in Mininet")

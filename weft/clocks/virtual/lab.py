@@ -119,7 +119,8 @@ class VirtualLab(Lab):
         stack.callback(self._let_go)
         self.directory = stack.enter_context(scratch_directory())
         self._progress(f"compiling {self.options.p4.name}")
-        self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
+        options = self.options
+        self.program = compile_program(options.p4, self.directory, options.compiler, options.macros)
 
         with collector_paused():
             self._build_fabric(stack)

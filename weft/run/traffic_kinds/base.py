@@ -16,6 +16,7 @@ from weft.quantities.units import shown
 from weft.results.flows import FLOWS
 from weft.results.kinds import ResultKind
 from weft.scenario.model import Scenario
+from weft.scenario.options import Service
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import TrafficSection
 from weft.scenario.values import DataClass, Text
@@ -68,6 +69,11 @@ class TrafficItem(TrafficSection):
     def reduces_in_network(self) -> bool:
         """Whether switches reduce."""
         return False
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """What switches must have besides forwarding and reductions, of `services`."""
+        return ()
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
         """Return it as a job, which can be written as a trace; None for what is none, such as flows.

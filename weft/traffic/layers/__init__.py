@@ -22,6 +22,7 @@ from weft.traffic.layers.roce import (
     ImmDt,
     cnp,
 )
+from weft.traffic.layers.service import ServiceHeader, service_frame
 from weft.traffic.layers.valiant_shim import ValiantShim
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "IntHop",
     "IntShim",
     "MACControlClassBasedFlowControl",
+    "ServiceHeader",
     "ValiantShim",
     "aggregation_frame",
     "cnp",
@@ -49,4 +51,5 @@ __all__ = [
     "ip_packet_of",
     "pfc_frame",
     "rdma_write_frame",
+    "service_frame",
 ]

@@ -1,0 +1,10 @@
+// What is added to the Python module by python/bind_services.cpp.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace weft {
+
+void bind_services(pybind11::module_& m);  // clients of switches' services
+
+}  // namespace weft

@@ -1,0 +1,154 @@
+"""Groups of hosts that use services of switches: where a group's tree is, and what each of its hosts must know.
+
+What switches must hold follows from a group (`weft.controller.features.services`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+
+from weft.controller.errors import JobError
+from weft.controller.failures import Failures
+from weft.controller.queue_keys import QueueKeys, random_queue_key
+from weft.controller.trees import AggregationTree, plan_tree
+from weft.topologies import FabricSpec
+from weft.topologies.addressing import IpVersion, service_group_address
+
+MAX_CELLS = 1024
+"""Barriers and counters of a switch (SERVICE_CELLS in p4/include/services/synchronisation.p4)."""
+MAX_CLIENT_ENTRIES = 16384
+"""Requests of all clients that a root notes (SERVICE_CLIENT_ENTRIES)."""
+MAX_WINDOW = 256
+"""Requests that a client may have under way."""
+MAX_EPOCH = 0xFFFF
+GROUP_ID = 1
+"""A fabric serves one group at a time."""
+
+
+@dataclass(frozen=True)
+class ServiceGroup:
+    """A group of hosts, in order of their numbers as clients, and the tree that serves it.
+
+    Attributes:
+        group_id: on the wire.
+        hosts: names of the members.
+        tree: whose root has the counters and releases barriers.
+        epoch: of the group's present use; cells of another epoch count as empty.
+        q_key: Queue Key of all its packets, its secret.
+        cell_count: barriers and counters, from cell 0 of each switch.
+        window: requests that a client may have under way, a power of two.
+        ip_version: of its packets.
+
+    """
+
+    group_id: int
+    hosts: tuple[str, ...]
+    tree: AggregationTree
+    epoch: int
+    q_key: int
+    cell_count: int
+    window: int
+    ip_version: IpVersion
+
+    def client_ports(self, fabric: FabricSpec) -> dict[str, dict[int, int]]:
+        """Return by switch of the tree the port towards each client below it."""
+        found: dict[str, dict[int, int]] = {node.switch: {} for node in self.tree.nodes}
+        number = {name: client for client, name in enumerate(self.hosts)}
+        for node in reversed(self.tree.nodes):
+            for child in node.children:
+                if fabric.switch(node.switch).port(child.port).peer_is_host:
+                    found[node.switch][number[child.name]] = child.port
+                else:
+                    found[node.switch] |= dict.fromkeys(self._below(child.name, number), child.port)
+        return found
+
+    def _below(self, switch: str, number: dict[str, int]) -> Iterator[int]:
+        node = self.tree.node(switch)
+        assert node is not None  # a child that is a switch is in the tree
+        for child in node.children:
+            if child.name in number:
+                yield number[child.name]
+            else:
+                yield from self._below(child.name, number)
+
+
+@dataclass(frozen=True)
+class ServiceMembership:
+    """What a host must know to use its group's services; `rank` is that among the children of its leaf."""
+
+    nic: int
+    group_id: int
+    epoch: int
+    q_key: int
+    rank: int
+    client: int
+    service_address: IPv4Address | IPv6Address
+    service_mac: str
+    group_address: IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True)
+class ServiceUse:
+    """What a group is to use: barriers and counters, requests under way of each client, packets of an IP version."""
+
+    hosts: tuple[str, ...]
+    plane: int
+    cell_count: int
+    window: int
+    ip_version: IpVersion
+
+
+class ServiceTable:
+    """Plans groups, each use of one in an epoch of its own; `queue_keys` draws their secrets."""
+
+    def __init__(self, queue_keys: QueueKeys = random_queue_key) -> None:
+        self._queue_keys = queue_keys
+        self._epoch = 0
+
+    def plan(self, fabric: FabricSpec, use: ServiceUse, failures: Failures) -> ServiceGroup:
+        """Plan the tree of a group.
+
+        Raises:
+            JobError: no tree reaches all hosts, or switches have not as many cells, or the root not as many entries.
+
+        """
+        if not 1 <= use.cell_count <= MAX_CELLS:
+            raise JobError(f"a group wants {use.cell_count} cells (valid: 1 to {MAX_CELLS})")
+        if len(use.hosts) * use.window > MAX_CLIENT_ENTRIES:
+            raise JobError(
+                f"{len(use.hosts)} clients of a group with {use.window} requests under way each "
+                f"(valid: up to {MAX_CLIENT_ENTRIES} of all)"
+            )
+        tree = plan_tree(fabric, use.plane, use.hosts, failures, {})
+        # Never 0, which registers begin with.
+        self._epoch = self._epoch % MAX_EPOCH + 1
+        q_key = self._queue_keys(GROUP_ID, self._epoch)
+        return ServiceGroup(
+            GROUP_ID, use.hosts, tree, self._epoch, q_key, use.cell_count, use.window, use.ip_version
+        )
+
+
+def service_memberships(fabric: FabricSpec, group: ServiceGroup) -> list[ServiceMembership]:
+    """Return what each host of a group must know, in order of its clients."""
+    nic = fabric.first_nics[group.tree.plane]
+    found = []
+    for client, host in enumerate(group.hosts):
+        leaf = fabric.switch_of(host, nic)
+        node = group.tree.node(leaf.name)
+        assert node is not None  # every member's leaf is in the tree
+        found.append(
+            ServiceMembership(
+                nic=nic,
+                group_id=group.group_id,
+                epoch=group.epoch,
+                q_key=group.q_key,
+                rank=next(child.rank for child in node.children if child.name == host),
+                client=client,
+                service_address=leaf.address_of(group.ip_version),
+                service_mac=leaf.mac,
+                group_address=service_group_address(group.group_id, group.ip_version),
+            )
+        )
+    return found

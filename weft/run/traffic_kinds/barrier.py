@@ -1,0 +1,61 @@
+"""Barriers: ranks wait for each other, by way of switches or of messages between hosts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from weft.clocks.lab import Progress
+from weft.jobs.host_barriers import host_barrier_job
+from weft.quantities.definitions import whole
+from weft.quantities.readable import counted
+from weft.results.synchronisation import BARRIERS
+from weft.run.service_ranks import FabricRank, check_ranks_of_group
+from weft.run.synchronisation import IN_NETWORK, barrier_task, host_barrier_task
+from weft.run.traffic_kinds.base import TrafficItem
+from weft.scenario.options import Service
+from weft.scenario.places import KeyProblem
+from weft.topologies.kinds.base import TopologySection
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+BarrierAlgorithm = Literal["in_network", "dissemination", "ring"]
+
+
+class BarrierTraffic(TrafficItem):
+    """Ranks pass barriers one after the other."""
+
+    kind = "barrier"
+    results: ClassVar = BARRIERS
+
+    barrier: Annotated[int, whole(1, 100_000)]
+    """How many."""
+    algorithms: list[BarrierAlgorithm] = Field(["in_network"], min_length=1)
+    """Run one after the other. `in_network`: switches count ranks and release them, which `services` must have.
+    `dissemination`: in step k each rank notifies the one 2^k further on. `ring`: a token goes round twice."""
+    ranks: list[FabricRank] | None = Field(None, min_length=1)
+    """The fabric's ranks that wait for each other; by default all."""
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """What switches must have."""
+        return ("synchronisation",) if IN_NETWORK in self.algorithms else ()
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that the ranks exist and are distinct, and that hosts are not alone."""
+        ranks = check_ranks_of_group(fabric, self.ranks, key)
+        if ranks < 2 and set(self.algorithms) != {IN_NETWORK}:
+            raise KeyProblem(f"{key}.algorithms", "a single rank sends no messages (valid: in_network)")
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Run each algorithm."""
+        ranks = self.ranks or list(range(fabric.topology.rank_count))
+        for algorithm in self.algorithms:
+            progress(f"{counted(self.barrier, 'barrier')} of {counted(len(ranks), 'rank')}, {algorithm}")
+            if algorithm == IN_NETWORK:
+                task = barrier_task(fabric, ranks, self.barrier)
+            else:
+                task = host_barrier_task(fabric, ranks, host_barrier_job(algorithm, len(ranks), self.barrier))
+            fabric.run_together([task])

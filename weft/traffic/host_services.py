@@ -1,0 +1,45 @@
+"""A host's requests to a service of switches: one run of them, carried out natively."""
+
+from __future__ import annotations
+
+from weft.engine.records import RunStatus
+from weft.traffic.answers import Memory, ServiceRecords
+from weft.traffic.commands import PrepareService, Start
+from weft.traffic.host import Host
+
+
+class HostService:
+    """The requests of one run."""
+
+    def __init__(self, host: Host, command: PrepareService) -> None:
+        self._host = host
+        self._run = command.run
+        self._client = host.make_service_client(command.part, command.requests)
+
+    def memory(self) -> Memory:
+        """Return nothing: peers write nowhere."""
+        return {}
+
+    def start(self, command: Start) -> None:
+        """Send the first request at the run's time. Raises RuntimeError the second time."""
+        self._client.start(command.start_ps)
+
+    def status(self) -> RunStatus | None:
+        """Return the state; nodes are requests."""
+        return self._client.status()
+
+    def records(self) -> ServiceRecords:
+        """Return columns of all requests."""
+        columns = self._client.records()
+        return ServiceRecords(
+            run=self._run,
+            started_ps=tuple(columns["started_ps"].tolist()),
+            finished_ps=tuple(columns["finished_ps"].tolist()),
+            value=tuple(columns["value"].tolist()),
+            attempts=tuple(columns["attempts"].tolist()),
+        )
+
+    def release(self) -> None:
+        """End the run if it has not ended, and leave the group."""
+        self._client.cancel()
+        self._host.close_service_client(self._client)

@@ -1,0 +1,87 @@
+"""Scapy layer of the header of packets to switches' services (docs/spec/services.md), and whole frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scapy.contrib.roce import BTH
+from scapy.fields import BitEnumField, BitField, ByteEnumField, IntField, LongField, ShortField
+from scapy.layers.inet import UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+from weft.traffic.layers.frames import DATA_DSCP, ECT0, HOP_LIMIT, ip_header
+from weft.traffic.layers.roce import DETH, OPCODE, ROCE_UDP_PORT
+from weft.traffic.service_format import (
+    ANSWER_QP,
+    HEADER_VERSION,
+    REQUEST_QP,
+    UDP_LENGTH,
+    Kind,
+    Operation,
+)
+
+
+class ServiceHeader(Packet):
+    """A request to a service on its way up, or an answer on its way down."""
+
+    name = "Service"
+    fields_desc = [
+        BitField("version", HEADER_VERSION, 4),
+        BitEnumField("kind", Kind.REQUEST, 4, {kind.value: kind.name.lower() for kind in Kind}),
+        ByteEnumField("operation", Operation.BARRIER, {each.value: each.name.lower() for each in Operation}),
+        ShortField("group_id", 0),
+        ShortField("epoch", 0),
+        ShortField("cell", 0),
+        IntField("sequence", 0),
+        ShortField("member", 0),
+        ShortField("flags", 0),
+        LongField("operand", 0),
+        LongField("comparand", 0),
+    ]
+
+    @classmethod
+    def dispatch_hook(cls, _pkt: bytes | None = None, *args: Any, **kwargs: Any) -> type[Packet]:
+        """Dissect as Raw what is ordinary RoCEv2: another opcode, destination queue pair or UDP length."""
+        below = kwargs.get("_underlayer")
+        return cls if below is None or _carries_service(below) else Raw
+
+
+def _carries_service(deth: Packet) -> bool:
+    bth = deth.underlayer
+    if not isinstance(bth, BTH) or not isinstance(bth.underlayer, UDP):
+        return False
+    return (
+        bth.opcode == OPCODE["UD_SEND_ONLY"]
+        and bth.dqpn in (REQUEST_QP, ANSWER_QP)
+        and bth.underlayer.len == UDP_LENGTH
+    )
+
+
+def service_frame(
+    *,
+    source_mac: str,
+    destination_mac: str,
+    source_ip: str,
+    destination_ip: str,
+    qkey: int,
+    kind: Kind = Kind.REQUEST,
+    source_port: int = 0xC000,
+    hop_limit: int = HOP_LIMIT,
+    **fields: Any,
+) -> Packet:
+    """Return a frame of `service_format.FRAME_BYTES`; `fields` are the header's."""
+    destination_qp = REQUEST_QP if kind is Kind.REQUEST else ANSWER_QP
+    psn = fields.get("sequence", 0) & 0xFFFFFF
+    return (
+        Ether(src=source_mac, dst=destination_mac)
+        / ip_header(source_ip, destination_ip, DATA_DSCP, ECT0, hop_limit)
+        / UDP(sport=source_port, dport=ROCE_UDP_PORT, chksum=0)
+        / BTH(opcode=OPCODE["UD_SEND_ONLY"], migreq=1, dqpn=destination_qp, psn=psn)
+        / DETH(qkey=qkey, source_qp=REQUEST_QP)
+        / ServiceHeader(kind=kind, **fields)
+    )
+
+
+# Before layers that are bound to any DETH: both kinds have this source.
+DETH.payload_guess.insert(0, ({"source_qp": REQUEST_QP}, ServiceHeader))
