@@ -24,7 +24,7 @@ from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule
 from weft.controller.features.ecn import EcnProfile
 from weft.controller.features.identity import switch_id
-from weft.controller.jobs import JobMembership
+from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
 from weft.controller.plan import FabricState, desired_entities
 from weft.controller.reconcile import entity_set

@@ -23,7 +23,8 @@ from weft.controller.fabric import embedded_targets
 from weft.controller.features.aggregation import aggregation_entities
 from weft.controller.features.ecn import ecn_entities
 from weft.controller.features.telemetry_int import int_entities
-from weft.controller.jobs import JobMembership, JobTable
+from weft.controller.jobs import JobTable
+from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
 from weft.controller.target import EMBEDDED
 from weft.topologies import FabricSpec, fat_tree, leaf_spine

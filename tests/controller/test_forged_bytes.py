@@ -16,7 +16,7 @@ from scapy.packet import Packet, raw
 from weft.compiler.cli import compile_command
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric import embedded_targets
-from weft.controller.jobs import JobMembership
+from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
 from weft.paths import FABRIC_P4
 from weft.topologies import leaf_spine

@@ -104,7 +104,7 @@ def test_a_tree_avoids_the_link_that_is_down() -> None:
     for port in (2, 3, 4):
         others = [FABRIC.link_at(Endpoint("p0l0", other)) for other in {2, 3, 4} - {port}]
         failures = NO_FAILURES.with_link(others[0]).with_link(others[1])
-        tree = plan_tree(FABRIC, 0, ["h0", "h1"], failures, {})
+        tree = plan_tree(FABRIC, 0, ["h0", "h1"], failures)
         assert Endpoint("p0s0", port - 1) in set(tree.ports())
         assert not tree.is_hit_by(failures)
         assert tree.is_hit_by(NO_FAILURES.with_link(FABRIC.link_at(Endpoint("p0l0", port))))

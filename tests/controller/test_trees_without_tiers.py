@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from weft.controller.errors import JobError
 from weft.controller.failures import NO_FAILURES
+from weft.controller.tree_load import TreeLoad
 from weft.controller.trees import AggregationTree, plan_tree
 from weft.topologies.kinds.torus import torus
 
@@ -31,7 +32,7 @@ def test_a_torus_has_a_tree_of_shortest_paths(shape: list[int], data: st.DataObj
     fabric = torus(shape=shape, hosts_per_switch=2)
     names = [host.name for host in fabric.hosts]
     hosts = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
-    tree = plan_tree(fabric, 0, hosts, NO_FAILURES, {})
+    tree = plan_tree(fabric, 0, hosts, NO_FAILURES)
     workers = [child.name for node in tree.nodes for child in node.children if child.name.startswith("h")]
     assert sorted(workers) == sorted(hosts)
     for node in tree.nodes:
@@ -41,20 +42,20 @@ def test_a_torus_has_a_tree_of_shortest_paths(shape: list[int], data: st.DataObj
 def test_the_root_is_in_the_middle_and_has_few_trees() -> None:
     fabric = torus(shape=(5,), wrap=False)
     hosts = [host.name for host in fabric.hosts]
-    assert plan_tree(fabric, 0, hosts, NO_FAILURES, {}).root.switch == "p0n2"
+    assert plan_tree(fabric, 0, hosts, NO_FAILURES).root.switch == "p0n2"
     ring = torus(shape=(4,))
     hosts = [host.name for host in ring.hosts]
-    assert plan_tree(ring, 0, hosts, NO_FAILURES, {"p0n0": 1, "p0n1": 1}).root.switch == "p0n2"
+    assert plan_tree(ring, 0, hosts, NO_FAILURES, TreeLoad({"p0n0": 1, "p0n1": 1})).root.switch == "p0n2"
 
 
 def test_a_tree_avoids_failures_until_the_fabric_is_cut() -> None:
     fabric = torus(shape=(4,))
     hosts = [host.name for host in fabric.hosts]
     once = NO_FAILURES.with_link(fabric.link_between("p0n1", "p0n2"))
-    tree = plan_tree(fabric, 0, hosts, once, {})
+    tree = plan_tree(fabric, 0, hosts, once)
     assert not tree.is_hit_by(once)
     twice = once.with_link(fabric.link_between("p0n3", "p0n0"))
     with pytest.raises(
         JobError, match="no switch of plane 0 reaches all leaves of the job: p0n0, p0n1, p0n2, p0n3"
     ):
-        plan_tree(fabric, 0, hosts, twice, {})
+        plan_tree(fabric, 0, hosts, twice)

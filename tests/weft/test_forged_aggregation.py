@@ -17,7 +17,7 @@ from scapy.packet import Packet, raw
 
 from weft import Fabric
 from weft.clocks.virtual.lab import VirtualLab
-from weft.controller.jobs import JobMembership
+from weft.controller.memberships import JobMembership
 from weft.engine import Engine, Node
 from weft.run.aggregation_job import host_membership
 from weft.topologies import FabricSpec, HostSpec, fat_tree, leaf_spine

@@ -116,3 +116,66 @@ def test_groups_of_jobs_reduce_in_the_network_in_one_order():
         assert hosts == [("h1", "h3", "h0"), ("h2", "h0", "h1")]
         with pytest.raises((JobError, BadInputError), match="operations 0 and 1, which may overlap"):
             fabric.run_job(two_reductions(in_order=False), (0, 1, 2))
+
+
+TENANTS = {
+    "blue": {"hosts": ["h0", "h1", "h4"], "slots": 512, "bandwidth": 0.5},
+    "red": {"slots": 256, "bandwidth": 0.25},
+}
+
+
+def test_items_of_tenants_have_their_quotas():
+    items = [
+        reduction(0, 4, tenant="blue"),
+        reduction(1, 4, tenant="blue"),
+        reduction(2, 3, 5, tenant="red"),
+        {"collective": "allreduce", "algorithms": ["in-network"], "sizes": [4096]},
+    ]
+    scenario = {"clock": "virtual", "fabric": TOPOLOGY, "slots": 128, "tenants": TENANTS}
+    run_ = run_scenario(parse_scenario(scenario | {"traffic": [{"together": items}]}))
+    assert run_.ok
+    assert [each.wrong for each in run_.of(COLLECTIVES)] == [0, 0, 0, 0]
+    with pytest.raises(
+        BadInputError, match=r"job 1 of blue: host h2 is not one of its hosts .valid: h0, h1, h4"
+    ):
+        run_scenario(parse_scenario(scenario | {"traffic": [reduction(0, 2, tenant="blue")]}))
+    red = [reduction(rank, 7, tenant="red") for rank in (0, 1, 2)]
+    with pytest.raises(
+        BadInputError, match=r"job 3 wants 128 .* at most 0, the largest free range of 256; taken: "
+    ):
+        run_scenario(parse_scenario(scenario | {"traffic": [{"together": red}]}))
+
+
+@pytest.mark.parametrize(
+    ("keys", "what"),
+    [
+        ({"tenants": {"blue": {"hosts": ["h9"]}}}, r"tenants.blue.hosts\[0\]: no host 'h9'"),
+        ({"tenants": {"blue": {"hosts": ["h1", "h1"]}}}, r"tenants.blue.hosts\[1\]: h1 twice"),
+        ({"tenants": {"Blue": {}}}, "Blue"),
+        (
+            {"tenants": {"blue": {"slots": 3000}, "red": {"slots": 2000}}},
+            "tenants: .* 5000 slots at each switch",
+        ),
+        (
+            {"tenants": {"blue": {"bandwidth": 0.8}, "red": {"bandwidth": 0.3}}},
+            "tenants: .* 1.1 of each link",
+        ),
+        ({"tenants": {"blue": {"bandwidth": 0}}}, "tenants.blue.bandwidth"),
+        (
+            {"tenants": TENANTS, "traffic": [reduction(0, 1, tenant="blu")]},
+            "no tenant 'blu'; did you mean 'blue'",
+        ),
+        (
+            {
+                "traffic": [{"together": [reduction(0, 1) | {"algorithms": ["ring"], "tenant": "red"}]}],
+                "tenants": TENANTS,
+            },
+            r"traffic\[0\].together\[0\].tenant: red: tenants have quotas",
+        ),
+    ],
+)
+def test_tenants_that_cannot_be_are_refused(keys, what):
+    with pytest.raises(BadInputError, match=what):
+        run_scenario(
+            parse_scenario({"clock": "virtual", "fabric": TOPOLOGY, "traffic": [reduction(0, 1)]} | keys)
+        )

@@ -31,6 +31,7 @@ from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 from weft.recording.observations import Recorded
 from weft.scenario.options import FabricOptions
 from weft.scenario.program import Program
+from weft.scenario.tenants import tenant_settings
 from weft.switch.daemon.config import SwitchConfig
 from weft.switch.daemon.stats import SwitchesStats
 from weft.system.signals import interruptions_first, signals_unwind, signals_wait
@@ -199,6 +200,7 @@ class Lab(abc.ABC):
                 TrafficClassSettings(data_classes),
                 self.options.load_balancing,
                 self.options.routing.ugal,
+                tenant_settings(self.options.tenants),
             ),
             routing=self.options.routing.kind,
         )

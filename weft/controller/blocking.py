@@ -15,7 +15,7 @@ from weft.controller.fabric import Channel, FabricController, GrpcTarget, Repair
 from weft.controller.features import Settings
 from weft.controller.features.depth_ages import DepthAges
 from weft.controller.features.ecn import EcnDepth, EcnProfile
-from weft.controller.jobs import JobMembership
+from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
 from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
@@ -125,9 +125,13 @@ class BlockingFabricController:
         slot_count: int,
         planes: Iterable[int] | None = None,
         ip_version: IpVersion = 4,
+        tenant: str = "",
+        share: float | None = None,
     ) -> dict[str, tuple[JobMembership, ...]]:
         """See `FabricController.add_job`."""
-        return self.call(self._controller.add_job(job_id, hosts, slot_count, planes, ip_version))
+        return self.call(
+            self._controller.add_job(job_id, hosts, slot_count, planes, ip_version, tenant, share)
+        )
 
     def remove_job(self, job_id: int) -> None:
         """See `FabricController.remove_job`."""

@@ -34,8 +34,9 @@ from weft.controller.features.depth_ages import DepthAges, read_depth_ages
 from weft.controller.features.ecn import EcnDepth, EcnProfile, EcnSettings
 from weft.controller.features.services import ServicesSettings
 from weft.controller.installed import read_installed
-from weft.controller.jobs import Job, JobMembership, JobTable
+from weft.controller.jobs import Job, JobTable
 from weft.controller.lossless import LosslessSettings
+from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
 from weft.controller.plan import FabricState, Planner, SwitchPlan
 from weft.controller.planned_paths import PlannedPaths
@@ -45,6 +46,7 @@ from weft.controller.routing.channels import cycle_text
 from weft.controller.services import ServiceGroup, ServiceTable, ServiceUse
 from weft.controller.session import SwitchSession
 from weft.controller.stub import P4RuntimeStub
+from weft.controller.tenants import TenantSettings
 from weft.topologies import FabricLink, FabricSpec, SwitchSpec
 from weft.topologies.addressing import CPU_PORT, IpVersion
 
@@ -185,7 +187,9 @@ class FabricController:
         self._settings = settings or Settings()
         self._timeout_s = timeout_s
         self._push = push
-        self._jobs = JobTable(fabric, pipeline.slot_capacity(), queue_keys)
+        self._jobs = JobTable(
+            fabric, pipeline.slot_capacity(), queue_keys, tenants=self._settings.of(TenantSettings)
+        )
         self._services = ServiceTable(queue_keys)
         self._failures = NO_FAILURES
         self.avoided = NO_FAILURES
@@ -287,8 +291,12 @@ class FabricController:
         slot_count: int,
         planes: Iterable[int] | None = None,
         ip_version: IpVersion = 4,
+        tenant: str = "",
+        share: float | None = None,
     ) -> dict[str, tuple[JobMembership, ...]]:
         """Admit an aggregation job, whose packets are of one IP version, and program its trees.
+
+        `tenant` is whose it is, `share` what it is promised of each link, as `JobTable.add` has them.
 
         Returns:
             Per host name what it must know, one membership per plane.
@@ -297,7 +305,7 @@ class FabricController:
             JobError: it is impossible, or has lost its trees to a failure before they were programmed.
 
         """
-        self._jobs.add(job_id, hosts, slot_count, planes, self.routed_around, ip_version)
+        self._jobs.add(job_id, hosts, slot_count, planes, self.routed_around, ip_version, tenant, share)
         programmed = None
         # A failure meanwhile may give it other trees, in another epoch, or remove it.
         while (epoch := self._jobs.epoch(job_id)) not in (programmed, None):

@@ -6,64 +6,25 @@ switches must hold follows from it (`weft.controller.features.aggregation`).
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
+from dataclasses import dataclass, replace
 
 from weft.controller.errors import JobError
 from weft.controller.failures import NO_FAILURES, Failures
+from weft.controller.memberships import JobMembership, membership
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.slots import SlotPool
+from weft.controller.tenants import NO_TENANTS, NOBODY, Tenant, TenantSettings, exceeds
+from weft.controller.tree_load import TreeLoad
 from weft.controller.trees import AggregationTree, plan_tree
-from weft.topologies import FabricSpec
-from weft.topologies.addressing import IpVersion, result_group_address, result_group_mac
+from weft.topologies import Endpoint, FabricSpec
+from weft.topologies.addressing import IpVersion
 
 MAX_JOB_ID = 0xFFFF
 MAX_EPOCH = 0xFFFF
-
-
-@dataclass(frozen=True)
-class JobMembership:
-    """What one host's NIC in one plane must know to take part in a job.
-
-    Attributes:
-        host: name of the host.
-        plane: number of the host's NIC, the first that it has in the tree's plane.
-        job_id: of the aggregation header.
-        q_key: Queue Key of all the job's packets, its secret.
-        epoch: of the aggregation header.
-        rank: of the aggregation header: rank among the children of the host's leaf.
-        worker_index: rank in the whole job, from 0.
-        worker_count: workers of the whole job.
-        slot_count: slots of the job; `slot` counts from 0 below it.
-        aggregation_address: where contributions go, the leaf's address.
-        aggregation_mac: MAC of that leaf.
-        group_address: where results come to.
-        group_mac: MAC that results come to.
-
-    """
-
-    host: str
-    plane: int
-    job_id: int
-    q_key: int
-    epoch: int
-    rank: int
-    worker_index: int
-    worker_count: int
-    slot_count: int
-    aggregation_address: IPv4Address | IPv6Address
-    aggregation_mac: str
-    group_address: IPv4Address | IPv6Address
-    group_mac: str
-
-    def to_dict(self) -> dict[str, int | str]:
-        """Return plain JSON values, addresses as text."""
-        return {
-            name: str(value) if isinstance(value, IPv4Address | IPv6Address) else value
-            for name, value in vars(self).items()
-        }
+UNPROMISED = 1.0
+"""For what a job counts that is promised nothing and may take all of a link."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +37,10 @@ class PlannedTree:
 
 @dataclass(frozen=True)
 class Job:
-    """An admitted job: `hosts` in order of their ranks, one planned tree per plane, packets of one IP version."""
+    """An admitted job: `hosts` in order of their ranks, one planned tree per plane, packets of one IP version.
+
+    It belongs to `tenant`, "" for nobody, and is promised a `share` of the rate of its trees' links; 0: nothing.
+    """
 
     job_id: int
     hosts: tuple[str, ...]
@@ -86,6 +50,13 @@ class Job:
     q_key: int
     trees: tuple[PlannedTree, ...]
     ip_version: IpVersion = 4
+    tenant: str = ""
+    share: float = 0.0
+
+    @property
+    def weight(self) -> float:
+        """What its trees count for where others are placed."""
+        return self.share or UNPROMISED
 
 
 class JobTable:
@@ -94,6 +65,7 @@ class JobTable:
     Args:
         fabric: where.
         slot_capacity: slots of each switch (half the size of the program's slot registers).
+        tenants: who may use how much.
         queue_keys: draws the jobs' secrets.
         first_epoch: epoch of the first job; every job and every rebuild takes the next one. Epoch 0 is never
             used, because registers start as epoch 0.
@@ -106,9 +78,14 @@ class JobTable:
         slot_capacity: int,
         queue_keys: QueueKeys = random_queue_key,
         first_epoch: int = 1,
+        tenants: TenantSettings = NO_TENANTS,
     ) -> None:
+        tenants.check(slot_capacity)
         self._fabric = fabric
-        self._pools = {switch.name: SlotPool(switch.name, slot_capacity) for switch in fabric.switches}
+        self._tenants = tenants
+        self._pools = {
+            switch.name: SlotPool(switch.name, slot_capacity, tenants.slots) for switch in fabric.switches
+        }
         self._queue_keys = queue_keys
         self._next_epoch = first_epoch
         self._jobs: dict[int, Job] = {}
@@ -142,11 +119,16 @@ class JobTable:
         planes: Iterable[int] | None = None,
         failures: Failures = NO_FAILURES,
         ip_version: IpVersion = 4,
+        tenant: str = "",
+        share: float | None = None,
     ) -> Job:
         """Admit a job with one tree per plane; all or nothing.
 
+        `share` is what it is promised of each link; by default all that its tenant may have.
+
         Raises:
-            JobError: id taken or out of range, no or repeated hosts, unknown plane or IP version, no slots, no root.
+            JobError: id taken or out of range, no or repeated hosts, unknown plane or IP version, no slots, no root;
+                unknown tenant, hosts that are not the tenant's, or more of a link than the tenant has left.
             TopologyError: unknown host.
 
         """
@@ -154,8 +136,16 @@ class JobTable:
         self._check(job_id, hosts, slot_count, wanted)
         if ip_version not in (4, 6):
             raise JobError(f"job {job_id} wants ip_version={ip_version!r} (valid: 4, 6)")
-        epoch = self._take_epoch()
-        job = self._plan(job_id, tuple(hosts), wanted, slot_count, epoch, failures, ip_version)
+        owner = self._tenants.named(tenant)
+        owner.check_hosts(job_id, hosts)
+        promised = (owner.bandwidth or 0.0) if share is None else share
+        if not 0 <= promised <= 1 or exceeds(promised, owner.bandwidth):
+            most = 1.0 if owner.bandwidth is None else owner.bandwidth
+            raise JobError(f"job {job_id} wants {promised:g} of each link (valid: 0 to {most:g})")
+        job = Job(
+            job_id, tuple(hosts), wanted, slot_count, self._take_epoch(), 0, (), ip_version, tenant, promised
+        )
+        job = self._planned(job, owner, failures)
         self._jobs[job_id] = job
         self._why_lost.pop(job_id, None)
         return job
@@ -205,7 +195,14 @@ class JobTable:
             try:
                 rebuilt.append(
                     self.add(
-                        job.job_id, job.hosts, job.slot_count, job.planes, failures | avoided, job.ip_version
+                        job.job_id,
+                        job.hosts,
+                        job.slot_count,
+                        job.planes,
+                        failures | avoided,
+                        job.ip_version,
+                        job.tenant,
+                        job.share,
                     )
                 )
             except JobError as error:
@@ -217,7 +214,7 @@ class JobTable:
         """What each host of a job must know, one membership per plane, by host name."""
         job = self.job(job_id)
         return {
-            host: tuple(self._membership(job, planned.tree, host) for planned in job.trees)
+            host: tuple(membership(self._fabric, job, planned.tree, host) for planned in job.trees)
             for host in job.hosts
         }
 
@@ -225,7 +222,8 @@ class JobTable:
         if not 1 <= job_id <= MAX_JOB_ID:
             raise JobError(f"job id {job_id} is out of range (valid: 1 to {MAX_JOB_ID})")
         if job_id in self._jobs:
-            raise JobError(f"job {job_id} exists already (taken: {', '.join(map(str, sorted(self._jobs)))})")
+            # Not which others are: tenants need not know of each other's jobs.
+            raise JobError(f"job {job_id} exists already (valid: an id that no job has)")
         if not hosts:
             raise JobError(f"job {job_id} has no hosts (valid: at least 1)")
         repeated = [name for name, count in Counter(hosts).items() if count > 1]
@@ -244,33 +242,45 @@ class JobTable:
                 f"(valid: different ones of 0 to {self._fabric.planes - 1})"
             )
 
-    def _plan(
-        self,
-        job_id: int,
-        hosts: tuple[str, ...],
-        planes: tuple[int, ...],
-        slot_count: int,
-        epoch: int,
-        failures: Failures,
-        ip_version: IpVersion,
-    ) -> Job:
-        roots = Counter(planned.tree.root.switch for job in self._jobs.values() for planned in job.trees)
-        trees = [plan_tree(self._fabric, plane, hosts, failures, roots) for plane in planes]
+    def _planned(self, job: Job, owner: Tenant, failures: Failures) -> Job:
+        """Return the job with its trees, slots and key. Raises JobError, and then keeps nothing of it."""
+        load = self._load(owner, job)
+        trees = [plan_tree(self._fabric, plane, job.hosts, failures, load) for plane in job.planes]
+        for tree in trees:
+            for port in tree.ports():
+                if load.lacks(port):
+                    raise JobError(
+                        f"job {job.job_id} of {owner.name} wants {job.share:g} of the link at {port.node}:{port.port}, "
+                        f"of which others of its tenant have {load.own.get(port, 0.0):g} (valid: {owner.bandwidth:g} "
+                        "together)"
+                    )
         reserved: list[str] = []
         planned: list[PlannedTree] = []
         try:
             for tree in trees:
                 bases = {}
                 for node in tree.nodes:
-                    bases[node.switch] = self._pools[node.switch].allocate(job_id, slot_count)
+                    pool = self._pools[node.switch]
+                    bases[node.switch] = pool.allocate(job.job_id, job.slot_count, owner.name)
                     reserved.append(node.switch)
                 planned.append(PlannedTree(tree, bases))
         except JobError:
             for switch in reserved:
-                self._pools[switch].release(job_id)
+                self._pools[switch].release(job.job_id)
             raise
-        q_key = self._queue_keys(job_id, epoch)
-        return Job(job_id, hosts, planes, slot_count, epoch, q_key, tuple(planned), ip_version)
+        return replace(job, q_key=self._queue_keys(job.job_id, job.epoch), trees=tuple(planned))
+
+    def _load(self, owner: Tenant, job: Job) -> TreeLoad:
+        """Return what present jobs take, and what a job of a tenant needs besides."""
+        roots = Counter(planned.tree.root.switch for other in self._jobs.values() for planned in other.trees)
+        promised, own = defaultdict[Endpoint, float](float), defaultdict[Endpoint, float](float)
+        for other in self._jobs.values():
+            for planned in other.trees:
+                for port in planned.tree.ports():
+                    promised[port] += other.weight
+                    own[port] += other.share if owner is not NOBODY and other.tenant == owner.name else 0.0
+        full = {name for name, pool in self._pools.items() if not pool.has_room(job.slot_count, owner.name)}
+        return TreeLoad(roots, promised, own, owner.bandwidth, job.share, full)
 
     def _release(self, job: Job) -> None:
         for planned in job.trees:
@@ -281,25 +291,3 @@ class JobTable:
         epoch = self._next_epoch
         self._next_epoch = epoch % MAX_EPOCH + 1
         return epoch
-
-    def _membership(self, job: Job, tree: AggregationTree, host: str) -> JobMembership:
-        nic = self._fabric.first_nics[tree.plane]
-        leaf = self._fabric.switch_of(host, nic)
-        node = tree.node(leaf.name)
-        assert node is not None  # every worker's leaf is in its tree
-        rank = next(child.rank for child in node.children if child.name == host)
-        return JobMembership(
-            host=host,
-            plane=nic,
-            job_id=job.job_id,
-            q_key=job.q_key,
-            epoch=job.epoch,
-            rank=rank,
-            worker_index=job.hosts.index(host),
-            worker_count=len(job.hosts),
-            slot_count=job.slot_count,
-            aggregation_address=leaf.address_of(job.ip_version),
-            aggregation_mac=leaf.mac,
-            group_address=result_group_address(job.job_id, job.ip_version),
-            group_mac=result_group_mac(job.job_id, job.ip_version),
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft.controller.errors import JobError
@@ -9,39 +10,61 @@ from weft.controller.errors import JobError
 
 @dataclass
 class SlotPool:
-    """Slots of one switch, handed out as one contiguous range per job, lowest first."""
+    """Slots of one switch, handed out as one contiguous range per job, lowest first.
+
+    `quotas` are slots that are set aside for tenants, behind those that all others share.
+    """
 
     switch: str
     capacity: int
+    quotas: Mapping[str, int] = field(default_factory=dict)
     _ranges: dict[int, range] = field(default_factory=dict)
+    _tenants: dict[int, str] = field(default_factory=dict)
 
-    def allocate(self, job_id: int, count: int) -> int:
+    def allocate(self, job_id: int, count: int, tenant: str = "") -> int:
         """Reserve `count` slots for a job and return the first.
 
         Raises:
-            JobError: no gap is large enough; the message says how large the largest is.
+            JobError: no gap is large enough; the message says how large the largest is, and who has the others.
+                Tenants see their own jobs only.
 
         """
-        largest = 0
-        start = 0
-        for taken in [
-            *sorted(self._ranges.values(), key=lambda slots: slots.start),
-            range(self.capacity, self.capacity),
-        ]:
-            gap = taken.start - start
-            if gap >= count:
-                self._ranges[job_id] = range(start, start + count)
-                return start
-            largest = max(largest, gap)
-            start = taken.stop
+        gaps = self._gaps(self._region(tenant))
+        for gap in gaps:
+            if len(gap) >= count:
+                self._take(job_id, range(gap.start, gap.start + count), tenant)
+                return gap.start
+        whole = len(self._region(tenant))
         raise JobError(
-            f"job {job_id} wants {count} aggregation slots on {self.switch} "
-            f"(valid: at most {largest}, the largest free range of {self.capacity})"
+            f"job {job_id} wants {count} aggregation slots on {self.switch} (valid: at most "
+            f"{max(map(len, gaps), default=0)}, the largest free range of {whole}{self._taken(tenant)})"
         )
+
+    def has_room(self, count: int, tenant: str = "") -> bool:
+        """Return whether `allocate` would find so many slots."""
+        return any(len(gap) >= count for gap in self._gaps(self._region(tenant)))
+
+    def adopt(self, job_id: int, slots: range, tenant: str = "") -> None:
+        """Take note of slots that a job has on the switch already.
+
+        Raises:
+            JobError: another job has some of them, or the switch has not so many.
+
+        """
+        if not slots or slots.start < 0 or slots.stop > self.capacity:
+            raise JobError(
+                f"job {job_id} has slots {slots.start} to {slots.stop - 1} on {self.switch} "
+                f"(valid: 0 to {self.capacity - 1})"
+            )
+        for other, taken in self._ranges.items():
+            if slots.start < taken.stop and taken.start < slots.stop:
+                raise JobError(f"jobs {job_id} and {other} share slots on {self.switch}")
+        self._take(job_id, slots, tenant)
 
     def release(self, job_id: int) -> None:
         """Free a job's slots; does nothing for a job without any."""
         self._ranges.pop(job_id, None)
+        self._tenants.pop(job_id, None)
 
     @property
     def free(self) -> int:
@@ -51,3 +74,40 @@ class SlotPool:
     def ranges(self) -> dict[int, range]:
         """Return the slots of each job."""
         return dict(self._ranges)
+
+    def _take(self, job_id: int, slots: range, tenant: str) -> None:
+        self._ranges[job_id], self._tenants[job_id] = slots, tenant
+
+    def _region(self, tenant: str) -> range:
+        """Return the slots among which those of a tenant's jobs are."""
+        end = self.capacity - sum(self.quotas.values())
+        if tenant not in self.quotas:
+            return range(end)
+        for name, quota in self.quotas.items():
+            if name == tenant:
+                break
+            end += quota
+        return range(end, end + quota)
+
+    def _gaps(self, region: range) -> list[range]:
+        """Return what no job has of a region, in order."""
+        gaps, start = [], region.start
+        for taken in sorted(self._ranges.values(), key=lambda slots: slots.start):
+            if taken.stop > region.start and taken.start < region.stop:
+                gaps.append(range(start, max(start, taken.start)))
+                start = max(start, taken.stop)
+        return [gap for gap in (*gaps, range(start, max(start, region.stop))) if gap]
+
+    def _taken(self, tenant: str) -> str:
+        """Return in words which jobs have slots of the region in which a tenant's are."""
+        region = self._region(tenant)
+        within = {job: slots for job, slots in self._ranges.items() if slots.start in region}
+        shown = [
+            f"{len(slots)} by job {job}"
+            for job, slots in within.items()
+            if not tenant or self._tenants[job] == tenant
+        ]
+        others = sum(len(slots) for job, slots in within.items() if tenant and self._tenants[job] != tenant)
+        if others:
+            shown.append(f"{others} by others")
+        return f"; taken: {', '.join(shown)}" if shown else ""

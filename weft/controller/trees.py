@@ -3,7 +3,7 @@
 Workers are children of their leaf. A job below one leaf has that leaf as its root. Otherwise the root is a switch
 that still reaches all the job's leaves downwards, of the lowest tier there is. Where there is none, as in a torus or a
 dragonfly, the root is a switch in the middle of them, and the tree follows shortest paths to it. Every switch between
-is a node. Planning is pure: it looks at the topology, the failures and how many trees each switch is the root of.
+is a node. Planning is pure: it looks at the topology, the failures and what present trees take.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from weft.controller.errors import JobError
 from weft.controller.failures import Failures
+from weft.controller.tree_load import IDLE, TreeLoad, upper_end
 from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
 from weft.topologies.distances import distance_rings, distances_from
 
@@ -86,7 +87,7 @@ def plan_tree(
     plane: int,
     hosts: Sequence[str],
     failures: Failures,
-    trees_per_root: Mapping[str, int],
+    load: TreeLoad = IDLE,
 ) -> AggregationTree:
     """Plan the tree of a job's hosts in one plane, over the first NIC that each has there.
 
@@ -95,7 +96,8 @@ def plan_tree(
         plane: which plane.
         hosts: names of the workers, in order of their ranks.
         failures: what is down.
-        trees_per_root: how many trees each switch is the root of; the spine with the fewest is taken.
+        load: what present trees take. Of the smallest trees whose switches and links have room, it is one whose fullest
+            link has the least load; then one whose root has the fewest trees.
 
     Raises:
         JobError: a node would have more children than a bitmap has bits, or no root reaches all leaves.
@@ -106,7 +108,7 @@ def plan_tree(
         leaf, workers_ports = next(iter(workers.items()))
         return AggregationTree(plane, (TreeNode(leaf, _children(leaf, workers_ports)),))
     leaves = sorted(workers, key=lambda name: fabric.switch(name).index)
-    root, parents = _choose_root(fabric, plane, leaves, failures, trees_per_root)
+    root, parents = _choose_root(fabric, plane, leaves, failures, load)
     ports: dict[str, list[PortSpec]] = {name: workers[name] for name in leaves}
     for up in parents.values():
         ports.setdefault(up.peer.node, []).append(fabric.switch(up.peer.node).port(up.peer.port))
@@ -150,29 +152,24 @@ def _choose_root(
     plane: int,
     leaves: Sequence[str],
     failures: Failures,
-    trees_per_root: Mapping[str, int],
+    load: TreeLoad = IDLE,
 ) -> tuple[SwitchSpec, dict[str, PortSpec]]:
     """Return the root, and the port up of every other node, leaves first."""
     candidates = [
         (root, parents)
         for root in fabric.switches_of_plane(plane)
-        if (parents := _ports_up(fabric, root, leaves, failures)) is not None
+        if (parents := _ports_up(fabric, root, leaves, failures, load)) is not None
     ]
     if not candidates:
-        return _choose_centre(fabric, plane, leaves, failures, trees_per_root)
+        return _choose_centre(fabric, plane, leaves, failures, load)
     return min(
         candidates,
-        key=lambda each: (
-            each[0].tier,
-            len(each[1]),
-            trees_per_root.get(each[0].name, 0),
-            each[0].index,
-        ),
+        key=lambda each: (*load.preference(*each), each[0].index),
     )
 
 
 def _ports_up(
-    fabric: FabricSpec, root: SwitchSpec, leaves: Sequence[str], failures: Failures
+    fabric: FabricSpec, root: SwitchSpec, leaves: Sequence[str], failures: Failures, load: TreeLoad
 ) -> dict[str, PortSpec] | None:
     """Each node's port towards the root, leaves first; None if the root does not reach all leaves downwards.
 
@@ -189,7 +186,14 @@ def _ports_up(
             for port in failures.live_ports(fabric.switch(name))
             if port.peer.node in below and fabric.switch(port.peer.node).tier > fabric.switch(name).tier
         ]
-        ways.sort(key=lambda port: (port.peer.node != root.name, port.peer.node not in pending))
+        ways.sort(
+            key=lambda port: (
+                port.peer.node != root.name,
+                port.peer.node not in pending,
+                not load.has_room([port.peer.node]),
+                load.of_link(upper_end(port)),
+            )
+        )
         chosen[name] = ways[0]
         if ways[0].peer.node != root.name and ways[0].peer.node not in pending:
             pending.append(ways[0].peer.node)
@@ -201,7 +205,7 @@ def _choose_centre(
     plane: int,
     leaves: Sequence[str],
     failures: Failures,
-    trees_per_root: Mapping[str, int],
+    load: TreeLoad = IDLE,
 ) -> tuple[SwitchSpec, dict[str, PortSpec]]:
     """Return the switch whose farthest leaf is nearest, and the port of every other node on a shortest path to it."""
     switches = fabric.switches_of_plane(plane)
@@ -221,7 +225,10 @@ def _choose_centre(
     if not radii:
         shown = ", ".join(leaves[:_MOST_SHOWN]) + (", …" if len(leaves) > _MOST_SHOWN else "")
         raise JobError(f"no switch of plane {plane} reaches all leaves of the job: {shown}")
-    root = min(radii, key=lambda name: (radii[name], trees_per_root.get(name, 0), places[name]))
+    root = min(
+        radii,
+        key=lambda name: (radii[name], not load.has_room([name]), load.roots.get(name, 0), places[name]),
+    )
     return fabric.switch(root), _ports_inwards(fabric, root, leaves, failures)
 
 

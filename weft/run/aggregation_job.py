@@ -9,7 +9,7 @@ from itertools import count
 from weft.clocks.endpoint_settings import default_slot_count
 from weft.clocks.lab import Lab
 from weft.controller.errors import JobError
-from weft.controller.jobs import JobMembership
+from weft.controller.memberships import JobMembership
 from weft.errors import BadInputError, CheckFailedError
 from weft.run.algorithms import objection_to_nics
 from weft.run.reducing_groups import ReducingGroup
@@ -26,6 +26,7 @@ class _Joined:
     """A job as its hosts know it; without an epoch it was being joined when something interrupted that."""
 
     group: ReducingGroup
+    share: float
     planes: tuple[int, ...] = ()
     epoch: int | None = None
 
@@ -42,7 +43,7 @@ class AggregationJobs:
 
     @property
     def slot_count(self) -> int:
-        """The slots of the option, or two bandwidth-delay products."""
+        """The slots of each job: those of the option, or two bandwidth-delay products."""
         options = self._lab.options
         return options.slots or default_slot_count(
             self._lab.fabric, options.ip_version, options.switching.latency
@@ -58,29 +59,37 @@ class AggregationJobs:
             BadInputError: they have not one NIC a plane. CheckFailedError: links that are down leave no tree.
             JobError: there is none without that, or no room for a job.
         """
-        found = self._current(groups)
+        shares = [self._share(group, groups) for group in groups]
+        found = self._current(list(zip(groups, shares, strict=True)))
         kept = [job_id for job_id in found if job_id is not None]
         if left := [job_id for job_id in self._joined if job_id not in kept]:
             for job_id in left:
                 self._leave(job_id)
             endpoints.leave(kept)
         return [
-            self._join(endpoints, group) if job_id is None else job_id
-            for group, job_id in zip(groups, found, strict=True)
+            self._join(endpoints, group, share) if job_id is None else job_id
+            for group, share, job_id in zip(groups, shares, found, strict=True)
         ]
 
-    def _current(self, groups: Sequence[ReducingGroup]) -> list[int | None]:
+    def _share(self, group: ReducingGroup, groups: Sequence[ReducingGroup]) -> float:
+        """Return what of each link a group's job is promised: an equal part of what its tenant may have."""
+        tenant = self._lab.options.tenants.get(group.tenant)
+        bandwidth = (tenant.bandwidth if tenant is not None else None) or 0.0
+        return bandwidth / sum(other.tenant == group.tenant for other in groups)
+
+    def _current(self, wanted: Sequence[tuple[ReducingGroup, float]]) -> list[int | None]:
         """Return a job that is as it should be for each group, no job twice; None for groups without one."""
         free = [job_id for job_id in sorted(self._joined) if self._is_current(job_id)]
         found: list[int | None] = []
-        for group in groups:
-            fitting = next((job_id for job_id in free if self._joined[job_id].group == group), None)
+        for group, share in wanted:
+            joined = (job_id for job_id in free if self._joined[job_id].group == group)
+            fitting = next((job_id for job_id in joined if self._joined[job_id].share == share), None)
             if fitting is not None:
                 free.remove(fitting)
             found.append(fitting)
         return found
 
-    def _join(self, endpoints: EndpointGroup, group: ReducingGroup) -> int:
+    def _join(self, endpoints: EndpointGroup, group: ReducingGroup, share: float) -> int:
         if objection := objection_to_nics(self._lab.fabric):
             raise BadInputError(objection)
         job_id = next(number for number in count(JOB_ID) if number not in self._joined)
@@ -88,10 +97,16 @@ class AggregationJobs:
         names = members(self._lab.fabric, endpoints)
         hosts = [names[rank] for rank in ranks]
         in_use = self._lab.operations.planes_in_use
-        self._joined[job_id] = _Joined(group)
+        self._joined[job_id] = _Joined(group, share)
         try:
             memberships = self._lab.controller.add_job(
-                job_id, hosts, self.slot_count, in_use, ip_version=self._lab.options.ip_version
+                job_id,
+                hosts,
+                self.slot_count,
+                in_use,
+                ip_version=self._lab.options.ip_version,
+                tenant=group.tenant,
+                share=share,
             )
         except JobError as error:
             del self._joined[job_id]
@@ -102,7 +117,7 @@ class AggregationJobs:
             if not down:
                 raise
             raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error
-        self._joined[job_id] = _Joined(group, in_use, memberships[hosts[0]][0].epoch)
+        self._joined[job_id] = _Joined(group, share, in_use, memberships[hosts[0]][0].epoch)
         endpoints.join(
             {
                 rank: [host_membership(each) for each in memberships[name]]

@@ -59,7 +59,7 @@ def _objection_to_trees(topology: FabricSpec, ranks: Sequence[int] | None = None
     hosts = [topology.hosts[rank].name for rank in chosen]
     try:
         for plane in range(topology.planes):
-            plan_tree(topology, plane, hosts, NO_FAILURES, {})
+            plan_tree(topology, plane, hosts, NO_FAILURES)
     except JobError as error:
         return str(error)
     return ""

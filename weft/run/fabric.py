@@ -197,6 +197,7 @@ class Fabric:
         operation: str = "sum",
         root: int = 0,
         ranks: Sequence[int] | None = None,
+        tenant: str = "",
         data: str = "given",
         timeout_s: float = 300.0,
         repetitions: int = 1,
@@ -214,6 +215,7 @@ class Fabric:
             operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "max" or "min".
             root: rank of a broadcast's or a reduce's root.
             ranks: the fabric's ranks that take part, with a buffer each; by default all.
+            tenant: whose quotas a reduction in the network has, a name of the option `tenants`; "" nobody's.
             data: what the buffers are, for the result's table.
             timeout_s: seconds after which a run has failed: real ones, or of the virtual clock.
             repetitions: how often it is run; times are their mean, least and largest, the buffers the last one's.
@@ -233,7 +235,7 @@ class Fabric:
             data=data,
             repetitions=repetitions,
             warmup=warmup,
-        )
+        ).of(tenant)
         figures, ended = self._run(task, timeout_s)
         return CollectiveRun(task.arrays(ended[-1].outputs), figures)
 
@@ -248,6 +250,7 @@ class Fabric:
         operation: str = "sum",
         root: int = 0,
         ranks: Sequence[int] | None = None,
+        tenant: str = "",
         timeout_s: float = 300.0,
         repetitions: int = 1,
         warmup: int = 0,
@@ -266,7 +269,7 @@ class Fabric:
             ranks=ranks,
             repetitions=repetitions,
             warmup=warmup,
-        )
+        ).of(tenant)
         return self._run(task, timeout_s)[0]
 
     @raised_as_weft_errors()
@@ -277,6 +280,7 @@ class Fabric:
         gradients: Sequence[NDArray[Any]] | None = None,
         *,
         dtype: str = "float32",
+        tenant: str = "",
         timeout_s: float = 300.0,
     ) -> TrainingStepResult:
         """Run a step of data-parallel training, whose all-reduces overlap with its backward pass.
@@ -287,13 +291,14 @@ class Fabric:
             gradients: every host's, flat, in the order in which the backward pass makes them (last layer first); their
                 sums are verified against NumPy. None: lengths stand for them, of `dtype`.
             dtype: "float32" or "int32".
+            tenant: as `collective`.
             timeout_s: as `collective`, beyond the compute times.
 
         Raises:
             BadInputError, CheckFailedError: as `collective`.
         """
         check_timeout(timeout_s)
-        task = self.tasks.training_step(step, algorithm, gradients, dtype=dtype)
+        task = self.tasks.training_step(step, algorithm, gradients, dtype=dtype).of(tenant)
         return self._run(task, timeout_s + step.compute_ps / 10**12 * self.options.dilation)[0]
 
     @raised_as_weft_errors()
@@ -358,6 +363,7 @@ class Fabric:
         self,
         job: Job,
         ranks: Sequence[int] | None = None,
+        tenant: str = "",
         timeout_s: float = 300.0,
         *,
         data: CollectiveData = "lengths",

@@ -22,6 +22,7 @@ from weft.scenario.fidelity_checks import check_fidelity, check_fidelity_of_fabr
 from weft.scenario.link_checks import check_events, check_int_rates, check_links
 from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_routing
+from weft.scenario.tenants import check_hosts_of_tenants
 from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
 
@@ -95,6 +96,7 @@ def _check(spec: RunSpec) -> None:
     check_observed(spec.fabric, spec.options)
     check_links(spec.fabric, spec.options)
     check_events(spec.fabric, spec.options)
+    check_hosts_of_tenants(spec.options.tenants, [host.name for host in spec.fabric.hosts])
     watches_links = spec.options.controller.link_watch is not None
     check_circuits(spec.fabric, spec.options.circuits, watches_links)
     check_int_rates(spec.fabric, spec.options)

@@ -110,6 +110,10 @@ class Task(Generic[T]):
         """Whether switches reduce."""
         return bool(self.reducing)
 
+    def of(self, tenant: str) -> Task[T]:
+        """Return the task as a tenant's, whose quotas its reductions in the network have; "" stands for nobody."""
+        return replace(self, reducing=tuple(replace(group, tenant=tenant) for group in self.reducing))
+
     def at(self, after_ps: int) -> Task[T]:
         """Return the task, beginning so long after the start of what it runs beside."""
         return replace(self, at_ps=after_ps)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from weft.engine import CongestionNeeds
 from weft.scenario.model import Scenario
-from weft.scenario.options import FabricOptions
+from weft.scenario.options import MAX_SLOTS, FabricOptions
 from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_order
+from weft.scenario.tenants import check_tenant, check_tenants
 from weft.scenario.topology import check_fabric
 from weft.scenario.traffic import check_starts_by_itself
 from weft.traffic.class_reference import is_class_reference, short_reference
@@ -23,6 +24,8 @@ def check_across(scenario: Scenario) -> None:
         traffic.check(fabric, f"traffic[{index}]")
         for key, number in traffic.named_classes(f"traffic[{index}]"):
             check_class(scenario, number, key)
+        for key, name, reduces in traffic.named_tenants(f"traffic[{index}]"):
+            check_tenant(scenario.tenants, name, reduces, key)
 
 
 def check_options(options: FabricOptions) -> None:
@@ -48,6 +51,7 @@ def check_options(options: FabricOptions) -> None:
                 "go together",
             )
     _check_flow_control(options)
+    check_tenants(options.tenants, MAX_SLOTS)
     watch = options.controller.link_watch
     if watch is not None and watch.slow is not None and (options.pfc.classes or options.credits.classes):
         raise KeyProblem(

@@ -20,6 +20,7 @@ from weft.scenario.parsing import parse_options
 from weft.scenario.routing import RoutingSection
 from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
 from weft.scenario.switching import SwitchingSection
+from weft.scenario.tenants import TenantName, TenantSection
 from weft.scenario.transport import TransportSection
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -57,6 +58,7 @@ class FabricKeywords(TypedDict, total=False):
     switching: SwitchingSection | None
     observe: ObserveSection | None
     circuits: CircuitsSection | None
+    tenants: dict[TenantName, TenantSection] | None
     events: list[EventSection] | None
 
 

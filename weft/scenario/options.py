@@ -20,6 +20,7 @@ from weft.scenario.observe import ObserveSection
 from weft.scenario.routing import RoutingSection
 from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
 from weft.scenario.switching import SwitchingSection
+from weft.scenario.tenants import TenantName, TenantSection
 from weft.scenario.transport import TransportSection
 from weft.scenario.values import Section
 from weft.traffic.class_reference import is_class_reference, short_reference
@@ -84,6 +85,8 @@ class FabricOptions(Section):
     switching: SwitchingSection = SwitchingSection()
     observe: ObserveSection = ObserveSection()
     circuits: CircuitsSection = CircuitsSection()
+    tenants: dict[TenantName, TenantSection] = Field(default={})
+    """Who shares the fabric, by name; `tenant` of an item of the traffic says whose its reductions are."""
     events: list[EventSection] = Field(default=[])
     """Links that fail and come back, and what an operator does."""
 
@@ -124,6 +127,8 @@ class FabricOptions(Section):
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, BaseModel):
         return {name: _plain(each) for name, each in value.model_dump().items()}
     if isinstance(value, str) and is_class_reference(value):

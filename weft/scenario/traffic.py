@@ -42,6 +42,10 @@ class TrafficSection(Section):
         """Yield the classes of data that it names, each with its key below `key`, the item's own."""
         yield from ()
 
+    def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
+        """Yield the tenants that it names, each with its key, and whether switches reduce for it."""
+        yield from ()
+
 
 def check_starts_by_itself(item: TrafficSection, key: str) -> None:
     """Check that an item which nothing runs beside has no time of its own. Raises KeyProblem."""

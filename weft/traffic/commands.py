@@ -131,7 +131,7 @@ class Detour(Command[Done], name="detour"):
 
 @dataclass(frozen=True)
 class Membership:
-    """A host's part in an aggregation job on a plane; the field names are those of controller.jobs.JobMembership."""
+    """A host's part in an aggregation job on a plane; field names are those of `weft.controller.memberships`."""
 
     plane: int
     job_id: int

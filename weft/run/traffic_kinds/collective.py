@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -60,6 +60,8 @@ class CollectiveTraffic(JoinableItem):
     """As nccl-tests counts them; 64KiB by default."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's ranks that take part, in order; by default all. With it, `algorithms` are named."""
+    tenant: str = ""
+    """Whose quotas its reductions in the network have, a name of `tenants`; by default nobody's."""
     repetitions: Annotated[int, whole(1, 1000)] = 1
     """Runs of each size by each algorithm; times are their mean, the least and the largest."""
     warmup: Annotated[int, whole(0, 1000)] = 0
@@ -104,6 +106,10 @@ class CollectiveTraffic(JoinableItem):
         """Return how many ranks take part."""
         return ranks_of_fabric if self.ranks is None else len(self.ranks)
 
+    def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
+        """Yield whose it is."""
+        yield f"{key}.tenant", self.tenant, self.reduces_in_network
+
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has what algorithms need."""
         if self.ranks is not None:
@@ -142,10 +148,12 @@ class CollectiveTraffic(JoinableItem):
         def task(fabric: Fabric) -> Task[CollectiveResult]:
             options: dict[str, Any] = {"operation": self.operation, "root": self.root, "ranks": self.ranks}
             if isinstance(inputs, int):
-                return fabric.tasks.collective_of_lengths(
+                task = fabric.tasks.collective_of_lengths(
                     self.collective, inputs, algorithm, dtype=self.dtype, **options
                 )
-            return fabric.tasks.collective(self.collective, inputs, algorithm, data=self.data, **options)
+            else:
+                task = fabric.tasks.collective(self.collective, inputs, algorithm, data=self.data, **options)
+            return task.of(self.tenant)
 
         return task
 
@@ -182,6 +190,7 @@ class CollectiveTraffic(JoinableItem):
             "ranks": self.ranks,
             "repetitions": self.repetitions,
             "warmup": self.warmup,
+            "tenant": self.tenant,
         }
         algorithms = self.algorithms or suitable(fabric.topology, collective, progress)
         for size in sizes:

@@ -47,6 +47,11 @@ class TogetherTraffic(TrafficItem):
         for number, item in enumerate(self.together):
             yield from item.named_classes(f"{key}.together[{number}]")
 
+    def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
+        """Yield those of all of them."""
+        for number, item in enumerate(self.together):
+            yield from item.named_tenants(f"{key}.together[{number}]")
+
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has what each needs."""
         for number, item in enumerate(self._items):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -66,6 +66,8 @@ class TrainingStepTraffic(JoinableItem):
     """Of the gradients."""
     data: Literal["random", "lengths"] = "random"
     """`random`: the sums are checked against NumPy. `lengths`: packets carry lengths in place of data."""
+    tenant: str = ""
+    """Whose quotas its reductions in the network have, a name of `tenants`; by default nobody's."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check sizes, the sum of all times, and algorithms."""
@@ -84,6 +86,10 @@ class TrainingStepTraffic(JoinableItem):
                 f"the step computes for {shortest_time(compute_ps)} in all (valid: {TIME.range_text})",
             )
         check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
+
+    def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
+        """Yield whose it is."""
+        yield f"{key}.tenant", self.tenant, self.reduces_in_network
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has what algorithms need."""
@@ -112,7 +118,9 @@ class TrainingStepTraffic(JoinableItem):
         """Make the gradients."""
         step, [algorithm] = self._step(), list(self.algorithms or [])
         gradients = self._gradients(step, ranks, seed)
-        return lambda fabric: fabric.tasks.training_step(step, algorithm, gradients, dtype=self.dtype)
+        return lambda fabric: fabric.tasks.training_step(step, algorithm, gradients, dtype=self.dtype).of(
+            self.tenant
+        )
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Run a step by every algorithm."""
@@ -121,7 +129,7 @@ class TrainingStepTraffic(JoinableItem):
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):
             progress(f"training step of {step.gradient_count * ELEMENT_BYTES} B of gradients, {algorithm}")
-            fabric.training_step(step, algorithm, gradients, dtype=self.dtype)
+            fabric.training_step(step, algorithm, gradients, dtype=self.dtype, tenant=self.tenant)
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
         """Return the step."""

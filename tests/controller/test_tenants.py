@@ -1,0 +1,171 @@
+"""Tenants: quotas of slots and of links, whose hosts take part, where trees go, and what a refusal says to whom."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.controller.errors import JobError, SettingError
+from weft.controller.failures import Failures
+from weft.controller.jobs import JobTable
+from weft.controller.slots import SlotPool
+from weft.controller.tenants import Tenant, TenantSettings
+from weft.topologies import Endpoint, leaf_spine
+
+FABRIC = leaf_spine(planes=1, leaves=4, spines=4, hosts_per_leaf=4)
+HOSTS = [host.name for host in FABRIC.hosts]
+BLUE = Tenant("blue", frozenset(HOSTS[0::2]), slots=60, bandwidth=0.5)
+RED = Tenant("red", frozenset(HOSTS[1::2]), slots=30, bandwidth=0.25)
+
+
+def table(*tenants: Tenant, capacity: int = 100) -> JobTable:
+    return JobTable(FABRIC, capacity, tenants=TenantSettings(tenants))
+
+
+def test_a_tenant_has_its_slots_whatever_others_take() -> None:
+    jobs = table(BLUE, RED)
+    jobs.add(1, HOSTS, 10)
+    jobs.add(2, HOSTS[0::2], 60, tenant="blue")
+    ranges = jobs.pool("p0l0").ranges()
+    assert (ranges[1], ranges[2]) == (range(10), range(10, 70))
+    red = jobs.add(3, HOSTS[1::2], 30, tenant="red")
+    assert set(red.trees[0].slot_base.values()) == {70}
+    with pytest.raises(JobError, match=r"at most 0, the largest free range of 10; taken: 10 by job 1\)"):
+        jobs.add(4, HOSTS, 1)
+
+
+def test_a_refusal_names_no_jobs_of_others() -> None:
+    jobs = table(Tenant("blue"), Tenant("red", slots=20), capacity=100)
+    jobs.add(1, HOSTS, 50)
+    jobs.add(2, HOSTS, 20, tenant="blue")
+    jobs.add(3, HOSTS, 15, tenant="red")
+    with pytest.raises(JobError, match=r"at most 10, .* of 80; taken: 20 by job 2, 50 by others\)"):
+        jobs.add(4, HOSTS, 30, tenant="blue")
+    with pytest.raises(JobError, match=r"at most 5, .* of 20; taken: 15 by job 3\)"):
+        jobs.add(4, HOSTS, 6, tenant="red")
+    with pytest.raises(JobError, match=r"taken: 50 by job 1, 20 by job 2\)"):
+        jobs.add(4, HOSTS, 30)
+    with pytest.raises(JobError, match=r"job 1 exists already \(valid: an id that no job has\)"):
+        jobs.add(1, HOSTS, 6, tenant="red")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "what"),
+    [
+        ({"hosts": ["h0", "h1"], "tenant": "blue"}, "host h1 is not one of its hosts"),
+        ({"hosts": ["h0"], "tenant": "green"}, "unknown tenant 'green' .valid: blue, red"),
+        ({"hosts": ["h0"], "tenant": "blue", "share": 0.6}, r"wants 0.6 of each link .valid: 0 to 0.5"),
+        ({"hosts": ["h0"], "share": -0.1}, r"wants -0.1 of each link .valid: 0 to 1"),
+    ],
+)
+def test_what_a_tenant_has_not_is_refused(wanted: dict, what: str) -> None:
+    jobs = table(BLUE, RED)
+    with pytest.raises(JobError, match=what):
+        jobs.add(1, slot_count=4, **wanted)
+    assert not jobs.jobs
+    assert jobs.pool("p0l0").free == 100
+
+
+def test_jobs_of_a_tenant_share_its_part_of_each_link() -> None:
+    jobs = table(BLUE)
+    jobs.add(1, ["h0", "h4"], 4, tenant="blue", share=0.3)
+    jobs.add(2, ["h2", "h6"], 4, tenant="blue", share=0.3)  # other hosts' links, and another spine
+    with pytest.raises(JobError, match=r"wants 0.3 of the link at p0l0:1, of which others .* have 0.3"):
+        jobs.add(3, ["h0", "h8"], 4, tenant="blue", share=0.3)
+    jobs.add(3, ["h0", "h8"], 4, tenant="blue", share=0.2)
+    jobs.remove(1)
+    jobs.add(4, ["h0", "h4"], 4, tenant="blue", share=0.3)
+
+
+@pytest.mark.parametrize(
+    ("tenants", "what"),
+    [
+        ((BLUE, Tenant("red", slots=41)), "101 slots at each switch together"),
+        ((BLUE, Tenant("red", bandwidth=0.6)), "1.1 of each link together"),
+        ((BLUE, BLUE), "each once"),
+        ((Tenant(""),), "valid: names"),
+    ],
+)
+def test_quotas_beyond_what_there_is_are_refused(tenants: tuple[Tenant, ...], what: str) -> None:
+    with pytest.raises(SettingError, match=what):
+        table(*tenants)
+
+
+def test_trees_go_where_links_and_slots_are_free() -> None:
+    jobs = table(capacity=100)
+    everywhere = [HOSTS[leaf * 4 : leaf * 4 + 4] for leaf in range(4)]
+    # Ten jobs of one host a leaf: each uplink carries two or three of them.
+    for number in range(1, 11):
+        jobs.add(number, [hosts[number % 4] for hosts in everywhere], 4)
+    roots = Counter(job.trees[0].tree.root.switch for job in jobs.jobs)
+    assert sorted(roots.values()) == [2, 2, 3, 3]
+    loads = Counter(
+        port for job in jobs.jobs for port in job.trees[0].tree.ports() if port.node.startswith("p0s")
+    )
+    assert max(loads.values()) == 3
+
+
+def test_a_spine_without_slots_is_passed_over() -> None:
+    jobs = table(capacity=100)
+    for number in range(1, 5):
+        jobs.add(number, ["h0", "h4"], 20)
+    jobs.remove(2)
+    for number in (5, 6):  # below other leaves
+        jobs.add(number, ["h8", "h12"], 50)
+    full = {name for name in ("p0s0", "p0s1", "p0s2", "p0s3") if jobs.pool(name).free < 60}
+    assert len(full) == 2
+    # Job 2's spine has no trees of these leaves, but job 5.
+    jobs.remove(1)
+    jobs.remove(3)
+    assert jobs.add(7, ["h1", "h5"], 60).trees[0].tree.root.switch not in full
+
+
+def test_a_heavy_job_weighs_more_than_light_ones() -> None:
+    jobs = table(Tenant("blue", bandwidth=0.9))
+    heavy = jobs.add(1, ["h0", "h4"], 4, tenant="blue", share=0.6).trees[0].tree.root.switch
+    others = [
+        jobs.add(number, [f"h{number - 1}", f"h{number + 3}"], 4, tenant="blue", share=0.2)
+        for number in (2, 3, 4)
+    ]
+    assert heavy not in {job.trees[0].tree.root.switch for job in others}
+
+
+def test_rebuilt_jobs_keep_tenant_and_share() -> None:
+    jobs = table(BLUE)
+    before = jobs.add(1, ["h0", "h4"], 4, tenant="blue", share=0.3)
+    [after], lost = jobs.rebuild(Failures(switches=frozenset({before.trees[0].tree.root.switch})))
+    assert (after.tenant, after.share, lost) == ("blue", 0.3, {})
+    assert after.trees[0].tree.root.switch != before.trees[0].tree.root.switch
+    assert Endpoint("p0l0", 1) in set(after.trees[0].tree.ports())
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 12), st.integers(1, 40), st.sampled_from(["", "blue", "red"])), max_size=40
+    )
+)
+@settings(max_examples=60)
+def test_tenants_never_get_slots_of_others(steps: list[tuple[int, int, str]]) -> None:
+    pool = SlotPool("s", 100, {"blue": 30, "red": 20})
+    regions = {"": range(50), "blue": range(50, 80), "red": range(80, 100)}
+    owners: dict[int, str] = {}
+    for job_id, count, tenant in steps:
+        if job_id in owners:
+            pool.release(job_id)
+            del owners[job_id]
+            continue
+        had_room = pool.has_room(count, tenant)
+        try:
+            pool.allocate(job_id, count, tenant)
+            owners[job_id] = tenant
+        except JobError:
+            assert not had_room
+        else:
+            assert had_room
+        taken = [slot for slots in pool.ranges().values() for slot in slots]
+        assert len(taken) == len(set(taken))
+        for job, slots in pool.ranges().items():
+            assert set(slots) <= set(regions[owners[job]])

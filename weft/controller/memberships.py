@@ -1,0 +1,81 @@
+"""What the hosts of an aggregation job must know to take part in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from typing import TYPE_CHECKING
+
+from weft.controller.trees import AggregationTree
+from weft.topologies import FabricSpec
+from weft.topologies.addressing import result_group_address, result_group_mac
+
+if TYPE_CHECKING:
+    from weft.controller.jobs import Job
+
+
+@dataclass(frozen=True)
+class JobMembership:
+    """What one host's NIC in one plane must know to take part in a job.
+
+    Attributes:
+        host: name of the host.
+        plane: number of the host's NIC, the first that it has in the tree's plane.
+        job_id: of the aggregation header.
+        q_key: Queue Key of all the job's packets, its secret.
+        epoch: of the aggregation header.
+        rank: of the aggregation header: rank among the children of the host's leaf.
+        worker_index: rank in the whole job, from 0.
+        worker_count: workers of the whole job.
+        slot_count: slots of the job; `slot` counts from 0 below it.
+        aggregation_address: where contributions go, the leaf's address.
+        aggregation_mac: MAC of that leaf.
+        group_address: where results come to.
+        group_mac: MAC that results come to.
+
+    """
+
+    host: str
+    plane: int
+    job_id: int
+    q_key: int
+    epoch: int
+    rank: int
+    worker_index: int
+    worker_count: int
+    slot_count: int
+    aggregation_address: IPv4Address | IPv6Address
+    aggregation_mac: str
+    group_address: IPv4Address | IPv6Address
+    group_mac: str
+
+    def to_dict(self) -> dict[str, int | str]:
+        """Return plain JSON values, addresses as text."""
+        return {
+            name: str(value) if isinstance(value, IPv4Address | IPv6Address) else value
+            for name, value in vars(self).items()
+        }
+
+
+def membership(fabric: FabricSpec, job: Job, tree: AggregationTree, host: str) -> JobMembership:
+    """Return what a host of a job must know in the plane of one of its trees."""
+    nic = fabric.first_nics[tree.plane]
+    leaf = fabric.switch_of(host, nic)
+    node = tree.node(leaf.name)
+    assert node is not None  # every worker's leaf is in its tree
+    rank = next(child.rank for child in node.children if child.name == host)
+    return JobMembership(
+        host=host,
+        plane=nic,
+        job_id=job.job_id,
+        q_key=job.q_key,
+        epoch=job.epoch,
+        rank=rank,
+        worker_index=job.hosts.index(host),
+        worker_count=len(job.hosts),
+        slot_count=job.slot_count,
+        aggregation_address=leaf.address_of(job.ip_version),
+        aggregation_mac=leaf.mac,
+        group_address=result_group_address(job.job_id, job.ip_version),
+        group_mac=result_group_mac(job.job_id, job.ip_version),
+    )
