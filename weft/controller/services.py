@@ -121,7 +121,7 @@ class ServiceTable:
                 f"{len(use.hosts)} clients of a group with {use.window} requests under way each "
                 f"(valid: up to {MAX_CLIENT_ENTRIES} of all)"
             )
-        tree = plan_tree(fabric, use.plane, use.hosts, failures, {})
+        tree = plan_tree(fabric, use.plane, use.hosts, failures)
         # Never 0, which registers begin with.
         self._epoch = self._epoch % MAX_EPOCH + 1
         q_key = self._queue_keys(GROUP_ID, self._epoch)
