@@ -194,7 +194,7 @@ LaneProgress::Outcome LaneProgress::run(StepActions& actions, uint32_t number, c
       move_data(actions, place, elements);
       return Outcome::kQueued;
     case Kind::kAggregate:
-      aggregate(actions, place, elements);
+      aggregate(actions, number, place, elements);
       return Outcome::kGoOn;
     case Kind::kMarkElements:
       mark(actions, place, elements);
@@ -281,17 +281,23 @@ void LaneProgress::move_data(StepActions& actions, const Place& place, const Ele
   actions.done(step, actions.now());
 }
 
-void LaneProgress::aggregate(StepActions& actions, const Place& place, const Elements& elements) {
+void LaneProgress::aggregate(StepActions& actions, uint32_t number, const Place& place,
+                             const Elements& elements) {
   const LaneInstruction& instruction = place.instruction;
   const uint64_t length_bytes = elements.count() * kElementBytes;
   note(actions, place, StepKind::kAggregate, length_bytes, actions.now());
   ++stages_[place.stage].left;
   const uint64_t offset = instruction.data_offset + elements.start;
-  actions.aggregate(step_of(place), {.aggregator = *lanes_.binding().aggregators[instruction.plane],
-                                     .data = lanes_.binding().data + offset * kElementBytes,
-                                     .length_bytes = length_bytes,
-                                     .dtype = schedule_.dtype(),
-                                     .operation = schedule_.operation()});
+  const uint32_t step = step_of(place);
+  if (blocks_[states_[number].block].awaits_acknowledgements) {
+    ++states_[number].unacknowledged;
+    lane_of_step_.emplace(step, number);
+  }
+  actions.aggregate(step, {.aggregator = *lanes_.binding().aggregators[instruction.plane],
+                           .data = lanes_.binding().data + offset * kElementBytes,
+                           .length_bytes = length_bytes,
+                           .dtype = schedule_.dtype(),
+                           .operation = schedule_.operation()});
 }
 
 void LaneProgress::mark(StepActions& actions, const Place& place, const Elements& elements) {

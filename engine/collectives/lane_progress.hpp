@@ -77,7 +77,7 @@ class LaneProgress final : public ScheduleProgress {
   void send(StepActions& actions, uint32_t lane, const Place& place, const Elements& elements);
   Outcome receive(StepActions& actions, uint32_t lane, const Place& place);
   void move_data(StepActions& actions, const Place& place, const Elements& elements);
-  void aggregate(StepActions& actions, const Place& place, const Elements& elements);
+  void aggregate(StepActions& actions, uint32_t number, const Place& place, const Elements& elements);
   void mark(StepActions& actions, const Place& place, const Elements& elements);
   void note(StepActions& actions, const Place& place, StepKind kind, uint64_t length_bytes, TimePs start_ps);
 

@@ -42,7 +42,8 @@ enum class LaneInstructionKind : uint8_t {
   kDelay,                 // stands for computation
   kAwaitElements,         // wait until all elements are marked
   kMarkElements,          // say that elements are ready
-  kAwaitAcknowledgement,  // wait until peers have acknowledged all that the lane has sent
+  kAwaitAcknowledgement,  // wait until peers have acknowledged all that the lane has sent, and the network
+                          // has reduced what it has given it
 };
 
 enum class LaneBuffer : uint8_t { kData, kScratch };

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,9 @@ class Interpreter:
         seed: int = 0,
         dtype: DataType = DataType.INT32,
         operation: Operation = Operation.SUM,
+        team_of: Callable[[int], int] = lambda _: 0,
     ):
+        self.teams = [team_of(schedule.rank) for schedule in schedules]
         self.schedules, self.dtype, self.operation = schedules, dtype, operation
         self.random = random.Random(seed)
         self.memory = []
@@ -75,7 +78,7 @@ class Interpreter:
         self.steppers = [_core.ScheduleStepper(native) for native in self.natives]
         self.under_way: dict[tuple[int, Channel], deque[Sent]] = defaultdict(deque)
         self.unacknowledged: dict[tuple[int, Channel], deque[Sent]] = defaultdict(deque)
-        self.aggregating: dict[int, dict[int, deque]] = defaultdict(lambda: defaultdict(deque))
+        self.aggregating: dict[tuple[int, int], dict[int, deque]] = defaultdict(lambda: defaultdict(deque))
         self.delays: list[tuple[int, int, int]] = []
         self.now_ps = 0
         self.sent: list[Sent] = []
@@ -123,7 +126,9 @@ class Interpreter:
             self.written_bytes[rank, channel.plane] += length
         for step, plane, address, length in stepper.take_aggregations():
             offset = address - self.memory[rank][DATA].ctypes.data
-            self.aggregating[plane][rank].append((step, self.memory[rank][DATA][offset : offset + length]))
+            self.aggregating[plane, self.teams[rank]][rank].append(
+                (step, self.memory[rank][DATA][offset : offset + length])
+            )
             self.aggregated_ps.append(self.now_ps)
         self.delays += [(self.now_ps + duration, rank, token) for _, duration, token in stepper.take_delays()]
 
@@ -159,9 +164,9 @@ class Interpreter:
             self.collect(peer)
 
     def aggregate(self) -> bool:
-        """Carry out an aggregation that all ranks have posted."""
-        for by_rank in self.aggregating.values():
-            if len(by_rank) < len(self.schedules) or not all(by_rank.values()):
+        """Carry out an aggregation that all ranks of a team have posted."""
+        for (_, team), by_rank in self.aggregating.items():
+            if len(by_rank) < self.teams.count(team) or not all(by_rank.values()):
                 continue
             together = {rank: waiting.popleft() for rank, waiting in by_rank.items()}
             parts = [part.view(self.dtype) for _, part in together.values()]

@@ -27,7 +27,15 @@ def interpreted(collective, algorithm, spec, inputs, seed=0):
     schedules = [
         COLLECTIVE_KINDS[collective].schedule(algorithm, spec, rank) for rank in range(spec.rank_count)
     ]
-    return Interpreter(schedules, inputs, seed, spec.dtype, spec.operation)
+    return Interpreter(
+        schedules, inputs, seed, spec.dtype, spec.operation, teams_of(collective, algorithm, spec)
+    )
+
+
+def teams_of(collective, algorithm, spec):
+    """Which ranks the network reduces together, by a number."""
+    by_rail = COLLECTIVE_KINDS[collective].algorithm(algorithm).by_rail
+    return (lambda rank: spec.position(rank) % spec.ranks_per_host) if by_rail else (lambda _: 0)
 
 
 @st.composite
@@ -40,7 +48,7 @@ def drawn_collectives(draw):
             [(1, 1, n) for n in range(1, 10)] + [(2, 1, 3), (4, 1, 2), (2, 2, 2), (3, 2, 1), (2, 4, 1)]
         )
     )
-    if algorithm == "hierarchical" and per_host == 1:
+    if algorithm.startswith("hierarchical") and per_host == 1:
         per_host, stride = 3, 2
     ranks = per_host * stride * blocks
     if algorithm == "halving-doubling" and collective != "allreduce":
@@ -64,6 +72,7 @@ def drawn_collectives(draw):
             root=draw(st.integers(0, ranks - 1)),
             ranks_per_host=per_host,
             rank_stride=stride,
+            trees=draw(st.integers(1, 3)),
         ),
     )
 
@@ -94,7 +103,8 @@ def test_lengths_transfer_what_data_does(drawn, seed):
     whole.results(spec.dtype.value)
     schedules = [schedule.of_lengths() for schedule in whole.schedules]
     data = [np.zeros(spec.element_count if DATA in each.buffer_bytes else 0, np.int32) for each in schedules]
-    lengths = Interpreter(schedules, data, seed, spec.dtype, spec.operation)
+    teams = teams_of(collective, algorithm, spec)
+    lengths = Interpreter(schedules, data, seed, spec.dtype, spec.operation, teams)
     lengths.results("int32")
     transfers = [
         sorted(

@@ -152,8 +152,10 @@ class _Reference:
             (moved,) = terms
             self._expected, self._bound = moved.astype(np.float64), np.zeros(())
             return False
-        in_network = self.algorithm.in_network
+        in_network = self.algorithm.in_network and not self.algorithm.by_rail
         self._expected, self._bound = _reduction(spec, terms, in_network)
+        if self.algorithm.by_rail and self._bound.any():
+            self._bound = self._bound + _sums_block_bound(terms)
         if spec.operation is Operation.SUM and spec.dtype is DataType.FLOAT32:
             self._may_be_infinite = _overflows(terms, self._expected, self._bound, in_network)
         return False
@@ -206,15 +208,32 @@ def _block_bound(terms: Sequence[Array], exact: NDArray[np.float64]) -> NDArray[
 
     b and e as in docs/spec/aggregation.md, "Float32".
     """
-    ranks, elements = len(terms), exact.size
-    padded = np.zeros(-(-elements // LANE_COUNT) * LANE_COUNT)
-    padded[:elements] = _accumulated(np.maximum, (np.abs(term) for term in terms))
-    largest = padded.reshape(-1, LANE_COUNT).max(axis=1)
-    exponents = np.frexp(largest)[1]
-    headroom_bits = math.ceil(math.log2(ranks if ranks <= 128 else ranks + 1))
-    quantum = np.where(largest > 0, np.ldexp(1.0, exponents - 31 + headroom_bits), 0.0)
-    per_element = np.repeat(ranks * 0.5 * quantum, LANE_COUNT)[:elements]
+    largest = _largest_of_blocks(_accumulated(np.maximum, (np.abs(term) for term in terms)))
     float32 = np.finfo(np.float32)
     # Below the normal numbers, rounding is by an absolute amount.
     rounding = np.maximum(np.abs(exact) * float(float32.eps), float(float32.smallest_subnormal))
-    return np.asarray(per_element + rounding, dtype=np.float64)
+    return np.asarray(_block_errors(largest, len(terms), exact.size) + rounding, dtype=np.float64)
+
+
+def _sums_block_bound(terms: Sequence[Array]) -> NDArray[np.float64]:
+    """Return a bound of the same kind for sums of some of the terms, whose blocks begin anywhere.
+
+    Such a sum is no larger than that of all absolute values, and a block lies within three that begin at multiples.
+    """
+    sums = _summed(terms, np.abs)
+    largest = np.pad(_largest_of_blocks(sums), 1)
+    widest = np.maximum(np.maximum(largest[:-2], largest[2:]), largest[1:-1])
+    return _block_errors(widest, len(terms), sums.size)
+
+
+def _largest_of_blocks(values: Array) -> NDArray[np.float64]:
+    padded = np.zeros(-(-values.size // LANE_COUNT) * LANE_COUNT)
+    padded[: values.size] = values
+    return np.asarray(padded.reshape(-1, LANE_COUNT).max(axis=1), dtype=np.float64)
+
+
+def _block_errors(largest: NDArray[np.float64], ranks: int, elements: int) -> NDArray[np.float64]:
+    exponents = np.frexp(largest)[1]
+    headroom_bits = math.ceil(math.log2(ranks if ranks <= 128 else ranks + 1))
+    quantum = np.where(largest > 0, np.ldexp(1.0, exponents - 31 + headroom_bits), 0.0)
+    return np.asarray(np.repeat(ranks * 0.5 * quantum, LANE_COUNT)[:elements], dtype=np.float64)

@@ -17,6 +17,7 @@ from weft.run.spare_hosts import members
 from weft.traffic.commands import Membership
 from weft.traffic.control import EndpointGroup
 
+_LEAST_SLOTS = 16
 JOB_ID = 1
 """Of the first job; others have the numbers after it."""
 
@@ -45,9 +46,10 @@ class AggregationJobs:
     def slot_count(self) -> int:
         """The slots of each job: those of the option, or two bandwidth-delay products."""
         options = self._lab.options
-        return options.slots or default_slot_count(
-            self._lab.fabric, options.ip_version, options.switching.latency
-        )
+        if options.slots:
+            return options.slots
+        slots = default_slot_count(self._lab.fabric, options.ip_version, options.switching.latency)
+        return max(_LEAST_SLOTS, -(-slots // options.trees))
 
     def join(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup]) -> list[int]:
         """Have hosts join a job for each group, unless they have joined it and its trees are the present ones.

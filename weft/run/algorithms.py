@@ -10,6 +10,7 @@ from weft.controller.failures import NO_FAILURES
 from weft.controller.trees import plan_tree
 from weft.run.collectives import collective_spec
 from weft.run.jobs import rank_places
+from weft.run.reducing_groups import groups_of
 from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.kinds.base import TopologySection
@@ -49,8 +50,12 @@ def _spec(topology: FabricSpec, collective: Collective, element_count: int) -> C
 
 
 def _objection(topology: FabricSpec, collective: Collective, algorithm: str) -> str:
-    if collective.algorithm(algorithm).in_network:
-        return objection_to_nics(topology) or _objection_to_trees(topology)
+    chosen = collective.algorithm(algorithm)
+    if chosen.in_network:
+        groups = groups_of(_spec(topology, collective, 0), chosen)
+        return objection_to_nics(topology) or next(
+            filter(None, (_objection_to_trees(topology, group.ranks) for group in groups)), ""
+        )
     return _missing_path(topology, collective, algorithm)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.quantities.traffic_classes import DATA_CLASS
+from weft.traffic.collectives import Algorithm
+from weft.traffic.schedules import CollectiveSpec
 
 
 @dataclass(frozen=True)
@@ -20,3 +23,29 @@ class ReducingGroup:
 
 
 ALL_RANKS = ReducingGroup()
+
+
+def groups_of(spec: CollectiveSpec, algorithm: Algorithm) -> tuple[ReducingGroup, ...]:
+    """Return for which ranks switches reduce in a collective of all: as many times each as a plane has trees."""
+    if not algorithm.in_network:
+        return ()
+    if not algorithm.by_rail:
+        return (ALL_RANKS,) * spec.trees
+    if spec.host_count == 1:
+        return ()
+    rails = [
+        tuple(spec.rank_at(host * spec.ranks_per_host + local) for host in range(spec.host_count))
+        for local in range(spec.ranks_per_host)
+    ]
+    return tuple(ReducingGroup(rail) for rail in rails for _ in range(spec.trees))
+
+
+def jobs_of_ranks(
+    groups: Sequence[ReducingGroup], jobs: Sequence[int], rank_count: int
+) -> list[tuple[int, ...]]:
+    """Return which jobs each rank is of, given those of the groups, in the same order."""
+    joined = list(zip(groups, jobs, strict=True))
+    return [
+        tuple(job for group, job in joined if group.ranks is None or rank in group.ranks)
+        for rank in range(rank_count)
+    ]

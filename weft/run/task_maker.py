@@ -36,7 +36,7 @@ from weft.run.exchanges import Exchanges
 from weft.run.group_collectives import GroupCollective, collective_call
 from weft.run.job_data import JobData
 from weft.run.jobs import COLLECTIVE_DATA, CollectiveData, JobRun, job_run, placed_ranks, rank_places
-from weft.run.reducing_groups import ALL_RANKS, ReducingGroup
+from weft.run.reducing_groups import ReducingGroup, groups_of, jobs_of_ranks
 from weft.run.task import Ended, Task
 from weft.run.tuner import Question, Tuner
 from weft.scenario import FLOW_DATA
@@ -208,6 +208,7 @@ class TaskMaker:
         choice: AlgorithmChoice | None,
     ) -> Task[CollectiveResult]:
         chosen = collective.algorithm(choice.algorithm if choice else algorithm)
+        reducing = groups_of(spec, chosen)
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
             return self._exchanges.hosts.prepare_collective(
@@ -218,7 +219,7 @@ class TaskMaker:
                 collective=collective.reference,
                 telemetry=self._options.int_telemetry,
                 payload=self._payload(LENGTHS),
-                aggregation_job=next(iter(jobs), None),
+                aggregation_jobs=jobs_of_ranks(reducing, jobs, spec.rank_count),
             )
 
         def verified(data: Sequence[NDArray[Any]]) -> Verdict:
@@ -245,7 +246,7 @@ class TaskMaker:
             result,
             inputs,
             verified if inputs is not None else None,
-            reducing=(ALL_RANKS,) if chosen.in_network else (),
+            reducing=reducing,
             repetitions=repetitions,
             collective=collective.reference,
         )
@@ -270,6 +271,7 @@ class TaskMaker:
         if (choice := self._choice(all_reduce, algorithm, largest, name)) is not None:
             algorithm = choice.algorithm
         spec = self._spec(all_reduce, algorithm, count, name)
+        reducing = groups_of(spec, all_reduce.algorithm(algorithm))
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
 
@@ -282,7 +284,7 @@ class TaskMaker:
                 results,
                 telemetry=self._options.int_telemetry,
                 payload=self._payload(LENGTHS),
-                aggregation_job=next(iter(jobs), None),
+                aggregation_jobs=jobs_of_ranks(reducing, jobs, spec.rank_count),
             )
 
         def verified(data: Sequence[NDArray[Any]]) -> Verdict:
@@ -313,7 +315,7 @@ class TaskMaker:
             result,
             inputs,
             verified if inputs is not None else None,
-            reducing=(ALL_RANKS,) if all_reduce.algorithm(algorithm).in_network else (),
+            reducing=reducing,
         )
 
     @raised_as_weft_errors()
@@ -501,7 +503,7 @@ class TaskMaker:
 
     def _over_planes_in_use(self, spec: CollectiveSpec) -> CollectiveSpec:
         """Return what is to be run over the planes that are in use now, which may change from run to run."""
-        return replace(spec, plane_rates_bps=self._nic_rates_bps())
+        return replace(spec, plane_rates_bps=self._nic_rates_bps(), trees=self._options.trees)
 
     def _payload(self, data: str) -> Payload:
         """Return how zeros travel that stand for such data: over real interfaces always as bytes."""

@@ -43,6 +43,7 @@ class FabricKeywords(TypedDict, total=False):
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096]
     int_telemetry: bool
     slots: int | None
+    trees: int
     faults: FaultsSection | None
     ecn: EcnSection | None
     control: ControlSection | None

@@ -28,6 +28,8 @@ from weft.traffic.class_reference import is_class_reference, short_reference
 Service = Literal["synchronisation"]
 # Slots of a switch (SLOTS in p4/include/aggregation.p4).
 MAX_SLOTS = 4096
+# Aggregation trees of a group of ranks in a plane.
+MAX_TREES = 64
 # Threads that serve a virtual run (kMaxWorkers in engine/time/partitions.hpp).
 MAX_WORKERS = 256
 _KEYS_IN_RESULTS = {"int_telemetry": "int"}
@@ -69,7 +71,9 @@ class FabricOptions(Section):
     int_telemetry: bool = Field(True, alias="int")
     """Data packets carry in-band telemetry (INT), as HPCC needs it."""
     slots: Annotated[int, whole(1, MAX_SLOTS)] | None = None
-    """Of the aggregation job at each switch; by default two bandwidth-delay products."""
+    """Of an aggregation job at each switch; by default two bandwidth-delay products, shared out among `trees`."""
+    trees: Annotated[int, whole(1, MAX_TREES)] = 1
+    """Aggregation trees of each plane, with roots of their own where there are enough, over which data are striped."""
     faults: FaultsSection = FaultsSection()
     ecn: EcnSection = EcnSection()
     control: ControlSection = ControlSection()

@@ -173,8 +173,8 @@ class Provided:
 class _OverData:
     """A run over a buffer.
 
-    `buffer` and `result` name files. `rank` is the host's own unless given. `aggregation_job` is the id of the job
-    whose trees reduce, if the network does.
+    `buffer` and `result` name files. `rank` is the host's own unless given. `aggregation_jobs` are the ids of the
+    jobs whose trees reduce, if the network does.
     """
 
     run: int
@@ -184,7 +184,7 @@ class _OverData:
     result: str | None = None
     payload: Payload = AS_BYTES
     rank: int | None = None
-    aggregation_job: int | None = None
+    aggregation_jobs: tuple[int, ...] = ()
     provided: Provided | None = field(default=None, metadata=IN_PROCESS)
 
 

@@ -156,13 +156,14 @@ class EndpointGroup:
         collective: str = "allreduce",
         telemetry: bool = True,
         payload: Payload = AS_BYTES,
-        aggregation_job: int | None = None,
+        aggregation_jobs: Sequence[tuple[int, ...]] = (),
     ) -> int:
         """Connect the ranks as the algorithm needs and have them map and register their buffers; returns the run.
 
         The ranks are 0 to spec.rank_count-1; `spec.run_tag` is ignored. Buffers are files, or arrays if the endpoints
         are in this process. Without `results` they are changed in place; without `buffers` zeros stand for data, which
-        travel as `payload` says. `aggregation_job` is the one that the ranks have joined, if the network reduces.
+        travel as `payload` says. `aggregation_jobs` are those that each rank has joined for it, one a tree, if the
+        network reduces.
         """
         found = collective_named(collective)
         spec = self._next_tagged(spec)
@@ -180,7 +181,7 @@ class EndpointGroup:
                     result=_file(results, rank),
                     payload=payload,
                     rank=self._rank_unless_own(rank),
-                    aggregation_job=aggregation_job,
+                    aggregation_jobs=aggregation_jobs[rank] if aggregation_jobs else (),
                     provided=self._provided(schedule, buffers, rank),
                     collective=found.reference,
                 )
@@ -198,7 +199,7 @@ class EndpointGroup:
         *,
         telemetry: bool = True,
         payload: Payload = AS_BYTES,
-        aggregation_job: int | None = None,
+        aggregation_jobs: Sequence[tuple[int, ...]] = (),
     ) -> int:
         """As `prepare_collective`, for a training step whose gradients the buffers are."""
         spec = self._next_tagged(spec)
@@ -217,7 +218,7 @@ class EndpointGroup:
                     result=_file(results, rank),
                     payload=payload,
                     rank=self._rank_unless_own(rank),
-                    aggregation_job=aggregation_job,
+                    aggregation_jobs=aggregation_jobs[rank] if aggregation_jobs else (),
                     provided=self._provided(schedule, buffers, rank),
                 )
                 for rank, schedule in enumerate(schedules)

@@ -79,7 +79,7 @@ class Host:
         self.engine = engine
         self.nic = _core.Nic(self.engine, config.name, **asdict(config.nic_costs))
         self.executor = _core.ScheduleExecutor(self.engine)
-        self.reductions = HostReductions(self.nic, self.executor)
+        self.reductions = HostReductions(self.nic, self.executor, len(config.nics))
         self._planes = [self._open_plane(nic, attach(nic.interface)) for nic in config.nics]
         self._scale_up = (
             ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None

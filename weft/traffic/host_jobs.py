@@ -76,7 +76,7 @@ class HostJob:
             command.peers,
             self._command.payload,
             self._buffers,
-            self._host.reductions.aggregators,
+            lambda job_id: self._host.reductions.aggregators(() if job_id is None else (job_id,)),
         )
         self._host.executor.start(job, command.start_ps, run=command.run)
         self._job = job
@@ -110,10 +110,10 @@ class HostJob:
         if executor.status(run)["state"] != "finished":
             for channel in dict.fromkeys(channels_of(self._command.part, self._shared)):
                 self._host.disconnect(channel)
-            for call in self._command.part.calls:
-                if call.aggregation_job is not None:
-                    for plane in self._shared.schedule(call).planes_aggregated():
-                        self._host.reductions.leave(plane, call.aggregation_job)
+            calls = self._command.part.calls
+            self._host.reductions.leave_everywhere(
+                call.aggregation_job for call in calls if call.aggregation_job is not None
+            )
         executor.forget(run)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,7 +29,8 @@ class HostReductions:
     A NIC tells the results of different jobs apart by their group address.
     """
 
-    def __init__(self, nic: _core.Nic, executor: _core.ScheduleExecutor) -> None:
+    def __init__(self, nic: _core.Nic, executor: _core.ScheduleExecutor, planes: int) -> None:
+        self._planes = planes
         self._retransmitted = 0
         self._nic = nic
         self._executor = executor
@@ -65,13 +66,23 @@ class HostReductions:
             self._executor.remove_aggregator(worker.aggregator)
             self._nic.detach(worker.client)
 
+    def leave_everywhere(self, job_ids: Iterable[int]) -> None:
+        """Leave jobs on all planes."""
+        for job_id in job_ids:
+            for plane in range(self._planes):
+                self.leave(plane, job_id)
+
     def joined(self, plane: int) -> list[int]:
         """Return the ids of the jobs that the host has joined on a plane."""
         return [job_id for number, job_id in self._workers if number == plane]
 
-    def aggregators(self, job_id: int | None) -> dict[int, int]:
-        """Return the executor's numbers for a job, by plane; none for no job."""
-        return {plane: each.aggregator for (plane, job), each in self._workers.items() if job == job_id}
+    def aggregators(self, job_ids: Sequence[int]) -> dict[int, int]:
+        """Return the executor's numbers for jobs by tree (`CollectiveSpec.trees`): the first job's by plane."""
+        return {
+            plane + self._planes * job_ids.index(job): each.aggregator
+            for (plane, job), each in self._workers.items()
+            if job in job_ids
+        }
 
     def stats(self, plane: int) -> AggregationStats | None:
         """Return the sums over the jobs of a plane, and the first error; None without a job."""

@@ -53,7 +53,7 @@ class _Run:
     payload: Payload
     memory: dict[str, _core.MemoryRegion] = field(default_factory=dict)
     flows_by_node: dict[int, int] | None = None
-    aggregation_job: int | None = None
+    aggregation_jobs: tuple[int, ...] = ()
     native_run: int | None = None
 
 
@@ -99,7 +99,7 @@ class HostRuns:
         else:
             schedule = schedule.of_lengths()
         prepared = self._prepare(command.run, command.payload, schedule, buffers)
-        self._runs[command.run].aggregation_job = command.aggregation_job
+        self._runs[command.run].aggregation_jobs = command.aggregation_jobs
         return prepared
 
     def prepare_traffic(self, command: PrepareTraffic) -> Prepared:
@@ -215,7 +215,7 @@ class HostRuns:
             run.schedule,
             run.buffers,
             self._host.channels(),
-            self._host.reductions.aggregators(run.aggregation_job),
+            self._host.reductions.aggregators(run.aggregation_jobs),
             command.peers,
             run.payload,
         )
@@ -268,9 +268,7 @@ class HostRuns:
     def _disconnect(self, run: _Run) -> None:
         for channel in run.schedule.channels():
             self._host.disconnect(channel)
-        if run.aggregation_job is not None:
-            for plane in run.schedule.planes_aggregated():
-                self._host.reductions.leave(plane, run.aggregation_job)
+        self._host.reductions.leave_everywhere(run.aggregation_jobs)
 
     def _run(self, number: int) -> _Run:
         if number not in self._runs:

@@ -234,7 +234,7 @@ class LaneSchedule:
         self.native.copy(chunk, shift, slot)
 
     def aggregate(self, chunk: Chunk, plane: int, *, slot: int) -> None:
-        """All-reduce elements in place in a plane's network, and go on."""
+        """All-reduce elements in place in a plane's network, and go on; of further trees see `CollectiveSpec.trees`."""
         self._planes.add(plane)
         self.native.aggregate(chunk, plane, slot)
 
@@ -247,7 +247,7 @@ class LaneSchedule:
         self.native.mark_elements(chunk, marks)
 
     def await_acknowledgement(self) -> None:
-        """Wait until peers have acknowledged all that the lane has sent."""
+        """Wait until peers have acknowledged all that the lane has sent, and what it gave the network is reduced."""
         self.native.await_acknowledgement()
 
 

@@ -8,6 +8,10 @@ from weft.traffic.collectives.conditions import one_rank_a_host
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
 from weft.traffic.schedules.halving_doubling import halving_doubling_all_reduce, halving_doubling_cost
 from weft.traffic.schedules.hierarchical import hierarchical_all_reduce, hierarchical_cost
+from weft.traffic.schedules.hierarchical_in_network import (
+    hierarchical_in_network_all_reduce,
+    hierarchical_in_network_cost,
+)
 from weft.traffic.schedules.in_network import in_network_all_reduce, in_network_cost
 from weft.traffic.schedules.ring import ring_all_reduce, ring_all_reduce_cost
 from weft.traffic.schedules.spec import CollectiveSpec
@@ -25,6 +29,14 @@ class AllReduce(Collective):
         Algorithm("halving-doubling", halving_doubling_all_reduce, cost=halving_doubling_cost),
         Algorithm("hierarchical", hierarchical_all_reduce, one_rank_a_host, cost=hierarchical_cost),
         Algorithm("in-network", in_network_all_reduce, in_network=True, cost=in_network_cost),
+        Algorithm(
+            "hierarchical-in-network",
+            hierarchical_in_network_all_reduce,
+            one_rank_a_host,
+            in_network=True,
+            by_rail=True,
+            cost=hierarchical_in_network_cost,
+        ),
     )
     reduces = True
     is_same_on_all_ranks = True

@@ -34,6 +34,7 @@ class Algorithm:
         unsuitable: returns why the algorithm cannot do what a spec asks and what is valid, "" if it can.
         in_network: whether switches reduce. The hosts then join an aggregation job before the run, and the errors of
             float32 sums are those of block floating point.
+        by_rail: of what switches reduce, whether ranks of the same number on all hosts do so among themselves.
         cost: what it takes for a spec over given links, by which `auto` chooses.
     """
 
@@ -41,6 +42,7 @@ class Algorithm:
     generator: Generator
     unsuitable: Callable[[CollectiveSpec], str] = _any
     in_network: bool = False
+    by_rail: bool = False
     cost: CostOf = plain_cost
 
 

@@ -276,7 +276,8 @@ def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) 
     )
     in_network = {each.name for each in collective.algorithms if each.in_network}
     if call.algorithm:
-        collective.check(call.algorithm, spec)
+        if collective.check(call.algorithm, spec).by_rail:
+            raise ValueError(f"{call.algorithm} is for all ranks of a fabric (valid: another algorithm)")
         return PlacedCall(collective.reference, call.algorithm, spec, call.algorithm in in_network)
     suitable = [name for name in collective.suitable(spec) if name not in in_network]
     if not suitable:

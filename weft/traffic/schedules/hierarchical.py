@@ -17,7 +17,7 @@ from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import split_evenly
 
 
-class _Host:
+class HostExchange:
     """The exchange among the ranks of one host, from the view of one: every rank writes to every other at once."""
 
     def __init__(self, plan: LanePlan, chunks: list[range]) -> None:
@@ -28,7 +28,7 @@ class _Host:
         self.piece_counts = [len(cut(chunk, spec.piece_bytes)) for chunk in chunks]
         self.pieces = [plan.pieces_of(chunk) for chunk in chunks]
 
-    def channel_to(self, local: int) -> Formula:
+    def _channel_to(self, local: int) -> Formula:
         spec = self.plan.spec
         return self.plan.channel(spec.rank_at(self.host * spec.ranks_per_host + local))
 
@@ -47,13 +47,13 @@ class _Host:
                 schedule.add_lanes(self.piece_counts[other])
                 schedule.add_loop(1, schedule.add_grid(self.piece_counts[other], WRITE))
                 offset = self._landing_offset(other, own)
-                plan.send(self.pieces[other], self.channel_to(other), to_scratch=True, shift=offset, slot=0)
+                plan.send(self.pieces[other], self._channel_to(other), to_scratch=True, shift=offset, slot=0)
         if self.piece_counts[own]:
             schedule.add_lanes(self.piece_counts[own])
             grid = schedule.add_grid(self.piece_counts[own], *[WAIT, REDUCE] * len(self.others))
             schedule.add_loop(1, grid)
             for place, other in enumerate(self.others):
-                plan.receive(self.pieces[own], self.channel_to(other), slot=2 * place)
+                plan.receive(self.pieces[own], self._channel_to(other), slot=2 * place)
                 offset = self._landing_offset(own, other)
                 schedule.reduce(self.pieces[own], shift=offset, slot=2 * place + 1)
             schedule.mark_elements(self.pieces[own], marks)
@@ -66,11 +66,11 @@ class _Host:
                 schedule.add_lanes(self.piece_counts[own])
                 schedule.add_loop(1, schedule.add_grid(self.piece_counts[own], WRITE))
                 schedule.await_elements(self.pieces[own], marks)
-                plan.send(self.pieces[own], self.channel_to(other), slot=0)
+                plan.send(self.pieces[own], self._channel_to(other), slot=0)
             if self.piece_counts[other]:
                 schedule.add_lanes(self.piece_counts[other])
                 schedule.add_loop(1, schedule.add_grid(self.piece_counts[other], WAIT))
-                plan.receive(self.pieces[other], self.channel_to(other), slot=0)
+                plan.receive(self.pieces[other], self._channel_to(other), slot=0)
 
 
 def hierarchical_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
@@ -86,7 +86,7 @@ def hierarchical_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
             continue
         plan = LanePlan(spec, rank, schedule, plane)
         chunks = split_evenly(stripe, spec.ranks_per_host)
-        host = _Host(plan, chunks)
+        host = HostExchange(plan, chunks)
         ready = schedule.add_marks()
         host.reduce_scatter(ready)
         if spec.host_count > 1 and chunks[local]:

@@ -12,13 +12,13 @@ from weft.traffic.striping import BLOCK_ELEMENTS
 
 
 def in_network_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
-    """All-reduce in the network: each plane's aggregation tree reduces the plane's stripe."""
+    """All-reduce in the network: each plane's aggregation trees reduce the plane's stripe."""
     schedule = new_schedule(spec, rank, {DATA: spec.element_count * ELEMENT_BYTES})
-    for plane, elements in enumerate(spec.stripes()):
-        if elements:
+    for plane, stripe in enumerate(spec.stripes()):
+        for tree, elements in spec.of_trees(stripe, plane):
             schedule.add_lanes(1)
             schedule.add_loop(1, schedule.add_grid(1, AGGREGATE))
-            schedule.aggregate(LanePlan(spec, rank, schedule, plane).whole(elements), plane, slot=0)
+            schedule.aggregate(LanePlan(spec, rank, schedule, plane).whole(elements), tree, slot=0)
     return schedule
 
 

@@ -24,6 +24,9 @@ class CollectiveSpec:
     the number of hosts on a leaf where every rank of a host has a leaf (rail) of its own. A *position* counts the ranks
     host by host. Where ranks share hosts in another way, `hosts` has the host of each: scale-up links join those of the
     same host, and nothing else follows from it.
+
+    In the network every plane has `trees`, over which its elements are striped. Schedules name tree t of plane p as
+    plane p + t times the number of planes.
     """
 
     rank_count: int
@@ -37,6 +40,7 @@ class CollectiveSpec:
     ranks_per_host: int = 1
     rank_stride: int = 1
     hosts: tuple[int, ...] = ()
+    trees: int = 1
 
     def __post_init__(self) -> None:
         """Raise ValueError for counts and sizes that make no collective."""
@@ -52,6 +56,8 @@ class CollectiveSpec:
             raise ValueError(
                 f"{self.ranks_per_host} ranks a host, {self.rank_stride} apart (valid: 1 or more)"
             )
+        if self.trees < 1:
+            raise ValueError(f"{self.trees} trees a plane (valid: 1 or more)")
         if self.hosts and (len(self.hosts) != self.rank_count or self.ranks_per_host > 1):
             raise ValueError(
                 f"hosts of {len(self.hosts)} ranks, {self.ranks_per_host} ranks a host "
@@ -66,6 +72,15 @@ class CollectiveSpec:
     def stripes(self) -> list[range]:
         """Return the elements of each plane."""
         return stripe(self.element_count, self.plane_rates_bps)
+
+    def of_trees(self, elements: range, plane: int) -> list[tuple[int, range]]:
+        """Return each tree of a plane that has some of the plane's elements, and which."""
+        shares = stripe(len(elements), (1,) * self.trees)
+        return [
+            (plane + tree * len(self.plane_rates_bps), elements[share.start : share.stop])
+            for tree, share in enumerate(shares)
+            if share
+        ]
 
     def chunk(self, rank: int) -> range:
         """Return the elements that belong to one rank."""

@@ -1,0 +1,86 @@
+"""All-reduce inside hosts over scale-up links first, then by the switches, each rail by trees of its own.
+
+A reduce-scatter inside every host leaves each rank one chunk. Switches add up those of the ranks of the same number on
+all hosts, and an all-gather inside every host ends it. A NIC carries 1/r of the data, for hosts of r ranks, however
+many hosts there are.
+"""
+
+from __future__ import annotations
+
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.costs import Cost, Links, nic_bytes
+from weft.traffic.lane_schedule import AGGREGATE, Chunk, ChunkTable, Formula, LaneSchedule
+from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH, DataType
+from weft.traffic.schedules.hierarchical import HostExchange, inside_cost
+from weft.traffic.schedules.in_network import aggregation_cost
+from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
+from weft.traffic.schedules.plan import MAX_PIECES
+from weft.traffic.schedules.spec import CollectiveSpec
+from weft.traffic.striping import BLOCK_ELEMENTS, split_evenly
+
+_PIECE_ELEMENTS = 16 * 1024
+_EXCHANGED_PIECES = 8
+"""Of a sum of floats: each piece waits for its blocks' exponents, a round trip."""
+
+
+def hierarchical_in_network_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
+    """All-reduce inside hosts, in the network by rail, inside hosts again."""
+    size_bytes = spec.element_count * ELEMENT_BYTES
+    rounding_bytes = len(spec.plane_rates_bps) * spec.ranks_per_host * ELEMENT_BYTES
+    schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: 2 * size_bytes + rounding_bytes})
+    local = spec.position(rank) % spec.ranks_per_host
+    for plane, stripe in enumerate(spec.stripes()):
+        if not stripe:
+            continue
+        plan = LanePlan(spec, rank, schedule, plane)
+        chunks = split_evenly(stripe, spec.ranks_per_host)
+        host = HostExchange(plan, chunks)
+        ready = schedule.add_marks()
+        host.reduce_scatter(ready)
+        if spec.host_count > 1 and chunks[local]:
+            reduced = schedule.add_marks()
+            for tree, elements in spec.of_trees(chunks[local], plane):
+                _aggregate(plan, elements, tree, ready, reduced)
+            ready = reduced
+        host.all_gather(ready)
+    return schedule
+
+
+def _aggregate(plan: LanePlan, elements: range, tree: int, ready: int, reduced: int) -> None:
+    """Add a lane for each piece, which a tree gets as it is ready and the piece before has been given to it.
+
+    All ranks of the rail give pieces in the same order, as the stream of an aggregation job demands.
+    """
+    schedule, pieces = plan.schedule, _pieces(plan.spec, elements)
+    given = schedule.add_marks()
+    table = schedule.add_table(ChunkTable.of([elements[:0], *pieces]))
+    before, own = Chunk(table, 0, 0, 1), Chunk(table, 1, 0, 1)
+    schedule.add_lanes(len(pieces))
+    schedule.add_loop(1, schedule.add_grid(len(pieces), AGGREGATE), Formula(0, 0, 1))
+    schedule.await_elements(own, ready)
+    schedule.await_elements(before, given)
+    schedule.aggregate(own, tree, slot=0)
+    schedule.mark_elements(own, given)
+    schedule.await_acknowledgement()
+    schedule.mark_elements(own, reduced)
+
+
+def _has_exponents(spec: CollectiveSpec) -> bool:
+    return spec.dtype is not DataType.INT32 and spec.operation is Operation.SUM
+
+
+def _pieces(spec: CollectiveSpec, elements: range) -> list[range]:
+    """Cut into pieces of whole blocks, so that no packet is part full but the last."""
+    most = _EXCHANGED_PIECES if _has_exponents(spec) else MAX_PIECES
+    blocks = -(-len(elements) // BLOCK_ELEMENTS)
+    count = max(1, min(most, len(elements) // _PIECE_ELEMENTS))
+    shares = split_evenly(range(blocks), count)
+    return [elements[share.start * BLOCK_ELEMENTS : share.stop * BLOCK_ELEMENTS] for share in shares]
+
+
+def hierarchical_in_network_cost(spec: CollectiveSpec, links: Links) -> Cost:
+    """One step inside, one through the rail's trees, one inside."""
+    inside = inside_cost(spec, links)
+    if spec.host_count == 1:
+        return inside + inside
+    return inside + aggregation_cost(spec, links, nic_bytes(spec) / spec.ranks_per_host) + inside
