@@ -34,10 +34,12 @@ LAYERS = [
     "results",
     "clocks",
     "run",
+    "ranks",
     "sweeps",
     "report",
     "pytest_plugin",
     "commands",
+    "torch",
 ]
 VISIBLE_AT_THE_TOP = {"controller", "topologies", "traffic"}
 

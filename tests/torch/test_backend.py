@@ -1,0 +1,144 @@
+"""PyTorch over a fabric: the same results as over gloo, scripts that know nothing of Weft, clear errors.
+
+PyTorch is no part of the tests' set-up: `pip install 'weft[torch]'`, from https://download.pytorch.org/whl/cpu.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.paths import ROOT
+
+pytest.importorskip("torch", reason="PyTorch is not installed (weft[torch])")
+from weft.torch.settings import Settings
+
+RANKS = 4
+HERE = Path(__file__).parent
+pytestmark = pytest.mark.timeout(600)
+
+
+def torchrun(script: Path, *arguments: str, ranks: int = RANKS, **environment: str) -> tuple[int, str, str]:
+    """Run a script by torchrun; return its exit code and what it printed."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), str(script)]
+    own = {"OMP_NUM_THREADS": "1", "WEFT_SCENARIO": str(ROOT / "examples" / "torch_fabric.yaml")}
+    # Registered as an installed Weft is, by the entry point, or, beside one of another tree, by this path.
+    done = subprocess.run(
+        [*command, *arguments],
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | own | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def losses(printed: str) -> list[float]:
+    return [float(each) for each in re.findall(r"loss ([\d.]+)", printed)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["ring", "in-network"])
+def test_every_collective_gives_what_gloo_gives(tmp_path: Path, algorithm: str) -> None:
+    code, _, errors = torchrun(HERE / "collectives_of_rank.py", str(tmp_path), WEFT_ALGORITHM=algorithm)
+    assert code == 0, errors
+    found = [json.loads((tmp_path / f"rank{rank}.json").read_text()) for rank in range(RANKS)]
+    for rank, own in enumerate(found):
+        results = own["results"]
+        for name in ("float32", "bfloat16", "int64"):
+            assert results[f"reduce_scatter_tensor torch.{name}"] == [8.0 * rank, 8.0 * rank + 4]
+        assert results["reduce_scatter"] == [3.0 + rank] * 2
+        assert results["average"] == [1.5] * 3
+        assert results["all_to_all"] == [[each] * (1 + rank) for each in range(RANKS)]
+        assert results["objects"] == [{"rank": each} for each in range(RANKS)]
+        assert results["async"] == [True] * 3
+        assert results.get("pair") == ([3.0, 3.0] if rank < 2 else None)
+        refusals = own["refusals"]
+        assert set(refusals) == {"product", "average of integers", "sizes", "any source"}
+        assert all("valid: " in text for text in refusals.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [("torch_ddp.py", ("--epochs", "2")), ("torch_fsdp.py", ("--steps", "20"))],
+    ids=["ddp", "fsdp"],
+)
+def test_unmodified_scripts_train_as_over_gloo(
+    script: str, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = ROOT / "examples" / script
+    code, expected, errors = torchrun(path, *arguments, "--backend", "gloo")
+    assert code == 0, errors
+    settings = {"WEFT_ALGORITHM": "in-network", "WEFT_COMPUTE": "100G", "WEFT_OUT": str(tmp_path / "out")}
+    code, printed, errors = torchrun(path, *arguments, **settings)
+    assert code == 0, errors
+    assert len(losses(expected)) == 2
+    assert losses(printed) == pytest.approx(losses(expected), abs=1e-4)
+    took = re.search(r"weft: step 10 took (.*): computing (.*), waiting (.*), (\d+) collectives", errors)
+    assert took is not None, errors
+    planes = json.loads((tmp_path / "out" / "results.json").read_text())["planes"]
+    assert planes[0]["aggregated_packets"] > 0
+    # Emulated time repeats.
+    if script == "torch_ddp.py":
+        again = torchrun(path, *arguments, **settings)[2]
+        assert re.findall("weft: .*", again) == re.findall("weft: .*", errors)
+
+
+DYING = """
+import os, sys
+import torch, torch.distributed as dist
+dist.init_process_group("weft")
+dist.all_reduce(torch.ones(3))
+if dist.get_rank() == 1:
+    os._exit(0)
+try:
+    dist.all_reduce(torch.ones(3))
+except RuntimeError as error:
+    print("ERROR", error)
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_dies_is_an_error_of_the_others(tmp_path: Path) -> None:
+    script = tmp_path / "dying.py"
+    script.write_text(DYING, encoding="utf-8")
+    code, printed, errors = torchrun(script)
+    assert code == 0, errors
+    assert printed.count("ERROR rank 1 has ended without leaving the group") == RANKS - 1
+
+
+@pytest.mark.slow
+def test_a_fabric_of_another_size_is_an_error_of_all(tmp_path: Path) -> None:
+    script = tmp_path / "calling.py"
+    script.write_text(DYING, encoding="utf-8")
+    code, _, errors = torchrun(script, ranks=2)
+    assert code != 0
+    assert "2 processes are ranks of a fabric of 4 (valid: 4)" in errors
+
+
+def test_settings_of_the_environment() -> None:
+    given = {
+        "WEFT_SCENARIO": "a.yaml",
+        "WEFT_COMPUTE": "2.5T",
+        "WEFT_ALGORITHM": "in-network",
+        "WEFT_OUT": "out",
+    }
+    settings = Settings.of_environment(given)
+    assert settings == Settings(Path("a.yaml"), "in-network", "2.5T", Path("out"))
+    assert settings.flops == 2.5e12
+    assert Settings(Path("a.yaml")).flops is None
+    with pytest.raises(ValueError, match="WEFT_SCENARIO is not set"):
+        Settings.of_environment({})
+
+
+@pytest.mark.parametrize("compute", ["", "T", "-1", "0", "nan", "1e30", "10 TF", "fast"])
+def test_ways_to_compute_that_there_are_not_are_refused(compute: str) -> None:
+    with pytest.raises(ValueError, match=r"valid: none, measured, or FLOP/s"):
+        Settings(Path("a.yaml"), compute=compute)

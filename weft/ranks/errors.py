@@ -1,0 +1,7 @@
+"""What can go wrong between ranks and the process that holds their fabric."""
+
+from __future__ import annotations
+
+
+class RanksError(RuntimeError):
+    """A collective of ranks failed: all of them raise it, with the reason, and no further one can be called."""
