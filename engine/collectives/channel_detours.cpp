@@ -76,7 +76,7 @@ void ScheduleExecutor::resume(uint32_t place, RcQueuePair& queue_pair) {
                          channels_[place].detour != nullptr && !channels_[place].detour->over.empty();
   if (!on_detour) throw std::invalid_argument("channel " + std::to_string(place) + " is on no detour");
   const uint32_t number = queue_pair.config().queue_pair;
-  if (!channel_of_queue_pair_.emplace(number, place).second) {
+  if (!channel_of_queue_pair_.emplace(number, {place + 1})) {
     throw std::invalid_argument("queue pair " + std::to_string(number) + " is a channel already");
   }
   Channel& channel = channels_[place];

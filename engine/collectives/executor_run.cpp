@@ -63,16 +63,8 @@ void ScheduleExecutor::Run::post(uint32_t step, uint32_t channel, RcRequest requ
 std::optional<TimePs> ScheduleExecutor::Run::receive(uint32_t step, uint32_t channel, uint32_t immediate,
                                                      uint32_t token) {
   current_step = step;
-  auto& arrivals = executor_.channels_[channel].arrivals;
-  Arrival& arrival = arrivals[immediate];
-  if (arrival.early.empty()) {
-    arrival.waiting.push_back({number_, step, token});
-    return std::nullopt;
-  }
-  const TimePs arrived_ps = arrival.early.front();
-  arrival.early.erase(arrival.early.begin());
-  if (arrival.early.empty()) arrivals.erase(immediate);
-  return arrived_ps;
+  return executor_.channels_[channel].arrivals.await(immediate,
+                                                     {static_cast<uint32_t>(number_), step, token});
 }
 
 void ScheduleExecutor::Run::reduce(uint32_t step, const ReduceRequest& request) {

@@ -40,7 +40,7 @@ uint32_t ScheduleExecutor::add_scale_up_channel(ScaleUpChannel& scale_up) {
 
 uint32_t ScheduleExecutor::insert(Channel channel) {
   const auto place = static_cast<uint32_t>(channels_.size());
-  if (!channel_of_queue_pair_.emplace(channel.number, place).second) {
+  if (!channel_of_queue_pair_.emplace(channel.number, {place + 1})) {
     throw std::invalid_argument("queue pair " + std::to_string(channel.number) + " is a channel already");
   }
   channels_.push_back(std::move(channel));
@@ -212,22 +212,16 @@ void ScheduleExecutor::queue_pair_done(const Completion& completion) {
 }
 
 void ScheduleExecutor::arrived(const Completion& completion) {
-  const auto found = channel_of_queue_pair_.find(completion.queue_pair);
-  if (found == channel_of_queue_pair_.end()) return;
-  Channel& own = channels_[found->second];
+  const Place* const place = channel_of_queue_pair_.find(completion.queue_pair);
+  if (place == nullptr) return;
+  Channel& own = channels_[place->number()];
   ++own.received;
-  auto& arrivals = own.stands_for ? channels_[*own.stands_for].arrivals : own.arrivals;
-  Arrival& arrival = arrivals[completion.immediate];
-  if (arrival.waiting.empty()) {
-    arrival.early.push_back(engine_.now());
-    return;
-  }
-  const Waiter waiter = arrival.waiting.front();
-  arrival.waiting.erase(arrival.waiting.begin());
-  if (arrival.waiting.empty()) arrivals.erase(completion.immediate);
-  Run* run = running(waiter.run);
+  Arrivals& arrivals = own.stands_for ? channels_[*own.stands_for].arrivals : own.arrivals;
+  const std::optional<Arrivals::Waiter> waiter = arrivals.came(completion.immediate, engine_.now());
+  if (!waiter) return;
+  Run* run = running(waiter->run);
   if (run == nullptr) return;
-  run->progress().received(*run, waiter.token);
+  run->progress().received(*run, waiter->token);
   advance(*run);
 }
 
@@ -239,14 +233,7 @@ void ScheduleExecutor::fail(Run& run, uint32_t step, const std::string& reason) 
 
 // One that has finished waits for nothing.
 void ScheduleExecutor::forget_waiters(uint64_t run) {
-  for (Channel& channel : channels_) {
-    for (auto entry = channel.arrivals.begin(); entry != channel.arrivals.end();) {
-      Arrival& arrival = entry->second;
-      std::erase_if(arrival.waiting, [&](const Waiter& waiter) { return waiter.run == run; });
-      const bool unused = arrival.waiting.empty() && arrival.early.empty();
-      entry = unused ? channel.arrivals.erase(entry) : std::next(entry);
-    }
-  }
+  for (Channel& channel : channels_) channel.arrivals.forget_waiters(static_cast<uint32_t>(run));
 }
 
 void ScheduleExecutor::end(Run& run, RunState state) {

@@ -9,9 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collectives/arrivals.hpp"
 #include "collectives/schedule_progress.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_requester.hpp"
+#include "memory/flat_map.hpp"
 #include "observe/probe.hpp"
 #include "time/engine.hpp"
 
@@ -122,15 +124,11 @@ class ScheduleExecutor : public CompletionHandler {
   // Parts of runs have numbers from here on, runs those below.
   static constexpr uint64_t kFirstPart = uint64_t{1} << 31;
   static constexpr uint64_t kPartLimit = uint64_t{1} << 32;
-  struct Waiter {
-    uint64_t run;
-    uint32_t step;
-    uint32_t token;
-  };
-  // Who waits for an arrival with this immediate on a channel, or when it came before anybody did.
-  struct Arrival {
-    std::vector<TimePs> early;
-    std::vector<Waiter> waiting;
+  // Of a channel, with one added.
+  struct Place {
+    uint32_t plus_one = 0;
+    explicit operator bool() const { return plus_one != 0; }
+    uint32_t number() const { return plus_one - 1; }
   };
   // Of a channel that has been suspended.
   struct Detour {
@@ -144,9 +142,9 @@ class ScheduleExecutor : public CompletionHandler {
     RcQueuePair* queue_pair = nullptr;
     ScaleUpChannel* scale_up = nullptr;
     uint32_t number = 0;
-    std::unordered_map<uint32_t, Arrival> arrivals{};  // by immediate
-    uint64_t received = 0;                             // messages, over its queue pair
-    std::unique_ptr<Detour> detour{};                  // once it has been suspended
+    Arrivals arrivals{};
+    uint64_t received = 0;                 // messages, over its queue pair
+    std::unique_ptr<Detour> detour{};      // once it has been suspended
     std::optional<uint32_t> stands_for{};  // the channel whose messages it carries, if not its own
     bool is_removed() const { return queue_pair == nullptr && scale_up == nullptr && detour == nullptr; }
   };
@@ -174,7 +172,7 @@ class ScheduleExecutor : public CompletionHandler {
 
   Engine& engine_;
   std::vector<Channel> channels_;
-  std::unordered_map<uint32_t, uint32_t> channel_of_queue_pair_;
+  FlatMap<uint32_t, Place> channel_of_queue_pair_;
   std::vector<AggregationClient*> aggregators_;
   std::unordered_map<uint64_t, std::unique_ptr<Run>> runs_;
   uint64_t next_run_ = 1;

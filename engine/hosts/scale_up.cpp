@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "memory/flat_map.hpp"
+
 namespace weft {
 
 struct ScaleUpDomain::Port {
@@ -26,7 +28,7 @@ struct ScaleUpDomain::Port {
   std::deque<InFlight> coming_in;   // by the arrival of last bits
   Timer arrival_timer;
   Timer delivery_timer;
-  std::unordered_map<uint32_t, ScaleUpChannel*> channels;
+  FlatMap<uint32_t, ScaleUpChannel*> channels;  // by number
   ScaleUpCounters counters;
 };
 
@@ -131,34 +133,34 @@ void ScaleUpDomain::last_bits_arrive(Port& port) {
 void ScaleUpDomain::deliver(const Message& message) {
   Port& source = *ports_[message.source];
   const Port& destination = *ports_[message.destination];
-  const auto sender = source.channels.find(message.channel);
-  const auto receiver = destination.channels.find(message.peer_channel);
-  if (sender == source.channels.end() || receiver == destination.channels.end()) {
+  ScaleUpChannel* const* const sender = source.channels.find(message.channel);
+  ScaleUpChannel* const* const receiver = destination.channels.find(message.peer_channel);
+  if (sender == nullptr || receiver == nullptr) {
     // Whose data it was may have taken it back.
     ++source.counters.abandoned_messages;
     return;
   }
   // Either may be closed by what the first of two completions brings about.
-  CompletionHandler* const to_sender = sender->second->handler_;
-  complete(to_sender, message, hand_to_receiver(receiver->second->handler_, message));
+  CompletionHandler* const to_sender = (*sender)->handler_;
+  complete(to_sender, message, hand_to_receiver((*receiver)->handler_, message));
 }
 
 void ScaleUpDomain::deliver_from_elsewhere(const Message& message) {
   const Port& destination = *ports_[message.destination];
-  const auto receiver = destination.channels.find(message.peer_channel);
+  ScaleUpChannel* const* const receiver = destination.channels.find(message.peer_channel);
   ScaleUpOutcome outcome;
-  if (receiver != destination.channels.end()) outcome = hand_to_receiver(receiver->second->handler_, message);
+  if (receiver != nullptr) outcome = hand_to_receiver((*receiver)->handler_, message);
   wire_->answer(message, outcome);
 }
 
 void ScaleUpDomain::finish(const Message& message, ScaleUpOutcome outcome) {
   Port& source = *ports_[message.source];
-  const auto sender = source.channels.find(message.channel);
-  if (!outcome || sender == source.channels.end()) {
+  ScaleUpChannel* const* const sender = source.channels.find(message.channel);
+  if (!outcome || sender == nullptr) {
     ++source.counters.abandoned_messages;
     return;
   }
-  complete(sender->second->handler_, message, *outcome);
+  complete((*sender)->handler_, message, *outcome);
 }
 
 CompletionStatus ScaleUpDomain::hand_to_receiver(CompletionHandler* handler, const Message& message) {
@@ -224,7 +226,7 @@ ScaleUpChannel::ScaleUpChannel(ScaleUpDomain& domain, uint32_t port, uint32_t nu
   if (port == peer_port) {
     throw std::invalid_argument("scale-up channel from port " + std::to_string(port) + " to itself");
   }
-  if (!domain.port_at(port).channels.emplace(number, this).second) {
+  if (!domain.port_at(port).channels.emplace(number, this)) {
     throw std::invalid_argument("scale-up channel " + std::to_string(number) + " of port " +
                                 std::to_string(port) + " is in use");
   }
