@@ -11,8 +11,9 @@ and sequence are divided, and messages by N².
 
 *Outside* is all between the call and its result but for the engine's events: the job, its schedules, connections,
 commands, results. The engine's rate is in packet-hops (a packet that a NIC or a switch port has sent) for each second
-of its processor time. Of a slice a line says what the whole step would take at that rate, if its packet-hops grow as
-the bytes that leave hosts; the whole step of more ranks has their stages and replicas.
+of its processor time. Of a slice two lines say what the whole step would take if processor time grows as the bytes
+that leave hosts, and as those that do not; it lies between them. The whole step of more ranks has their stages and
+replicas.
 """
 
 from __future__ import annotations
@@ -97,10 +98,11 @@ class Shape:
             }
         )
 
-    def bytes_between_hosts(self) -> int:
-        """Return what all ranks send to other hosts: all but the tensors that the ranks of a host share."""
+    def sent_bytes(self) -> tuple[int, int]:
+        """Return what all ranks send to other hosts, and what ranks of a host send to each other: tensors."""
         _, plan = self.item().job(self.fabric(), 1)
-        return self.ranks * sum(size for category, size in plan.sent_bytes.items() if category != "tensor")
+        within = plan.sent_bytes.get("tensor", 0)
+        return self.ranks * (sum(plan.sent_bytes.values()) - within), self.ranks * within
 
     def fabric(self) -> FabricSpec:
         """Return rails for so many ranks."""
@@ -133,6 +135,7 @@ def measure(shape: Shape, workers: int, segment_bytes: int | None) -> dict[str, 
         whole_s = time.process_time() - up_s
         ports = ports_table(fabric.topology, fabric.lab.switch_stats(), fabric.hosts.stats())
         hops = int(integers_of(ports, "transmitted_packets").sum())
+    between_hosts, within_hosts = shape.sent_bytes()
     return {
         "set_up": up_s - began_s,
         "inside": spent[0],
@@ -142,7 +145,8 @@ def measure(shape: Shape, workers: int, segment_bytes: int | None) -> dict[str, 
         "hops": hops,
         "step_ms": result.step_ps / 1e9,
         "mfu": 100 * result.mfu,
-        "between_hosts": shape.bytes_between_hosts(),
+        "between_hosts": between_hosts,
+        "within_hosts": within_hosts,
     }
 
 
@@ -153,6 +157,7 @@ def figures_of(shape: Shape, found: dict[str, float]) -> list[Figure]:
         Figure(f"{shape.ranks} ranks, {shape.layers} layers", found["step_ms"], "emulated ms"),
         Figure("  model FLOPs utilisation", found["mfu"], "%"),
         Figure("  bytes between hosts", found["between_hosts"] / 1e9, "GB"),
+        Figure("  bytes within hosts", found["within_hosts"] / 1e9, "GB"),
         Figure("  packet-hops", found["hops"] / 1e6, "M"),
         Figure("  set-up", found["set_up"], "s"),
         Figure("  inside the engine", found["inside"], "s"),
@@ -170,8 +175,13 @@ def figures_of(shape: Shape, found: dict[str, float]) -> list[Figure]:
         Figure("  peak memory", found["peak"], "GiB", goal=GOAL_GIB if whole else None, at_most=True),
     ]
     if not whole:
-        larger = shape.whole.bytes_between_hosts() / found["between_hosts"]
-        figures.append(Figure("whole step, extrapolated", larger * found["inside"], "s of the engine"))
+        between_hosts, within_hosts = shape.whole.sent_bytes()
+        for name, larger in (
+            ("between", between_hosts / found["between_hosts"]),
+            ("within", within_hosts / found["within_hosts"]),
+        ):
+            title = f"whole step, by bytes {name} hosts"
+            figures.append(Figure(title, larger * found["inside"], "s of the engine"))
     return figures
 
 

@@ -4,13 +4,17 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from point_to_point import DELAY_PS, RATE_BPS, PointToPoint
 
 from weft.engine import Engine, _core
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.messages import AS_BYTES
+from weft.traffic.native_schedule import build_native_schedule
 from weft.traffic.patterns import flow_schedule, incast, permutation
-from weft.traffic.schedule_nodes import DATA, DataType
+from weft.traffic.schedule_nodes import DATA, Channel, DataType, Delay, RankSchedule, Span, WaitReceive, Write
 from weft.traffic.schedules import CollectiveSpec
 
 FAULTS = {"loss": 0.02, "duplicate": 0.02, "delay_probability": 0.02, "extra_delay_ps": 5 * DELAY_PS}
@@ -144,6 +148,31 @@ def test_incast_and_permutation_deliver_every_byte(faults):
     network.run(schedules, [np.zeros(1, np.int32)] * 4)
     received = sum(q.stats()["data_bytes_received"] for h in network.hosts for q in h.queue_pairs.values())
     assert received == 4 * 50_000 + 3 * 20_000
+
+
+@given(st.data())
+def test_every_message_goes_to_one_that_waits_for_it(data):
+    """Be it early or late, one of several with the same immediate, or after those who waited have given up."""
+    sent = data.draw(
+        st.lists(st.integers(0, 40) | st.integers(2**32 - 3, 2**32 - 1), min_size=1, max_size=60)
+    )
+    waited = data.draw(st.permutations(sent))
+    sender, receiver, gives_up = (RankSchedule(rank, {DATA: 4}) for rank in (0, 1, 1))
+    word = Span(DATA, 0, 4)
+    for immediate in sent:
+        pause = sender.add(Delay(data.draw(st.integers(0, 3)) * DELAY_PS))
+        sender.add(Write(Channel(0, 1), word, word, immediate), [pause])
+    for immediate in waited:
+        pause = receiver.add(Delay(data.draw(st.integers(0, 6)) * DELAY_PS))
+        receiver.add(WaitReceive(Channel(0, 0), immediate), [pause])
+        gives_up.add(WaitReceive(Channel(0, 0), immediate))
+    network = PointToPoint(Engine(), 2)
+    network.connect_all([sender, receiver])
+    far = network.hosts[1]
+    given_up = far.executor.start(build_native_schedule(gives_up, {}, far.channels, {}, {}, AS_BYTES))
+    network.engine.run()
+    far.executor.cancel(given_up)
+    network.run([sender, receiver], [np.zeros(1, np.int32)] * 2)
 
 
 def test_a_dead_peer_fails_the_run_with_its_reason():

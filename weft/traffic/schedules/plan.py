@@ -23,12 +23,16 @@ from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import split_evenly
 
 MAX_PIECES = 64
+MAX_PIECES_IN_A_HOST = 8
+"""As many as a connection of NCCL has under way (NCCL_STEPS, src/include/device.h). Over scale-up links, whose latency
+is short, more would take as long.
+"""
 _Schedule = TypeVar("_Schedule")
 
 
-def piece_count(element_count: int, piece_bytes: int) -> int:
+def piece_count(element_count: int, piece_bytes: int, most: int = MAX_PIECES) -> int:
     """Return the number of pieces that elements are cut into, so that transfers of different pieces overlap."""
-    return max(1, min(-(-element_count * ELEMENT_BYTES // piece_bytes), MAX_PIECES))
+    return max(1, min(-(-element_count * ELEMENT_BYTES // piece_bytes), most))
 
 
 def cut(elements: range, piece_bytes: int) -> list[range]:

@@ -18,7 +18,7 @@ from weft.traffic.costs import Cost, Links, nic_bytes, piece_bytes, pipelined
 from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, Chunk, ChunkTable, Formula, LaneSchedule
 from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
-from weft.traffic.schedules.plan import cut, piece_count
+from weft.traffic.schedules.plan import MAX_PIECES, MAX_PIECES_IN_A_HOST, cut, piece_count
 from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import split_evenly
 
@@ -37,7 +37,8 @@ class Ring:
         self.plan, self.position, self.count = plan, position, chunks.count
         self.next = rank_at((position + 1) % self.count)
         self.previous = rank_at((position - 1) % self.count)
-        self.piece_count = piece_count(chunks.largest, plan.spec.piece_bytes)
+        most = MAX_PIECES_IN_A_HOST if plan.spec.is_within_a_host else MAX_PIECES
+        self.piece_count = piece_count(chunks.largest, plan.spec.piece_bytes, most)
         self._chunks = chunks
         self._table = plan.schedule.add_table(chunks)
 

@@ -103,6 +103,11 @@ class CollectiveSpec:
         """Hosts of all ranks."""
         return self.rank_count // self.ranks_per_host
 
+    @property
+    def is_within_a_host(self) -> bool:
+        """Whether all ranks share a host, so that nothing crosses the network."""
+        return len(set(self.hosts)) == 1 or (not self.hosts and self.host_count == 1 < self.rank_count)
+
     def position(self, rank: int) -> int:
         """Return where a rank stands when ranks are counted host by host."""
         block, place = divmod(rank, self.ranks_per_host * self.rank_stride)
