@@ -15,7 +15,8 @@ from weft.controller.errors import JobError, SettingError
 from weft.controller.failures import NO_FAILURES
 from weft.controller.features.aggregation import aggregation_entities
 from weft.controller.features.multicast import multicast_group
-from weft.controller.jobs import MAX_EPOCH, Job, JobTable
+from weft.controller.job import Job
+from weft.controller.jobs import MAX_EPOCH, JobTable
 from weft.controller.memberships import JobMembership
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.controller.slots import SlotPool

@@ -18,7 +18,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -34,7 +34,8 @@ from weft.controller.features.depth_ages import DepthAges, read_depth_ages
 from weft.controller.features.ecn import EcnDepth, EcnProfile, EcnSettings
 from weft.controller.features.services import ServicesSettings
 from weft.controller.installed import read_installed
-from weft.controller.jobs import Job, JobTable
+from weft.controller.job import Job
+from weft.controller.jobs import MAX_EPOCH, JobTable
 from weft.controller.lossless import LosslessSettings
 from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
@@ -42,6 +43,7 @@ from weft.controller.plan import FabricState, Planner, SwitchPlan
 from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EntitySet, plan_updates
+from weft.controller.recovery import Recovery, read_held_jobs, recovered
 from weft.controller.routing.channels import cycle_text
 from weft.controller.services import ServiceGroup, ServiceTable, ServiceUse
 from weft.controller.session import SwitchSession
@@ -187,9 +189,8 @@ class FabricController:
         self._settings = settings or Settings()
         self._timeout_s = timeout_s
         self._push = push
-        self._jobs = JobTable(
-            fabric, pipeline.slot_capacity(), queue_keys, tenants=self._settings.of(TenantSettings)
-        )
+        self._queue_keys = queue_keys
+        self._jobs = self._new_jobs()
         self._services = ServiceTable(queue_keys)
         self._failures = NO_FAILURES
         self.avoided = NO_FAILURES
@@ -207,6 +208,8 @@ class FabricController:
     async def __aenter__(self) -> Self:
         try:
             await self.connect()
+            if not self._push:
+                await self.recover()
             await self.apply()
         except BaseException:
             await self.close()
@@ -283,6 +286,33 @@ class FabricController:
                 counts = await self._on_all(lambda name: self._apply_one(name, plans[name]), group)
                 written += Written(sum(counts), tuple(group))
             return written
+
+    def _new_jobs(self, first_epoch: int = 1) -> JobTable:
+        return JobTable(
+            self.fabric,
+            self._pipeline.slot_capacity(),
+            self._queue_keys,
+            first_epoch,
+            self._settings.of(TenantSettings),
+        )
+
+    async def recover(self) -> Recovery:
+        """Forget all that is known of switches, and take over the jobs that they hold.
+
+        The next `apply` reads what they hold and removes what is left of other jobs. Hosts go on with what they know. A
+        controller that enters without `push` does so by itself.
+        """
+        names = [name for name in self._sessions if name not in self._failures.switches]
+        for name in names:
+            self._forget(name)
+        held = await self._on_all(lambda name: read_held_jobs(self._sessions[name]), names)
+        found = recovered(self.fabric, dict(zip(names, held, strict=True)))
+        # Where switches do not say which epochs slots have seen, those of the jobs before are far behind.
+        ahead = 1 if found.knows_epochs else MAX_EPOCH // 2
+        last = max((job.epoch for job in found.jobs), default=0)
+        self._jobs = self._new_jobs((last + ahead - 1) % MAX_EPOCH + 1)
+        refused = self._jobs.adopt(found.jobs, found.epochs)
+        return replace(found, jobs=self._jobs.jobs, lost={**found.lost, **refused})
 
     async def add_job(
         self,

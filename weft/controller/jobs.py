@@ -8,55 +8,22 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from weft.controller.errors import JobError
 from weft.controller.failures import NO_FAILURES, Failures
+from weft.controller.job import Job, PlannedTree
 from weft.controller.memberships import JobMembership, membership
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.slots import SlotPool
 from weft.controller.tenants import NO_TENANTS, NOBODY, Tenant, TenantSettings, exceeds
 from weft.controller.tree_load import TreeLoad
-from weft.controller.trees import AggregationTree, plan_tree
+from weft.controller.trees import plan_tree
 from weft.topologies import Endpoint, FabricSpec
 from weft.topologies.addressing import IpVersion
 
 MAX_JOB_ID = 0xFFFF
 MAX_EPOCH = 0xFFFF
-UNPROMISED = 1.0
-"""For what a job counts that is promised nothing and may take all of a link."""
-
-
-@dataclass(frozen=True)
-class PlannedTree:
-    """A tree and the first slot of the job on each of its switches."""
-
-    tree: AggregationTree
-    slot_base: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Job:
-    """An admitted job: `hosts` in order of their ranks, one planned tree per plane, packets of one IP version.
-
-    It belongs to `tenant`, "" for nobody, and is promised a `share` of the rate of its trees' links; 0: nothing.
-    """
-
-    job_id: int
-    hosts: tuple[str, ...]
-    planes: tuple[int, ...]
-    slot_count: int
-    epoch: int
-    q_key: int
-    trees: tuple[PlannedTree, ...]
-    ip_version: IpVersion = 4
-    tenant: str = ""
-    share: float = 0.0
-
-    @property
-    def weight(self) -> float:
-        """What its trees count for where others are placed."""
-        return self.share or UNPROMISED
 
 
 class JobTable:
@@ -88,6 +55,7 @@ class JobTable:
         }
         self._queue_keys = queue_keys
         self._next_epoch = first_epoch
+        self._seen_epochs: set[int] = set()
         self._jobs: dict[int, Job] = {}
         self._why_lost: dict[int, str] = {}
 
@@ -149,6 +117,39 @@ class JobTable:
         self._jobs[job_id] = job
         self._why_lost.pop(job_id, None)
         return job
+
+    def adopt(self, found: Iterable[Job], epochs: Iterable[int] = ()) -> dict[int, str]:
+        """Take over jobs that switches hold already; new ones take no epoch that slots have seen.
+
+        Returns:
+            Why some could not be taken over, by id.
+
+        """
+        refused: dict[int, str] = {}
+        self._seen_epochs |= set(epochs)
+        for job in found:
+            try:
+                self._reserve_held(job)
+            except JobError as error:
+                refused[job.job_id] = str(error)
+                continue
+            self._jobs[job.job_id] = job
+        return refused
+
+    def _reserve_held(self, job: Job) -> None:
+        """Reserve the slots that a job has. Raises JobError, and then keeps none, if it cannot be one of these."""
+        self._tenants.named(job.tenant).check_hosts(job.job_id, job.hosts)
+        reserved: list[str] = []
+        try:
+            for planned in job.trees:
+                for switch, base in planned.slot_base.items():
+                    slots = range(base, base + job.slot_count)
+                    self._pools[switch].adopt(job.job_id, slots, job.tenant)
+                    reserved.append(switch)
+        except JobError:
+            for switch in reserved:
+                self._pools[switch].release(job.job_id)
+            raise
 
     def epoch(self, job_id: int) -> int | None:
         """Return a job's present epoch, None if there is no such job (any more)."""
@@ -288,6 +289,10 @@ class JobTable:
                 self._pools[switch].release(job.job_id)
 
     def _take_epoch(self) -> int:
-        epoch = self._next_epoch
-        self._next_epoch = epoch % MAX_EPOCH + 1
+        """Return the next epoch that no slot has seen; if slots have seen all, the next one."""
+        for _ in range(MAX_EPOCH):
+            epoch = self._next_epoch
+            self._next_epoch = epoch % MAX_EPOCH + 1
+            if epoch not in self._seen_epochs:
+                break
         return epoch

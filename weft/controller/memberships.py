@@ -11,7 +11,7 @@ from weft.topologies import FabricSpec
 from weft.topologies.addressing import result_group_address, result_group_mac
 
 if TYPE_CHECKING:
-    from weft.controller.jobs import Job
+    from weft.controller.job import Job
 
 
 @dataclass(frozen=True)

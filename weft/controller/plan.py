@@ -10,7 +10,7 @@ from weft.controller.entities import Entity
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.features import FEATURES, Settings
 from weft.controller.features.load_balancing import LoadBalancingSettings, candidate_entities
-from weft.controller.jobs import Job
+from weft.controller.job import Job
 from weft.controller.lossless import cycle_of_planes
 from weft.controller.planned_paths import PlannedPaths
 from weft.controller.routing import ROUTING_KINDS, PlaneRouting, plane_routings

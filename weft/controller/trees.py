@@ -49,6 +49,11 @@ class TreeNode:
     children: tuple[TreeChild, ...]
     parent: TreeParent | None = None
 
+    def hosts(self, fabric: FabricSpec) -> list[str]:
+        """Return the workers among its children, in order of their ranks."""
+        switch = fabric.switch(self.switch)
+        return [child.name for child in self.children if switch.port(child.port).peer_is_host]
+
     @property
     def full_bitmap(self) -> int:
         """Bitmap of a slot to which all children have contributed."""

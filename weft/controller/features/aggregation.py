@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import finsy
@@ -11,11 +12,12 @@ from weft.controller.counters import JOB_TABLE
 from weft.controller.entities import Entity, entry, exact_arguments
 from weft.controller.features.kind import Feature, Row, port_name
 from weft.controller.features.multicast import multicast_group
+from weft.controller.job_notes import JobNote
 from weft.controller.trees import TreeNode
 from weft.topologies import FabricSpec, SwitchSpec
 
 if TYPE_CHECKING:
-    from weft.controller.jobs import Job
+    from weft.controller.job import Job
     from weft.controller.lab import Lab
     from weft.controller.session import SwitchSession
 
@@ -61,7 +63,8 @@ def _node_entities(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int)
 
 def _job_entry(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> Entity:
     parent = fabric.switch(node.parent.name) if node.parent else None
-    return entry(
+    workers = tuple(job.hosts.index(host) for host in node.hosts(fabric))
+    planned = entry(
         "aggregation_job",
         {"job_id": job.job_id},
         "set_job",
@@ -79,6 +82,7 @@ def _job_entry(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> 
         rank_at_parent=node.parent.rank if node.parent else 0,
         multicast_group=job.job_id,
     )
+    return replace(planned, metadata=JobNote(job.tenant, job.share, workers).as_bytes())
 
 
 async def tree_rows(session: SwitchSession, spec: SwitchSpec | None, _lab: Lab) -> list[Row]:

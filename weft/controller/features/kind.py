@@ -11,7 +11,7 @@ from weft.controller.target import EMBEDDED, TargetFacts
 from weft.topologies import FabricSpec, SwitchSpec
 
 if TYPE_CHECKING:
-    from weft.controller.jobs import Job
+    from weft.controller.job import Job
     from weft.controller.lab import Lab
     from weft.controller.session import SwitchSession
 

@@ -1,0 +1,44 @@
+"""What the manager notes with a job's entry on a switch, so that another controller can go on from the tables.
+
+P4Runtime keeps such a note with an entry and gives it back (`metadata` of a TableEntry, P4Runtime 1.4, section 9.1);
+packets never see it. All else of a job is in the entries' own parameters.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from weft.controller.errors import JobError
+
+MOST_NOTE_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class JobNote:
+    """Whose a job is, what it is promised of each link, and the worker behind each of the switch's ports to hosts.
+
+    `workers` are numbers of workers in the whole job, in order of their ranks at the switch.
+    """
+
+    tenant: str = ""
+    share: float = 0.0
+    workers: tuple[int, ...] = ()
+
+    def as_bytes(self) -> bytes:
+        """Return it as an entry keeps it."""
+        fields = {"tenant": self.tenant, "share": self.share, "workers": self.workers}
+        return json.dumps(fields, separators=(",", ":")).encode()
+
+    @classmethod
+    def of(cls, data: bytes) -> JobNote:
+        """Read a note. Raises JobError for what is none."""
+        try:
+            fields: Any = json.loads(data[:MOST_NOTE_BYTES])
+            note = cls(fields["tenant"], float(fields["share"]), tuple(fields["workers"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise JobError(f"its entry has no note of a manager: {error!r}") from None
+        if not isinstance(note.tenant, str) or not all(type(each) is int for each in note.workers):
+            raise JobError(f"its entry's note is not a manager's: {data[:80]!r}")
+        return note

@@ -1,0 +1,197 @@
+"""Aggregation jobs as switches hold them: read back, so that a controller can go on where another one left off.
+
+A job is taken over if the entries of its switches fit together to whole trees; what is left of others is removed with
+the next plan that is written. Hosts notice nothing: epoch, key, ranks and slots stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import finsy
+
+from weft.controller.arrays import read_register
+from weft.controller.counters import JOB_TABLE
+from weft.controller.entities import exact_arguments
+from weft.controller.errors import JobError, RequestRefusedError, SettingError
+from weft.controller.job import Job, PlannedTree
+from weft.controller.job_notes import JobNote
+from weft.controller.session import SwitchSession
+from weft.controller.trees import AggregationTree, TreeChild, TreeNode, TreeParent
+from weft.topologies import FabricSpec
+
+MEMBER_TABLE = "aggregation_member"
+_TAG_REGISTER = "slot_tag"
+_ROUND_BITS = 32
+
+
+@dataclass(frozen=True)
+class HeldJob:
+    """A job's entries on one switch: the job's parameters and note, the ports of its children by rank."""
+
+    parameters: Mapping[str, int]
+    note: bytes
+    children: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class HeldJobs:
+    """What one switch holds of all jobs, by id, and the epochs that its slots have seen; None: it does not say."""
+
+    jobs: Mapping[int, HeldJob]
+    epochs: frozenset[int] | None = None
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What was found on the switches.
+
+    Attributes:
+        jobs: that are whole.
+        lost: why others are not, by id.
+        epochs: that slots have seen.
+        knows_epochs: whether all switches said so; BMv2 does not read registers over P4Runtime.
+
+    """
+
+    jobs: tuple[Job, ...] = ()
+    lost: Mapping[int, str] = field(default_factory=dict)
+    epochs: frozenset[int] = frozenset()
+    knows_epochs: bool = True
+
+
+async def read_held_jobs(session: SwitchSession) -> HeldJobs:
+    """Read the jobs of a switch, and which epochs its slots have seen."""
+    entries = await session.read([finsy.P4TableEntry(JOB_TABLE), finsy.P4TableEntry(MEMBER_TABLE)])
+    children: dict[int, dict[int, int]] = {}
+    for entry in entries:
+        arguments = exact_arguments(entry.action)
+        if entry.table_id == MEMBER_TABLE and "child_rank" in arguments:
+            children.setdefault(int(entry["job_id"]), {})[arguments["child_rank"]] = int(entry["port"])
+    held = {
+        int(entry["job_id"]): HeldJob(
+            exact_arguments(entry.action), entry.metadata, children.get(int(entry["job_id"]), {})
+        )
+        for entry in entries
+        if entry.table_id == JOB_TABLE and not entry.is_default_action
+    }
+    try:
+        tags = await read_register(session, _TAG_REGISTER)
+    except (RequestRefusedError, SettingError):
+        return HeldJobs(held)
+    return HeldJobs(held, frozenset(tag >> _ROUND_BITS for tag in tags.values()) - {0})
+
+
+def recovered(fabric: FabricSpec, held: Mapping[str, HeldJobs]) -> Recovery:
+    """Return the jobs whose entries fit together, given what each switch holds, by its name."""
+    jobs, lost = [], {}
+    for job_id in sorted({job_id for of_switch in held.values() for job_id in of_switch.jobs}):
+        of_job = {name: each.jobs[job_id] for name, each in held.items() if job_id in each.jobs}
+        try:
+            jobs.append(_job(fabric, job_id, of_job))
+        except JobError as error:
+            lost[job_id] = str(error)
+    epochs = [each.epochs for each in held.values()]
+    return Recovery(
+        tuple(jobs),
+        lost,
+        frozenset().union(*(each for each in epochs if each is not None)),
+        None not in epochs,
+    )
+
+
+def _job(fabric: FabricSpec, job_id: int, held: Mapping[str, HeldJob]) -> Job:
+    first = next(iter(held.values()))
+    same = ("queue_key", "epoch", "ip_version", "slot_count")
+    notes = {name: JobNote.of(each.note) for name, each in held.items()}
+    note = next(iter(notes.values()))
+    for name, each in held.items():
+        if any(each.parameters[key] != first.parameters[key] for key in same) or (
+            notes[name].tenant,
+            notes[name].share,
+        ) != (note.tenant, note.share):
+            raise JobError(f"{name} holds another life of it than {next(iter(held))}")
+    planes = sorted({fabric.switch(name).plane for name in held})
+    trees, workers = [], dict[int, str]()
+    for plane in planes:
+        of_plane = {name: each for name, each in held.items() if fabric.switch(name).plane == plane}
+        tree = _tree(fabric, plane, of_plane)
+        found = _workers(fabric, tree, notes)
+        if workers and found != workers:
+            raise JobError(f"planes {planes[0]} and {plane} have different workers")
+        workers = found
+        bases = {node.switch: of_plane[node.switch].parameters["slot_base"] for node in tree.nodes}
+        trees.append(PlannedTree(tree, bases))
+    return Job(
+        job_id=job_id,
+        hosts=tuple(workers[number] for number in sorted(workers)),
+        planes=tuple(planes),
+        slot_count=first.parameters["slot_count"],
+        epoch=first.parameters["epoch"],
+        q_key=first.parameters["queue_key"],
+        trees=tuple(trees),
+        ip_version=6 if first.parameters["ip_version"] == 6 else 4,
+        tenant=note.tenant,
+        share=note.share,
+    )
+
+
+def _tree(fabric: FabricSpec, plane: int, held: Mapping[str, HeldJob]) -> AggregationTree:
+    nodes = {name: _node(fabric, name, each) for name, each in held.items()}
+    roots = [node for node in nodes.values() if node.parent is None]
+    if len(roots) != 1:
+        raise JobError(f"it has {len(roots)} roots in plane {plane}")
+    reached, pending = list[TreeNode](), [roots[0].switch]
+    while pending:
+        node = nodes[pending.pop(0)]
+        reached.append(node)
+        for child in node.children:
+            if not fabric.switch(node.switch).port(child.port).peer_is_host:
+                _require_child(nodes, node, child)
+                pending.append(child.name)
+        if len(reached) > len(nodes):
+            raise JobError(f"its entries in plane {plane} make no tree")
+    if len(reached) != len(nodes):
+        apart = sorted(set(nodes) - {node.switch for node in reached})
+        raise JobError(f"no parent in plane {plane} has {apart[0]} as its child")
+    return AggregationTree(plane, tuple(reached))
+
+
+def _node(fabric: FabricSpec, name: str, held: HeldJob) -> TreeNode:
+    switch, parameters = fabric.switch(name), held.parameters
+    ranks = sorted(held.children)
+    if ranks != list(range(len(ranks))) or parameters["full_bitmap"] != (1 << len(ranks)) - 1:
+        raise JobError(f"{name} lacks entries of its children")
+    ports = [*held.children.values(), *([] if parameters["is_root"] else [parameters["parent_port"]])]
+    if any(not 1 <= port <= len(switch.ports) for port in ports):
+        raise JobError(f"{name} has a port of it that there is not")
+    children = tuple(
+        TreeChild(switch.port(port).peer.node, port, rank) for rank, port in sorted(held.children.items())
+    )
+    if parameters["is_root"]:
+        return TreeNode(name, children)
+    up = switch.port(parameters["parent_port"])
+    return TreeNode(name, children, TreeParent(up.peer.node, up.number, parameters["rank_at_parent"]))
+
+
+def _require_child(nodes: Mapping[str, TreeNode], node: TreeNode, child: TreeChild) -> None:
+    below = nodes.get(child.name)
+    if below is None or below.parent is None:
+        raise JobError(f"{child.name} holds nothing of it, though {node.switch} has it as a child")
+    if (below.parent.name, below.parent.rank) != (node.switch, child.rank):
+        raise JobError(f"{child.name} and {node.switch} differ on whose child it is")
+
+
+def _workers(fabric: FabricSpec, tree: AggregationTree, notes: Mapping[str, JobNote]) -> dict[int, str]:
+    """Return the hosts by their numbers in the whole job."""
+    found: dict[int, str] = {}
+    for node in tree.nodes:
+        hosts = node.hosts(fabric)
+        numbers = notes[node.switch].workers
+        if len(hosts) != len(numbers):
+            raise JobError(f"{node.switch} notes {len(numbers)} workers and has {len(hosts)}")
+        found |= dict(zip(numbers, hosts, strict=True))
+    if sorted(found) != list(range(len(found))) or len(found) != len(set(found.values())):
+        raise JobError(f"plane {tree.plane} has workers {sorted(found)[:20]}")
+    return found
