@@ -179,6 +179,7 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     EcnMarking() ecn;
     IntStamping() telemetry;
     QueueDepthReport() queue_depth_report;
+    AggregationCopies() copies;
     AggregationIcrc() icrc;
 #ifdef SERVICE_SYNCHRONISATION
     ServiceIcrc() service_icrc;
@@ -203,6 +204,7 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
             }
 #endif
             if (meta.rewrite_icrc == 1) {
+                copies.apply(hdr, standard_metadata);
                 icrc.apply(hdr, hdr.icrc.value);
             }
         }

@@ -85,8 +85,8 @@ void ScheduleExecutor::Run::aggregate(uint32_t step, const AggregateRequest& req
   if (client == nullptr) return executor_.fail(*this, step, "its aggregator has been removed");
   ++posted;
   try {
-    client->post_all_reduce(now(), {request.data, request.data, request.length_bytes / kElementBytes},
-                            request.dtype, request.operation, work_id(step));
+    client->post(now(), {request.data, request.data, request.length_bytes / kElementBytes}, request.parts,
+                 request.dtype, request.operation, work_id(step));
   } catch (...) {
     --posted;  // refused: no completion will come
     throw;

@@ -93,7 +93,8 @@ void GraphProgress::start(StepActions& actions, uint32_t node, const AggregateNo
                            .data = schedule_.data(aggregate.range),
                            .length_bytes = aggregate.range.length_bytes,
                            .dtype = aggregate.dtype,
-                           .operation = aggregate.operation});
+                           .operation = aggregate.operation,
+                           .parts = aggregate.parts});
 }
 
 void GraphProgress::start(StepActions& actions, uint32_t node, const DelayNode& delay) {

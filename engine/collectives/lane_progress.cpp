@@ -181,7 +181,10 @@ LaneProgress::Outcome LaneProgress::run(StepActions& actions, uint32_t number, c
       break;
   }
   const Elements elements = elements_of(place, instruction.elements);
-  if (elements.is_empty()) return skip(actions, place);
+  // Ranks without data of their own take part in what the others' are for.
+  const bool is_common =
+      instruction.kind == Kind::kAggregate && instruction.aggregation != AggregationKind::kAllReduce;
+  if (elements.is_empty() && !is_common) return skip(actions, place);
   switch (instruction.kind) {
     case Kind::kSend:
       send(actions, number, place, elements);
@@ -284,10 +287,12 @@ void LaneProgress::move_data(StepActions& actions, const Place& place, const Ele
 void LaneProgress::aggregate(StepActions& actions, uint32_t number, const Place& place,
                              const Elements& elements) {
   const LaneInstruction& instruction = place.instruction;
-  const uint64_t length_bytes = elements.count() * kElementBytes;
+  const Elements extent =
+      is_parted(instruction.aggregation) ? schedule_.table(instruction.elements.table).extent() : elements;
+  const uint64_t length_bytes = extent.count() * kElementBytes;
   note(actions, place, StepKind::kAggregate, length_bytes, actions.now());
   ++stages_[place.stage].left;
-  const uint64_t offset = instruction.data_offset + elements.start;
+  const uint64_t offset = instruction.data_offset + extent.start;
   const uint32_t step = step_of(place);
   if (blocks_[states_[number].block].awaits_acknowledgements) {
     ++states_[number].unacknowledged;
@@ -297,7 +302,22 @@ void LaneProgress::aggregate(StepActions& actions, uint32_t number, const Place&
                            .data = lanes_.binding().data + offset * kElementBytes,
                            .length_bytes = length_bytes,
                            .dtype = schedule_.dtype(),
-                           .operation = schedule_.operation()});
+                           .operation = schedule_.operation(),
+                           .parts = parts_of(instruction, extent)});
+}
+
+std::vector<AggregationPart> LaneProgress::parts_of(const LaneInstruction& instruction,
+                                                    const Elements& extent) const {
+  const ElementTable& table = schedule_.table(instruction.elements.table);
+  std::vector<Elements> ranges{{0, extent.count()}};
+  if (is_parted(instruction.aggregation)) {
+    ranges.resize(table.size());
+    for (size_t number = 0; number < ranges.size(); ++number) {
+      const Elements range = table.at(static_cast<int64_t>(number));
+      ranges[number] = {range.start - extent.start, range.stop - extent.start};
+    }
+  }
+  return aggregation_parts(instruction.aggregation, ranges, instruction.rank, instruction.root);
 }
 
 void LaneProgress::mark(StepActions& actions, const Place& place, const Elements& elements) {

@@ -78,6 +78,7 @@ class LaneProgress final : public ScheduleProgress {
   Outcome receive(StepActions& actions, uint32_t lane, const Place& place);
   void move_data(StepActions& actions, const Place& place, const Elements& elements);
   void aggregate(StepActions& actions, uint32_t number, const Place& place, const Elements& elements);
+  std::vector<AggregationPart> parts_of(const LaneInstruction& instruction, const Elements& extent) const;
   void mark(StepActions& actions, const Place& place, const Elements& elements);
   void note(StepActions& actions, const Place& place, StepKind kind, uint64_t length_bytes, TimePs start_ps);
 

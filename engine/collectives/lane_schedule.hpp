@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/aggregation_parts.hpp"
 #include "collectives/element_table.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/schedule_progress.hpp"
@@ -38,7 +39,7 @@ enum class LaneInstructionKind : uint8_t {
   kReceive,               // wait for the peer's write
   kReduce,                // elements of the scratch buffer into those of the data
   kCopy,                  // the same, copied
-  kAggregate,             // all-reduce elements in the network; go on
+  kAggregate,             // have the network reduce or move elements; go on
   kDelay,                 // stands for computation
   kAwaitElements,         // wait until all elements are marked
   kMarkElements,          // say that elements are ready
@@ -57,9 +58,13 @@ struct LaneInstruction {
   std::optional<ElementsOperand> landing;
   LaneBuffer landing_buffer = LaneBuffer::kData;
   int64_t shift = 0;
-  Affine channel;               // of a send or receive: place among the schedule's channels
-  uint32_t transfer = 0;        // of a send or receive: added to the loop's cell
-  uint32_t plane = 0;           // of an aggregation
+  Affine channel;         // of a send or receive: place among the schedule's channels
+  uint32_t transfer = 0;  // of a send or receive: added to the loop's cell
+  uint32_t plane = 0;     // of an aggregation
+  // Of an aggregation: the ranks' own elements, where each has some, are all ranges of the table.
+  AggregationKind aggregation = AggregationKind::kAllReduce;
+  uint32_t rank = 0;
+  uint32_t root = 0;
   uint64_t data_offset = 0;     // elements from a table's to the data's
   uint64_t scratch_offset = 0;  // and to those of the scratch buffer
   TimePs duration_ps = 0;

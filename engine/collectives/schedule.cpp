@@ -62,6 +62,11 @@ void Schedule::check(const NodeContent& content) const {
     }
   } else if (const auto* aggregate = std::get_if<AggregateNode>(&content)) {
     check_elements(aggregate->range);
+    for (const AggregationPart& part : aggregate->parts) {
+      if (part.elements.stop > aggregate->range.length_bytes / kElementBytes) {
+        refuse("has the network work on elements beyond its range");
+      }
+    }
   } else if (const auto* delay = std::get_if<DelayNode>(&content)) {
     if (delay->duration_ps < 0) refuse("delays by " + std::to_string(delay->duration_ps) + " ps");
   }

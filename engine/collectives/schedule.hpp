@@ -51,12 +51,13 @@ struct CopyNode {
   BufferRange source;
 };
 
-// All-reduce of a range in the network; the result replaces it.
+// What the network does with a range; results replace it.
 struct AggregateNode {
   uint32_t aggregator = 0;
   BufferRange range;
   DataType dtype = DataType::kInt32;
   ReduceOperation operation = ReduceOperation::kSum;
+  std::vector<AggregationPart> parts;  // elements of the range
 };
 
 // Stands for computation that takes time.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "collectives/aggregation_parts.hpp"
 #include "collectives/reduction.hpp"
 #include "time/time.hpp"
 
@@ -60,6 +61,7 @@ struct AggregateRequest {
   uint64_t length_bytes = 0;
   DataType dtype = DataType::kInt32;
   ReduceOperation operation = ReduceOperation::kSum;
+  std::vector<AggregationPart> parts;
 };
 
 class RunnableSchedule;

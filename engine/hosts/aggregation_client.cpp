@@ -51,6 +51,10 @@ roce::RoceHeaders contribution_headers(const AggregationConfig& config) {
 void check(const AggregationConfig& config) {
   if (config.slot_count == 0) refuse("slot_count", 0, "1 to 65535");
   if (config.rank_count == 0) refuse("rank_count", 0, "1 or more");
+  if (config.worker_rank >= config.rank_count) refuse("worker_rank", config.worker_rank, "below rank_count");
+  if (!config.worker_numbers.empty() && config.worker_numbers.size() != config.rank_count) {
+    refuse("worker_numbers of length", config.worker_numbers.size(), "none, or rank_count");
+  }
   if (config.retransmission_timeout_ps <= 0) {
     refuse("retransmission_timeout_ps", static_cast<uint64_t>(config.retransmission_timeout_ps), "above 0");
   }
@@ -73,9 +77,14 @@ AggregationClient::AggregationClient(const AggregationConfig& config, PacketPool
   timeouts_.resize(config_.timeout_backoff_limit + 1);
 }
 
-void AggregationClient::post_all_reduce(TimePs now, AggregationBuffers buffers, DataType dtype,
-                                        ReduceOperation operation, uint64_t work_id) {
-  Posted posted{AggregationRequest(buffers, dtype, operation, config_.rank_count),
+void AggregationClient::post(TimePs now, AggregationBuffers buffers, std::vector<AggregationPart> parts,
+                             DataType dtype, ReduceOperation operation, uint64_t work_id) {
+  for (const AggregationPart& part : parts) {
+    if (part.receiver == AggregationPart::kAll || part.receiver < config_.rank_count) continue;
+    throw std::invalid_argument("aggregation client: a result for rank " + std::to_string(part.receiver) +
+                                " of " + std::to_string(config_.rank_count));
+  }
+  Posted posted{AggregationRequest(buffers, std::move(parts), dtype, operation, config_.rank_count),
                 end_of_stream_,
                 0,
                 work_id,
@@ -123,20 +132,31 @@ PacketPtr AggregationClient::pull(TimePs now) {
   return send(now, message);
 }
 
+uint16_t AggregationClient::destination_of(const AggregationPurpose& purpose) const {
+  if (purpose.receiver == AggregationPart::kAll) return roce::kAllWorkers;
+  if (config_.worker_numbers.empty()) return static_cast<uint16_t>(purpose.receiver);
+  return config_.worker_numbers[purpose.receiver];
+}
+
 PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
   const Posted& posted = posted_of(message);
   const uint64_t index = message - posted.first_message;
   const auto round = static_cast<uint32_t>(message / config_.slot_count);
 
+  const AggregationPurpose purpose = posted.request.purpose(index);
   headers_.bth.psn = round & 0xFFFFFF;
-  headers_.aggregation->operation = static_cast<uint8_t>(posted.request.operation(index));
+  headers_.aggregation->operation = static_cast<uint8_t>(purpose.operation);
   headers_.aggregation->slot = static_cast<uint16_t>(message % config_.slot_count);
   headers_.aggregation->round = round;
+  headers_.aggregation->lane_count = purpose.has_lanes ? roce::kAggregationLanes : 0;
+  headers_.aggregation->destination = destination_of(purpose);
 
-  AggregationLanes lanes;
-  posted.request.compose(index, lanes);
-  std::array<uint8_t, sizeof(lanes)> payload;
-  swap_lane_bytes(reinterpret_cast<const uint8_t*>(lanes.data()), payload.data());
+  std::array<uint8_t, sizeof(AggregationLanes)> payload;
+  if (purpose.has_lanes) {
+    AggregationLanes lanes;
+    posted.request.compose(index, lanes);
+    swap_lane_bytes(reinterpret_cast<const uint8_t*>(lanes.data()), payload.data());
+  }
 
   Slot& slot = slot_of(message);
   ++slot.transmissions;
@@ -144,7 +164,7 @@ PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
   const uint32_t backoff = std::min(slot.timeouts, config_.timeout_backoff_limit);
   timeouts_[backoff].push_back(
       {now + (config_.retransmission_timeout_ps << backoff), message, slot.transmissions});
-  return template_.build(pool_, headers_, payload.data(), payload.size());
+  return template_.build(pool_, headers_, payload.data(), size_t{4} * headers_.aggregation->lane_count);
 }
 
 // The request a result belongs to, and its number in the stream; null, and counted, if it is not accepted.
@@ -173,9 +193,11 @@ AggregationClient::Posted* AggregationClient::classify(const roce::ParsedPacket&
     return nullptr;
   }
   Posted& posted = posted_of(message);
-  if (header.operation != static_cast<uint8_t>(posted.request.operation(message - posted.first_message)) ||
-      header.lane_count != roce::kAggregationLanes || header.data_type != 0 || header.flags != 0 ||
-      header.destination != roce::kAllWorkers) {
+  const AggregationPurpose purpose = posted.request.purpose(message - posted.first_message);
+  const bool is_for_us = purpose.receiver == AggregationPart::kAll || purpose.receiver == config_.worker_rank;
+  const uint16_t lane_count = purpose.has_result && is_for_us ? roce::kAggregationLanes : 0;
+  if (header.operation != static_cast<uint8_t>(purpose.operation) || header.lane_count != lane_count ||
+      header.data_type != 0 || header.flags != 0 || header.destination != destination_of(purpose)) {
     ++counters_.unexpected_results;
     return nullptr;
   }
@@ -190,11 +212,13 @@ void AggregationClient::on_packet(TimePs now, const roce::ParsedPacket& packet) 
   uint64_t message = 0;
   Posted* posted = classify(packet, message);
   if (posted == nullptr) return;
-  AggregationLanes lanes;
-  swap_lane_bytes(packet.payload, reinterpret_cast<uint8_t*>(lanes.data()));
-  if (!posted->request.accept(message - posted->first_message, lanes)) {
-    ++counters_.invalid_results;
-    return;
+  if (packet.aggregation->lane_count != 0) {
+    AggregationLanes lanes;
+    swap_lane_bytes(packet.payload, reinterpret_cast<uint8_t*>(lanes.data()));
+    if (!posted->request.accept(message - posted->first_message, lanes)) {
+      ++counters_.invalid_results;
+      return;
+    }
   }
   ++counters_.results_accepted;
   if (packet.ecn == roce::kCe) ++counters_.ce_marked_packets;

@@ -22,6 +22,9 @@ struct AggregationConfig {
   uint32_t q_key = 0;
   uint16_t rank = 0;         // among the children of the tree node the contributions go to
   uint32_t rank_count = 1;   // workers of the whole job, for the scaling of floats
+  uint32_t worker_rank = 0;  // in the whole job
+  // The tree's numbers of all workers, by their ranks in the job; empty if these are the ranks.
+  std::vector<uint16_t> worker_numbers;
   uint16_t slot_count = 64;  // the window in messages: one bandwidth-delay product or more
 
   roce::MacAddress source_mac{};
@@ -73,14 +76,14 @@ class AggregationClient : public QueuePair {
 
   // Adds a request to the stream. Its buffers stay alive, and the source unchanged, until the completion. On
   // a failed client it completes at once with kFlushed. Throws as AggregationRequest.
-  void post_all_reduce(TimePs now, AggregationBuffers buffers, DataType dtype, ReduceOperation operation,
-                       uint64_t work_id);
+  void post(TimePs now, AggregationBuffers buffers, std::vector<AggregationPart> parts, DataType dtype,
+            ReduceOperation operation, uint64_t work_id);
 
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
   PacketPtr pull(TimePs now) override;
   // A reduction is one request of the host, however many messages the network makes of it.
   PulledPacket last_pulled() const override {
-    return {.payload_bytes = 4 * roce::kAggregationLanes, .starts_message = false};
+    return {.payload_bytes = 4u * headers_.aggregation->lane_count, .starts_message = false};
   }
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
@@ -118,6 +121,7 @@ class AggregationClient : public QueuePair {
 
   Slot& slot_of(uint64_t message) { return slots_[message % config_.slot_count]; }
   Posted& posted_of(uint64_t message);
+  uint16_t destination_of(const AggregationPurpose& purpose) const;
   Posted* classify(const roce::ParsedPacket& packet, uint64_t& message);
   bool can_send_next();
   PacketPtr send(TimePs now, uint64_t message);

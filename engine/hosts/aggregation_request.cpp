@@ -5,6 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "collectives/block_floating_point.hpp"
 
@@ -17,24 +18,28 @@ static_assert(kLanes == bfp::kBlockElements);
 
 }  // namespace
 
-AggregationRequest::AggregationRequest(AggregationBuffers buffers, DataType dtype, ReduceOperation operation,
-                                       uint32_t rank_count)
-    : buffers_(buffers),
-      dtype_(dtype),
-      operation_(operation),
-      block_count_((buffers.element_count + kLanes - 1) / kLanes) {
-  if (dtype != DataType::kFloat32) return;
-  if (operation != ReduceOperation::kSum) {
+AggregationRequest::AggregationRequest(AggregationBuffers buffers, std::vector<AggregationPart> parts,
+                                       DataType dtype, ReduceOperation operation, uint32_t rank_count)
+    : buffers_(buffers), dtype_(dtype), operation_(operation), blocks_(std::move(parts), kLanes) {
+  if (blocks_.count() != 0 && blocks_[0].part->flow != AggregationFlow::kReduced) {
+    // Bits of any kind, which the sum of a single worker's leaves as they are.
+    dtype_ = DataType::kInt32;
+    operation_ = ReduceOperation::kSum;
+  }
+  if (dtype_ != DataType::kFloat32) return;
+  if (operation_ != ReduceOperation::kSum) {
     check_no_nan();
     return;
   }
   headroom_bits_ = bfp::headroom_bits(rank_count);
   const float* source = static_cast<const float*>(buffers.source);
-  exponents_.resize(block_count_);
-  for (uint64_t block = 0; block < block_count_; ++block) {
-    exponents_[block] = bfp::block_exponent(source + block * kLanes, block_elements(block), block * kLanes);
+  exponents_.resize(blocks_.count());
+  for (uint64_t number = 0; number < blocks_.count(); ++number) {
+    const AggregationBlocks::Block block = blocks_[number];
+    exponents_[number] =
+        bfp::block_exponent(source + block.first_element, block.element_count, block.first_element);
   }
-  exponent_message_count_ = (block_count_ + kGroupBlocks - 1) / kGroupBlocks;
+  exponent_message_count_ = (blocks_.count() + kGroupBlocks - 1) / kGroupBlocks;
   exponents_agreed_.resize(exponent_message_count_, false);
 }
 
@@ -45,10 +50,6 @@ void AggregationRequest::check_no_nan() const {
     throw std::domain_error("element " + std::to_string(i) + " is nan: a " +
                             reduce_operation_name(operation_) + " in the network has no place for it");
   }
-}
-
-size_t AggregationRequest::block_elements(uint64_t block) const {
-  return static_cast<size_t>(std::min<uint64_t>(kLanes, buffers_.element_count - block * kLanes));
 }
 
 AggregationRequest::Content AggregationRequest::content(uint64_t message) const {
@@ -65,8 +66,14 @@ AggregationRequest::Content AggregationRequest::content(uint64_t message) const 
   return {false, group * kGroupBlocks + position - 1};
 }
 
-ReduceOperation AggregationRequest::operation(uint64_t message) const {
-  return content(message).is_exponents ? ReduceOperation::kMax : operation_;
+AggregationPurpose AggregationRequest::purpose(uint64_t message) const {
+  const Content what = content(message);
+  if (what.is_exponents) return {.operation = ReduceOperation::kMax};
+  const AggregationPart& part = *blocks_[what.index].part;
+  return {.operation = operation_,
+          .receiver = part.receiver,
+          .has_lanes = part.contributes,
+          .has_result = part.flow != AggregationFlow::kSignal};
 }
 
 bool AggregationRequest::ready(uint64_t message) const {
@@ -79,17 +86,16 @@ void AggregationRequest::compose(uint64_t message, AggregationLanes& lanes) cons
   lanes.fill(0);
   if (what.is_exponents) {
     const uint64_t first = what.index * kGroupBlocks;
-    const uint64_t count = std::min(kGroupBlocks, block_count_ - first);
+    const uint64_t count = std::min(kGroupBlocks, blocks_.count() - first);
     std::copy_n(exponents_.data() + first, count, lanes.data());
     return;
   }
-  const size_t count = block_elements(what.index);
+  const auto [part, first, count] = blocks_[what.index];
   if (dtype_ == DataType::kInt32) {
-    const int32_t* source = static_cast<const int32_t*>(buffers_.source);
-    std::copy_n(source + what.index * kLanes, count, lanes.data());
+    std::copy_n(static_cast<const int32_t*>(buffers_.source) + first, count, lanes.data());
     return;
   }
-  const float* block = static_cast<const float*>(buffers_.source) + what.index * kLanes;
+  const float* block = static_cast<const float*>(buffers_.source) + first;
   if (operation_ == ReduceOperation::kSum) {
     bfp::quantise(block, count, exponents_[what.index], headroom_bits_, lanes.data());
   } else {
@@ -101,7 +107,7 @@ bool AggregationRequest::accept(uint64_t message, const AggregationLanes& lanes)
   const Content what = content(message);
   if (what.is_exponents) {
     const uint64_t first = what.index * kGroupBlocks;
-    const uint64_t count = std::min(kGroupBlocks, block_count_ - first);
+    const uint64_t count = std::min(kGroupBlocks, blocks_.count() - first);
     for (uint64_t i = 0; i < count; ++i) {
       if (lanes[i] < exponents_[first + i] || lanes[i] > kMaxFloatExponent) return false;
     }
@@ -109,12 +115,12 @@ bool AggregationRequest::accept(uint64_t message, const AggregationLanes& lanes)
     exponents_agreed_[what.index] = true;
     return true;
   }
-  const size_t count = block_elements(what.index);
+  const auto [part, first, count] = blocks_[what.index];
   if (dtype_ == DataType::kInt32) {
-    std::copy_n(lanes.data(), count, static_cast<int32_t*>(buffers_.destination) + what.index * kLanes);
+    std::copy_n(lanes.data(), count, static_cast<int32_t*>(buffers_.destination) + first);
     return true;
   }
-  float* block = static_cast<float*>(buffers_.destination) + what.index * kLanes;
+  float* block = static_cast<float*>(buffers_.destination) + first;
   if (operation_ == ReduceOperation::kSum) {
     bfp::dequantise(lanes.data(), count, exponents_[what.index], headroom_bits_, block);
   } else {

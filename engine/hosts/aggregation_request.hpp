@@ -1,4 +1,4 @@
-// One all-reduce as a sequence of aggregation messages: which message carries what, and what a result means.
+// One collective as a sequence of aggregation messages: which message carries what, and what a result means.
 #pragma once
 
 #include <array>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/aggregation_parts.hpp"
 #include "collectives/reduction.hpp"
 #include "packets/roce_formats.hpp"
 
@@ -20,25 +21,33 @@ struct AggregationBuffers {
   uint64_t element_count = 0;
 };
 
+// What a message is for.
+struct AggregationPurpose {
+  ReduceOperation operation = ReduceOperation::kSum;  // of the switches, with its lanes
+  uint32_t receiver = AggregationPart::kAll;          // rank that gets the lanes of the result
+  bool has_lanes = true;                              // of this worker
+  bool has_result = true;                             // with lanes, for the receiver
+};
+
 // Integers, and floats under max and min (as order-preserving integers), take one message a block of 64
-// elements. A float sum is block floating point: messages with the exponents of 64 blocks each run one group
-// of 64 blocks ahead of the data, E0 E1 D0…D63 E2 D64…D127 …, so that the data of a group never waits for its
-// exponents.
+// elements. So does what is moved, whose bits the switches add to nothing. A float sum is block floating
+// point: messages with the exponents of 64 blocks each run one group of 64 blocks ahead of the data, E0 E1
+// D0…D63 E2 D64…D127 …, so that the data of a group never waits for its exponents.
 class AggregationRequest {
  public:
   // Throws std::domain_error naming the first element that is NaN (or, in a sum of floats, infinite).
-  AggregationRequest(AggregationBuffers buffers, DataType dtype, ReduceOperation operation,
-                     uint32_t rank_count);
+  AggregationRequest(AggregationBuffers buffers, std::vector<AggregationPart> parts, DataType dtype,
+                     ReduceOperation operation, uint32_t rank_count);
 
-  uint64_t message_count() const { return exponent_message_count_ + block_count_; }
-  // What the switches shall do with the lanes of this message.
-  ReduceOperation operation(uint64_t message) const;
+  uint64_t message_count() const { return exponent_message_count_ + blocks_.count(); }
+  AggregationPurpose purpose(uint64_t message) const;
   // Whether the message can be composed: the exponents of its block are agreed on.
   bool ready(uint64_t message) const;
-  // The lanes to send; requires ready(message). The same every time until the message is accepted.
+  // The lanes to send, where there are any; requires ready(message). The same every time until the message is
+  // accepted.
   void compose(uint64_t message, AggregationLanes& lanes) const;
-  // Stores the result of a message, once. False, and nothing stored, if no honest network can have sent it:
-  // an exponent below our own or beyond float32's.
+  // Stores the lanes of a message's result, once. False, and nothing stored, if no honest network can have
+  // sent it: an exponent below our own or beyond float32's.
   bool accept(uint64_t message, const AggregationLanes& lanes);
 
  private:
@@ -50,14 +59,13 @@ class AggregationRequest {
     uint64_t index;  // of the group or the block
   };
   Content content(uint64_t message) const;
-  size_t block_elements(uint64_t block) const;
   void check_no_nan() const;
 
   AggregationBuffers buffers_;
   DataType dtype_;
   ReduceOperation operation_;
   int headroom_bits_ = 0;
-  uint64_t block_count_;
+  AggregationBlocks blocks_;
   uint64_t exponent_message_count_ = 0;  // 0 unless block floating point
   std::vector<int32_t> exponents_;       // by block: our own, then the agreed one
   std::vector<bool> exponents_agreed_;   // by group

@@ -132,12 +132,23 @@ its buffer, ranges that do not fit each other or the data type, or a predecessor
       .def(
           "add_aggregate",
           [](Schedule& schedule, uint32_t aggregator, const Range& range, const std::string& dtype,
-             const std::string& operation, const Predecessors& after) {
-            return schedule.add_node(AggregateNode{aggregator, range_of(range), parse_data_type(dtype),
-                                                   parse_operation(operation)},
-                                     after);
+             const std::string& operation, const std::string& kind, uint32_t rank, uint32_t ranks,
+             uint32_t root, const Predecessors& after) {
+            const BufferRange bytes = range_of(range);
+            const ElementTable table({0, bytes.length_bytes / kElementBytes},
+                                     is_parted(parse_aggregation_kind(kind)) ? ranks : 1);
+            std::vector<Elements> ranges;
+            for (uint64_t number = 0; number < table.size(); ++number) ranges.push_back(table.at(number));
+            return schedule.add_node(
+                AggregateNode{aggregator, bytes, parse_data_type(dtype), parse_operation(operation),
+                              aggregation_parts(parse_aggregation_kind(kind), ranges, rank, root)},
+                after);
           },
-          "aggregator"_a, "range"_a, py::kw_only(), "dtype"_a, "operation"_a, "after"_a = Predecessors())
+          "aggregator"_a, "range"_a, py::kw_only(), "dtype"_a, "operation"_a, "kind"_a = "all_reduce",
+          "rank"_a = 0, "ranks"_a = 1, "root"_a = 0, "after"_a = Predecessors(),
+          R"doc(What `kind` says is done in the network with a range, in place: all_reduce, reduce, broadcast,
+reduce_scatter, all_gather or barrier. `rank` is one of `ranks`, which share the range out evenly where each has
+a part of its own.)doc")
       .def(
           "add_delay",
           [](Schedule& schedule, TimePs duration_ps, const Predecessors& after) {
@@ -339,13 +350,15 @@ void bind_aggregation(py::module_& m) {
       R"doc(A worker of an in-network aggregation job. All workers must post the same reductions in the same order.
 
 Contributions go to `destination_ip` by way of `destination_mac`; results come to `group_ip`. `slot_count` is
-the window in messages. Raises ValueError for parameters out of range or a group that is taken.)doc")
+the window in messages. `worker_numbers` are the tree's numbers of all workers, by rank in the job; none if these are
+the ranks. Raises ValueError for parameters out of range or a group that is taken.)doc")
       .def(py::init(
                [](Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint16_t job_id,
                   uint16_t epoch, uint32_t q_key, uint16_t rank, uint32_t rank_count, uint16_t slot_count,
                   const std::string& destination_mac, const std::string& destination_ip,
                   const std::string& group_ip, TimePs retransmission_timeout_ps, uint16_t source_udp_port,
-                  uint32_t timeout_backoff_limit, uint32_t retry_limit, uint32_t early_retransmit_distance) {
+                  uint32_t timeout_backoff_limit, uint32_t retry_limit, uint32_t early_retransmit_distance,
+                  uint32_t worker_rank, std::vector<uint16_t> worker_numbers) {
                  AggregationConfig config;
                  config.job_id = job_id;
                  config.epoch = epoch;
@@ -358,6 +371,8 @@ the window in messages. Raises ValueError for parameters out of range or a group
                  config.timeout_backoff_limit = timeout_backoff_limit;
                  config.retry_limit = retry_limit;
                  config.early_retransmit_distance = early_retransmit_distance;
+                 config.worker_rank = worker_rank;
+                 config.worker_numbers = std::move(worker_numbers);
                  return make_aggregation_client(nic, port, std::move(completions), destination_mac,
                                                 destination_ip, group_ip, config);
                }),
@@ -365,8 +380,9 @@ the window in messages. Raises ValueError for parameters out of range or a group
            "rank_count"_a, "slot_count"_a, "destination_mac"_a, "destination_ip"_a, "group_ip"_a,
            "retransmission_timeout_ps"_a, "source_udp_port"_a = defaults.source_udp_port,
            "timeout_backoff_limit"_a = defaults.timeout_backoff_limit, "retry_limit"_a = defaults.retry_limit,
-           "early_retransmit_distance"_a = defaults.early_retransmit_distance, py::keep_alive<1, 2>(),
-           py::keep_alive<1, 4>())
+           "early_retransmit_distance"_a = defaults.early_retransmit_distance,
+           "worker_rank"_a = defaults.worker_rank, "worker_numbers"_a = defaults.worker_numbers,
+           py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
       .def("stats", &aggregation_stats)
       .def("reset_stats", [](PythonAggregationClient& client) {
         PythonGuard guard(client.engine());

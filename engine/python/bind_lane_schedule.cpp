@@ -75,13 +75,28 @@ void add_data_step(LaneSchedule& schedule, const Operand& elements, int64_t shif
   schedule.add_instruction(std::move(instruction));
 }
 
-void add_aggregate(LaneSchedule& schedule, const Operand& elements, uint32_t plane, uint32_t slot) {
+void add_aggregate(LaneSchedule& schedule, const Operand& elements, uint32_t plane, uint32_t slot,
+                   const std::string& kind, uint32_t rank, uint32_t root) {
   LaneInstruction instruction;
   instruction.kind = LaneInstructionKind::kAggregate;
   instruction.elements = operand_of(elements);
   instruction.plane = plane;
+  instruction.aggregation = parse_aggregation_kind(kind);
+  instruction.rank = rank;
+  instruction.root = root;
   instruction.slot = slot;
   schedule.add_instruction(std::move(instruction));
+}
+
+py::list parts_list(const std::vector<AggregationPart>& parts) {
+  py::list list;
+  for (const AggregationPart& part : parts) {
+    py::object receiver = py::none();
+    if (part.receiver != AggregationPart::kAll) receiver = py::int_(part.receiver);
+    list.append(py::make_tuple(part.elements.start, part.elements.stop, receiver,
+                               part.flow == AggregationFlow::kReduced, part.contributes));
+  }
+  return list;
 }
 
 void add_delay(LaneSchedule& schedule, TimePs duration_ps, uint32_t slot) {
@@ -167,7 +182,7 @@ Raises ValueError for numbers that name nothing, and for more transfers than imm
       .def("receive", &add_receive, "elements"_a, "channel"_a, "transfer"_a, "in_turn"_a, "slot"_a)
       .def("reduce", &add_data_step<Kind::kReduce>, "elements"_a, "shift"_a, "slot"_a)
       .def("copy", &add_data_step<Kind::kCopy>, "elements"_a, "shift"_a, "slot"_a)
-      .def("aggregate", &add_aggregate, "elements"_a, "plane"_a, "slot"_a)
+      .def("aggregate", &add_aggregate, "elements"_a, "plane"_a, "slot"_a, "kind"_a, "rank"_a, "root"_a)
       .def("delay", &add_delay, "duration_ps"_a, "slot"_a)
       .def("await_elements", &add_marks_instruction<Kind::kAwaitElements>, "elements"_a, "marks"_a)
       .def("mark_elements", &add_marks_instruction<Kind::kMarkElements>, "elements"_a, "marks"_a)
@@ -262,14 +277,19 @@ Reductions and copies are done as they come up. Each call goes as far as the sch
       .def(
           "take_aggregations",
           [](ScheduleStepper& stepper) {
-            Typed<"list[tuple[int, int, int, int]]", py::list> aggregations;
+            Typed<"list[tuple[int, int, int, int, list[tuple[int, int, int | None, bool, bool]]]]", py::list>
+                aggregations;
             for (const auto& [step, request] : stepper.take_aggregations()) {
-              aggregations.append(py::make_tuple(
-                  step, request.aggregator, reinterpret_cast<uintptr_t>(request.data), request.length_bytes));
+              aggregations.append(py::make_tuple(step, request.aggregator,
+                                                 reinterpret_cast<uintptr_t>(request.data),
+                                                 request.length_bytes, parts_list(request.parts)));
             }
             return aggregations;
           },
-          "Since the last call: step, aggregator, address, length in bytes.")
+          R"doc(Since the last call: step, aggregator, address, length in bytes, parts.
+
+Of a part: first element and the one after its last, the rank that gets the result (None: all), whether data are
+reduced rather than moved, and whether this rank's count.)doc")
       .def(
           "take_delays",
           [](ScheduleStepper& stepper) {

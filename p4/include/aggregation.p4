@@ -47,6 +47,19 @@ const bit<32>  RESULT_GROUP_MAC_IPV4 = 0x01005E57;
 const bit<32>  RESULT_GROUP_MAC_IPV6 = 0x3333EF57;
 #define RESULT_GROUP(meta) (meta.ip_version == 4 ? RESULT_GROUP_IPV4 : RESULT_GROUP_IPV6)
 
+// Lane count and lengths of a packet whose lanes have come or gone.
+control AggregationLengths(inout headers_t hdr) {
+    apply {
+        hdr.aggregation.lane_count = hdr.lanes.isValid() ? 16w0 + AGGREGATION_LANES : 0;
+        hdr.udp.length = hdr.lanes.isValid() ? UDP_LENGTH_LANES : UDP_LENGTH_HEADER_ONLY;
+        if (hdr.ipv4.isValid()) {
+            hdr.ipv4.total_length = IPV4_BYTES + hdr.udp.length;
+        } else {
+            hdr.ipv6.payload_length = hdr.udp.length;
+        }
+    }
+}
+
 struct job_t {
     bit<32>        queue_key;
     bit<16>        epoch;
@@ -60,6 +73,7 @@ struct job_t {
     ipv6_address_t parent_address;  // IPv4 widened
     bit<16>        rank_at_parent;
     bit<16>        multicast_group;
+    bit<16>        worker_count;    // of the whole job
 }
 
 control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
@@ -72,13 +86,15 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     register<bit<48>>(SLOT_VERSIONS) slot_tag;      // epoch, round
     register<bit<32>>(SLOT_VERSIONS) slot_bitmap;   // contributors seen
     register<bit<8>>(SLOT_VERSIONS)  slot_state;
-    register<bit<8>>(SLOT_VERSIONS)  slot_operation;
+    register<bit<8>>(SLOT_VERSIONS)  slot_has_lanes; // 0: only headers have come
+    register<bit<32>>(SLOT_VERSIONS) slot_request;   // operation, data type, destination
 #define LANE_REGISTER(n) register<bit<32>>(SLOT_VERSIONS) slot_lane##n;
     FOR_EACH_LANE(LANE_REGISTER)
 
     AggregationIcrc() icrc;
+    AggregationLengths() lengths;
 
-    job_t   job = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    job_t   job = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     bit<32> worker_bit = 0;
     bit<16> rank = 0;
     bit<1>  from_parent = 0;
@@ -93,7 +109,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     action set_job(bit<32> queue_key, bit<16> epoch, bit<4> ip_version, bit<16> slot_base, bit<16> slot_count,
                    bit<32> full_bitmap, bit<1> is_root, port_t parent_port, mac_t parent_mac,
-                   ipv6_address_t parent_address, bit<16> rank_at_parent, bit<16> multicast_group) {
+                   ipv6_address_t parent_address, bit<16> rank_at_parent, bit<16> multicast_group,
+                   bit<16> worker_count) {
         job_counter.count();
         job.queue_key = queue_key;
         job.epoch = epoch;
@@ -107,6 +124,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
         job.parent_address = parent_address;
         job.rank_at_parent = rank_at_parent;
         job.multicast_group = multicast_group;
+        job.worker_count = worker_count;
     }
 
     action foreign_job() {
@@ -237,10 +255,10 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                          meta.flow.destination == RESULT_GROUP(meta) ++ hdr.aggregation.job_id;
         bool is_whole = hdr.ipv4.isValid() ? hdr.ipv4.total_length == IPV4_BYTES + hdr.udp.length
                                            : hdr.ipv6.payload_length == hdr.udp.length;
-        if (hdr.aggregation.version != AGGREGATION_VERSION || !hdr.lanes.isValid() ||
-            hdr.aggregation.lane_count != AGGREGATION_LANES || hdr.aggregation.data_type != DATA_TYPE_INT32 ||
-            hdr.aggregation.flags != 0 || hdr.aggregation.operation > OPERATION_MIN ||
-            hdr.aggregation.destination != DESTINATION_ALL || !is_whole || !(is_contribution || is_result)) {
+        if (hdr.aggregation.version != AGGREGATION_VERSION ||
+            hdr.aggregation.lane_count != (hdr.lanes.isValid() ? 16w0 + AGGREGATION_LANES : 0) ||
+            hdr.aggregation.data_type != DATA_TYPE_INT32 || hdr.aggregation.flags != 0 ||
+            hdr.aggregation.operation > OPERATION_MIN || !is_whole || !(is_contribution || is_result)) {
             drop_reason = DropReason.AGGREGATION_BAD_HEADER;
         } else if (hdr.icrc.value != expected_icrc) {
             drop_reason = DropReason.AGGREGATION_BAD_ICRC;
@@ -265,6 +283,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 drop_reason = DropReason.AGGREGATION_SLOT_OUT_OF_RANGE;
             } else if (hdr.aggregation.rank != rank) {
                 drop_reason = DropReason.AGGREGATION_WRONG_RANK;
+            } else if (hdr.aggregation.destination != DESTINATION_ALL &&
+                       hdr.aggregation.destination >= job.worker_count) {
+                drop_reason = DropReason.AGGREGATION_WRONG_DESTINATION;
             }
         }
         if (drop_reason == DropReason.NONE) {
@@ -272,11 +293,15 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
             bit<48> tag;
             bit<32> bitmap;
             bit<8> state;
-            bit<8> operation;
+            bit<8> has_lanes;
+            bit<32> slots_request;
             slot_tag.read(tag, index);
             slot_bitmap.read(bitmap, index);
             slot_state.read(state, index);
-            slot_operation.read(operation, index);
+            slot_has_lanes.read(has_lanes, index);
+            slot_request.read(slots_request, index);
+            bit<8> brings_lanes = hdr.lanes.isValid() ? 8w1 : 0;
+            bit<32> request = hdr.aggregation.operation ++ hdr.aggregation.data_type ++ hdr.aggregation.destination;
             bit<32> age = hdr.aggregation.round - tag[31:0];
             bool same_epoch = tag[47:32] == job.epoch;
             bool same_round = same_epoch && age == 0;
@@ -285,13 +310,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
             Outcome outcome = Outcome.DROP;
 
             if (from_parent == 1) {
-                if (is_result && same_round && state == SLOT_SENT_UP &&
-                    hdr.aggregation.operation == operation) {
+                if (is_result && same_round && state == SLOT_SENT_UP && request == slots_request) {
                     keep = 0xFFFFFFFF;
+                    has_lanes = brings_lanes;
                     state = SLOT_DONE;
                     outcome = Outcome.MULTICAST;
-                } else if (is_result && same_round && state == SLOT_DONE &&
-                           hdr.aggregation.operation == operation) {
+                } else if (is_result && same_round && state == SLOT_DONE && request == slots_request) {
                     // The parent answers what was sent again; the children have this result.
                     drop_reason = DropReason.AGGREGATION_DUPLICATE;
                 } else if (is_result && !newer && !same_round) {
@@ -301,16 +325,24 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 }
             } else if (is_result) {
                 drop_reason = DropReason.AGGREGATION_UNEXPECTED_RESULT;
-            } else if (!newer && same_round && hdr.aggregation.operation != operation) {
+            } else if (!newer && same_round && request[31:16] != slots_request[31:16]) {
                 drop_reason = DropReason.AGGREGATION_WRONG_OPERATION;
+            } else if (!newer && same_round && request != slots_request) {
+                drop_reason = DropReason.AGGREGATION_WRONG_DESTINATION;
             } else if (newer || (same_round && state == SLOT_COLLECTING && (bitmap & worker_bit) == 0)) {
-                keep = 0xFFFFFFFF;
+                if (brings_lanes == 1) {
+                    keep = 0xFFFFFFFF;
+                }
                 if (newer) {
                     bitmap = worker_bit;
                     state = SLOT_COLLECTING;
+                    has_lanes = brings_lanes;
                 } else {
                     bitmap = bitmap | worker_bit;
-                    combine = 0xFFFFFFFF;
+                    if (has_lanes == 1) {
+                        combine = 0xFFFFFFFF;
+                    }
+                    has_lanes = has_lanes | brings_lanes;
                 }
                 outcome = Outcome.ABSORB;
                 if (bitmap == job.full_bitmap) {
@@ -335,8 +367,14 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 slot_tag.write(index, job.epoch ++ hdr.aggregation.round);
                 slot_bitmap.write(index, bitmap);
                 slot_state.write(index, state);
-                slot_operation.write(index, hdr.aggregation.operation);
-                if (keep == 0 || combine == 0 || hdr.aggregation.operation == OPERATION_SUM) {
+                slot_has_lanes.write(index, has_lanes);
+                slot_request.write(index, request);
+                if (has_lanes == 1 && brings_lanes == 0) {
+                    hdr.lanes.setValid();
+                }
+                if (has_lanes == 0) {
+                    hdr.lanes.setInvalid();
+                } else if (keep == 0 || combine == 0 || hdr.aggregation.operation == OPERATION_SUM) {
                     apply_sum();
                 } else if (hdr.aggregation.operation == OPERATION_MAX) {
                     apply_max();
@@ -361,8 +399,43 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 } else {
                     address_ipv6();
                 }
+                lengths.apply(hdr);
             }
             aggregation_outcomes.count((bit<32>)(bit<8>)outcome);
+        }
+    }
+}
+
+// In egress, on each copy of a result: the lanes stay only on the way to their destination. The others get the header,
+// which confirms the round.
+control AggregationCopies(inout headers_t hdr, in standard_metadata_t standard_metadata) {
+    AggregationLengths() lengths;
+    bit<16> first = 0xFFFF; // of the workers that a port leads to; none unless the table says so
+    bit<16> last = 0;
+
+    action leads_to(bit<16> first_worker, bit<16> last_worker) {
+        first = first_worker;
+        last = last_worker;
+    }
+
+    table aggregation_child {
+        key = {
+            hdr.aggregation.job_id: exact @name("job_id");
+            standard_metadata.egress_port: exact @name("port");
+        }
+        actions = { leads_to; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 16384;
+    }
+
+    apply {
+        if (hdr.aggregation.kind == KIND_RESULT && hdr.lanes.isValid() &&
+            hdr.aggregation.destination != DESTINATION_ALL) {
+            aggregation_child.apply();
+            if (hdr.aggregation.destination < first || hdr.aggregation.destination > last) {
+                hdr.lanes.setInvalid();
+                lengths.apply(hdr);
+            }
         }
     }
 }

@@ -36,7 +36,8 @@ enum bit<8> DropReason {
     AGGREGATION_WRONG_OPERATION   = 27,
     AGGREGATION_WRONG_IP_VERSION  = 28,
     AGGREGATION_NOT_FORWARDED     = 29,
-    AGGREGATION_FROM_AFAR         = 30
+    AGGREGATION_FROM_AFAR         = 30,
+    AGGREGATION_WRONG_DESTINATION = 31
     FOR_EACH_SERVICE_REASON(REASON_MEMBER)
 }
 
@@ -68,6 +69,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
     action aggregation_wrong_ip_version() { drop_counter.count(); }
     action aggregation_not_forwarded() { drop_counter.count(); }
     action aggregation_from_afar() { drop_counter.count(); }
+    action aggregation_wrong_destination() { drop_counter.count(); }
     FOR_EACH_SERVICE_REASON(REASON_ACTION)
 
     table drops {
@@ -79,7 +81,8 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             aggregation_wrong_epoch; aggregation_wrong_rank; aggregation_slot_out_of_range;
             aggregation_old_round; aggregation_duplicate; aggregation_unexpected_result;
             aggregation_wrong_operation; aggregation_wrong_ip_version; aggregation_not_forwarded;
-            aggregation_from_afar; FOR_EACH_SERVICE_REASON(REASON_CHOICE) @defaultonly NoAction;
+            aggregation_from_afar; aggregation_wrong_destination;
+            FOR_EACH_SERVICE_REASON(REASON_CHOICE) @defaultonly NoAction;
         }
         const default_action = NoAction();
         const entries = {
@@ -108,6 +111,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             DropReason.AGGREGATION_WRONG_IP_VERSION: aggregation_wrong_ip_version();
             DropReason.AGGREGATION_NOT_FORWARDED: aggregation_not_forwarded();
             DropReason.AGGREGATION_FROM_AFAR: aggregation_from_afar();
+            DropReason.AGGREGATION_WRONG_DESTINATION: aggregation_wrong_destination();
             FOR_EACH_SERVICE_REASON(REASON_ENTRY)
         }
         counters = drop_counter;

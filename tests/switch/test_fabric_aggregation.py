@@ -15,13 +15,13 @@ from native_twin import Twin
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
-from scapy.packet import Packet, raw
+from scapy.packet import Packet, Raw, raw
 
 from tests.traffic.slot_machine import Output, SlotMachine
 from weft.compiler import compile_file
 from weft.switch.backend import ActionCall, ExactMatch, LpmMatch, Replica, SwitchBackend, TableEntry
 from weft.topologies.addressing import IpVersion, result_group_address, result_group_mac
-from weft.traffic.aggregation_format import Kind, Operation
+from weft.traffic.aggregation_format import Kind, Operation, udp_length
 from weft.traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
 from weft.traffic.layers.frames import HOP_LIMIT, SWITCH_HOP_LIMIT
 
@@ -34,6 +34,8 @@ WORKER: dict[IpVersion, str] = {4: "10.0.0.1", 6: "fd00::1"}
 IP_LAYER: dict[IpVersion, type[Packet]] = {4: IP, 6: IPv6}
 ROOT_JOB, INNER_JOB, OUTLYING_JOB, SPINE_JOB = 1, 2, 3, 4  # the children of the last one are switches
 QKEY, CHILDREN, SLOTS, RANK_AT_PARENT = 0xDEADBEEF, 3, 2, 9
+WORKERS = [range(0, 2), range(2, 5), range(5, 6)]  # below each child
+ALL_WORKERS, WORKER_COUNT = 0xFFFF, 8
 SLOT_CAPACITY = 4096
 EPOCHS = itertools.count(1)
 REASONS = {
@@ -47,6 +49,7 @@ REASONS = {
     "wrong_ip_version": 28,
     "not_forwarded": 29,
     "from_afar": 30,
+    "wrong_destination": 31,
 }
 
 
@@ -60,7 +63,7 @@ def set_job(
     parent = (PARENT_PORT, number(PARENT_MAC), int(ip_address(PARENT[ip_version])), RANK_AT_PARENT)
     is_root = int(job != INNER_JOB)
     base = SLOT_CAPACITY - 1 if job == OUTLYING_JOB else job * 16
-    values = (QKEY, epoch, ip_version, base, SLOTS, (1 << CHILDREN) - 1, is_root, *parent, 7)
+    values = (QKEY, epoch, ip_version, base, SLOTS, (1 << CHILDREN) - 1, is_root, *parent, 7, WORKER_COUNT)
     entry = TableEntry((ExactMatch(job),), ActionCall(f"{AGGREGATION}set_job", values))
     (switch.table_modify if modify else switch.table_insert)(f"{AGGREGATION}aggregation_job", entry)
 
@@ -77,6 +80,10 @@ def configure(switch: SwitchBackend) -> None:
         for port, call in [*members, (PARENT_PORT, ActionCall(f"{AGGREGATION}parent", ()))]:
             entry = TableEntry((ExactMatch(job), ExactMatch(port)), call)
             switch.table_insert(f"{AGGREGATION}aggregation_member", entry)
+        for rank, below in enumerate(WORKERS):
+            leads_to = ActionCall("FabricEgress.copies.leads_to", (below.start, below.stop - 1))
+            entry = TableEntry((ExactMatch(job), ExactMatch(rank + 1)), leads_to)
+            switch.table_insert("FabricEgress.copies.aggregation_child", entry)
     switch.multicast_group_set(7, [Replica(rank + 1, 1) for rank in range(CHILDREN)])
 
 
@@ -89,7 +96,7 @@ def twin() -> Twin:
 
 def packet(
     job: int,
-    lanes: np.ndarray | list[int],
+    lanes: np.ndarray | list[int] | None,
     *,
     kind: Kind = Kind.CONTRIBUTION,
     ip_version: IpVersion = 4,
@@ -104,7 +111,7 @@ def packet(
         qkey=QKEY,
         kind=kind,
         job_id=job,
-        lanes=[int(lane) for lane in lanes],
+        lanes=[] if lanes is None else [int(lane) for lane in lanes],
         **({"hop_limit": SWITCH_HOP_LIMIT if down else HOP_LIMIT} | fields),
     )
 
@@ -125,6 +132,8 @@ steps = st.tuples(
     st.integers(0, 3),  # round, above the first
     st.sampled_from([Operation.SUM, Operation.SUM, Operation.MAX, Operation.MIN]),
     st.integers(0, 2**16),
+    st.sampled_from([True, True, False]),  # with lanes
+    st.sampled_from([ALL_WORKERS, ALL_WORKERS, 0, 3, 5]),
 )
 
 
@@ -140,16 +149,17 @@ def test_slots_do_what_the_table_of_the_architecture_says(
     job: int,
     ip_version: IpVersion,
     first_round: int,
-    taken: list[tuple[object, int, int, Operation, int]],
+    taken: list[tuple[object, int, int, Operation, int, bool, int]],
 ) -> None:
     epoch = next(EPOCHS)
     twin.both(lambda switch: set_job(switch, job, epoch, ip_version=ip_version))
-    model = SlotMachine(CHILDREN, SLOTS, epoch, is_root=job == ROOT_JOB)
-    for who, slot, later, operation, seed in taken:
+    model = SlotMachine(CHILDREN, SLOTS, epoch, job == ROOT_JOB, WORKERS)
+    for who, slot, later, operation, seed, has_lanes, destination in taken:
         fields = {
-            "epoch": epoch, "slot": slot, "round": (first_round + later) % 2**32, "operation": operation, "rank": 0
+            "epoch": epoch, "slot": slot, "round": (first_round + later) % 2**32, "operation": operation, "rank": 0,
+            "destination": destination
         }  # fmt: skip
-        lanes = lanes_of(seed)
+        lanes = lanes_of(seed) if has_lanes else None
         if isinstance(who, int):
             fields["rank"] = who
             wanted = model.contribution(who, fields, lanes)
@@ -160,17 +170,24 @@ def test_slots_do_what_the_table_of_the_architecture_says(
         fields["round_number"] = fields.pop("round")
         sent = twin.process(port, raw(packet(job, lanes, kind=kind, ip_version=ip_version, **fields)))
         assert [port for port, _ in sent] == [port for output in wanted for port in expected_ports(output)]
-        for _, data in sent:
-            check_sent(data, job, epoch, wanted[0], ip_version)
+        for port, data in sent:
+            to_parent = wanted[0].to == "parent"
+            copy_lanes = wanted[0].lanes if to_parent else model.lanes_to(port - 1, wanted[0])
+            check_sent(data, job, epoch, wanted[0], copy_lanes, ip_version)
 
 
-def check_sent(data: bytes, job: int, epoch: int, wanted: Output, ip_version: IpVersion) -> None:
+def check_sent(
+    data: bytes, job: int, epoch: int, wanted: Output, lanes: np.ndarray | None, ip_version: IpVersion
+) -> None:
     sent = Ether(data)
     ip = sent[IP_LAYER[ip_version]]
     header = sent[AggregationHeader]
     up = wanted.to == "parent"
     assert icrc_is_valid(data)
-    assert header.lanes == wanted.lanes.tolist()
+    assert header.lanes == ([] if lanes is None else lanes.tolist())
+    assert header.lane_count == len(header.lanes)
+    assert header.destination == wanted.destination
+    assert len(data) == (34 if ip_version == 4 else 54) + udp_length(len(header.lanes))
     assert (header.epoch, header.slot, header.round) == (epoch, wanted.slot, wanted.round)
     assert (header.operation, header.kind) == (
         wanted.operation,
@@ -218,6 +235,12 @@ def with_field(
     return frame
 
 
+def spoilt(frame: Packet) -> Packet:
+    data = bytearray(raw(frame))
+    data[-1] ^= 1
+    return Raw(bytes(data))
+
+
 def behind_a_shim(frame: Packet) -> Packet:
     ethernet = Ether(src=frame.src, dst=frame.dst)
     return ethernet / IntShim() / frame.payload
@@ -251,10 +274,20 @@ FORGERIES = {
     "lanes that the header denies": (1, "bad_header", with_field(AggregationHeader, "lane_count", 0)),
     "the version before": (1, "bad_header", with_field(AggregationHeader, "version", 1)),
     "an unknown data type": (1, "bad_header", with_field(AggregationHeader, "data_type", 1)),
-    "a destination": (1, "bad_header", with_field(AggregationHeader, "destination", 0)),
-    "a header without lanes": (1, "bad_header", packet(ROOT_JOB, [])),
+    "a destination that is no worker's": (
+        1, "wrong_destination", packet(ROOT_JOB, [1], epoch=1, destination=WORKER_COUNT)
+    ),
+    "a header for no worker": (1, "wrong_destination", packet(ROOT_JOB, [], epoch=1, destination=0xFFFE)),
+    "a header's result from a child": (
+        1, "unexpected_result", packet(ROOT_JOB, [], kind=Kind.RESULT, epoch=1)
+    ),
+    "a header's result that nobody waits for": (
+        PARENT_PORT, "unexpected_result", packet(INNER_JOB, [], kind=Kind.RESULT, epoch=1)
+    ),
+    "a header to the parent": (1, "not_forwarded", with_field(IP, "dst", PARENT[4], lanes=())),
     "lanes that are missing": (1, "bad_header", with_field(AggregationHeader, "lane_count", 64, lanes=())),
-    "an IPv6 header without lanes": (1, "bad_header", packet(ROOT_JOB, [], ip_version=6)),
+    "a header with an IP length beyond it": (1, "bad_header", with_field(IP, "len", 328, lanes=())),
+    "a header with a wrong iCRC": (1, "bad_icrc", spoilt(packet(ROOT_JOB, [], epoch=1))),
     "a result from a child": (1, "unexpected_result", packet(ROOT_JOB, [1], kind=Kind.RESULT, epoch=1)),
     "a result that nobody waits for": (
         PARENT_PORT, "unexpected_result", packet(ROOT_JOB, [1], kind=Kind.RESULT, epoch=1)
@@ -360,6 +393,34 @@ def test_a_contribution_with_another_operation_is_counted_and_the_sum_goes_on(tw
     sent = twin.process(3, raw(packet(ROOT_JOB, [3], rank=2, epoch=epoch)))
     assert [Ether(data)[AggregationHeader].lanes[0] for _, data in sent] == [6] * CHILDREN
     assert drops(twin, "wrong_operation") == before + 1
+
+
+def test_a_member_cannot_send_the_result_elsewhere_than_the_others(twin: Twin) -> None:
+    """Nor have it by forging: the first to come says where it goes, for good or for its own job's harm."""
+    epoch = next(EPOCHS)
+    twin.both(lambda switch: set_job(switch, ROOT_JOB, epoch))
+    before = drops(twin, "wrong_destination")
+    options = {"epoch": epoch, "destination": 3}
+    assert twin.process(1, raw(packet(ROOT_JOB, [1], rank=0, **options))) == []
+    assert twin.process(2, raw(packet(ROOT_JOB, [2], rank=1, **(options | {"destination": 5})))) == []
+    assert twin.process(2, raw(packet(ROOT_JOB, [2], rank=1, **options))) == []
+    sent = twin.process(3, raw(packet(ROOT_JOB, [3], rank=2, **options)))
+    assert [Ether(data)[AggregationHeader].lanes[:1] for _, data in sent] == [[], [6], []]
+    assert drops(twin, "wrong_destination") == before + 1
+    # Who asks again gets no more than before.
+    for port, lanes in ((1, []), (2, [6]), (3, [])):
+        [(to, data)] = twin.process(port, raw(packet(ROOT_JOB, [9], rank=port - 1, **options)))
+        assert (to, Ether(data)[AggregationHeader].lanes[:1]) == (port, lanes)
+
+
+def test_lanes_that_nobody_asked_for_go_no_further_than_the_job(twin: Twin) -> None:
+    """A barrier's members send headers; lanes of one that forges are its own job's result, and nothing else."""
+    epoch = next(EPOCHS)
+    twin.both(lambda switch: set_job(switch, ROOT_JOB, epoch))
+    for rank, lanes in enumerate(([], [7], [])):
+        sent = twin.process(rank + 1, raw(packet(ROOT_JOB, lanes, rank=rank, epoch=epoch)))
+    assert [port for port, _ in sent] == [1, 2, 3]
+    assert [Ether(data)[AggregationHeader].lanes[:1] for _, data in sent] == [[7]] * 3
 
 
 @pytest.mark.parametrize("ip_version", [4, 6])

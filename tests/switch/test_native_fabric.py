@@ -67,7 +67,7 @@ def configure(switch: SwitchBackend) -> None:
 
 
 def _configure_job(switch: SwitchBackend) -> None:
-    job = (QKEY, EPOCH, 4, 16, 8, 0b11, 1, 0, 0, 0, 0, GROUP)
+    job = (QKEY, EPOCH, 4, 16, 8, 0b11, 1, 0, 0, 0, 0, GROUP, 2)
     call = ActionCall(f"{AGGREGATION}set_job", job)
     switch.table_insert(f"{AGGREGATION}aggregation_job", TableEntry((ExactMatch(JOB),), call))
     for rank in range(2):
@@ -193,6 +193,14 @@ def test_damaged_packets_fare_alike(
 
 
 def test_aggregation_state_is_the_same_afterwards(twin: Twin) -> None:
-    for register in ("slot_tag", "slot_bitmap", "slot_state", "slot_lane0", "slot_lane63"):
+    for register in (
+        "slot_tag",
+        "slot_bitmap",
+        "slot_state",
+        "slot_request",
+        "slot_has_lanes",
+        "slot_lane0",
+        "slot_lane63",
+    ):
         name = AGGREGATION + register
         assert twin.native.register_read_all(name) == twin.oracle.register_read_all(name)

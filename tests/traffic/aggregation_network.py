@@ -42,9 +42,17 @@ class AggregationNetwork:
         self.engine = Engine(seed=seed)
         self.random = random.Random(seed)
         self.faults = faults
-        self.leaves = [SlotMachine(n, slot_count, EPOCH, len(leaf_sizes) == 1) for n in leaf_sizes]
-        self.spine = SlotMachine(len(leaf_sizes), slot_count, EPOCH, True)
         self.places = [(leaf, child) for leaf, size in enumerate(leaf_sizes) for child in range(size)]
+        # The tree numbers workers from 0 in order of these places; ranks have any of them.
+        self.numbers = list(range(len(self.places)))
+        self.random.shuffle(self.numbers)
+        ends = list(itertools.accumulate(leaf_sizes, initial=0))
+        below = [range(first, end) for first, end in itertools.pairwise(ends)]
+        self.leaves = [
+            SlotMachine(len(at), slot_count, EPOCH, len(below) == 1, [range(n, n + 1) for n in at])
+            for at in below
+        ]
+        self.spine = SlotMachine(len(leaf_sizes), slot_count, EPOCH, True, below)
         self.workers = [self.add_worker(*place, slot_count, client_options) for place in self.places]
 
     def add_worker(self, leaf, child, slot_count, options):
@@ -69,6 +77,8 @@ class AggregationNetwork:
             rank=child,
             rank_count=len(self.places),
             slot_count=slot_count,
+            worker_rank=self.numbers.index(self.places.index((leaf, child))),
+            worker_numbers=self.numbers,
             destination_mac=f"02:01:00:{leaf:02x}:00:00",
             destination_ip=self.leaf_address(leaf),
             group_ip=str(result_group_address(JOB_ID, self.ip_version)),
@@ -101,7 +111,7 @@ class AggregationNetwork:
                 assert (headers.get("flow_label", 0) != 0) == (self.ip_version == 6)
                 assert headers["deth"] == {"q_key": Q_KEY, "source_qp": CONTRIBUTION_QP}
                 assert headers["bth"]["psn"] == headers["aggregation"]["round"] % 2**24
-                lanes = np.frombuffer(payload, ">i4").astype(np.int32)
+                lanes = np.frombuffer(payload, ">i4").astype(np.int32) if payload else None
                 self.later(lambda a=(leaf, child, headers["aggregation"], lanes): self.at_leaf(*a))
             uplink.clear()
 
@@ -116,30 +126,30 @@ class AggregationNetwork:
             return
         for number, place in enumerate(self.places):
             if place[0] == leaf and output.to in ("children", place[1]):
-                frame = self.result_frame(leaf, output)
+                frame = self.result_frame(leaf, output, self.leaves[leaf].lanes_to(place[1], output))
                 self.later(lambda n=number, f=frame: self.engine.inject(self.workers[n][0], 0, f))
 
     def at_spine(self, leaf, header, lanes):
         for output in self.spine.contribution(leaf, header, lanes):
             for below in range(len(self.leaves)):
                 if output.to in ("children", below):
-                    self.later(lambda b=below, o=output: self.result_at_leaf(b, o))
+                    copy = self.spine.lanes_to(below, output)
+                    self.later(lambda b=below, o=output, c=copy: self.result_at_leaf(b, o, c))
 
-    def result_at_leaf(self, leaf, output):
-        for passed_on in self.leaves[leaf].result(self.header(output), output.lanes):
+    def result_at_leaf(self, leaf, output, lanes):
+        for passed_on in self.leaves[leaf].result(self.header(output), lanes):
             self.from_leaf(leaf, passed_on)
 
     @staticmethod
     def header(output: Output) -> dict:
-        return {"slot": output.slot, "round": output.round, "epoch": EPOCH, "operation": output.operation}
+        return {
+            "slot": output.slot, "round": output.round, "epoch": EPOCH, "operation": output.operation,
+            "destination": output.destination,
+        }  # fmt: skip
 
-    def result_frame(self, leaf: int, output: Output, **changes) -> bytes:
-        aggregation = self.header(output) | {
-            "kind": 1,
-            "job_id": JOB_ID,
-            "rank": 0,
-            "lane_count": output.lanes.size,
-        }
+    def result_frame(self, leaf: int, output: Output, lanes: np.ndarray | None, **changes) -> bytes:
+        lanes = np.zeros(0, np.int32) if lanes is None else lanes
+        aggregation = self.header(output) | {"kind": 1, "job_id": JOB_ID, "rank": 0, "lane_count": lanes.size}
         return _core.build_packet(
             {
                 "destination_mac": result_group_mac(JOB_ID, self.ip_version),
@@ -150,19 +160,30 @@ class AggregationNetwork:
                 "deth": {"q_key": changes.pop("q_key", Q_KEY), "source_qp": CONTRIBUTION_QP},
                 "aggregation": aggregation | changes,
             },
-            output.lanes.astype(">i4").tobytes(),
+            lanes.astype(">i4").tobytes(),
         )
 
-    def start(self, inputs, dtype, operation="sum", chunks=1):
-        """Start an all-reduce on all workers, as `chunks` requests each; returns (arrays, runs)."""
+    def start(self, inputs, dtype, operation="sum", chunks=1, kind="all_reduce", root=0):
+        """Start a collective on all workers, as `chunks` requests each; `inputs` by rank. Returns (arrays, runs)."""
         arrays, runs = [data.copy() for data in inputs], []
-        for array, (_, _, executor, _) in zip(arrays, self.workers, strict=True):
+        for number, (_, _, executor, _) in enumerate(self.workers):
+            rank = self.numbers.index(number)
+            array = arrays[rank]
             schedule = _core.Schedule()
             buffer = schedule.add_buffer(array)
             bounds = [array.size * part // chunks for part in range(chunks + 1)]
             for begin, end in itertools.pairwise(bounds):
                 span = (buffer, 4 * begin, 4 * (end - begin))
-                schedule.add_aggregate(0, span, dtype=dtype, operation=operation)
+                schedule.add_aggregate(
+                    0,
+                    span,
+                    dtype=dtype,
+                    operation=operation,
+                    kind=kind,
+                    rank=rank,
+                    ranks=len(inputs),
+                    root=root,
+                )
             runs.append(executor.start(schedule, self.random.randrange(20) * HOP_PS))
         return arrays, runs
 
@@ -178,7 +199,11 @@ class AggregationNetwork:
         raise AssertionError(f"not finished after {limit_ps} ps: {statuses}")
 
     def all_reduce(self, inputs, dtype, operation="sum", chunks=1) -> list[np.ndarray]:
-        arrays, runs = self.start(inputs, dtype, operation, chunks)
+        return self.collective("all_reduce", inputs, dtype, operation, chunks)
+
+    def collective(self, kind, inputs, dtype, operation="sum", chunks=1, root=0) -> list[np.ndarray]:
+        """Run it, and return every rank's data."""
+        arrays, runs = self.start(inputs, dtype, operation, chunks, kind, root)
         for status in self.finish(runs):
             assert status["state"] == "finished", status
         return arrays

@@ -1,5 +1,7 @@
 """The aggregation client against a model of the switches, under every fault that the protocol must survive."""
 
+import itertools
+
 import numpy as np
 import pytest
 from aggregation_network import EPOCH, HOP_PS, JOB_ID, Q_KEY, AggregationNetwork, Faults
@@ -57,6 +59,73 @@ def test_integers_are_exact_whatever_the_network_does(
     for result in network.all_reduce(inputs, "int32", operation, chunks):
         np.testing.assert_array_equal(result, expected)
     assert network.total("messages_in_flight") == network.total("outstanding_requests") == 0
+
+
+def parts(ranks, elements):
+    bounds = [elements * rank // ranks for rank in range(ranks + 1)]
+    return [slice(*each) for each in itertools.pairwise(bounds)]
+
+
+def check_collective(kind, inputs, results, reduced, root):
+    """Check what each rank must hold: results where it gets some, else what it began with."""
+    own = parts(len(inputs), inputs[0].size)
+    for rank, result in enumerate(results):
+        expected = inputs[rank].copy()
+        if kind == "all_reduce" or (kind == "reduce" and rank == root):
+            expected = reduced
+        elif kind == "broadcast":
+            expected = inputs[root]
+        elif kind == "reduce_scatter":
+            expected[own[rank]] = reduced[own[rank]]
+        elif kind == "all_gather":
+            expected = np.concatenate([each[part] for each, part in zip(inputs, own, strict=True)])
+        np.testing.assert_array_equal(result.view(np.int32), expected.view(np.int32))
+
+
+@given(
+    kind=st.sampled_from(["reduce", "broadcast", "reduce_scatter", "all_gather", "barrier"]),
+    leaf_sizes=st.lists(st.integers(1, 3), min_size=1, max_size=3),
+    slot_count=st.integers(1, 9),
+    elements=st.integers(0, 1200),
+    operation=st.sampled_from(["sum", "max", "min"]),
+    faults=st.builds(Faults, loss=st.floats(0, 0.15), duplicate=st.floats(0, 0.3), late=st.floats(0, 0.3)),
+    root=st.integers(0, 8),
+    seed=st.integers(0, 10_000),
+)
+@settings(max_examples=40, deadline=None)
+def test_every_collective_is_exact_whatever_the_network_does(
+    kind, leaf_sizes, slot_count, elements, operation, faults, root, seed
+):
+    ranks = sum(leaf_sizes)
+    root %= ranks
+    network = AggregationNetwork(leaf_sizes, slot_count, faults, seed)
+    inputs = integers(ranks, elements, seed)
+    reduced = {"sum": np.add, "max": np.maximum, "min": np.minimum}[operation].reduce(inputs, dtype=np.int32)
+    check_collective(
+        kind, inputs, network.collective(kind, inputs, "int32", operation, root=root), reduced, root
+    )
+    # The slots are in step: the next one, of another kind, uses them from where this one has stopped.
+    check_collective("all_reduce", inputs, network.all_reduce(inputs, "int32", operation), reduced, root)
+    assert network.total("messages_in_flight") == network.total("outstanding_requests") == 0
+
+
+@pytest.mark.parametrize("kind", ["broadcast", "all_gather"])
+def test_what_is_moved_is_bits_of_any_kind(kind):
+    """NaN with payloads, infinities, subnormals and negative zeros come as they were sent."""
+    generator = np.random.default_rng(1)
+    inputs = [generator.integers(0, 2**32, 500, np.uint32).view(np.float32) for _ in range(4)]
+    inputs[2][:4] = np.nan, -np.inf, 2.0**-149, -0.0
+    results = AggregationNetwork([2, 2], 8, HARSH, seed=2).collective(kind, inputs, "float32", root=2)
+    check_collective(kind, inputs, results, None, 2)
+
+
+def test_floats_of_a_reduce_scatter_are_those_of_an_all_reduce():
+    inputs = floats(4, 64 * 70 + 3)
+    scattered = AggregationNetwork([2, 2], 16, HARSH, seed=3).collective("reduce_scatter", inputs, "float32")
+    exact = np.sum(inputs, axis=0, dtype=np.float64)
+    for rank, own in enumerate(parts(4, inputs[0].size)):
+        bound = float_bound([each[own] for each in inputs]) + np.abs(exact[own]) * 2.0**-24
+        assert np.all(np.abs(scattered[rank][own] - exact[own]) <= bound)
 
 
 @pytest.mark.parametrize("faults", [Faults(), HARSH], ids=["clean", "harsh"])
@@ -146,7 +215,7 @@ def forged(network, **changes):
     output = Output(
         "children", changes.pop("slot", 0), changes.pop("round", 0), 0, np.full(64, 666, np.int32)
     )
-    return network.result_frame(0, output, **changes)
+    return network.result_frame(0, output, changes.pop("lanes", output.lanes), **changes)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +227,11 @@ def forged(network, **changes):
         ({"slot": 4}, "unexpected_results"),
         ({"round": 9}, "unexpected_results"),
         ({"operation": 1}, "unexpected_results"),
+        ({"destination": 0}, "unexpected_results"),
+        ({"data_type": 1}, "unexpected_results"),
+        ({"flags": 2}, "unexpected_results"),
+        ({"lanes": None}, "unexpected_results"),
+        ({"lanes": np.full(128, 666, np.int32)}, "unexpected_results"),
         ({"kind": 0}, "unexpected_packets"),
     ],
 )

@@ -19,6 +19,7 @@ from weft.controller.slots import SlotPool
 from weft.controller.tenants import NO_TENANTS, NOBODY, Tenant, TenantSettings, exceeds
 from weft.controller.tree_load import TreeLoad
 from weft.controller.trees import plan_tree
+from weft.controller.worker_ranges import worker_numbers
 from weft.topologies import Endpoint, FabricSpec
 from weft.topologies.addressing import IpVersion
 
@@ -214,8 +215,12 @@ class JobTable:
     def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
         """What each host of a job must know, one membership per plane, by host name."""
         job = self.job(job_id)
+        numbers = [worker_numbers(planned.tree, job.hosts) for planned in job.trees]
         return {
-            host: tuple(membership(self._fabric, job, planned.tree, host) for planned in job.trees)
+            host: tuple(
+                membership(self._fabric, job, planned.tree, host, each)
+                for planned, each in zip(job.trees, numbers, strict=True)
+            )
             for host in job.hosts
         }
 

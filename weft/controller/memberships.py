@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weft.controller.trees import AggregationTree
 from weft.topologies import FabricSpec
@@ -27,6 +27,8 @@ class JobMembership:
         rank: of the aggregation header: rank among the children of the host's leaf.
         worker_index: rank in the whole job, from 0.
         worker_count: workers of the whole job.
+        worker_numbers: the tree's numbers of all workers, by rank (`weft.controller.worker_ranges`); none if these are
+            the ranks.
         slot_count: slots of the job; `slot` counts from 0 below it.
         aggregation_address: where contributions go, the leaf's address.
         aggregation_mac: MAC of that leaf.
@@ -43,13 +45,14 @@ class JobMembership:
     rank: int
     worker_index: int
     worker_count: int
+    worker_numbers: tuple[int, ...]
     slot_count: int
     aggregation_address: IPv4Address | IPv6Address
     aggregation_mac: str
     group_address: IPv4Address | IPv6Address
     group_mac: str
 
-    def to_dict(self) -> dict[str, int | str]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values, addresses as text."""
         return {
             name: str(value) if isinstance(value, IPv4Address | IPv6Address) else value
@@ -57,8 +60,10 @@ class JobMembership:
         }
 
 
-def membership(fabric: FabricSpec, job: Job, tree: AggregationTree, host: str) -> JobMembership:
-    """Return what a host of a job must know in the plane of one of its trees."""
+def membership(
+    fabric: FabricSpec, job: Job, tree: AggregationTree, host: str, worker_numbers: tuple[int, ...]
+) -> JobMembership:
+    """Return what a host of a job must know in the plane of one of its trees, which numbers the workers so."""
     nic = fabric.first_nics[tree.plane]
     leaf = fabric.switch_of(host, nic)
     node = tree.node(leaf.name)
@@ -73,6 +78,7 @@ def membership(fabric: FabricSpec, job: Job, tree: AggregationTree, host: str) -
         rank=rank,
         worker_index=job.hosts.index(host),
         worker_count=len(job.hosts),
+        worker_numbers=worker_numbers,
         slot_count=job.slot_count,
         aggregation_address=leaf.address_of(job.ip_version),
         aggregation_mac=leaf.mac,

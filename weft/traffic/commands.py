@@ -138,7 +138,9 @@ class Membership:
     epoch: int
     q_key: int
     rank: int
+    worker_index: int
     worker_count: int
+    worker_numbers: tuple[int, ...]
     slot_count: int
     aggregation_address: str
     aggregation_mac: str

@@ -48,6 +48,8 @@ class HostReductions:
             q_key=membership.q_key,
             rank=membership.rank,
             rank_count=membership.worker_count,
+            worker_rank=membership.worker_index,
+            worker_numbers=list(membership.worker_numbers),
             slot_count=membership.slot_count,
             destination_mac=membership.aggregation_mac,
             destination_ip=membership.aggregation_address,

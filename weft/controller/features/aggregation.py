@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from weft.controller.features.kind import Feature, Row, port_name
 from weft.controller.features.multicast import multicast_group
 from weft.controller.job_notes import JobNote
 from weft.controller.trees import TreeNode
+from weft.controller.worker_ranges import worker_ranges
 from weft.topologies import FabricSpec, SwitchSpec
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from weft.controller.lab import Lab
     from weft.controller.session import SwitchSession
 
+CHILD_TABLE = "aggregation_child"
 _NO_MAC = "00:00:00:00:00:00"
 
 
@@ -29,13 +31,16 @@ def aggregation_entities(fabric: FabricSpec, jobs: Iterable[Job]) -> dict[str, l
     entities: dict[str, list[Entity]] = {}
     for job in jobs:
         for planned in job.trees:
+            workers = worker_ranges(planned.tree)
             for node in planned.tree.nodes:
-                node_entities = _node_entities(fabric, job, node, planned.slot_base[node.switch])
+                node_entities = _node_entities(fabric, job, node, planned.slot_base[node.switch], workers)
                 entities.setdefault(node.switch, []).extend(node_entities)
     return entities
 
 
-def _node_entities(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> list[Entity]:
+def _node_entities(
+    fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int, workers: Mapping[str, range]
+) -> list[Entity]:
     # Job ids are unique on a switch and fit a group id, so the job's group has the job's number.
     entities: list[Entity] = [
         multicast_group(job.job_id, [child.port for child in node.children]),
@@ -54,6 +59,10 @@ def _node_entities(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int)
                 child_bit=child_bit,
                 is_switch=is_switch,
             )
+        )
+        below = workers[child.name]
+        entities.append(
+            entry(CHILD_TABLE, match, "leads_to", first_worker=below.start, last_worker=below.stop - 1)
         )
     if node.parent:
         match = {"job_id": job.job_id, "port": node.parent.port}
@@ -81,6 +90,7 @@ def _job_entry(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> 
         parent_address=int(parent.address_of(job.ip_version)) if parent else 0,
         rank_at_parent=node.parent.rank if node.parent else 0,
         multicast_group=job.job_id,
+        worker_count=len(job.hosts),
     )
     return replace(planned, metadata=JobNote(job.tenant, job.share, workers).as_bytes())
 
@@ -124,7 +134,7 @@ async def tree_rows(session: SwitchSession, spec: SwitchSpec | None, _lab: Lab) 
 KIND = Feature(
     name="aggregation trees",
     summary="Aggregation jobs: each switch's place in their trees, its children, slots and packets.",
-    tables=(JOB_TABLE, "aggregation_member"),
+    tables=(JOB_TABLE, "aggregation_member", CHILD_TABLE),
     of_jobs=aggregation_entities,
     command="trees",
     rows=tree_rows,
