@@ -350,8 +350,8 @@ void bind_aggregation(py::module_& m) {
       R"doc(A worker of an in-network aggregation job. All workers must post the same reductions in the same order.
 
 Contributions go to `destination_ip` by way of `destination_mac`; results come to `group_ip`. `slot_count` is
-the window in messages. `worker_numbers` are the tree's numbers of all workers, by rank in the job; none if these are
-the ranks. Raises ValueError for parameters out of range or a group that is taken.)doc")
+the window in messages. `worker_numbers` are the tree's numbers of all workers, by rank in the job; none if these
+are the ranks. Raises ValueError for parameters out of range or a group that is taken.)doc")
       .def(py::init(
                [](Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint16_t job_id,
                   uint16_t epoch, uint32_t q_key, uint16_t rank, uint32_t rank_count, uint16_t slot_count,

@@ -38,6 +38,8 @@ def assert_right(collective: str, spec: CollectiveSpec, inputs: list[np.ndarray]
                 tokens = [(each.source, came.tokens[each.token]) for each in came.received[rank]]
                 expected = np.concatenate([inputs[source][list(token)] for source, token in tokens] or [[]])
                 where = slice(0, len(expected))
+            case "barrier":
+                where, expected = everything, inputs[rank]
             case "broadcast":
                 where, expected = everything, inputs[spec.root]
             case "reduce":

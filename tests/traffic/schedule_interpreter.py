@@ -124,11 +124,10 @@ class Interpreter:
             self.sent.append(sent)
             self.under_way[rank, channel].append(sent)
             self.written_bytes[rank, channel.plane] += length
-        for step, plane, address, length in stepper.take_aggregations():
+        for step, plane, address, length, parts in stepper.take_aggregations():
             offset = address - self.memory[rank][DATA].ctypes.data
-            self.aggregating[plane, self.teams[rank]][rank].append(
-                (step, self.memory[rank][DATA][offset : offset + length])
-            )
+            data = self.memory[rank][DATA][offset : offset + length].view(self.dtype)
+            self.aggregating[plane, self.teams[rank]][rank].append((step, data, parts))
             self.aggregated_ps.append(self.now_ps)
         self.delays += [(self.now_ps + duration, rank, token) for _, duration, token in stepper.take_delays()]
 
@@ -169,11 +168,22 @@ class Interpreter:
             if len(by_rank) < self.teams.count(team) or not all(by_rank.values()):
                 continue
             together = {rank: waiting.popleft() for rank, waiting in by_rank.items()}
-            parts = [part.view(self.dtype) for _, part in together.values()]
-            total = UFUNC[self.operation].reduce(parts, dtype=self.dtype)
-            for part in parts:
-                part[:] = total
-            for rank, (step, _) in together.items():
+            for parts in zip(*(parts for _, _, parts in together.values()), strict=True):
+                start, stop, receiver, is_reduced, _ = parts[0]
+                assert {each[:4] for each in parts} == {parts[0][:4]}, "ranks disagree on a part"
+                places = [data[start:stop] for _, data, _ in together.values()]
+                brought = [place for place, part in zip(places, parts, strict=True) if part[4]]
+                if start == stop:
+                    continue
+                if is_reduced:
+                    assert len(brought) == len(places)
+                    outcome = UFUNC[self.operation].reduce(brought, dtype=self.dtype)
+                else:
+                    (outcome,) = (each.copy() for each in brought)
+                for rank, place in zip(together, places, strict=True):
+                    if receiver in (None, rank):
+                        place[:] = outcome
+            for rank, (step, _, _) in together.items():
                 self.steppers[rank].completed(step)
                 self.collect(rank)
             return True

@@ -85,7 +85,7 @@ SPEC = CollectiveSpec(
     rank_stride=2,
 )
 STEP = TrainingStep((Layer(600, 10, 20), Layer(400, 0, 5)), 4096, 7)
-MEMBERSHIP = Membership(0, 1, 2, 3, 4, 5, 6, "10.0.0.9", "02:00:00:00:00:09", "239.0.0.1", 10**6)
+MEMBERSHIP = Membership(0, 1, 2, 3, 4, 1, 2, (1, 0), 6, "10.0.0.9", "02:00:00:00:00:09", "239.0.0.1", 10**6)
 CONNECTION = Connection(
     1, 3, 0x100, 0x101, "fd00::1", "traffic", 5, 6, "02:00:00:00:00:01", 49_152, telemetry=True, retry_limit=2
 )

@@ -260,7 +260,7 @@ def test_in_network_stripes_follow_the_rates_of_the_planes():
     start = interpreter.memory[3][DATA].ctypes.data
     spans = [
         (plane, address - start, length)
-        for _, plane, address, length in interpreter.steppers[3].take_aggregations()
+        for _, plane, address, length, _ in interpreter.steppers[3].take_aggregations()
     ]
     assert spans == [(0, 0, 19200), (1, 19200, 6400)]
 

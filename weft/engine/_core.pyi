@@ -1536,8 +1536,16 @@ class Schedule(RunnableSchedule):
         *,
         dtype: str,
         operation: str,
+        kind: str = "all_reduce",
+        rank: int = 0,
+        ranks: int = 1,
+        root: int = 0,
         after: collections.abc.Sequence[int] = [],
-    ) -> int: ...
+    ) -> int:
+        """What `kind` says is done in the network with a range, in place: all_reduce, reduce, broadcast,
+        reduce_scatter, all_gather or barrier. `rank` is one of `ranks`, which share the range out evenly where each has
+        a part of its own.
+        """
     def add_buffer(self, buffer: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any]) -> int:
         """Add a writable C-contiguous array, kept alive while the schedule is."""
     def add_copy(
@@ -1610,7 +1618,15 @@ class LaneSchedule:
     def add_marks(self) -> int: ...
     def add_stage(self, after: collections.abc.Sequence[int] = []) -> int: ...
     def add_table(self, table: ElementTable) -> int: ...
-    def aggregate(self, elements: tuple[int, int, int, int, bool], plane: int, slot: int) -> None: ...
+    def aggregate(
+        self,
+        elements: tuple[int, int, int, int, bool],
+        plane: int,
+        slot: int,
+        kind: str,
+        rank: int,
+        root: int,
+    ) -> None: ...
     def append(
         self,
         part: LaneSchedule,
@@ -1681,8 +1697,14 @@ class ScheduleStepper:
     def completed(self, step: int) -> None:
         """A write has been acknowledged, or an aggregation is done."""
     def delay_over(self, token: int) -> None: ...
-    def take_aggregations(self) -> list[tuple[int, int, int, int]]:
-        """Since the last call: step, aggregator, address, length in bytes."""
+    def take_aggregations(
+        self,
+    ) -> list[tuple[int, int, int, int, list[tuple[int, int, int | None, bool, bool]]]]:
+        """Since the last call: step, aggregator, address, length in bytes, parts.
+
+        Of a part: first element and the one after its last, the rank that gets the result (None: all), whether data are
+        reduced rather than moved, and whether this rank's count.
+        """
     def take_delays(self) -> list[tuple[int, int, int]]:
         """Since the last call: step, duration in ps, token."""
     def take_writes(self) -> list[tuple[int, int, int, int, int, int, int | None]]:
@@ -1750,7 +1772,8 @@ class AggregationClient(_AggregationClient):
     """A worker of an in-network aggregation job. All workers must post the same reductions in the same order.
 
     Contributions go to `destination_ip` by way of `destination_mac`; results come to `group_ip`. `slot_count` is
-    the window in messages. Raises ValueError for parameters out of range or a group that is taken.
+    the window in messages. `worker_numbers` are the tree's numbers of all workers, by rank in the job; none if these
+    are the ranks. Raises ValueError for parameters out of range or a group that is taken.
     """
     def __init__(
         self,
@@ -1772,6 +1795,8 @@ class AggregationClient(_AggregationClient):
         timeout_backoff_limit: int = 5,
         retry_limit: int = 30,
         early_retransmit_distance: int = 16,
+        worker_rank: int = 0,
+        worker_numbers: collections.abc.Sequence[int] = [],
     ) -> None: ...
     def reset_stats(self) -> None: ...
     def stats(self) -> AggregationStats: ...

@@ -153,7 +153,10 @@ class _Reference:
             self._expected, self._bound = moved.astype(np.float64), np.zeros(())
             return False
         in_network = self.algorithm.in_network and not self.algorithm.by_rail
-        self._expected, self._bound = _reduction(spec, terms, in_network)
+        # Where each rank has a chunk of its own, its blocks begin with it.
+        chunks = range(spec.rank_count) if self.collective.is_parted else ()
+        parts = [spec.chunk(rank) for rank in chunks] or [range(spec.element_count)]
+        self._expected, self._bound = _reduction(spec, terms, parts if in_network else None)
         if self.algorithm.by_rail and self._bound.any():
             self._bound = self._bound + _sums_block_bound(terms)
         if spec.operation is Operation.SUM and spec.dtype is DataType.FLOAT32:
@@ -175,14 +178,16 @@ def _summed(terms: Iterable[Array], part_of: Callable[[Array], Array] = np.posit
 
 
 def _reduction(
-    spec: CollectiveSpec, terms: Sequence[Array], in_network: bool
+    spec: CollectiveSpec, terms: Sequence[Array], parts_in_network: Sequence[range] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if spec.operation is not Operation.SUM or spec.dtype is DataType.INT32:
         # int32 sums wrap.
         reduced = _accumulated(_UFUNCS[spec.operation], iter(terms))
         return reduced.astype(np.float64), np.zeros(reduced.shape)
     exact = _summed(terms)
-    return exact, _block_bound(terms, exact) if in_network else _rounding_bound(terms)
+    if parts_in_network is None:
+        return exact, _rounding_bound(terms)
+    return exact, _block_bound(terms, exact, parts_in_network)
 
 
 def _overflows(
@@ -203,16 +208,20 @@ def _rounding_bound(terms: Sequence[Array]) -> NDArray[np.float64]:
     return (len(terms) - 1) * float(np.finfo(np.float32).eps) * _summed(terms, np.abs)
 
 
-def _block_bound(terms: Sequence[Array], exact: NDArray[np.float64]) -> NDArray[np.float64]:
+def _block_bound(
+    terms: Sequence[Array], exact: NDArray[np.float64], parts: Sequence[range]
+) -> NDArray[np.float64]:
     """Return n·½·2^(e − 31 + b) per element plus one rounding to float32, e being the block's exponent.
 
-    b and e as in docs/spec/aggregation.md, "Float32".
+    b and e as in docs/spec/aggregation.md, "Float32". Each of `parts`, which cover all elements, begins a block.
     """
-    largest = _largest_of_blocks(_accumulated(np.maximum, (np.abs(term) for term in terms)))
+    largest = _accumulated(np.maximum, (np.abs(term) for term in terms))
+    of_parts = (largest[part.start : part.stop] for part in parts)
+    errors = [_block_errors(_largest_of_blocks(each), len(terms), each.size) for each in of_parts]
     float32 = np.finfo(np.float32)
     # Below the normal numbers, rounding is by an absolute amount.
     rounding = np.maximum(np.abs(exact) * float(float32.eps), float(float32.smallest_subnormal))
-    return np.asarray(_block_errors(largest, len(terms), exact.size) + rounding, dtype=np.float64)
+    return np.asarray(np.concatenate(errors) + rounding, dtype=np.float64)
 
 
 def _sums_block_bound(terms: Sequence[Array]) -> NDArray[np.float64]:

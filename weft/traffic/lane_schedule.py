@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from enum import StrEnum
 from typing import NamedTuple
 
 from weft.engine import _core
@@ -26,6 +27,17 @@ from weft.traffic.schedule_nodes import (
 
 WRITE, WAIT, REDUCE, COPY, AGGREGATE, DELAY = ("write", "wait", "reduce", "copy", "aggregate", "delay")
 _OF_DATA = (REDUCE, COPY)
+
+
+class InNetwork(StrEnum):
+    """What the network does with elements. Where each rank has its own, they are the ranges of a chunk table."""
+
+    ALL_REDUCE = "all_reduce"
+    REDUCE = "reduce"
+    BROADCAST = "broadcast"
+    REDUCE_SCATTER = "reduce_scatter"
+    ALL_GATHER = "all_gather"
+    BARRIER = "barrier"
 
 
 class Formula(NamedTuple):
@@ -233,10 +245,21 @@ class LaneSchedule:
         """Copy elements of the scratch buffer, `shift` further on, to those of the data."""
         self.native.copy(chunk, shift, slot)
 
-    def aggregate(self, chunk: Chunk, plane: int, *, slot: int) -> None:
-        """All-reduce elements in place in a plane's network, and go on; of further trees see `CollectiveSpec.trees`."""
+    def aggregate(
+        self,
+        chunk: Chunk,
+        plane: int,
+        *,
+        slot: int,
+        kind: InNetwork = InNetwork.ALL_REDUCE,
+        root: int = 0,
+    ) -> None:
+        """Have a plane's network reduce or move elements in place, and go on.
+
+        Of further trees see `CollectiveSpec.trees`.
+        """
         self._planes.add(plane)
-        self.native.aggregate(chunk, plane, slot)
+        self.native.aggregate(chunk, plane, slot, kind.value, self.rank, root)
 
     def await_elements(self, chunk: Chunk, marks: int) -> None:
         """Wait until all these elements are marked."""

@@ -12,6 +12,7 @@ from weft.traffic.collectives.conditions import not_a_power_of_two
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules.halving_doubling import doubling_all_gather, halving_cost
+from weft.traffic.schedules.in_network import in_network_all_gather, in_network_move_cost
 from weft.traffic.schedules.ring import ring_all_gather, ring_pass_cost
 from weft.traffic.schedules.spec import CollectiveSpec
 
@@ -24,6 +25,7 @@ class AllGather(Collective):
     algorithms = (
         Algorithm("ring", ring_all_gather, cost=ring_pass_cost),
         Algorithm("halving-doubling", doubling_all_gather, not_a_power_of_two, cost=halving_cost),
+        Algorithm("in-network", in_network_all_gather, in_network=True, cost=in_network_move_cost),
     )
     is_parted = True
     is_same_on_all_ranks = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
+from weft.traffic.schedules.in_network import in_network_cost, in_network_reduce
 from weft.traffic.schedules.ring import chain_cost, ring_reduce
 from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.schedules.tree import tree_pass_cost, tree_reduce
@@ -17,6 +18,7 @@ class Reduce(Collective):
     algorithms = (
         Algorithm("ring", ring_reduce, cost=chain_cost),
         Algorithm("tree", tree_reduce, cost=tree_pass_cost),
+        Algorithm("in-network", in_network_reduce, in_network=True, cost=in_network_cost),
     )
     reduces = True
     has_root = True
