@@ -73,6 +73,13 @@ void ScheduleExecutor::remove_aggregator(uint32_t aggregator) {
   if (aggregator < aggregators_.size()) aggregators_[aggregator] = nullptr;
 }
 
+void ScheduleExecutor::replace_aggregator(uint32_t aggregator, AggregationClient& client) {
+  if (aggregator >= aggregators_.size() || aggregators_[aggregator] == nullptr) {
+    throw std::invalid_argument("no aggregator " + std::to_string(aggregator));
+  }
+  aggregators_[aggregator] = &client;
+}
+
 uint64_t ScheduleExecutor::start(std::shared_ptr<const RunnableSchedule> schedule, TimePs start_ps,
                                  const StartOptions& options) {
   if (schedule->channel_limit() > channels_.size() || schedule->aggregator_limit() > aggregators_.size()) {

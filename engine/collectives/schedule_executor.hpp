@@ -68,6 +68,9 @@ class ScheduleExecutor : public CompletionHandler {
   // Forgets a channel; arrivals on it that nobody waited for are forgotten, too. Steps that name it fail.
   void remove_channel(uint32_t channel);
   void remove_aggregator(uint32_t aggregator);
+  // Another client does what one did: schedules name it by the same number. Throws std::invalid_argument for
+  // an unknown number.
+  void replace_aggregator(uint32_t aggregator, AggregationClient& client);
 
   // A channel whose plane is lost goes on over others, in three steps (channel_detours.cpp):
   // Stops a channel's queue pair, which is to be detached, and keeps what its peer has not acknowledged, and

@@ -14,16 +14,6 @@ namespace {
 
 constexpr uint64_t kMaxRounds = 1ull << 32;  // the wire's round number
 
-// Big-endian lanes to host order and back; the same exchange both ways.
-void swap_lane_bytes(const uint8_t* from, uint8_t* to) {
-  for (size_t i = 0; i < roce::kAggregationLanes; ++i) {
-    uint32_t word;
-    std::memcpy(&word, from + 4 * i, 4);
-    if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap32(word);
-    std::memcpy(to + 4 * i, &word, 4);
-  }
-}
-
 [[noreturn]] void refuse(const char* parameter, uint64_t value, const char* valid) {
   throw std::invalid_argument(std::string("aggregation client: ") + parameter + " " + std::to_string(value) +
                               " (valid: " + valid + ")");
@@ -74,6 +64,7 @@ AggregationClient::AggregationClient(const AggregationConfig& config, PacketPool
       headers_(contribution_headers(config)),
       template_(headers_) {
   slots_.resize(config_.slot_count);
+  sent_.resize(size_t{2} * config_.slot_count);
   timeouts_.resize(config_.timeout_backoff_limit + 1);
 }
 
@@ -92,7 +83,7 @@ void AggregationClient::post(TimePs now, AggregationBuffers buffers, std::vector
                 buffers.element_count * kElementBytes};
   posted.remaining = posted.request.message_count();
   if (error_ != CompletionStatus::kSuccess) return complete(posted, CompletionStatus::kFlushed, now);
-  if ((end_of_stream_ + posted.remaining) / config_.slot_count >= kMaxRounds) {
+  if ((end_of_stream_ - first_message_ + posted.remaining) / config_.slot_count >= kMaxRounds) {
     throw std::invalid_argument("aggregation client: the epoch's 2^32 rounds are used up; start a new epoch");
   }
   end_of_stream_ += posted.remaining;
@@ -101,15 +92,20 @@ void AggregationClient::post(TimePs now, AggregationBuffers buffers, std::vector
   wake();
 }
 
-AggregationClient::Posted& AggregationClient::posted_of(uint64_t message) {
+const AggregationClient::Posted& AggregationClient::posted_of(uint64_t message) const {
   // The last request that starts at or before the message; an empty one shares its start with the next.
   auto after = std::upper_bound(requests_.begin(), requests_.end(), message,
                                 [](uint64_t m, const Posted& p) { return m < p.first_message; });
   return *std::prev(after);
 }
 
-bool AggregationClient::can_send_next() {
+AggregationClient::Posted& AggregationClient::posted_of(uint64_t message) {
+  return const_cast<Posted&>(std::as_const(*this).posted_of(message));
+}
+
+bool AggregationClient::can_send_next() const {
   if (next_message_ == end_of_stream_ || slot_of(next_message_).busy) return false;
+  if (was_sent(next_message_)) return true;
   const Posted& posted = posted_of(next_message_);
   return posted.request.ready(next_message_ - posted.first_message);
 }
@@ -129,6 +125,7 @@ PacketPtr AggregationClient::pull(TimePs now) {
   const uint64_t message = next_message_++;
   slot_of(message) = Slot{true, false, message, 0, 0};
   ++in_flight_;
+  was_sent(message) ? void(++counters_.repeated_messages) : compose(message);
   return send(now, message);
 }
 
@@ -138,25 +135,37 @@ uint16_t AggregationClient::destination_of(const AggregationPurpose& purpose) co
   return config_.worker_numbers[purpose.receiver];
 }
 
-PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
+// Whether a message's result brings this worker lanes.
+bool AggregationClient::gets_lanes(const AggregationPurpose& purpose) const {
+  const bool is_for_us = purpose.receiver == AggregationPart::kAll || purpose.receiver == config_.worker_rank;
+  return purpose.has_result && is_for_us;
+}
+
+void AggregationClient::compose(uint64_t message) {
   const Posted& posted = posted_of(message);
   const uint64_t index = message - posted.first_message;
-  const auto round = static_cast<uint32_t>(message / config_.slot_count);
+  Sent& sent = sent_of(message);
+  sent.message = message;
+  sent.has_result = false;
+  sent.purpose = posted.request.purpose(index);
+  sent.payload.resize(sent.purpose.has_lanes ? sizeof(AggregationLanes) : 0);
+  if (!sent.purpose.has_lanes) return;
+  AggregationLanes lanes;
+  posted.request.compose(index, lanes);
+  swap_lane_bytes(reinterpret_cast<const uint8_t*>(lanes.data()), sent.payload.data());
+}
 
-  const AggregationPurpose purpose = posted.request.purpose(index);
+PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
+  const uint64_t place = message - first_message_;
+  const auto round = static_cast<uint32_t>(place / config_.slot_count);
+  const Sent& sent = sent_of(message);
+
   headers_.bth.psn = round & 0xFFFFFF;
-  headers_.aggregation->operation = static_cast<uint8_t>(purpose.operation);
-  headers_.aggregation->slot = static_cast<uint16_t>(message % config_.slot_count);
+  headers_.aggregation->operation = static_cast<uint8_t>(sent.purpose.operation);
+  headers_.aggregation->slot = static_cast<uint16_t>(place % config_.slot_count);
   headers_.aggregation->round = round;
-  headers_.aggregation->lane_count = purpose.has_lanes ? roce::kAggregationLanes : 0;
-  headers_.aggregation->destination = destination_of(purpose);
-
-  std::array<uint8_t, sizeof(AggregationLanes)> payload;
-  if (purpose.has_lanes) {
-    AggregationLanes lanes;
-    posted.request.compose(index, lanes);
-    swap_lane_bytes(reinterpret_cast<const uint8_t*>(lanes.data()), payload.data());
-  }
+  headers_.aggregation->lane_count = sent.purpose.has_lanes ? roce::kAggregationLanes : 0;
+  headers_.aggregation->destination = destination_of(sent.purpose);
 
   Slot& slot = slot_of(message);
   ++slot.transmissions;
@@ -164,44 +173,42 @@ PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
   const uint32_t backoff = std::min(slot.timeouts, config_.timeout_backoff_limit);
   timeouts_[backoff].push_back(
       {now + (config_.retransmission_timeout_ps << backoff), message, slot.transmissions});
-  return template_.build(pool_, headers_, payload.data(), size_t{4} * headers_.aggregation->lane_count);
+  return template_.build(pool_, headers_, sent.payload.data(), sent.payload.size());
 }
 
-// The request a result belongs to, and its number in the stream; null, and counted, if it is not accepted.
-AggregationClient::Posted* AggregationClient::classify(const roce::ParsedPacket& packet, uint64_t& message) {
+// Whether a result is accepted, and its number in the stream; counted if it is not.
+bool AggregationClient::classify(const roce::ParsedPacket& packet, uint64_t& message) {
   if (!packet.aggregation || packet.aggregation->kind != roce::kResult) {
     ++counters_.unexpected_packets;
-    return nullptr;
+    return false;
   }
   const roce::AggregationHeader& header = *packet.aggregation;
   if (header.job_id != config_.job_id || packet.deth.q_key != config_.q_key) {
     ++counters_.foreign_results;
-    return nullptr;
+    return false;
   }
   if (header.epoch != config_.epoch) {
     ++counters_.wrong_epoch_results;
-    return nullptr;
+    return false;
   }
-  message = uint64_t{header.round} * config_.slot_count + header.slot;
+  message = first_message_ + uint64_t{header.round} * config_.slot_count + header.slot;
   if (header.slot >= config_.slot_count || message >= next_message_) {
     ++counters_.unexpected_results;
-    return nullptr;
+    return false;
   }
   const Slot& slot = slot_of(message);
   if (!slot.busy || slot.message != message) {
     ++counters_.stale_results;
-    return nullptr;
+    return false;
   }
-  Posted& posted = posted_of(message);
-  const AggregationPurpose purpose = posted.request.purpose(message - posted.first_message);
-  const bool is_for_us = purpose.receiver == AggregationPart::kAll || purpose.receiver == config_.worker_rank;
-  const uint16_t lane_count = purpose.has_result && is_for_us ? roce::kAggregationLanes : 0;
+  const AggregationPurpose& purpose = sent_of(message).purpose;
+  const uint16_t lane_count = gets_lanes(purpose) ? roce::kAggregationLanes : 0;
   if (header.operation != static_cast<uint8_t>(purpose.operation) || header.lane_count != lane_count ||
       header.data_type != 0 || header.flags != 0 || header.destination != destination_of(purpose)) {
     ++counters_.unexpected_results;
-    return nullptr;
+    return false;
   }
-  return &posted;
+  return true;
 }
 
 void AggregationClient::on_packet(TimePs now, const roce::ParsedPacket& packet) {
@@ -210,27 +217,24 @@ void AggregationClient::on_packet(TimePs now, const roce::ParsedPacket& packet) 
     return;
   }
   uint64_t message = 0;
-  Posted* posted = classify(packet, message);
-  if (posted == nullptr) return;
-  if (packet.aggregation->lane_count != 0) {
-    AggregationLanes lanes;
-    swap_lane_bytes(packet.payload, reinterpret_cast<uint8_t*>(lanes.data()));
-    if (!posted->request.accept(message - posted->first_message, lanes)) {
-      ++counters_.invalid_results;
-      return;
-    }
+  if (!classify(packet, message)) return;
+  AggregationLanes lanes;
+  const bool has_lanes = packet.aggregation->lane_count != 0;
+  if (has_lanes) swap_lane_bytes(packet.payload, reinterpret_cast<uint8_t*>(lanes.data()));
+  if (!take_result(message, has_lanes ? &lanes : nullptr)) {
+    ++counters_.invalid_results;
+    return;
   }
   ++counters_.results_accepted;
   if (packet.ecn == roce::kCe) ++counters_.ce_marked_packets;
-  finish(*posted, message);
+  finish(message);
   resend_overtaken(message);
   complete_front(now);
 }
 
-void AggregationClient::finish(Posted& posted, uint64_t message) {
+void AggregationClient::finish(uint64_t message) {
   slot_of(message).busy = false;
   --in_flight_;
-  --posted.remaining;
   drop_stale_timeouts();
 }
 
@@ -253,7 +257,7 @@ void AggregationClient::resend_overtaken(uint64_t message) {
   if (config_.early_retransmit_distance == 0 || message < config_.early_retransmit_distance) return;
   const uint64_t end = message - config_.early_retransmit_distance + 1;
   // Nothing older than a window can be in flight.
-  if (next_message_ > config_.slot_count) {
+  if (next_message_ > first_message_ + config_.slot_count) {
     overtaken_from_ = std::max(overtaken_from_, next_message_ - config_.slot_count);
   }
   for (; overtaken_from_ < end; ++overtaken_from_) {
@@ -265,7 +269,7 @@ void AggregationClient::resend_overtaken(uint64_t message) {
 }
 
 bool AggregationClient::is_stale(const Timeout& timeout) const {
-  const Slot& slot = slots_[timeout.message % config_.slot_count];
+  const Slot& slot = slot_of(timeout.message);
   return !slot.busy || slot.message != timeout.message || slot.transmissions != timeout.transmissions;
 }
 

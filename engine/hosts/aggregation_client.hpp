@@ -51,6 +51,7 @@ void check(const AggregationConfig& config);
   STATISTIC(uint64_t, retransmitted_packets, "contributions sent again")                      \
   STATISTIC(uint64_t, timeouts, "retransmission timeouts")                                    \
   STATISTIC(uint64_t, early_retransmissions, "because results of later messages had come")    \
+  STATISTIC(uint64_t, repeated_messages, "sent in one more epoch, which a failure began")     \
   STATISTIC(uint64_t, results_accepted, "of this job, awaited")                               \
   STATISTIC(uint64_t, ce_marked_packets, "accepted results that a switch marked")             \
   STATISTIC(uint64_t, stale_results, "not accepted: of a round already finished")             \
@@ -66,9 +67,10 @@ struct AggregationCounters {
   WEFT_STATISTICS(AggregationCounters, WEFT_AGGREGATION_COUNTERS)
 };
 
-// Message m of the job's stream uses slot m mod slot_count in round m div slot_count; the stream goes on over
-// all requests of an epoch, so that every worker must post the same requests in the same order. Requests
-// complete (CompletionKind::kAggregate) in order; the next one's messages follow into free slots before.
+// Message m of the job's stream, counted from the epoch's first one, uses slot m mod slot_count in round m
+// div slot_count; the stream goes on over all requests, so that every worker must post the same requests in
+// the same order. Requests complete (CompletionKind::kAggregate) in order; the next one's messages follow
+// into free slots before. In another epoch another client takes the stream over (aggregation_moves.cpp).
 class AggregationClient : public QueuePair {
  public:
   // `pool` and `handler` outlive the client; `handler` may be null. Throws as check().
@@ -96,6 +98,28 @@ class AggregationClient : public QueuePair {
   // kSuccess while the client works.
   CompletionStatus error() const { return error_; }
 
+  // Numbers of the stream's first message without a result, and of those after the last sent and the last
+  // posted.
+  uint64_t first_unfinished() const;
+  uint64_t end_of_sent() const { return next_message_; }
+  uint64_t end_of_stream() const { return end_of_stream_; }
+  // Goes on with the stream of another client, which is detached and has nothing any more afterwards. The
+  // epoch begins with `first_message`, the first one that a worker of the job has no result of. What this
+  // worker has sent from there on is sent again, and results that it has had already change nothing. Throws
+  // std::invalid_argument if the other one has another number of slots, has failed, or cannot begin there.
+  void take_over(AggregationClient& before, uint64_t first_message);
+
+  // For a stream that something else than switches carries on; the client is detached. The lanes of the
+  // messages of an operation in [first, end), in order. Throws std::invalid_argument if there is one that
+  // cannot be composed.
+  std::vector<int32_t> contributions(uint64_t first, uint64_t end, ReduceOperation operation) const;
+  // Takes results of the same messages in the same order. Throws std::invalid_argument if they are of another
+  // number, or cannot be results.
+  void take_results(uint64_t first, uint64_t end, ReduceOperation operation,
+                    const std::vector<int32_t>& lanes);
+  // All results before `end` have been taken: completes the requests that they end.
+  void skip_to(TimePs now, uint64_t end);
+
  private:
   struct Posted {
     AggregationRequest request;
@@ -112,6 +136,13 @@ class AggregationClient : public QueuePair {
     uint32_t timeouts = 0;
     uint32_t transmissions = 0;
   };
+  // What was sent, and may have to be sent in another epoch: a reduction in place overwrites its source.
+  struct Sent {
+    uint64_t message = UINT64_MAX;
+    bool has_result = false;
+    AggregationPurpose purpose;
+    std::vector<uint8_t> payload;
+  };
   // A timeout to come. Stale, and skipped, if the slot has moved on or sent again since.
   struct Timeout {
     TimePs deadline_ps;
@@ -119,15 +150,29 @@ class AggregationClient : public QueuePair {
     uint32_t transmissions;
   };
 
-  Slot& slot_of(uint64_t message) { return slots_[message % config_.slot_count]; }
+  Slot& slot_of(uint64_t message) { return slots_[(message - first_message_) % config_.slot_count]; }
+  const Slot& slot_of(uint64_t message) const {
+    return slots_[(message - first_message_) % config_.slot_count];
+  }
+  // A worker has results of less than slot_count messages after the first one that another has none of, and
+  // has sent at most slot_count more.
+  Sent& sent_of(uint64_t message) { return sent_[message % sent_.size()]; }
+  const Sent& sent_of(uint64_t message) const { return sent_[message % sent_.size()]; }
+  bool was_sent(uint64_t message) const { return sent_of(message).message == message; }
+  bool has_result(uint64_t message) const { return was_sent(message) && sent_of(message).has_result; }
   Posted& posted_of(uint64_t message);
+  const Posted& posted_of(uint64_t message) const;
   uint16_t destination_of(const AggregationPurpose& purpose) const;
-  Posted* classify(const roce::ParsedPacket& packet, uint64_t& message);
-  bool can_send_next();
+  bool gets_lanes(const AggregationPurpose& purpose) const;
+  AggregationPurpose purpose_of(uint64_t message) const;
+  bool classify(const roce::ParsedPacket& packet, uint64_t& message);
+  bool take_result(uint64_t message, const AggregationLanes* lanes);
+  bool can_send_next() const;
+  void compose(uint64_t message);
   PacketPtr send(TimePs now, uint64_t message);
   void queue_resend(uint64_t message);
   void resend_overtaken(uint64_t message);
-  void finish(Posted& posted, uint64_t message);
+  void finish(uint64_t message);
   void complete_front(TimePs now);
   void drop_stale_timeouts();
   bool is_stale(const Timeout& timeout) const;
@@ -143,7 +188,9 @@ class AggregationClient : public QueuePair {
   roce::HeaderTemplate template_;
 
   std::vector<Slot> slots_;
+  std::vector<Sent> sent_;  // by message modulo its size
   std::deque<Posted> requests_;
+  uint64_t first_message_ = 0;   // of the epoch
   uint64_t end_of_stream_ = 0;   // message number after the last one posted
   uint64_t next_message_ = 0;    // next one to send for the first time
   uint64_t overtaken_from_ = 0;  // messages below have been looked at for an early retransmission

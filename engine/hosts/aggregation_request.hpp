@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "collectives/aggregation_parts.hpp"
@@ -14,6 +16,16 @@ namespace weft {
 
 // The lanes of one message, in host order.
 using AggregationLanes = std::array<int32_t, roce::kAggregationLanes>;
+
+// Big-endian lanes to host order and back; the same exchange both ways.
+inline void swap_lane_bytes(const uint8_t* from, uint8_t* to) {
+  for (size_t i = 0; i < roce::kAggregationLanes; ++i) {
+    uint32_t word;
+    std::memcpy(&word, from + 4 * i, 4);
+    if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap32(word);
+    std::memcpy(to + 4 * i, &word, 4);
+  }
+}
 
 struct AggregationBuffers {
   const void* source = nullptr;  // aligned to an element; stays as it is until the request is done

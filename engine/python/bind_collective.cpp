@@ -236,6 +236,10 @@ As a file (`fileno`) it becomes readable when a run ends.)doc")
       .def("remove_channel", locked<&ScheduleExecutor::remove_channel, uint32_t>(), "channel"_a)
       .def("remove_aggregator", locked<&ScheduleExecutor::remove_aggregator, uint32_t>(), "aggregator"_a)
       .def(
+          "replace_aggregator", locked<&ScheduleExecutor::replace_aggregator, uint32_t, AggregationClient&>(),
+          "aggregator"_a, "client"_a,
+          "Have another client do what one did, under the same number. Raises ValueError for an unknown one.")
+      .def(
           "suspend", locked<&ScheduleExecutor::suspend, uint32_t>(), "channel"_a,
           R"doc(Stop a channel's queue pair, keep what is not acknowledged; returns how many messages have arrived.
 
@@ -293,6 +297,9 @@ Raises ValueError if the schedule names a channel or aggregator that does not ex
 Raises RuntimeError if the engine has no probe.)doc")
       .def("fileno", &Executor::event_fd);
 }
+
+template <class T>
+using Array = py::array_t<T, py::array::c_style | py::array::forcecast>;
 
 // What Python makes: knows the engine and keeps its handler alive.
 class PythonAggregationClient final : public AggregationClient {
@@ -384,14 +391,58 @@ are the ranks. Raises ValueError for parameters out of range or a group that is 
            "worker_rank"_a = defaults.worker_rank, "worker_numbers"_a = defaults.worker_numbers,
            py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
       .def("stats", &aggregation_stats)
-      .def("reset_stats", [](PythonAggregationClient& client) {
-        PythonGuard guard(client.engine());
-        client.reset_counters();
-      });
-}
+      .def("reset_stats",
+           [](PythonAggregationClient& client) {
+             PythonGuard guard(client.engine());
+             client.reset_counters();
+           })
+      .def(
+          "position",
+          [](PythonAggregationClient& client) {
+            PythonGuard guard(client.engine());
+            return std::tuple(client.first_unfinished(), client.end_of_sent(), client.end_of_stream());
+          },
+          "Numbers of the stream's first message without a result, and of those after the last sent and "
+          "posted.")
+      .def(
+          "take_over",
+          [](PythonAggregationClient& client, PythonAggregationClient& before, uint64_t first_message) {
+            PythonGuard guard(client.engine());
+            client.take_over(before, first_message);
+          },
+          "before"_a, "first_message"_a,
+          R"doc(Go on with the stream of another client, which has been detached, at a message.
 
-template <class T>
-using Array = py::array_t<T, py::array::c_style | py::array::forcecast>;
+That is the first one that a worker of the job has no result of. Raises ValueError if that cannot be.)doc")
+      .def(
+          "contributions",
+          [](PythonAggregationClient& client, uint64_t first, uint64_t end, const std::string& operation) {
+            PythonGuard guard(client.engine());
+            const std::vector<int32_t> lanes = client.contributions(first, end, parse_operation(operation));
+            return py::array_t<int32_t>(static_cast<py::ssize_t>(lanes.size()), lanes.data());
+          },
+          "first"_a, "end"_a, "operation"_a,
+          R"doc(Return the lanes of the messages of an operation from `first` to before `end`, in order.
+
+Raises ValueError if one cannot be composed.)doc")
+      .def(
+          "take_results",
+          [](PythonAggregationClient& client, uint64_t first, uint64_t end, const std::string& operation,
+             const Array<int32_t>& lanes) {
+            PythonGuard guard(client.engine());
+            client.take_results(first, end, parse_operation(operation),
+                                std::vector<int32_t>(lanes.data(), lanes.data() + lanes.size()));
+          },
+          "first"_a, "end"_a, "operation"_a, "lanes"_a,
+          "Take results of the same messages in the same order. Raises ValueError if they cannot be.")
+      .def(
+          "skip_to",
+          [](PythonAggregationClient& client, uint64_t end) {
+            PythonGuard guard(client.engine());
+            client.skip_to(client.engine().now(), end);
+          },
+          "end"_a, "All results before message `end` have been taken: complete the requests that they end.");
+}
 
 void bind_block_floating_point(py::module_& m) {
   m.def(

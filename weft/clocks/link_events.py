@@ -145,6 +145,13 @@ class LinkEvents(abc.ABC):
         result.entries_written = repair.written.entries
         result.reprogrammed_ps = self._now_ps()
 
+    def note_resumed(self, repeated_messages: int) -> None:
+        """Record that reductions go on, with the failures since the last time that they did."""
+        for result in self.results:
+            if (result.rebuilt_jobs or result.lost_jobs) and result.resumed_ps is None:
+                result.resumed_ps = self._now_ps()
+                result.repeated_messages = repeated_messages
+
     def _begin_without(self, link: FabricLink) -> None:
         result = LinkEventResult(self.fabric.link_name(link), "down", None)
         self.results.append(result)

@@ -14,10 +14,10 @@ def losses_of(fabric: FabricSpec, operations: Operations) -> Losses:
     """
     lost, in_use = operations.lost_planes, operations.planes_in_use
     nics = fabric.hosts[0].nics
+    without_links = frozenset(fabric.host(name).index for name in operations.lost_hosts)
     return Losses(
         frozenset(nic.number for nic in nics if nic.plane in lost and nic.plane not in in_use),
         frozenset(nic.number for nic in nics if nic.plane in in_use),
-        frozenset(fabric.host(name).index for name in operations.lost_hosts)
-        if fabric.spares
-        else frozenset(),
+        without_links if fabric.spares else frozenset(),
+        without_links,
     )

@@ -141,6 +141,14 @@ class BlockingFabricController:
         """See `FabricController.discard_job`."""
         self.call(self._controller.discard_job(job_id))
 
+    def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
+        """See `FabricController.memberships`."""
+
+        async def now() -> dict[str, tuple[JobMembership, ...]]:
+            return self.controller.memberships(job_id)
+
+        return self.call(now())
+
     def job_epoch(self, job_id: int) -> int | None:
         """See `FabricController.job_epoch`."""
         return self.call(self._controller.job_epoch(job_id))

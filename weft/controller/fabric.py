@@ -364,6 +364,11 @@ class FabricController:
         """Return a job's present epoch, None if it is gone; its hosts know another one if its trees have changed."""
         return self._jobs.epoch(job_id)
 
+    @property
+    def has_lost_jobs(self) -> bool:
+        """Whether failures have left jobs without trees."""
+        return self._jobs.has_lost
+
     async def job_uses_avoided(self, job_id: int) -> bool:
         """Return whether a job's trees use what is `avoided`: added again, it has others."""
         return self._jobs.is_hit_by(job_id, self.avoided)

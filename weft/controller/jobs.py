@@ -161,6 +161,11 @@ class JobTable:
         """Return why a failure has left a job without a tree; None if it has one, or never existed."""
         return self._why_lost.get(job_id)
 
+    @property
+    def has_lost(self) -> bool:
+        """Whether failures have left jobs without trees that have not been added again."""
+        return bool(self._why_lost)
+
     def remove(self, job_id: int) -> Job:
         """Remove a job, free its slots and return it."""
         job = self.job(job_id)

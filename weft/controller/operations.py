@@ -72,8 +72,8 @@ class Operations:
     """See the module. Its coroutines run in the controller's event loop.
 
     `failure` is the first error of what runs in the background, which nobody waits for. `on_losses` is called when a
-    plane or a host is lost or there again. Times in `log` count from `up_ps`, when the fabric was up by its clock; they
-    are 0 until then.
+    plane or a host is lost or there again, and when jobs have other trees or may have some again. Times in `log` count
+    from `up_ps`, when the fabric was up by its clock; they are 0 until then.
     """
 
     def __init__(
@@ -178,6 +178,8 @@ class Operations:
         repair = await self._replanned(self.controller.link_down(link))
         self.note_written(now_ps, f"{name} is down", repair.written)
         self.follow_link(link)
+        if repair.memberships or repair.lost:
+            self.on_losses()
         return repair
 
     async def link_up(self, link: FabricLink) -> Repair:
@@ -189,6 +191,8 @@ class Operations:
         repair = await self._replanned(self.controller.link_up(link))
         self.note_written(now_ps, f"{name} is up", repair.written)
         self.follow_link(link)
+        if self.controller.has_lost_jobs:
+            self.on_losses()
         return repair
 
     async def _replanned(self, work: Coroutine[Any, Any, Repair]) -> Repair:

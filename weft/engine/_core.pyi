@@ -89,6 +89,8 @@ class AggregationStats(typing.TypedDict):
     """Retransmission timeouts."""
     early_retransmissions: int
     """Because results of later messages had come."""
+    repeated_messages: int
+    """Sent in one more epoch, which a failure began."""
     results_accepted: int
     """Of this job, awaited."""
     ce_marked_packets: int
@@ -1798,8 +1800,26 @@ class AggregationClient(_AggregationClient):
         worker_rank: int = 0,
         worker_numbers: collections.abc.Sequence[int] = [],
     ) -> None: ...
+    def contributions(self, first: int, end: int, operation: str) -> numpy.typing.NDArray[numpy.int32]:
+        """Return the lanes of the messages of an operation from `first` to before `end`, in order.
+
+        Raises ValueError if one cannot be composed.
+        """
+    def position(self) -> tuple[int, int, int]:
+        """Numbers of the stream's first message without a result, and of those after the last sent and posted."""
     def reset_stats(self) -> None: ...
+    def skip_to(self, end: int) -> None:
+        """All results before message `end` have been taken: complete the requests that they end."""
     def stats(self) -> AggregationStats: ...
+    def take_over(self, before: AggregationClient, first_message: int) -> None:
+        """Go on with the stream of another client, which has been detached, at a message.
+
+        That is the first one that a worker of the job has no result of. Raises ValueError if that cannot be.
+        """
+    def take_results(
+        self, first: int, end: int, operation: str, lanes: numpy.typing.NDArray[numpy.int32]
+    ) -> None:
+        """Take results of the same messages in the same order. Raises ValueError if they cannot be."""
 
 class _ScheduleExecutor(CompletionHandler):
     pass
@@ -1833,6 +1853,8 @@ class ScheduleExecutor(_ScheduleExecutor):
         """When each operation of a job's run has started and ended, in ps; the largest number where it has not."""
     def remove_aggregator(self, aggregator: int) -> None: ...
     def remove_channel(self, channel: int) -> None: ...
+    def replace_aggregator(self, aggregator: int, client: _AggregationClient) -> None:
+        """Have another client do what one did, under the same number. Raises ValueError for an unknown one."""
     def resume(self, channel: int, queue_pair: RcQueuePair) -> None:
         """Have a new queue pair carry what is posted to a channel from now on.
 

@@ -52,6 +52,10 @@ class LinkEventResult:
     """When the switches at its ends knew."""
     reprogrammed_ps: int | None = None
     """When the controller had the last switch's answer that its tables are written."""
+    resumed_ps: int | None = None
+    """When reductions in the network went on, over other trees or without; null: none had to."""
+    repeated_messages: int = 0
+    """Of these reductions, which workers had sent before, and sent again then."""
     in_flight: Lost | None = None
     """Lost on the link, in both directions, the packets being sent included."""
     queued: Lost | None = None
@@ -110,6 +114,11 @@ def print_link_events(console: Console, results: Sequence[LinkEventResult]) -> N
     title = f"[bold]links that failed or came back[/bold] (losses in packets{more})"
     print_figures(console, title, columns, rows)
     for each in results:
+        if each.resumed_ps is not None:
+            console.print(
+                f"after {each.link} {each.state}, reductions in the network went on "
+                f"{_since(each, each.resumed_ps)} later; workers sent {each.repeated_messages:,} messages again"
+            )
         if each.route_cycle:
             console.print(
                 f"[yellow]after {each.link} {each.state}, lossless classes may deadlock: {each.route_cycle}[/yellow]"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from weft.clocks.endpoint_settings import default_slot_count
@@ -24,12 +24,16 @@ JOB_ID = 1
 
 @dataclass(frozen=True)
 class _Joined:
-    """A job as its hosts know it; without an epoch it was being joined when something interrupted that."""
+    """A job as its hosts know it: the planes where they have joined it, each with a stream of messages.
+
+    `epochs` are those of the controller's jobs that carry the streams, by id: the job itself, and others for streams
+    whose plane is lost. Without any it was being joined when something interrupted that.
+    """
 
     group: ReducingGroup
     share: float
     planes: tuple[int, ...] = ()
-    epoch: int | None = None
+    epochs: Mapping[int, int] = field(default_factory=dict)
 
 
 class AggregationJobs:
@@ -94,22 +98,13 @@ class AggregationJobs:
     def _join(self, endpoints: EndpointGroup, group: ReducingGroup, share: float) -> int:
         if objection := objection_to_nics(self._lab.fabric):
             raise BadInputError(objection)
-        job_id = next(number for number in count(JOB_ID) if number not in self._joined)
-        ranks = range(self._lab.fabric.rank_count) if group.ranks is None else group.ranks
-        names = members(self._lab.fabric, endpoints)
-        hosts = [names[rank] for rank in ranks]
+        job_id = self._free_id()
+        ranks = self._ranks(group)
+        hosts = self._hosts(endpoints, ranks)
         in_use = self._lab.operations.planes_in_use
         self._joined[job_id] = _Joined(group, share)
         try:
-            memberships = self._lab.controller.add_job(
-                job_id,
-                hosts,
-                self.slot_count,
-                in_use,
-                ip_version=self._lab.options.ip_version,
-                tenant=group.tenant,
-                share=share,
-            )
+            memberships = self._added(job_id, self._joined[job_id], hosts, in_use)
         except JobError as error:
             del self._joined[job_id]
             failures = self._lab.controller.controller.failures
@@ -119,10 +114,10 @@ class AggregationJobs:
             if not down:
                 raise
             raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error
-        self._joined[job_id] = _Joined(group, share, in_use, memberships[hosts[0]][0].epoch)
+        self._joined[job_id] = _Joined(group, share, in_use, _epochs(memberships))
         endpoints.join(
             {
-                rank: [host_membership(each) for each in memberships[name]]
+                rank: [host_membership(of_host[name]) for of_host in memberships.values()]
                 for rank, name in zip(ranks, hosts, strict=True)
             }
         )
@@ -131,19 +126,91 @@ class AggregationJobs:
     def has_moved(self) -> bool:
         """Return whether a failure has changed or taken trees that hosts have joined."""
         return any(
-            joined.epoch is not None and not self._has_its_trees(job_id)
-            for job_id, joined in self._joined.items()
+            joined.epochs and not self._has_its_trees(job_id) for job_id, joined in self._joined.items()
         )
+
+    def follow(self, endpoints: EndpointGroup) -> None:
+        """Have reductions whose trees a failure has changed go on over others, from where their slowest worker was.
+
+        Where there are none at present, they stop until there are.
+        """
+        for job_id, joined in list(self._joined.items()):
+            if joined.epochs and not self._has_its_trees(job_id):
+                self._move(endpoints, job_id, joined)
+
+    def _move(self, endpoints: EndpointGroup, job_id: int, joined: _Joined) -> None:
+        ranks = self._ranks(joined.group)
+        hosts = self._hosts(endpoints, ranks)
+        stopped = endpoints.stop_streams(job_id, ranks)
+        carrying = self._carrying(job_id, joined, hosts)
+        if carrying is None:
+            return
+        stopped.move(
+            {
+                rank: {plane: host_membership(of_host[host]) for plane, of_host in carrying.items()}
+                for rank, host in zip(ranks, hosts, strict=True)
+            }
+        )
+        self._lab.link_events.note_resumed(sum(each.repeated for each in stopped.agreed.values()))
+        self._joined[job_id] = replace(joined, epochs=_epochs(carrying))
+
+    def _carrying(
+        self, job_id: int, joined: _Joined, hosts: Sequence[str]
+    ) -> dict[int, dict[str, JobMembership]] | None:
+        """Return the hosts' memberships for each stream, by its plane; None if there are no trees."""
+        controller = self._lab.controller
+        if list(joined.epochs) == [job_id] and controller.job_epoch(job_id) is not None:
+            return _by_plane(controller.memberships(job_id))
+        for each in joined.epochs:
+            controller.discard_job(each)
+        in_use = self._lab.operations.planes_in_use
+        planes = [plane for plane in joined.planes if plane in in_use] or list(in_use)
+        try:
+            carrying = self._added(job_id, joined, hosts, planes)
+            for place, plane in enumerate(plane for plane in joined.planes if plane not in planes):
+                other = self._added(self._free_id(), joined, hosts, [planes[place % len(planes)]])
+                (carrying[plane],) = other.values()
+        except JobError:
+            return None
+        return carrying
+
+    def _added(
+        self, job_id: int, joined: _Joined, hosts: Sequence[str], planes: Sequence[int]
+    ) -> dict[int, dict[str, JobMembership]]:
+        memberships = self._lab.controller.add_job(
+            job_id,
+            hosts,
+            self.slot_count,
+            planes,
+            ip_version=self._lab.options.ip_version,
+            tenant=joined.group.tenant,
+            share=joined.share,
+        )
+        return _by_plane(memberships)
+
+    def _free_id(self) -> int:
+        taken = {job.job_id for job in self._lab.controller.controller.jobs} | set(self._joined)
+        return next(number for number in count(JOB_ID) if number not in taken)
+
+    def _ranks(self, group: ReducingGroup) -> Sequence[int]:
+        return range(self._lab.fabric.rank_count) if group.ranks is None else group.ranks
+
+    def _hosts(self, endpoints: EndpointGroup, ranks: Sequence[int]) -> list[str]:
+        names = members(self._lab.fabric, endpoints)
+        return [names[rank] for rank in ranks]
 
     def _has_its_trees(self, job_id: int) -> bool:
         """Return whether a job's trees are those that its hosts know: a failure gives it others in a new epoch."""
-        epoch = self._joined[job_id].epoch
-        return epoch is not None and self._lab.controller.job_epoch(job_id) == epoch
+        epochs = self._joined[job_id].epochs
+        return bool(epochs) and all(
+            self._lab.controller.job_epoch(each) == epoch for each, epoch in epochs.items()
+        )
 
     def _is_current(self, job_id: int) -> bool:
         """Return whether besides that nothing the job uses has been taken out of use, which moves no tree by itself."""
         return (
             self._has_its_trees(job_id)
+            and list(self._joined[job_id].epochs) == [job_id]
             and self._joined[job_id].planes == self._lab.operations.planes_in_use
             and not self._lab.controller.job_uses_avoided(job_id)
         )
@@ -154,8 +221,23 @@ class AggregationJobs:
             self._leave(job_id)
 
     def _leave(self, job_id: int) -> None:
-        del self._joined[job_id]
-        self._lab.controller.discard_job(job_id)
+        for each in {job_id, *self._joined.pop(job_id).epochs}:
+            self._lab.controller.discard_job(each)
+
+
+def _epochs(carrying: Mapping[int, Mapping[str, JobMembership]]) -> dict[int, int]:
+    """Return the epochs of the controller's jobs that carry streams, by id."""
+    memberships = (next(iter(of_host.values())) for of_host in carrying.values())
+    return {each.job_id: each.epoch for each in memberships}
+
+
+def _by_plane(memberships: Mapping[str, Sequence[JobMembership]]) -> dict[int, dict[str, JobMembership]]:
+    """Return the hosts' memberships in each plane."""
+    found: dict[int, dict[str, JobMembership]] = {}
+    for host, own in memberships.items():
+        for each in own:
+            found.setdefault(each.plane, {})[host] = each
+    return found
 
 
 def host_membership(membership: JobMembership) -> Membership:

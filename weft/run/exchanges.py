@@ -61,6 +61,10 @@ class Exchanges:
     def start(self, hosts: EndpointGroup) -> None:
         """Begin with hosts whose endpoints have been started."""
         self._hosts = hosts
+        hosts.follow_trees(self._follow_trees)
+
+    def _follow_trees(self) -> None:
+        self._jobs.follow(self.hosts)
 
     def stop(self) -> None:
         """Let go of the hosts."""

@@ -50,6 +50,20 @@ class Suspended:
 
 
 @dataclass(frozen=True)
+class StreamPositions:
+    """Where a host's streams of an aggregation job stand, in order of their planes.
+
+    `first_unfinished` are the numbers of the first messages without a result, `sent` and `posted` those after the last
+    messages sent and posted.
+    """
+
+    planes: tuple[int, ...]
+    first_unfinished: tuple[int, ...]
+    sent: tuple[int, ...]
+    posted: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A run is ready to start."""
 

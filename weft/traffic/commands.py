@@ -23,6 +23,7 @@ from weft.traffic.answers import (
     RunState,
     Saved,
     ServiceRecords,
+    StreamPositions,
     Suspended,
     TransportInForce,
 )
@@ -153,6 +154,30 @@ class Join(Command[Done], name="join"):
     """Take part in aggregation jobs, in place of those with the same id on the same plane."""
 
     jobs: tuple[Membership, ...]
+
+
+@dataclass(frozen=True)
+class StopStreams(Command[StreamPositions], name="stop_streams"):
+    """Stop a job's streams, which are to go on in another epoch; asked again, say where they stand."""
+
+    job_id: int
+
+
+@dataclass(frozen=True)
+class MovedStream:
+    """Where a stream goes on: at a message, by a membership. `plane` is the one where the host joined the job."""
+
+    plane: int
+    first_message: Annotated[int, Between(0)]
+    membership: Membership
+
+
+@dataclass(frozen=True)
+class MoveStreams(Command[Done], name="move_streams"):
+    """Go on with streams of a job that have been stopped."""
+
+    job_id: int
+    streams: tuple[MovedStream, ...]
 
 
 @dataclass(frozen=True)

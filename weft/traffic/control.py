@@ -38,6 +38,7 @@ from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.jobs.times import RankTimes
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES, Payload
+from weft.traffic.moved_streams import StoppedStreams
 from weft.traffic.parted_hosts import PartedHosts
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
 from weft.traffic.plane_detours import Losses, PlaneDetours
@@ -145,6 +146,20 @@ class EndpointGroup:
     def leave(self, keep: Iterable[int] = ()) -> None:
         """Have all hosts leave their aggregation jobs, but those to keep."""
         self._calls.each(Leave(tuple(range(len(self._hosts[0].nics))), tuple(keep)))
+
+    def stop_streams(self, job_id: int, ranks: Sequence[int]) -> StoppedStreams:
+        """Have ranks stop their streams of an aggregation job, which has other trees."""
+        return StoppedStreams(self._calls, job_id, ranks)
+
+    def follow_trees(self, follow: Callable[[], None]) -> None:
+        """Have `follow` called while runs are waited for, whenever something has failed; as with `follow_parted`."""
+        method = weakref.WeakMethod(follow)
+
+        def ask() -> None:
+            if (known := method()) is not None:
+                known()
+
+        self._runs.follow_trees = ask
 
     def prepare_collective(
         self,
@@ -350,7 +365,12 @@ class EndpointGroup:
         answers = self._calls.all(dict(zip(ranks, commands, strict=True)))
         memory = {rank: answer.memory for rank, answer in answers.items()}
         written_peers = {schedule.rank: schedule.written_peers() for schedule in schedules}
-        return self._runs.add(number, PreparedRun(ranks, memory, written_peers, peers_of(schedules), flows))
+        # Trees are numbered plane by plane, and then the next one of each.
+        planes = len(self._hosts[0].nics)
+        nics = tuple({tree % planes for schedule in schedules for tree in schedule.planes_aggregated()})
+        return self._runs.add(
+            number, PreparedRun(ranks, memory, written_peers, peers_of(schedules), flows, nics)
+        )
 
     def start(self, run: int, start_ps: int | None = None) -> int:
         """See `PreparedRuns.start`."""

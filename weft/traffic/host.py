@@ -35,6 +35,7 @@ from weft.traffic.commands import (
     AskTransport,
     Connection,
     Membership,
+    MovedStream,
     ServicePart,
     ServiceRequests,
 )
@@ -445,11 +446,17 @@ class Host:
 
     def join(self, membership: Membership) -> None:
         """Take part in an aggregation job on a plane, in place of the job of that id there."""
-        plane = self.plane(membership.plane)
-        timeout_ps = membership.retransmission_timeout_ps
-        self.reductions.join(
-            membership, plane.port, self.timeout_ps(plane) if timeout_ps is None else timeout_ps
-        )
+        self.reductions.join(membership, *self._port_and_timeout_ps(membership))
+
+    def move_stream(self, job_id: int, stream: MovedStream) -> None:
+        """Go on with a stream of a job that has been stopped. Raises ValueError if it has not."""
+        membership = stream.membership
+        client = self.reductions.client(membership, *self._port_and_timeout_ps(membership))
+        self.reductions.move(stream.plane, job_id, stream.first_message, client)
+
+    def _port_and_timeout_ps(self, membership: Membership) -> tuple[int, int]:
+        plane, timeout_ps = self.plane(membership.plane), membership.retransmission_timeout_ps
+        return plane.port, self.timeout_ps(plane) if timeout_ps is None else timeout_ps
 
     def leave(self, number: int, keep: Container[int] = ()) -> None:
         """Leave the plane's jobs but those to `keep`."""

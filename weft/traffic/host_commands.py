@@ -26,6 +26,8 @@ class HostCommands:
             commands.Suspend: lambda command: Suspended(tuple(map(host.suspend, command.channels))),
             commands.Detour: self._detour,
             commands.Join: self._join,
+            commands.StopStreams: lambda command: host.reductions.stop(command.job_id),
+            commands.MoveStreams: self._move_streams,
             commands.Leave: self._leave,
             commands.PrepareCollective: self._runs.prepare_collective,
             commands.PrepareTrainingStep: self._runs.prepare_training_step,
@@ -77,6 +79,11 @@ class HostCommands:
     def _join(self, command: commands.Join) -> Done:
         for membership in command.jobs:
             self._host.join(membership)
+        return Done()
+
+    def _move_streams(self, command: commands.MoveStreams) -> Done:
+        for stream in command.streams:
+            self._host.move_stream(command.job_id, stream)
         return Done()
 
     def _leave(self, command: commands.Leave) -> Done:

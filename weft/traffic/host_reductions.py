@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from weft.engine import _core
+from weft.traffic.answers import StreamPositions
 from weft.traffic.commands import Membership
 
 if TYPE_CHECKING:
@@ -17,10 +18,11 @@ _ERROR = "error"
 
 @dataclass(frozen=True)
 class _Worker:
-    """A client, and the executor's number for it."""
+    """A client, and the executor's number for it; one that is stopped is not attached to the NIC."""
 
     client: _core.AggregationClient
     aggregator: int
+    is_stopped: bool = False
 
 
 class HostReductions:
@@ -31,7 +33,7 @@ class HostReductions:
 
     def __init__(self, nic: _core.Nic, executor: _core.ScheduleExecutor, planes: int) -> None:
         self._planes = planes
-        self._retransmitted = 0
+        self._retransmitted = self._repeated = 0
         self._nic = nic
         self._executor = executor
         self._workers: dict[tuple[int, int], _Worker] = {}
@@ -39,7 +41,14 @@ class HostReductions:
     def join(self, membership: Membership, port: int, timeout_ps: int) -> None:
         """Take part in a job on a plane, in place of the job of that id there; `port` is the NIC's."""
         self.leave(membership.plane, membership.job_id)
-        client = _core.AggregationClient(
+        client = self.client(membership, port, timeout_ps)
+        self._workers[membership.plane, membership.job_id] = _Worker(
+            client, self._executor.add_aggregator(client)
+        )
+
+    def client(self, membership: Membership, port: int, timeout_ps: int) -> _core.AggregationClient:
+        """Return a client of the engine for a membership."""
+        return _core.AggregationClient(
             self._nic,
             port,
             self._executor,
@@ -56,17 +65,43 @@ class HostReductions:
             group_ip=membership.group_address,
             retransmission_timeout_ps=timeout_ps,
         )
-        self._workers[membership.plane, membership.job_id] = _Worker(
-            client, self._executor.add_aggregator(client)
-        )
 
     def leave(self, plane: int, job_id: int) -> None:
         """Leave a job on a plane, if the host has joined it there."""
         worker = self._workers.pop((plane, job_id), None)
         if worker is not None:
-            self._retransmitted += worker.client.stats()["retransmitted_packets"]
+            self._count(worker.client)
             self._executor.remove_aggregator(worker.aggregator)
-            self._nic.detach(worker.client)
+            if not worker.is_stopped:
+                self._nic.detach(worker.client)
+
+    def _count(self, client: _core.AggregationClient) -> None:
+        """Add what a client that goes has counted to the sums."""
+        stats = client.stats()
+        self._retransmitted += stats["retransmitted_packets"]
+        self._repeated += stats["repeated_messages"]
+
+    def stop(self, job_id: int) -> StreamPositions:
+        """Stop sending and receiving for a job, and return where its streams stand."""
+        streams = {key[0]: key for key in self._workers if key[1] == job_id}
+        positions = []
+        for key in streams.values():
+            worker = self._workers[key]
+            if not worker.is_stopped:
+                self._nic.detach(worker.client)
+                self._workers[key] = replace(worker, is_stopped=True)
+            positions.append(worker.client.position())
+        return StreamPositions(tuple(streams), *(zip(*positions, strict=True) if positions else ((), (), ())))
+
+    def move(self, plane: int, job_id: int, first_message: int, client: _core.AggregationClient) -> None:
+        """Have another client go on with a stream of a job at a message. Raises ValueError if it cannot."""
+        worker = self._workers.get((plane, job_id))
+        if worker is None or not worker.is_stopped:
+            raise ValueError(f"job {job_id} on plane {plane} has not been stopped")
+        client.take_over(worker.client, first_message)
+        self._count(worker.client)
+        self._executor.replace_aggregator(worker.aggregator, client)
+        self._workers[plane, job_id] = _Worker(client, worker.aggregator)
 
     def leave_everywhere(self, job_ids: Iterable[int]) -> None:
         """Leave jobs on all planes."""
@@ -102,7 +137,7 @@ class HostReductions:
 
     def reset_stats(self) -> None:
         """Set all counters to zero."""
-        self._retransmitted = 0
+        self._retransmitted = self._repeated = 0
         for worker in self._workers.values():
             worker.client.reset_stats()
 
@@ -110,6 +145,12 @@ class HostReductions:
         """Return the packets that all clients, present and past ones, have sent again."""
         return self._retransmitted + sum(
             each.client.stats()["retransmitted_packets"] for each in self._workers.values()
+        )
+
+    def repeated_messages(self) -> int:
+        """Return the messages that all clients, present and past ones, have sent in one more epoch."""
+        return self._repeated + sum(
+            each.client.stats()["repeated_messages"] for each in self._workers.values()
         )
 
     def _of_plane(self, plane: int) -> Iterator[_Worker]:

@@ -85,7 +85,16 @@ class JobRuns:
             answers = self._calls.all(commands)
         memory = {rank: answer.memory for rank, answer in answers.items()}
         written = {rank: written_ranks(part, shared) for rank, part in zip(placed.ranks, parts, strict=True)}
-        return self._runs.add(number, PreparedRun(list(placed.ranks), memory, written, ends))
+        nics = {
+            nic
+            for part in parts
+            for call in part.calls
+            if call.aggregation_job is not None
+            for nic in shared.schedule(call).planes_aggregated()
+        }
+        return self._runs.add(
+            number, PreparedRun(list(placed.ranks), memory, written, ends, aggregated=tuple(nics))
+        )
 
     def _files(self, placed: PlacedRanks, directory: Path, calls_apart: bool) -> dict[int, str]:
         """Write each of a job's different operations to a file; returns the names by the identities of their slots."""

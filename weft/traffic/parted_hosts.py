@@ -29,13 +29,22 @@ class PartedHosts:
         }
         return sorted(apart)
 
+    def cut_off(self, names: Sequence[str]) -> str:
+        """Return in words that no link joins hosts of these names to the others."""
+        left_out = len(names) - _MOST_NAMED
+        hosts = ", ".join(names[:_MOST_NAMED]) + (f" and {left_out} more" if left_out > 0 else "")
+        return f"nothing joins {hosts} to the other ranks, and no scheduled event will; down: {self._down()}"
+
     def problem(self, apart: Sequence[Pair], names: Sequence[str]) -> str:
         """Return in words what is lost, given the pairs that are apart and the hosts' names."""
         nic, one, other = apart[0]
         more = f" (and {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
-        left_out = len(self.down) - _MOST_NAMED
-        links = ", ".join(self.down[:_MOST_NAMED]) + (f" and {left_out} more" if left_out > 0 else "")
         return (
             f"nothing joins {names[one]} and {names[other]} over NIC {nic}{more}, and no scheduled event will; "
-            f"down: {links or 'no link, with these circuits'}"
+            f"down: {self._down()}"
         )
+
+    def _down(self) -> str:
+        left_out = len(self.down) - _MOST_NAMED
+        links = ", ".join(self.down[:_MOST_NAMED]) + (f" and {left_out} more" if left_out > 0 else "")
+        return links or "no link, with these circuits"

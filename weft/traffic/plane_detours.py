@@ -23,13 +23,14 @@ Connection = tuple[int, Channel]
 class Losses:
     """What is lost and what is left.
 
-    Numbers of every host's NICs, those in planes that are lost and those that may be used; and the indices of hosts
-    that are lost, without whose ranks no run can end.
+    Numbers of every host's NICs, those in planes that are lost and those that may be used; the indices of hosts that
+    are lost, without whose ranks no run can end, where spares can take these; and those of all that have no link.
     """
 
     nics: frozenset[int] = frozenset()
     nics_in_use: frozenset[int] = frozenset()
     hosts: frozenset[int] = frozenset()
+    without_links: frozenset[int] = frozenset()
 
 
 class PlaneDetours:

@@ -16,6 +16,8 @@ from weft.traffic.run_clock import RunClock
 from weft.traffic.schedule_nodes import Channel
 
 _WAITING_ROUND_S = 2.0
+_REDUCING_ROUND_S = 0.25
+"""While runs reduce in the network: what fails is looked for in each round."""
 # Less than that is what rounding has left.
 _LEAST_WAIT_S = 1e-9
 _RECORDED = [each.name for each in fields(EndedFlows)]
@@ -48,6 +50,8 @@ class PreparedRun:
     written_peers: dict[int, list[int]]
     connections: list[tuple[int, Channel]]
     flows: Sequence[Flow] = ()
+    aggregated: tuple[int, ...] = ()
+    """Numbers of the NICs over which it reduces in the network."""
     state: str = "prepared"
     steps: tuple[int, int] = (0, 0)
     heard: tuple[int, float] = (-1, 0.0)
@@ -77,6 +81,7 @@ class PreparedRuns:
         self._names = names
         self._runs: dict[int, PreparedRun] = {}
         self.parted: Callable[[], PartedHosts | None] = lambda: None
+        self.follow_trees: Callable[[], None] = lambda: None
 
     def add(self, number: int, run: PreparedRun) -> int:
         """Enter a run; returns its number."""
@@ -128,9 +133,14 @@ class PreparedRuns:
         while unfinished and not is_over and not _any_ended_badly(answers):
             self._detours.follow(self._connections_in_use())
             self._require_hosts(run)
+            round_s = _WAITING_ROUND_S
+            if any(each.aggregated for each in self._runs.values()):
+                self._require_workers(run)
+                self.follow_trees()
+                round_s = _REDUCING_ROUND_S
             answers |= self._calls.all(
-                dict.fromkeys(unfinished, Wait(run, min(left_s, _WAITING_ROUND_S))),
-                _WAITING_ROUND_S + self._calls.answer_timeout_s,
+                dict.fromkeys(unfinished, Wait(run, min(left_s, round_s))),
+                round_s + self._calls.answer_timeout_s,
             )
             self._runs[run].steps = _steps_of(answers.values())
             unfinished = [rank for rank in unfinished if answers[rank].state != "finished"]
@@ -161,6 +171,14 @@ class PreparedRuns:
         gone = [self._name(rank) for rank in self._runs[run].ranks if self._calls.host_of(rank) in lost]
         if gone:
             raise RunError(f"run {run} failed: {', '.join(gone)} lost")
+
+    def _require_workers(self, run: int) -> None:
+        """Raise RunError if a rank of a run that reduces in the network has no link, and no event brings one up."""
+        lost = self._losses().without_links if self._losses is not None else frozenset()
+        gone = [rank for rank in self._runs[run].ranks if self._calls.host_of(rank) in lost]
+        parted = self.parted() if gone and self._runs[run].aggregated else None
+        if parted is not None:
+            raise RunError(f"run {run} failed: {parted.cut_off([self._name(rank) for rank in gone])}")
 
     def _require_joined(self, run: int, ranks: Sequence[int]) -> None:
         """Raise RunError if links keep ranks apart for good, and none of these has received a packet for a round."""
@@ -193,6 +211,9 @@ class PreparedRuns:
                 yield flow.plane, host_of(flow.source), host_of(flow.destination)
         losses = self._losses() if self._losses is not None else Losses()
         detoured = losses.nics if losses.nics_in_use else ()
+        for nic in prepared.aggregated:
+            if nic not in detoured:
+                yield from ((nic, host_of(prepared.ranks[0]), host_of(rank)) for rank in ranks)
         for rank, channel in prepared.connections if not prepared.flows else ():
             if not channel.is_scale_up and channel.plane not in detoured and {rank, channel.peer} <= ranks:
                 yield channel.plane, host_of(rank), host_of(channel.peer)

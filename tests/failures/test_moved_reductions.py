@@ -1,0 +1,173 @@
+"""Reductions in the network go on when a failure takes their trees, from where they were, and end exact."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from weft import Fabric, topologies
+from weft.errors import CheckFailedError
+from weft.results.link_events import LinkEventResult
+from weft.scenario import ControlSection
+
+US = 10**6
+ELEMENTS = 200_000
+CONTROL = ControlSection(latency=10 * US, detection=5 * US)
+NOTICED_PS = CONTROL.detection + 3 * CONTROL.latency // 2
+"""From a link's failure until the tables of the new tree are written: a message of the switch, a write, its answer."""
+WHENS = {"early": 0.02, "in the middle": 0.5, "late": 0.95}
+HOSTS = 4
+
+
+def inputs(dtype: str, seed: int = 0) -> list[NDArray[np.generic]]:
+    draws = [np.random.default_rng((seed, rank)) for rank in range(HOSTS)]
+    if dtype == "int32":
+        return [draw.integers(-(2**31), 2**31, ELEMENTS, np.int32) for draw in draws]
+    return [draw.standard_normal(ELEMENTS).astype(np.float32) for draw in draws]
+
+
+class Reductions:
+    """A fabric and what its reductions give, and take, when nothing fails."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self._known = 0
+        self.undisturbed = {"float32": self.reduced("float32")}
+        began_ps = fabric.hosts.now_ps()
+        self.undisturbed["int32"] = self.reduced("int32")
+        exact = np.add.reduce(inputs("int32"), dtype=np.int32)
+        np.testing.assert_array_equal(self.undisturbed["int32"], exact)
+        *_, last = self.fabric.summary().phases
+        self._lead_ps, self._duration_ps = last.start_ps - began_ps, last.end_ps - last.start_ps
+
+    def reduced(self, dtype: str) -> NDArray[np.generic]:
+        """Return the sum that all ranks have."""
+        run = self.fabric.collective("allreduce", inputs(dtype), "in-network")
+        assert run.result.ok
+        assert len({buffer.tobytes() for buffer in run.buffers}) == 1
+        return run.buffers[0]
+
+    def fail(self, link: tuple[str, str], when: str, down_ps: int | None, after_ps: int = 0) -> None:
+        """Have a link fail so far into the next reduction, for some time."""
+        at_ps = self._lead_ps + int(WHENS[when] * self._duration_ps) + after_ps
+        self.fabric.schedule_link(*link, "down", at_ps)
+        if down_ps is not None:
+            self.fabric.schedule_link(*link, "up", at_ps + down_ps)
+
+    def root(self, plane: int = 0) -> str:
+        """Return the switch at the top of the job's tree."""
+        (job,) = self.fabric.lab.controller.controller.jobs
+        return next(each.tree.root.switch for each in job.trees if each.tree.plane == plane)
+
+    def check(self, dtype: str) -> list[LinkEventResult]:
+        """Reduce with what has been scheduled; returns the events that reductions went on after."""
+        np.testing.assert_array_equal(self.reduced(dtype), self.undisturbed[dtype])
+        return self.resumed()
+
+    def resumed(self) -> list[LinkEventResult]:
+        """Return the events since the last call that reductions went on after."""
+        events = self.fabric.lab.link_events.results[self._known :]
+        self._known += len(events)
+        return [each for each in events if each.resumed_ps is not None]
+
+    def mend(self) -> None:
+        """Wait until all links are up, and routes have them."""
+        lab = self.fabric.lab
+        while lab.controller.controller.failures.links or lab.operations.lost_planes:
+            lab.controller.call(asyncio.sleep(1e-3))
+
+
+@pytest.fixture(scope="module")
+def one_plane() -> Iterator[Reductions]:
+    fabric = topologies.leaf_spine(
+        planes=1, leaves=2, spines=2, hosts_per_leaf=2, host_rate_bps=100 * 10**9, delay_ps=US
+    )
+    with Fabric(fabric, clock="virtual", control=CONTROL) as made:
+        yield Reductions(made)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("when", WHENS)
+def test_an_uplink_fails(one_plane: Reductions, when: str, dtype: str) -> None:
+    root = one_plane.root()
+    one_plane.fail(("p0l0", root), when, 500 * US)
+    (event,) = one_plane.check(dtype)
+    assert event.resumed_ps - event.happened_ps == NOTICED_PS
+    assert event.rebuilt_jobs == [1]
+    assert event.repeated_messages > 0
+    assert one_plane.root() != root
+    one_plane.mend()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("when", WHENS)
+def test_a_spine_fails(one_plane: Reductions, when: str, dtype: str) -> None:
+    root = one_plane.root()
+    for leaf in ("p0l0", "p0l1"):
+        one_plane.fail((leaf, root), when, 500 * US)
+    first, *_ = one_plane.check(dtype)
+    assert first.resumed_ps - first.happened_ps >= NOTICED_PS
+    assert one_plane.root() != root
+    one_plane.mend()
+
+
+@pytest.mark.parametrize("when", WHENS)
+def test_a_link_that_flaps_costs_one_new_epoch(one_plane: Reductions, when: str) -> None:
+    root = one_plane.root()
+    epoch = one_plane.fabric.lab.controller.job_epoch(1)
+    for number in range(4):
+        one_plane.fail(("p0l0", root), when, 3 * US, after_ps=6 * number * US)
+    one_plane.check("int32")
+    one_plane.mend()
+    assert one_plane.fabric.lab.controller.job_epoch(1) == epoch + 1
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("when", WHENS)
+def test_a_leaf_without_links_for_a_while(one_plane: Reductions, when: str, dtype: str) -> None:
+    """There is no tree until it has a link again; the reduction waits, and goes on."""
+    peers = ["h2", "h3", "p0s0", "p0s1"]
+    for peer in peers:
+        one_plane.fail((peer, "p0l1") if peer.startswith("h") else ("p0l1", peer), when, 300 * US)
+    events = one_plane.check(dtype)
+    assert {event.state for event in events} >= {"down"}
+    one_plane.mend()
+
+
+@pytest.mark.parametrize("when", WHENS)
+def test_a_worker_that_dies_ends_the_run_with_its_name(one_plane: Reductions, when: str) -> None:
+    one_plane.fail(("h3", "p0l1"), when, None)
+    with pytest.raises(CheckFailedError, match=r"nothing joins h3 to the other ranks.*down: h3<->p0l1"):
+        one_plane.check("int32")
+    event = one_plane.fabric.lab.link_events.results[-1]
+    assert one_plane.fabric.hosts.now_ps() - event.happened_ps <= NOTICED_PS
+    one_plane.fabric.schedule_link("h3", "p0l1", "up", 0)
+    one_plane.mend()
+    one_plane.check("int32")
+
+
+@pytest.fixture(scope="module")
+def two_planes() -> Iterator[Reductions]:
+    fabric = topologies.leaf_spine(
+        planes=2, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=100 * 10**9, delay_ps=US
+    )
+    with Fabric(fabric, clock="virtual", control=CONTROL) as made:
+        yield Reductions(made)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("when", WHENS)
+def test_the_stream_of_a_lost_plane_goes_on_in_the_other_one(
+    two_planes: Reductions, when: str, dtype: str
+) -> None:
+    two_planes.fail(("p1l0", "p1s0"), when, 500 * US)
+    events = two_planes.check(dtype)
+    assert [event.link for event in events] == ["p1l0<->p1s0"]
+    assert [job.planes for job in two_planes.fabric.lab.controller.controller.jobs] == [(0,), (0,)]
+    two_planes.mend()
+    two_planes.check(dtype)
+    assert [job.planes for job in two_planes.fabric.lab.controller.controller.jobs] == [(0, 1)]

@@ -1,0 +1,57 @@
+"""Reductions that go on when a failure has given their job other trees: from where the slowest worker was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.traffic.answers import StreamPositions
+from weft.traffic.commands import Membership, MovedStream, MoveStreams, StopStreams
+from weft.traffic.endpoint_calls import EndpointCalls
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What a job's workers agree on about a stream: the first message that one of them has no result of.
+
+    Messages before `posted` have been posted by all of them. `repeated` is how many messages were sent from there on,
+    by all workers together.
+    """
+
+    first_message: int
+    posted: int
+    repeated: int
+
+
+class StoppedStreams:
+    """A job's streams on some ranks, which stop as this is made; `agreed` is where they go on, by plane."""
+
+    def __init__(self, calls: EndpointCalls, job_id: int, ranks: Sequence[int]) -> None:
+        self._calls = calls
+        self._job_id = job_id
+        answers = calls.all(dict.fromkeys(ranks, StopStreams(job_id)))
+        self.agreed = _agreed(list(answers.values()))
+
+    def move(self, memberships: Mapping[int, Mapping[int, Membership]]) -> None:
+        """Have all go on, by new memberships, which are given by rank and the stream's plane."""
+        self._calls.all(
+            {
+                rank: MoveStreams(
+                    self._job_id,
+                    tuple(
+                        MovedStream(plane, self.agreed[plane].first_message, membership)
+                        for plane, membership in of_rank.items()
+                    ),
+                )
+                for rank, of_rank in memberships.items()
+            }
+        )
+
+
+def _agreed(positions: Sequence[StreamPositions]) -> dict[int, Agreed]:
+    agreed = {}
+    for place, plane in enumerate(positions[0].planes):
+        first = min(each.first_unfinished[place] for each in positions)
+        posted = min(each.posted[place] for each in positions)
+        agreed[plane] = Agreed(first, posted, sum(max(0, each.sent[place] - first) for each in positions))
+    return agreed
