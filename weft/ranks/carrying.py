@@ -14,6 +14,7 @@ from weft.errors import CheckFailedError
 from weft.ranks.calls import Call
 from weft.ranks.meeting import Met
 from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.collectives.registry import AUTO
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -62,9 +63,10 @@ class Carrier:
         self, call: Call, data: list[NDArray[Any]], timeout_s: float
     ) -> tuple[list[NDArray[Any]], list[int]]:
         """Return each rank's flat result, and how long after the common start it had it."""
-        names = [each.name for each in COLLECTIVE_KINDS[call.collective].algorithms]
-        algorithm = self._algorithm if self._algorithm in names else names[0]
         is_whole = call.ranks == tuple(range(self._fabric.topology.rank_count))
+        names = [each.name for each in COLLECTIVE_KINDS[call.collective].algorithms]
+        is_known = self._algorithm in names or (is_whole and self._algorithm == AUTO)
+        algorithm = self._algorithm if is_known else names[0]
         task = self._fabric.tasks.collective(
             call.collective,
             data,

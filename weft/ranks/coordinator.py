@@ -196,9 +196,9 @@ def hold(scenario: Path, place: Path, algorithm: str, timeout_s: float, out: Pat
 
 
 def _algorithms() -> set[str]:
-    from weft.traffic.collectives import algorithm_names
+    from weft.traffic.collectives.registry import AUTO, algorithm_names
 
-    return set(algorithm_names())
+    return {AUTO, *algorithm_names()}
 
 
 @click.command()

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch.distributed as dist
 from numpy.typing import NDArray
 
 from weft.torch import tensors
 from weft.torch.group_calls import GroupCalls, operation_of
 from weft.torch.member import Member, forget, member_of
+from weft.torch.named_group import NamedGroup
 from weft.torch.settings import Settings
 from weft.torch.work import WeftWork
 
@@ -33,19 +33,15 @@ def created(options: Any, settings: Any) -> WeftProcessGroup:
     return WeftProcessGroup(rank, ranks, options.group_id, member)
 
 
-class WeftProcessGroup(dist.ProcessGroup):
+class WeftProcessGroup(NamedGroup):
     """Ranks of a fabric. Each method returns a `WeftWork`; the fabric carries calls in the order of a group.
 
     Methods and arguments are those of PyTorch's process groups.
     """
 
     def __init__(self, rank: int, ranks: tuple[int, ...], name: str, member: Member) -> None:
-        super().__init__(rank, len(ranks))
+        super().__init__(rank, len(ranks), name)
         self._calls = GroupCalls(rank, ranks, name, member)
-
-    def getBackendName(self) -> str:
-        """Return "weft"."""
-        return "weft"
 
     def shutdown(self) -> None:
         """Leave the fabric, with the group of all ranks."""
