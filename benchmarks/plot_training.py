@@ -5,6 +5,7 @@ python benchmarks/plot_training.py RUN RUN-64 RUN-SWITCH-DIES > docs/pictures/la
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from itertools import accumulate
@@ -17,6 +18,7 @@ from weft.results.training_runs import TRAINING_RUNS, TrainingRunResult
 
 _PS_PER_MS = 1e9
 _LOSS = 2.5
+_TICKS = 5
 
 
 def results_of(directory: Path) -> Sequence[TrainingRunResult]:
@@ -40,7 +42,7 @@ def against_time(title: str, results: Sequence[TrainingRunResult]) -> Panel:
             (time / _PS_PER_MS, loss) for time, loss in zip(times, each.losses, strict=True)
         ]
     latest = max(points[-1][0] for points in curves.values())
-    return Panel(title, "emulated time (ms)", "loss", latest, _LOSS, curves)
+    return Panel(title, "emulated time (ms)", "loss", _TICKS * math.ceil(latest / _TICKS), _LOSS, curves)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import pytest
 
 from weft.paths import ROOT
 from weft.results.run_result import RunResult
+from weft.results.training_runs import TRAINING_RUNS
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.scenario.parsing import anchor_paths, read_mapping
@@ -59,6 +60,7 @@ LABS = [
         },
     ),
     Lab("06-collectives/scenario.yaml", {"traffic.0.sizes": ["4KiB", "64KiB"]}),
+    Lab("18-training/scenario.yaml", {"traffic.0.steps": 3}),
 ]
 
 
@@ -94,6 +96,7 @@ def outcome(result: RunResult) -> dict[str, Any]:
         ],
         "flows": [(each.pattern, each.flows, each.bytes_delivered) for each in result.flows],
         "training steps": [(each.algorithm, each.ok) for each in result.training_steps],
+        "training": [(each.algorithm, each.losses, each.accuracy) for each in result.of(TRAINING_RUNS)],
         "phases": [phase.name for phase in result.phases],
     }
 
@@ -102,7 +105,7 @@ def test_results_and_bytes_are_the_same(compared):
     _, real, virtual = compared
     assert real.ok
     assert virtual.ok
-    assert virtual.collectives or virtual.flows or virtual.training_steps
+    assert virtual.collectives or virtual.flows or virtual.training_steps or virtual.of(TRAINING_RUNS)
     assert outcome(real) == outcome(virtual)
 
 

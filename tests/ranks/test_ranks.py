@@ -81,6 +81,7 @@ def test_every_collective_gives_what_numpy_computes(tmp_path: Path, algorithm: s
         kinds = {
             "allreduce": {}, "reducescatter": {}, "allgather": {}, "alltoall": {}, "broadcast": {"root": 2},
             "reduce": {"operation": "max", "root": 1},
+            "barrier": {},
         }  # fmt: skip
         return {
             kind: rank.call(call_of(kind, count, **options), own_data(rank.rank, count)).wait(60)

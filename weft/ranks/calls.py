@@ -9,7 +9,7 @@ from weft.ranks.errors import RanksError
 
 DTYPES = ("int32", "float32")
 """Of what the fabric reduces; what is only moved travels as int32, whatever it is."""
-COLLECTIVES = ("allreduce", "reduce", "reducescatter", "allgather", "alltoall", "broadcast")
+COLLECTIVES = ("allreduce", "reduce", "reducescatter", "allgather", "alltoall", "broadcast", "barrier")
 OPERATIONS = ("sum", "max", "min")
 MAX_NAME = 256
 

@@ -65,7 +65,9 @@ class Carrier:
         """Return each rank's flat result, and how long after the common start it had it."""
         is_whole = call.ranks == tuple(range(self._fabric.topology.rank_count))
         names = [each.name for each in COLLECTIVE_KINDS[call.collective].algorithms]
-        is_known = self._algorithm in names or (is_whole and self._algorithm == AUTO)
+        # What only passes between two needs no tree of switches.
+        is_message = call.collective == "broadcast" and len(call.ranks) == 2
+        is_known = not is_message and (self._algorithm in names or (is_whole and self._algorithm == AUTO))
         algorithm = self._algorithm if is_known else names[0]
         task = self._fabric.tasks.collective(
             call.collective,
