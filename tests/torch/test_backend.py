@@ -84,7 +84,7 @@ def test_unmodified_scripts_train_as_over_gloo(
     took = re.search(r"weft: step 10 took (.*): computing (.*), waiting (.*), (\d+) collectives", errors)
     assert took is not None, errors
     planes = json.loads((tmp_path / "out" / "results.json").read_text())["planes"]
-    assert planes[0]["aggregated_packets"] > 0
+    assert planes[0]["packets_aggregated"] > 0
     # Emulated time repeats.
     if script == "torch_ddp.py":
         again = torchrun(path, *arguments, **settings)[2]
