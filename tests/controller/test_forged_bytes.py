@@ -54,7 +54,15 @@ def slots(fabric: EmulatedFabric) -> State:
     return {name: list(switch.register_read_all(register)) for name, switch in fabric.switches.items()}
 
 
-def forged(victim: JobMembership, to: str, kind: Kind, rank: int, round_number: int) -> Packet:
+def forged(
+    victim: JobMembership,
+    to: str,
+    kind: Kind,
+    rank: int,
+    round_number: int,
+    lane_count: int,
+    destination: int,
+) -> Packet:
     """Return a packet with all that a member knows, from the outsider to any node's address."""
     version: IpVersion = 4 if victim.group_address.version == 4 else 6
     nic = FABRIC.host(OUTSIDER).nic(0)
@@ -76,7 +84,8 @@ def forged(victim: JobMembership, to: str, kind: Kind, rank: int, round_number: 
         epoch=victim.epoch,
         rank=rank,
         round_number=round_number,
-        lanes=[7] * 64,
+        lanes=[7] * lane_count,
+        destination=destination,
         hop_limit=255,
     )
 
@@ -88,12 +97,13 @@ changes = st.lists(st.tuples(st.integers(0, 90), st.integers(0, 255)), max_size=
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.sampled_from([4, 6]), nodes, st.sampled_from(list(Kind)), st.integers(0, 2), st.integers(0, 3),
-    changes, st.booleans(), st.booleans(), st.integers(0, 40),
+    changes, st.booleans(), st.booleans(), st.integers(0, 40), st.sampled_from([64, 0]),
+    st.sampled_from([0xFFFF, 0, 1]),
 )  # fmt: skip
-@example(4, "p0s0", Kind.CONTRIBUTION, 1, 0, [], False, False, 0)
-@example(4, "p0s1", Kind.CONTRIBUTION, 1, 0, [], False, False, 0)
-@example(6, "p0s0", Kind.CONTRIBUTION, 1, 0, [], True, False, 0)
-@example(6, "p0s1", Kind.CONTRIBUTION, 1, 0, [], True, False, 0)
+@example(4, "p0s0", Kind.CONTRIBUTION, 1, 0, [], False, False, 0, 64, 0xFFFF)
+@example(4, "p0s1", Kind.CONTRIBUTION, 1, 0, [], False, False, 0, 0, 0)
+@example(6, "p0s0", Kind.CONTRIBUTION, 1, 0, [], True, False, 0, 64, 0xFFFF)
+@example(6, "p0s1", Kind.CONTRIBUTION, 1, 0, [], True, False, 0, 0, 1)
 def test_no_bytes_of_an_outsider_touch_a_slot_or_reach_a_member_as_a_result(
     running: tuple[EmulatedFabric, dict[IpVersion, JobMembership]],
     version: IpVersion,
@@ -105,14 +115,16 @@ def test_no_bytes_of_an_outsider_touch_a_slot_or_reach_a_member_as_a_result(
     with_shim: bool,
     with_checksum: bool,
     cut: int,
+    lane_count: int,
+    destination: int,
 ) -> None:
     fabric, memberships = running
-    frame = forged(memberships[version], to, kind, rank, round_number)
+    frame = forged(memberships[version], to, kind, rank, round_number, lane_count, destination)
     if with_shim:
         frame = Ether(src=frame.src, dst=frame.dst) / IntShim() / frame.payload
     data = bytearray(raw(frame))
     for place, value in mutations:
-        data[place] = value
+        data[place % len(data)] = value
     if with_checksum and mutations and version == 4 and not with_shim:
         # As an attacker would: with a corrected header, including fragments and options.
         header = IP(bytes(data[14:34]))

@@ -67,6 +67,17 @@ def test_aggregation_fields_and_lanes_are_shown(tmp_path):
     assert lanes["weft_aggregation.lane"][:3] == ["1", "-5", "0"]
 
 
+def test_a_header_alone_is_shown_with_its_destination(tmp_path):
+    frame = aggregation_frame(
+        **MACS, source_ip="10.0.0.1", destination_ip="10.0.0.254", qkey=5, destination=3, lanes=()
+    )
+    (layers,) = dissect(tmp_path / "h.pcap", [frame])
+    shown = layers["weft_aggregation"]
+    assert shown["weft_aggregation.lane_count"] == "0"
+    assert shown["weft_aggregation.destination"] == "3"
+    assert "Lanes" not in shown
+
+
 @pytest.mark.parametrize(("source", "layer"), [("10.0.0.1", "ip"), ("fd00::1", "ipv6")])
 def test_the_shim_is_shown_hop_by_hop_and_rocev2_below_it(tmp_path, source, layer):
     hops = [
