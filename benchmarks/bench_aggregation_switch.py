@@ -1,6 +1,6 @@
 """Additions of in-network aggregation per second and core, through a leaf's whole pipeline in memory.
 
-    .venv/bin/python benchmarks/bench_aggregation_switch.py [--packets N] [--json] [--realtime]
+    .venv/bin/python benchmarks/bench_aggregation_switch.py [--lanes 64] [--packets N] [--json] [--realtime]
 
 A leaf with eight hosts below a spine, programmed by the controller over P4Runtime, takes the contributions of all hosts
 to 64 slots, round after round: parse, check the iCRC, find job and member, add the lanes, and send what is complete
@@ -29,7 +29,7 @@ from weft.scenario.program import Program
 from weft.switch.bmv2json import load_program
 from weft.switch.native import NativeSwitch
 from weft.topologies import leaf_spine
-from weft.traffic.aggregation_format import LANE_COUNT, Kind
+from weft.traffic.aggregation_format import LANE_COUNT, LANE_COUNTS, Kind
 from weft.traffic.layers import aggregation_frame
 from weft.traffic.layers.frames import SWITCH_HOP_LIMIT
 
@@ -55,7 +55,7 @@ def programmed_leaf(program: Program) -> tuple[NativeSwitch, list[JobMembership]
     return switches[LEAF], [memberships[name][0] for name in of_leaf]
 
 
-def contributions(members: list[JobMembership], round_number: int, slot: int) -> Iterable[Input]:
+def contributions(members: list[JobMembership], lanes: int, round_number: int, slot: int) -> Iterable[Input]:
     """Of all hosts, to a slot in a round."""
     rng = np.random.default_rng(slot)
     for member in members:
@@ -71,12 +71,12 @@ def contributions(members: list[JobMembership], round_number: int, slot: int) ->
             slot=slot,
             round_number=round_number,
             rank=member.rank,
-            lanes=rng.integers(-(2**31), 2**31, LANE_COUNT).tolist(),
+            lanes=rng.integers(-(2**31), 2**31, lanes).tolist(),
         )
         yield nic.switch_port, bytes(frame)
 
 
-def result(member: JobMembership, round_number: int, slot: int) -> Input:
+def result(member: JobMembership, lanes: int, round_number: int, slot: int) -> Input:
     """Of the spine, to a slot in a round."""
     leaf = FABRIC.switch(LEAF)
     uplink = next(port for port in leaf.ports if not port.peer_is_host)
@@ -92,20 +92,20 @@ def result(member: JobMembership, round_number: int, slot: int) -> Input:
         epoch=member.epoch,
         slot=slot,
         round_number=round_number,
-        lanes=list(range(LANE_COUNT)),
+        lanes=list(range(lanes)),
         hop_limit=SWITCH_HOP_LIMIT,
     )
     return uplink.number, bytes(frame)
 
 
-def inputs(members: list[JobMembership], *, with_results: bool) -> list[Input]:
+def inputs(members: list[JobMembership], lanes: int, *, with_results: bool) -> list[Input]:
     """What the leaf receives in all rounds: in each, what its hosts send to all slots, and the results."""
     listed: list[Input] = []
     for round_number in ROUND_NUMBERS:
         for slot in range(SLOTS):
-            listed += contributions(members, round_number, slot)
+            listed += contributions(members, lanes, round_number, slot)
         if with_results:
-            listed += [result(members[0], round_number, slot) for slot in range(SLOTS)]
+            listed += [result(members[0], lanes, round_number, slot) for slot in range(SLOTS)]
     return listed
 
 
@@ -138,12 +138,10 @@ def null_switch() -> NativeSwitch:
     return switch
 
 
-def numpy_additions_per_s(additions: int) -> float:
+def numpy_additions_per_s(lanes: int, additions: int) -> float:
     """NumPy's additions to all slots' lanes, one contribution to each at a time."""
-    slots = np.zeros((SLOTS, LANE_COUNT), np.int32)
-    addends = (
-        np.random.default_rng(1).integers(-(2**31), 2**31, (CHILDREN, SLOTS, LANE_COUNT)).astype(np.int32)
-    )
+    slots = np.zeros((SLOTS, lanes), np.int32)
+    addends = np.random.default_rng(1).integers(-(2**31), 2**31, (CHILDREN, SLOTS, lanes)).astype(np.int32)
     passes = max(1, additions // addends.size)
 
     def run() -> None:
@@ -154,19 +152,19 @@ def numpy_additions_per_s(additions: int) -> float:
     return passes * addends.size / best_time_s(run)
 
 
-def measure(packets: int) -> list[Figure]:
+def measure(lanes: int, packets: int) -> list[Figure]:
     """All figures."""
     with tempfile.TemporaryDirectory() as folder:
-        leaf, members = programmed_leaf(compiled_fabric(Path(folder)))
+        leaf, members = programmed_leaf(compiled_fabric(Path(folder), lanes))
     complete = len(ROUND_NUMBERS) * SLOTS
-    plain, with_results = (inputs(members, with_results=wanted) for wanted in (False, True))
+    plain, with_results = (inputs(members, lanes, with_results=wanted) for wanted in (False, True))
     null = packets_per_s(null_switch(), plain, packets, len(plain))
     rate = packets_per_s(leaf, plain, packets, complete)
     rate_with_results = packets_per_s(leaf, with_results, packets, complete * (1 + CHILDREN))
-    additions = LANE_COUNT * (CHILDREN - 1) / CHILDREN
-    additions_with_results = LANE_COUNT * (CHILDREN - 1) / (CHILDREN + 1)
+    additions = lanes * (CHILDREN - 1) / CHILDREN
+    additions_with_results = lanes * (CHILDREN - 1) / (CHILDREN + 1)
     adding = rate * additions
-    numpy = numpy_additions_per_s(int(packets * additions))
+    numpy = numpy_additions_per_s(lanes, int(packets * additions))
     return [
         Figure("null program", null, "packets/s"),
         Figure("contributions", rate, "packets/s", "null program", rate / null),
@@ -180,10 +178,15 @@ def measure(packets: int) -> list[Figure]:
 def main() -> None:
     """Print the figures."""
     parser = argument_parser(__doc__)
+    parser.add_argument("--lanes", type=int, default=LANE_COUNT, choices=LANE_COUNTS[1:], help="of a packet")
     parser.add_argument("--packets", type=int, default=400_000, help="of each round")
     options = parser.parse_args()
     pin_this_process(1, realtime=options.realtime)
-    report(f"aggregation of {LANE_COUNT} lanes, one core", measure(options.packets), as_json=options.json)
+    report(
+        f"aggregation of {options.lanes} lanes, one core",
+        measure(options.lanes, options.packets),
+        as_json=options.json,
+    )
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ _INT_HEADERS_BYTES = 120
 _PLAIN_HEADERS_BYTES = 74
 
 
-def compiled_fabric(folder: Path) -> Program:
-    """fabric.p4, compiled by our compiler into the folder."""
-    return compile_program(FABRIC_P4, folder)
+def compiled_fabric(folder: Path, lanes: int = 64) -> Program:
+    """fabric.p4, compiled by our compiler into the folder, for aggregation packets of so many lanes."""
+    return compile_program(FABRIC_P4, folder, macros={"AGGREGATION_LANES": str(lanes)})
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -29,10 +30,8 @@ roce::RoceHeaders contribution_headers(const AggregationConfig& config) {
   headers.bth.opcode = roce::kUdSendOnly;
   headers.bth.destination_qp = roce::kAggregationQueuePair;
   headers.deth = {config.q_key, roce::kAggregationQueuePair};
-  headers.aggregation = {.job_id = config.job_id,
-                         .epoch = config.epoch,
-                         .rank = config.rank,
-                         .lane_count = roce::kAggregationLanes};
+  headers.aggregation = {
+      .job_id = config.job_id, .epoch = config.epoch, .rank = config.rank, .lane_count = config.lane_count};
   return headers;
 }
 
@@ -40,6 +39,10 @@ roce::RoceHeaders contribution_headers(const AggregationConfig& config) {
 
 void check(const AggregationConfig& config) {
   if (config.slot_count == 0) refuse("slot_count", 0, "1 to 65535");
+  const auto& counts = roce::kAggregationLaneCounts;
+  if (config.lane_count == 0 || std::find(counts.begin(), counts.end(), config.lane_count) == counts.end()) {
+    refuse("lane_count", config.lane_count, "64, 128, 256 or 1024");
+  }
   if (config.rank_count == 0) refuse("rank_count", 0, "1 or more");
   if (config.worker_rank >= config.rank_count) refuse("worker_rank", config.worker_rank, "below rank_count");
   if (!config.worker_numbers.empty() && config.worker_numbers.size() != config.rank_count) {
@@ -75,12 +78,13 @@ void AggregationClient::post(TimePs now, AggregationBuffers buffers, std::vector
     throw std::invalid_argument("aggregation client: a result for rank " + std::to_string(part.receiver) +
                                 " of " + std::to_string(config_.rank_count));
   }
-  Posted posted{AggregationRequest(buffers, std::move(parts), dtype, operation, config_.rank_count),
-                end_of_stream_,
-                0,
-                work_id,
-                now,
-                buffers.element_count * kElementBytes};
+  Posted posted{
+      AggregationRequest(buffers, std::move(parts), dtype, operation, config_.rank_count, config_.lane_count),
+      end_of_stream_,
+      0,
+      work_id,
+      now,
+      buffers.element_count * kElementBytes};
   posted.remaining = posted.request.message_count();
   if (error_ != CompletionStatus::kSuccess) return complete(posted, CompletionStatus::kFlushed, now);
   if ((end_of_stream_ - first_message_ + posted.remaining) / config_.slot_count >= kMaxRounds) {
@@ -148,11 +152,11 @@ void AggregationClient::compose(uint64_t message) {
   sent.message = message;
   sent.has_result = false;
   sent.purpose = posted.request.purpose(index);
-  sent.payload.resize(sent.purpose.has_lanes ? sizeof(AggregationLanes) : 0);
+  sent.payload.resize(sent.purpose.has_lanes ? size_t{4} * config_.lane_count : 0);
   if (!sent.purpose.has_lanes) return;
-  AggregationLanes lanes;
-  posted.request.compose(index, lanes);
-  swap_lane_bytes(reinterpret_cast<const uint8_t*>(lanes.data()), sent.payload.data());
+  LaneBuffer lanes;
+  posted.request.compose(index, std::span(lanes).first(config_.lane_count));
+  swap_lane_bytes(reinterpret_cast<const uint8_t*>(lanes.data()), sent.payload.data(), config_.lane_count);
 }
 
 PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
@@ -164,7 +168,7 @@ PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
   headers_.aggregation->operation = static_cast<uint8_t>(sent.purpose.operation);
   headers_.aggregation->slot = static_cast<uint16_t>(place % config_.slot_count);
   headers_.aggregation->round = round;
-  headers_.aggregation->lane_count = sent.purpose.has_lanes ? roce::kAggregationLanes : 0;
+  headers_.aggregation->lane_count = sent.purpose.has_lanes ? config_.lane_count : 0;
   headers_.aggregation->destination = destination_of(sent.purpose);
 
   Slot& slot = slot_of(message);
@@ -202,7 +206,7 @@ bool AggregationClient::classify(const roce::ParsedPacket& packet, uint64_t& mes
     return false;
   }
   const AggregationPurpose& purpose = sent_of(message).purpose;
-  const uint16_t lane_count = gets_lanes(purpose) ? roce::kAggregationLanes : 0;
+  const uint16_t lane_count = gets_lanes(purpose) ? config_.lane_count : 0;
   if (header.operation != static_cast<uint8_t>(purpose.operation) || header.lane_count != lane_count ||
       header.data_type != 0 || header.flags != 0 || header.destination != destination_of(purpose)) {
     ++counters_.unexpected_results;
@@ -218,10 +222,10 @@ void AggregationClient::on_packet(TimePs now, const roce::ParsedPacket& packet) 
   }
   uint64_t message = 0;
   if (!classify(packet, message)) return;
-  AggregationLanes lanes;
-  const bool has_lanes = packet.aggregation->lane_count != 0;
-  if (has_lanes) swap_lane_bytes(packet.payload, reinterpret_cast<uint8_t*>(lanes.data()));
-  if (!take_result(message, has_lanes ? &lanes : nullptr)) {
+  LaneBuffer lanes;
+  const size_t lane_count = packet.aggregation->lane_count;
+  swap_lane_bytes(packet.payload, reinterpret_cast<uint8_t*>(lanes.data()), lane_count);
+  if (!take_result(message, lane_count != 0 ? lanes.data() : nullptr)) {
     ++counters_.invalid_results;
     return;
   }

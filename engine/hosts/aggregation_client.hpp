@@ -26,6 +26,7 @@ struct AggregationConfig {
   // The tree's numbers of all workers, by their ranks in the job; empty if these are the ranks.
   std::vector<uint16_t> worker_numbers;
   uint16_t slot_count = 64;  // the window in messages: one bandwidth-delay product or more
+  uint16_t lane_count = 64;  // of a packet with data, as the switches' program has them
 
   roce::MacAddress source_mac{};
   roce::MacAddress destination_mac{};
@@ -166,7 +167,7 @@ class AggregationClient : public QueuePair {
   bool gets_lanes(const AggregationPurpose& purpose) const;
   AggregationPurpose purpose_of(uint64_t message) const;
   bool classify(const roce::ParsedPacket& packet, uint64_t& message);
-  bool take_result(uint64_t message, const AggregationLanes* lanes);
+  bool take_result(uint64_t message, const int32_t* lanes);
   bool can_send_next() const;
   void compose(uint64_t message);
   PacketPtr send(TimePs now, uint64_t message);

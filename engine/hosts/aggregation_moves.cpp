@@ -4,6 +4,8 @@
 // no result of, and go on from there (docs/spec/aggregation.md, "Failures"). Those that had its result take
 // it again: the contributions are the same to the bit, and so are the results.
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,11 +23,15 @@ uint64_t AggregationClient::first_unfinished() const {
 }
 
 void AggregationClient::take_over(AggregationClient& before, uint64_t first_message) {
-  if (before.config_.slot_count != config_.slot_count || before.error_ != CompletionStatus::kSuccess) {
-    throw std::invalid_argument("aggregation client: takes over from one of " +
-                                std::to_string(before.config_.slot_count) + " slots, " +
-                                completion_status_name(before.error_) +
-                                " (valid: " + std::to_string(config_.slot_count) + " slots, success)");
+  if (before.config_.slot_count != config_.slot_count || before.config_.lane_count != config_.lane_count ||
+      before.error_ != CompletionStatus::kSuccess) {
+    const auto window = [](const AggregationConfig& config) {
+      return std::to_string(config.slot_count) + " slots of " + std::to_string(config.lane_count) +
+             " lanes, ";
+    };
+    throw std::invalid_argument("aggregation client: takes over from one of " + window(before.config_) +
+                                completion_status_name(before.error_) + " (valid: " + window(config_) +
+                                "success)");
   }
   const uint64_t unfinished = before.first_unfinished();
   for (uint64_t message = first_message; message < unfinished; ++message) {
@@ -50,10 +56,13 @@ void AggregationClient::take_over(AggregationClient& before, uint64_t first_mess
 }
 
 // Stores a result, unless it is one more of another epoch; false if the request refuses it.
-bool AggregationClient::take_result(uint64_t message, const AggregationLanes* lanes) {
+bool AggregationClient::take_result(uint64_t message, const int32_t* lanes) {
   if (has_result(message)) return true;
   Posted& posted = posted_of(message);
-  if (lanes != nullptr && !posted.request.accept(message - posted.first_message, *lanes)) return false;
+  if (lanes != nullptr &&
+      !posted.request.accept(message - posted.first_message, std::span(lanes, config_.lane_count))) {
+    return false;
+  }
   --posted.remaining;
   if (was_sent(message)) sent_of(message).has_result = true;
   return true;
@@ -71,12 +80,13 @@ std::vector<int32_t> AggregationClient::contributions(uint64_t first, uint64_t e
   for (uint64_t message = first; message < end; ++message) {
     const AggregationPurpose purpose = purpose_of(message);
     if (purpose.operation != operation) continue;
-    AggregationLanes lanes{};  // nothing, to a sum
+    std::vector<int32_t> lanes(config_.lane_count);  // nothing, to a sum
     if (!purpose.has_lanes && operation != ReduceOperation::kSum) {
       throw std::invalid_argument("aggregation client: message " + std::to_string(message) + " has no lanes");
     }
     if (purpose.has_lanes && was_sent(message)) {
-      swap_lane_bytes(sent_of(message).payload.data(), reinterpret_cast<uint8_t*>(lanes.data()));
+      swap_lane_bytes(sent_of(message).payload.data(), reinterpret_cast<uint8_t*>(lanes.data()),
+                      lanes.size());
     } else if (purpose.has_lanes) {
       const Posted& posted = posted_of(message);
       if (!posted.request.ready(message - posted.first_message)) {
@@ -96,14 +106,13 @@ void AggregationClient::take_results(uint64_t first, uint64_t end, ReduceOperati
   for (uint64_t message = first; message < end; ++message) {
     const AggregationPurpose purpose = purpose_of(message);
     if (purpose.operation != operation) continue;
-    AggregationLanes lanes;
-    if (static_cast<size_t>(results.end() - next) < lanes.size()) {
+    if (results.end() - next < config_.lane_count) {
       throw std::invalid_argument("aggregation client: " + std::to_string(results.size()) +
                                   " lanes are too few results");
     }
-    std::copy_n(next, lanes.size(), lanes.begin());
-    next += static_cast<std::ptrdiff_t>(lanes.size());
-    if (!take_result(message, gets_lanes(purpose) ? &lanes : nullptr)) {
+    const int32_t* const lanes = std::to_address(next);
+    next += config_.lane_count;
+    if (!take_result(message, gets_lanes(purpose) ? lanes : nullptr)) {
       throw std::invalid_argument("aggregation client: no result of message " + std::to_string(message) +
                                   " can be so");
     }

@@ -12,15 +12,27 @@
 namespace weft {
 namespace {
 
-constexpr size_t kLanes = roce::kAggregationLanes;
+constexpr size_t kBlock = bfp::kBlockElements;
 constexpr int32_t kMaxFloatExponent = 128;  // FLT_MAX < 2^128
-static_assert(kLanes == bfp::kBlockElements);
+
+// Calls visit(block, first, count) for the blocks of so many elements; the last one may be less than whole.
+template <class Visit>
+void for_blocks(size_t element_count, Visit visit) {
+  for (size_t first = 0; first < element_count; first += kBlock) {
+    visit(first / kBlock, first, std::min(kBlock, element_count - first));
+  }
+}
 
 }  // namespace
 
 AggregationRequest::AggregationRequest(AggregationBuffers buffers, std::vector<AggregationPart> parts,
-                                       DataType dtype, ReduceOperation operation, uint32_t rank_count)
-    : buffers_(buffers), dtype_(dtype), operation_(operation), blocks_(std::move(parts), kLanes) {
+                                       DataType dtype, ReduceOperation operation, uint32_t rank_count,
+                                       size_t lane_count)
+    : buffers_(buffers),
+      dtype_(dtype),
+      operation_(operation),
+      blocks_(std::move(parts), lane_count),
+      lane_count_(lane_count) {
   if (blocks_.count() != 0 && blocks_[0].part->flow != AggregationFlow::kReduced) {
     // Bits of any kind, which the sum of a single worker's leaves as they are.
     dtype_ = DataType::kInt32;
@@ -32,14 +44,22 @@ AggregationRequest::AggregationRequest(AggregationBuffers buffers, std::vector<A
     return;
   }
   headroom_bits_ = bfp::headroom_bits(rank_count);
-  const float* source = static_cast<const float*>(buffers.source);
-  exponents_.resize(blocks_.count());
+  find_exponents();
+}
+
+void AggregationRequest::find_exponents() {
+  const float* source = static_cast<const float*>(buffers_.source);
+  const size_t message_exponents = lane_count_ / kBlock;
+  // What a part's last message has no elements for stays zero on all ranks.
+  exponents_.resize(blocks_.count() * message_exponents, bfp::kZeroExponent);
   for (uint64_t number = 0; number < blocks_.count(); ++number) {
-    const AggregationBlocks::Block block = blocks_[number];
-    exponents_[number] =
-        bfp::block_exponent(source + block.first_element, block.element_count, block.first_element);
+    const auto [part, begin, element_count] = blocks_[number];
+    for_blocks(element_count, [&, begin = begin](size_t block, size_t first, size_t count) {
+      exponents_[number * message_exponents + block] =
+          bfp::block_exponent(source + begin + first, count, begin + first);
+    });
   }
-  exponent_message_count_ = (blocks_.count() + kGroupBlocks - 1) / kGroupBlocks;
+  exponent_message_count_ = (blocks_.count() + kGroupMessages - 1) / kGroupMessages;
   exponents_agreed_.resize(exponent_message_count_, false);
 }
 
@@ -55,15 +75,15 @@ void AggregationRequest::check_no_nan() const {
 AggregationRequest::Content AggregationRequest::content(uint64_t message) const {
   if (exponent_message_count_ == 0) return {false, message};
   if (message == 0) return {true, 0};
-  const uint64_t group = (message - 1) / (kGroupBlocks + 1);
-  const uint64_t position = (message - 1) % (kGroupBlocks + 1);
+  const uint64_t group = (message - 1) / (kGroupMessages + 1);
+  const uint64_t position = (message - 1) % (kGroupMessages + 1);
   const bool last_group = group + 1 >= exponent_message_count_;
   if (last_group) {
-    // No exponents follow; a group before it has its 64 blocks and the exponents of the next.
+    // No exponents follow; a group before it has its 64 messages and the exponents of the next.
     return {false, message - exponent_message_count_};
   }
   if (position == 0) return {true, group + 1};
-  return {false, group * kGroupBlocks + position - 1};
+  return {false, group * kGroupMessages + position - 1};
 }
 
 AggregationPurpose AggregationRequest::purpose(uint64_t message) const {
@@ -78,54 +98,62 @@ AggregationPurpose AggregationRequest::purpose(uint64_t message) const {
 
 bool AggregationRequest::ready(uint64_t message) const {
   const Content what = content(message);
-  return exponents_agreed_.empty() || what.is_exponents || exponents_agreed_[what.index / kGroupBlocks];
+  return exponents_agreed_.empty() || what.is_exponents || exponents_agreed_[what.index / kGroupMessages];
 }
 
-void AggregationRequest::compose(uint64_t message, AggregationLanes& lanes) const {
+std::span<const int32_t> AggregationRequest::exponents_of(uint64_t group) const {
+  const std::span<const int32_t> behind = std::span(exponents_).subspan(group * lane_count_);
+  return behind.first(std::min(lane_count_, behind.size()));
+}
+
+void AggregationRequest::compose(uint64_t message, std::span<int32_t> lanes) const {
   const Content what = content(message);
-  lanes.fill(0);
+  std::fill(lanes.begin(), lanes.end(), 0);
   if (what.is_exponents) {
-    const uint64_t first = what.index * kGroupBlocks;
-    const uint64_t count = std::min(kGroupBlocks, blocks_.count() - first);
-    std::copy_n(exponents_.data() + first, count, lanes.data());
+    std::ranges::copy(exponents_of(what.index), lanes.begin());
     return;
   }
-  const auto [part, first, count] = blocks_[what.index];
+  const auto [part, begin, element_count] = blocks_[what.index];
   if (dtype_ == DataType::kInt32) {
-    std::copy_n(static_cast<const int32_t*>(buffers_.source) + first, count, lanes.data());
+    std::copy_n(static_cast<const int32_t*>(buffers_.source) + begin, element_count, lanes.data());
     return;
   }
-  const float* block = static_cast<const float*>(buffers_.source) + first;
-  if (operation_ == ReduceOperation::kSum) {
-    bfp::quantise(block, count, exponents_[what.index], headroom_bits_, lanes.data());
-  } else {
-    std::transform(block, block + count, lanes.data(), bfp::to_ordered_integer);
+  const float* source = static_cast<const float*>(buffers_.source) + begin;
+  if (operation_ != ReduceOperation::kSum) {
+    std::transform(source, source + element_count, lanes.data(), bfp::to_ordered_integer);
+    return;
   }
+  const int32_t* exponents = exponents_.data() + what.index * (lane_count_ / kBlock);
+  for_blocks(element_count, [&](size_t block, size_t first, size_t count) {
+    bfp::quantise(source + first, count, exponents[block], headroom_bits_, lanes.data() + first);
+  });
 }
 
-bool AggregationRequest::accept(uint64_t message, const AggregationLanes& lanes) {
+bool AggregationRequest::accept(uint64_t message, std::span<const int32_t> lanes) {
   const Content what = content(message);
   if (what.is_exponents) {
-    const uint64_t first = what.index * kGroupBlocks;
-    const uint64_t count = std::min(kGroupBlocks, blocks_.count() - first);
-    for (uint64_t i = 0; i < count; ++i) {
-      if (lanes[i] < exponents_[first + i] || lanes[i] > kMaxFloatExponent) return false;
+    const std::span<const int32_t> own = exponents_of(what.index);
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (lanes[i] < own[i] || lanes[i] > kMaxFloatExponent) return false;
     }
-    std::copy_n(lanes.data(), count, exponents_.data() + first);
+    std::copy_n(lanes.data(), own.size(), exponents_.data() + what.index * lane_count_);
     exponents_agreed_[what.index] = true;
     return true;
   }
-  const auto [part, first, count] = blocks_[what.index];
+  const auto [part, begin, element_count] = blocks_[what.index];
   if (dtype_ == DataType::kInt32) {
-    std::copy_n(lanes.data(), count, static_cast<int32_t*>(buffers_.destination) + first);
+    std::copy_n(lanes.data(), element_count, static_cast<int32_t*>(buffers_.destination) + begin);
     return true;
   }
-  float* block = static_cast<float*>(buffers_.destination) + first;
-  if (operation_ == ReduceOperation::kSum) {
-    bfp::dequantise(lanes.data(), count, exponents_[what.index], headroom_bits_, block);
-  } else {
-    std::transform(lanes.data(), lanes.data() + count, block, bfp::from_ordered_integer);
+  float* destination = static_cast<float*>(buffers_.destination) + begin;
+  if (operation_ != ReduceOperation::kSum) {
+    std::transform(lanes.data(), lanes.data() + element_count, destination, bfp::from_ordered_integer);
+    return true;
   }
+  const int32_t* exponents = exponents_.data() + what.index * (lane_count_ / kBlock);
+  for_blocks(element_count, [&](size_t block, size_t first, size_t count) {
+    bfp::dequantise(lanes.data() + first, count, exponents[block], headroom_bits_, destination + first);
+  });
   return true;
 }
 

@@ -6,20 +6,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "collectives/aggregation_parts.hpp"
+#include "collectives/block_floating_point.hpp"
 #include "collectives/reduction.hpp"
 #include "packets/roce_formats.hpp"
 
 namespace weft {
 
-// The lanes of one message, in host order.
-using AggregationLanes = std::array<int32_t, roce::kAggregationLanes>;
+// Room for the lanes of one message, in host order, however many it has.
+using LaneBuffer = std::array<int32_t, roce::kMaxAggregationLanes>;
 
 // Big-endian lanes to host order and back; the same exchange both ways.
-inline void swap_lane_bytes(const uint8_t* from, uint8_t* to) {
-  for (size_t i = 0; i < roce::kAggregationLanes; ++i) {
+inline void swap_lane_bytes(const uint8_t* from, uint8_t* to, size_t lane_count) {
+  for (size_t i = 0; i < lane_count; ++i) {
     uint32_t word;
     std::memcpy(&word, from + 4 * i, 4);
     if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap32(word);
@@ -41,45 +43,50 @@ struct AggregationPurpose {
   bool has_result = true;                             // with lanes, for the receiver
 };
 
-// Integers, and floats under max and min (as order-preserving integers), take one message a block of 64
-// elements. So does what is moved, whose bits the switches add to nothing. A float sum is block floating
-// point: messages with the exponents of 64 blocks each run one group of 64 blocks ahead of the data, E0 E1
-// D0…D63 E2 D64…D127 …, so that the data of a group never waits for its exponents.
+// A message has as many elements as lanes: integers, or floats under max and min as order-preserving
+// integers, or what is moved, whose bits the switches add to nothing. A float sum is block floating point in
+// blocks of 64 elements: messages with as many exponents as they have lanes, which are those of 64 messages
+// of data, run one such group ahead of the data, E0 E1 D0…D63 E2 D64…D127 …, so that the data of a group
+// never waits for its exponents. So sums are the same whatever the number of lanes.
 class AggregationRequest {
  public:
   // Throws std::domain_error naming the first element that is NaN (or, in a sum of floats, infinite).
   AggregationRequest(AggregationBuffers buffers, std::vector<AggregationPart> parts, DataType dtype,
-                     ReduceOperation operation, uint32_t rank_count);
+                     ReduceOperation operation, uint32_t rank_count, size_t lane_count);
 
   uint64_t message_count() const { return exponent_message_count_ + blocks_.count(); }
   AggregationPurpose purpose(uint64_t message) const;
   // Whether the message can be composed: the exponents of its block are agreed on.
   bool ready(uint64_t message) const;
-  // The lanes to send, where there are any; requires ready(message). The same every time until the message is
-  // accepted.
-  void compose(uint64_t message, AggregationLanes& lanes) const;
+  // The lanes to send, in host order, where there are any; requires ready(message). The same every time until
+  // the message is accepted.
+  void compose(uint64_t message, std::span<int32_t> lanes) const;
   // Stores the lanes of a message's result, once. False, and nothing stored, if no honest network can have
   // sent it: an exponent below our own or beyond float32's.
-  bool accept(uint64_t message, const AggregationLanes& lanes);
+  bool accept(uint64_t message, std::span<const int32_t> lanes);
 
  private:
-  static constexpr uint64_t kGroupBlocks = roce::kAggregationLanes;
+  static constexpr uint64_t kGroupMessages = bfp::kBlockElements;
 
-  // A message is the exponents of a group of blocks, or the data of a block.
+  // A message is the exponents of a group of messages with data, or one of these.
   struct Content {
     bool is_exponents;
-    uint64_t index;  // of the group or the block
+    uint64_t index;  // among the messages of its kind
   };
   Content content(uint64_t message) const;
   void check_no_nan() const;
+  void find_exponents();
+  // Those of a group, as many as the message with them has lanes, or less at the end.
+  std::span<const int32_t> exponents_of(uint64_t group) const;
 
   AggregationBuffers buffers_;
   DataType dtype_;
   ReduceOperation operation_;
   int headroom_bits_ = 0;
-  AggregationBlocks blocks_;
+  AggregationBlocks blocks_;  // of messages with data
+  size_t lane_count_;
   uint64_t exponent_message_count_ = 0;  // 0 unless block floating point
-  std::vector<int32_t> exponents_;       // by block: our own, then the agreed one
+  std::vector<int32_t> exponents_;       // by message, then by block: our own, then the agreed one
   std::vector<bool> exponents_agreed_;   // by group
 };
 

@@ -41,9 +41,9 @@ constexpr uint8_t kIntShimVersion = 1;
 constexpr uint8_t kAggregationVersion = 2;
 
 constexpr size_t kIntHops = 5;
-constexpr size_t kAggregationLanes = 64;  // of a worker's packets with data
 // How many lanes an aggregation packet may have.
 constexpr std::array<uint16_t, 5> kAggregationLaneCounts = {0, 64, 128, 256, 1024};
+constexpr size_t kMaxAggregationLanes = 1024;
 constexpr uint16_t kAllWorkers = 0xFFFF;              // the destination of a result that all get
 constexpr uint32_t kAggregationQueuePair = 0xA66000;  // destination of contributions, source of both kinds
 constexpr uint32_t kMulticastQueuePair = 0xFFFFFF;    // destination of results

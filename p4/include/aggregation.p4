@@ -8,8 +8,10 @@
 #include "headers.p4"
 #include "icrc.p4"
 
-// Slot versions of all jobs together: 4,096 slots of two versions.
-#define SLOTS         4096
+// Slots of all jobs together, of two versions each. By default as many as take the memory of 4,096 slots of 64 lanes.
+#ifndef SLOTS
+#define SLOTS         (4096 * 64 / AGGREGATION_LANES)
+#endif
 #define SLOT_VERSIONS (2 * SLOTS)
 
 const bit<4> AGGREGATION_VERSION = 2;

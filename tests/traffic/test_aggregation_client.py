@@ -44,15 +44,15 @@ def float_bound(inputs: list[np.ndarray]) -> np.ndarray:
     chunks=st.integers(1, 3),
     ip_version=st.sampled_from([4, 6]),
     early=st.sampled_from([0, 1, 4]),
+    lane_count=st.sampled_from([64, 128, 256, 1024]),
     seed=st.integers(0, 10_000),
 )
 @settings(max_examples=30, deadline=None)
 def test_integers_are_exact_whatever_the_network_does(
-    leaf_sizes, slot_count, elements, operation, faults, chunks, ip_version, early, seed
+    leaf_sizes, slot_count, elements, operation, faults, chunks, ip_version, early, lane_count, seed
 ):
-    network = AggregationNetwork(
-        leaf_sizes, slot_count, faults, seed, ip_version, early_retransmit_distance=early
-    )
+    options = {"early_retransmit_distance": early, "lane_count": lane_count}
+    network = AggregationNetwork(leaf_sizes, slot_count, faults, seed, ip_version, **options)
     inputs = integers(sum(leaf_sizes), elements, seed)
     combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[operation]
     expected = combine.reduce(inputs, dtype=np.int32)
@@ -138,6 +138,24 @@ def test_floats_keep_the_bound_and_agree_bit_for_bit(elements, faults):
     exact = np.sum(inputs, axis=0, dtype=np.float64)
     error = np.abs(results[0] - exact)
     assert np.all(error <= float_bound(inputs) + np.abs(exact) * 2.0**-24)
+
+
+@pytest.mark.parametrize("elements", [1, 1024, 64 * 1024 + 1, 2 * 64 * 256 - 5])
+def test_sums_of_floats_are_the_same_bits_at_any_width(elements):
+    inputs = floats(4, elements)
+    sums = set()
+    for lane_count in (64, 128, 256, 1024):
+        network = AggregationNetwork([2, 2], 64, lane_count=lane_count)
+        sums |= {result.tobytes() for result in network.all_reduce(inputs, "float32")}
+        data = -(-elements // lane_count)
+        assert network.total("contributions_sent") == 4 * (data + -(-data // 64))
+    assert len(sums) == 1
+
+
+@pytest.mark.parametrize("lane_count", [0, 63, 65, 512])
+def test_a_number_of_lanes_that_no_packet_has_is_refused(lane_count):
+    with pytest.raises(ValueError, match=f"lane_count {lane_count} .valid: 64, 128, 256 or 1024"):
+        AggregationNetwork([1], lane_count=lane_count)
 
 
 @pytest.mark.parametrize("operation", ["max", "min"])

@@ -6,7 +6,7 @@ import pytest
 from weft import BadInputError, Fabric, topologies
 from weft.recording.observations import ports_table
 from weft.topologies import with_scale_up
-from weft.traffic.aggregation_format import FRAME_BYTES, LANE_COUNT
+from weft.traffic.aggregation_format import LANE_COUNT, frame_bytes
 
 RATE_BPS = 100e9
 PAYLOAD_BYTES = LANE_COUNT * 4
@@ -94,7 +94,7 @@ def test_uplinks_share_what_goes_to_the_roots(trees):
         before = sent_bytes(fabric, ports_table(topology, fabric.lab.switch_stats(), fabric.hosts.stats()))
         fabric.collective_of_lengths("allreduce", size_bytes, "in-network", dtype="int32")
         after = sent_bytes(fabric, ports_table(topology, fabric.lab.switch_stats(), fabric.hosts.stats()))
-    share = size_bytes // trees // PAYLOAD_BYTES * FRAME_BYTES[4]
+    share = size_bytes // trees // PAYLOAD_BYTES * frame_bytes(4, LANE_COUNT)
     links = [
         (f"{leaf}:{port.number}", f"{port.peer.node}:{port.peer.port}", port.peer.node)
         for leaf in ("p0l0", "p0l1")

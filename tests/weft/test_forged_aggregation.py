@@ -22,7 +22,7 @@ from weft.engine import Engine, Node
 from weft.run.aggregation_job import host_membership
 from weft.topologies import FabricSpec, HostSpec, fat_tree, leaf_spine
 from weft.topologies.addressing import IpVersion, result_group_address, result_group_mac
-from weft.traffic.aggregation_format import Kind, Operation
+from weft.traffic.aggregation_format import LANE_COUNT, Kind, Operation
 from weft.traffic.layers import IntShim, aggregation_frame
 from weft.traffic.layers.frames import SWITCH_HOP_LIMIT
 from weft.traffic.schedule_nodes import DataType
@@ -122,7 +122,9 @@ def join(fabric: Fabric, job: int, hosts: list[str], version: IpVersion) -> dict
     memberships = fabric.lab.controller.add_job(job, hosts, SLOTS, ip_version=version)
     fabric.hosts.join(
         {
-            fabric.topology.host(name).index: [host_membership(each) for each in memberships[name]]
+            fabric.topology.host(name).index: [
+                host_membership(each, LANE_COUNT) for each in memberships[name]
+            ]
             for name in hosts
         }
     )

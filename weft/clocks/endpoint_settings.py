@@ -19,7 +19,7 @@ from weft.topologies import (
     serialisation_ps,
 )
 from weft.topologies.addressing import IpVersion
-from weft.traffic.aggregation_format import FRAME_BYTES
+from weft.traffic.aggregation_format import LANE_COUNT, frame_bytes
 from weft.traffic.host_config import NicConfig
 from weft.traffic.host_recording import HostRecording
 from weft.traffic.transport_settings import CreditSettings
@@ -147,16 +147,19 @@ def patient_timeout_ps(
     return 4 * loaded_round_trip_ps(fabric, frame_bytes, switch_latency_ps) + drain_ps
 
 
-def default_slot_count(fabric: FabricSpec, ip_version: IpVersion, switch_latency_ps: int = 0) -> int:
+def default_slot_count(
+    fabric: FabricSpec, ip_version: IpVersion, switch_latency_ps: int = 0, lane_count: int = LANE_COUNT
+) -> int:
     """Return the slots of a job: two bandwidth-delay products of aggregation packets, a power of two.
 
-    One product keeps the links busy; the second lets ranks drift apart by a round trip before they wait.
+    They are at least 16, and at most what a switch has memory for. One product keeps the links busy; the second lets
+    ranks drift apart by a round trip before they wait.
     """
     product_bytes = 0
-    frame_bytes = FRAME_BYTES[ip_version]
+    packet_bytes = frame_bytes(ip_version, lane_count)
     if len(fabric.hosts) > 1:
-        path = longest_path(fabric, frame_bytes)
-        product_bytes = bandwidth_delay_product_bytes(path, frame_bytes, frame_bytes)
+        path = longest_path(fabric, packet_bytes)
+        product_bytes = bandwidth_delay_product_bytes(path, packet_bytes, packet_bytes)
         product_bytes += _latencies_ps(path, switch_latency_ps) * path.rate_bps // (8 * 10**12)
-    packets = max(16, -(-2 * product_bytes // frame_bytes))
-    return int(min(MAX_SLOTS, 1 << (packets - 1).bit_length()))
+    packets = max(16, -(-2 * product_bytes // packet_bytes))
+    return int(min(MAX_SLOTS * LANE_COUNT // lane_count, 1 << (packets - 1).bit_length()))

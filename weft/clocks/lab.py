@@ -37,6 +37,7 @@ from weft.switch.daemon.stats import SwitchesStats
 from weft.system.signals import interruptions_first, signals_unwind, signals_wait
 from weft.topologies import FabricSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
+from weft.traffic.aggregation_format import frame_bytes as aggregation_frame_bytes
 from weft.traffic.control import EndpointGroup
 from weft.traffic.header_sizes import VALIANT_SHIM, largest_frame_bytes
 
@@ -129,7 +130,7 @@ class Lab(abc.ABC):
     @cached_property
     def switch_configs(self) -> list[SwitchConfig]:
         """The configuration of every switch. Raises KeyProblem if a switch's memory does not hold what it must."""
-        return switch_configs(self.fabric, self.options, self.frame_bytes)
+        return switch_configs(self.fabric, self.options, self.largest_frame_bytes)
 
     @abc.abstractmethod
     def packet_conservation(self) -> ConservationCounts | None:
@@ -176,6 +177,12 @@ class Lab(abc.ABC):
         shim_bytes = VALIANT_SHIM if self.options.routing.has_intermediates else 0
         return shim_bytes + largest_frame_bytes(self.options.ip_version, self.options.mtu_bytes)
 
+    @property
+    def largest_frame_bytes(self) -> int:
+        """Largest frame on any link, of a WRITE or of in-network aggregation."""
+        options = self.options
+        return max(self.frame_bytes, aggregation_frame_bytes(options.ip_version, options.aggregation.lanes))
+
     def _pipeline(self) -> Pipeline:
         return Pipeline.load(self.program.p4info, self.program.json)
 
@@ -209,10 +216,10 @@ class Lab(abc.ABC):
         smallest = min(
             port.link.queue_capacity_bytes for switch in self.fabric.switches for port in switch.ports
         )
-        if smallest < self.frame_bytes:
+        if smallest < self.largest_frame_bytes:
             raise BadInputError(
-                f"a queue of {smallest} B never holds a frame of {self.frame_bytes} B, "
-                f"the largest with an mtu of {self.options.mtu_bytes}"
+                f"a queue of {smallest} B never holds a frame of {self.largest_frame_bytes} B, "
+                f"the largest with an mtu of {self.options.mtu_bytes} and {self.options.aggregation.lanes} lanes"
             )
 
 

@@ -1774,8 +1774,9 @@ class AggregationClient(_AggregationClient):
     """A worker of an in-network aggregation job. All workers must post the same reductions in the same order.
 
     Contributions go to `destination_ip` by way of `destination_mac`; results come to `group_ip`. `slot_count` is
-    the window in messages. `worker_numbers` are the tree's numbers of all workers, by rank in the job; none if these
-    are the ranks. Raises ValueError for parameters out of range or a group that is taken.
+    the window in messages, `lane_count` the lanes of a packet with data: 64, 128, 256 or 1024. `worker_numbers` are
+    the tree's numbers of all workers, by rank in the job; none if these are the ranks. Raises ValueError for
+    parameters out of range or a group that is taken.
     """
     def __init__(
         self,
@@ -1789,6 +1790,7 @@ class AggregationClient(_AggregationClient):
         rank: int,
         rank_count: int,
         slot_count: int,
+        lane_count: int = 64,
         destination_mac: str,
         destination_ip: str,
         group_ip: str,

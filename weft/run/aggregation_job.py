@@ -52,7 +52,9 @@ class AggregationJobs:
         options = self._lab.options
         if options.slots:
             return options.slots
-        slots = default_slot_count(self._lab.fabric, options.ip_version, options.switching.latency)
+        slots = default_slot_count(
+            self._lab.fabric, options.ip_version, options.switching.latency, options.aggregation.lanes
+        )
         return max(_LEAST_SLOTS, -(-slots // options.trees))
 
     def join(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup]) -> list[int]:
@@ -115,9 +117,10 @@ class AggregationJobs:
                 raise
             raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error
         self._joined[job_id] = _Joined(group, share, in_use, _epochs(memberships))
+        lanes = self._lab.options.aggregation.lanes
         endpoints.join(
             {
-                rank: [host_membership(of_host[name]) for of_host in memberships.values()]
+                rank: [host_membership(of_host[name], lanes) for of_host in memberships.values()]
                 for rank, name in zip(ranks, hosts, strict=True)
             }
         )
@@ -145,9 +148,10 @@ class AggregationJobs:
         carrying = self._carrying(job_id, joined, hosts)
         if carrying is None:
             return
+        lanes = self._lab.options.aggregation.lanes
         stopped.move(
             {
-                rank: {plane: host_membership(of_host[host]) for plane, of_host in carrying.items()}
+                rank: {plane: host_membership(of_host[host], lanes) for plane, of_host in carrying.items()}
                 for rank, host in zip(ranks, hosts, strict=True)
             }
         )
@@ -240,8 +244,8 @@ def _by_plane(memberships: Mapping[str, Sequence[JobMembership]]) -> dict[int, d
     return found
 
 
-def host_membership(membership: JobMembership) -> Membership:
-    """Return what a host must know of its part in a job."""
+def host_membership(membership: JobMembership, lane_count: int) -> Membership:
+    """Return what a host must know of its part in a job, whose packets with data have so many lanes."""
     return Membership(
         plane=membership.plane,
         job_id=membership.job_id,
@@ -252,6 +256,7 @@ def host_membership(membership: JobMembership) -> Membership:
         worker_count=membership.worker_count,
         worker_numbers=membership.worker_numbers,
         slot_count=membership.slot_count,
+        lane_count=lane_count,
         aggregation_address=str(membership.aggregation_address),
         aggregation_mac=membership.aggregation_mac,
         group_address=str(membership.group_address),

@@ -32,7 +32,7 @@ def effective_parameters(
         options: as given.
         configs: the embedded switches'.
         settings: the controller's.
-        frame_bytes: largest frame of a WRITE.
+        frame_bytes: largest frame of a WRITE or of in-network aggregation.
         transport: what a host makes queue pairs with; all hosts are alike.
     """
     ports = [port for config in configs for port in config.ports]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.scenario import FabricOptions
 from weft.topologies import FabricSpec, TopologyError, longest_path, one_way_ps
 from weft.topologies.paths import PS_PER_SECOND, Path
-from weft.traffic.aggregation_format import FRAME_BYTES, LANE_COUNT
+from weft.traffic.aggregation_format import frame_bytes
 from weft.traffic.costs import Links, Wire
 from weft.traffic.header_sizes import overhead_bytes
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
@@ -39,11 +39,12 @@ def _between(path: Path, options: FabricOptions) -> Wire:
 
 def _aggregation(path: Path, options: FabricOptions) -> Wire:
     """The way up to the root and down again is as long as that to the farthest host."""
-    frame_bytes = FRAME_BYTES[options.ip_version]
+    lanes = options.aggregation.lanes
+    packet_bytes = frame_bytes(options.ip_version, lanes)
     rate_bps = path.hops[0].link.rate_bps
     return Wire(
-        latency_ps=_idle_ps(path, frame_bytes, options),
-        ps_per_byte=8 * PS_PER_SECOND * frame_bytes / rate_bps / (LANE_COUNT * ELEMENT_BYTES),
+        latency_ps=_idle_ps(path, packet_bytes, options),
+        ps_per_byte=8 * PS_PER_SECOND * packet_bytes / rate_bps / (lanes * ELEMENT_BYTES),
     )
 
 

@@ -51,7 +51,7 @@ def _effective_parameters(lab: Lab, hosts: EndpointGroup) -> dict[str, Any]:
         lab.options,
         lab.switch_configs,
         lab.settings(),
-        lab.frame_bytes,
+        lab.largest_frame_bytes,
         transport,
     )
 

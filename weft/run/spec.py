@@ -20,6 +20,7 @@ from weft.scenario import (
 from weft.scenario.circuits import check_circuits
 from weft.scenario.fidelity_checks import check_fidelity, check_fidelity_of_fabric, check_reduction
 from weft.scenario.link_checks import check_events, check_int_rates, check_links
+from weft.scenario.mtu_checks import check_link_mtu
 from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_routing
 from weft.scenario.tenants import check_hosts_of_tenants
@@ -83,6 +84,7 @@ def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> Ru
 def _check(spec: RunSpec) -> None:
     """Check what neither options nor fabric show alone. Raises KeyProblem, or as `run_spec`."""
     check_transport(spec.options)
+    check_link_mtu(spec.options)
     check_fidelity(spec.options)
     check_fidelity_of_fabric(spec.fabric, spec.options)
     for number, traffic in enumerate(spec.traffic):

@@ -3,6 +3,7 @@
 A scenario is YAML; every key is checked, and an error says where it stands, what it holds and what would be valid.
 """
 
+from weft.scenario.aggregation import AggregationSection
 from weft.scenario.controller import ControllerSection, FlapDampingSection, LinkWatchSection
 from weft.scenario.events import EventSection
 from weft.scenario.fidelity import FidelitySection
@@ -27,6 +28,7 @@ __all__ = [
     "FLOW_DATA",
     "MAX_SLOTS",
     "TRAFFIC_KINDS",
+    "AggregationSection",
     "BufferSection",
     "Change",
     "ControlSection",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from weft.errors import BadInputError
+from weft.scenario.aggregation import AggregationSection
 from weft.scenario.circuits import CircuitsSection
 from weft.scenario.controller import ControllerSection
 from weft.scenario.events import EventSection
@@ -42,8 +43,10 @@ class FabricKeywords(TypedDict, total=False):
     services: list[Service]
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096]
     int_telemetry: bool
+    link_mtu_bytes: int
     slots: int | None
     trees: int
+    aggregation: AggregationSection | None
     faults: FaultsSection | None
     ecn: EcnSection | None
     control: ControlSection | None

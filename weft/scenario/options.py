@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from weft.controller.features.load_balancing import LoadBalancingSettings
 from weft.paths import FABRIC_P4
 from weft.quantities.definitions import number, whole
+from weft.scenario.aggregation import AggregationSection
 from weft.scenario.circuits import CircuitsSection
 from weft.scenario.controller import ControllerSection
 from weft.scenario.events import EventSection
@@ -70,10 +71,13 @@ class FabricOptions(Section):
     """Payload bytes of a full RoCEv2 packet."""
     int_telemetry: bool = Field(True, alias="int")
     """Data packets carry in-band telemetry (INT), as HPCC needs it."""
+    link_mtu_bytes: Annotated[int, whole(1280, 9216)] = Field(9000, alias="link_mtu")
+    """Largest packet of a link, from IP or INT's shim on. Larger ones are refused before a run."""
     slots: Annotated[int, whole(1, MAX_SLOTS)] | None = None
     """Of an aggregation job at each switch; by default two bandwidth-delay products, shared out among `trees`."""
     trees: Annotated[int, whole(1, MAX_TREES)] = 1
     """Aggregation trees of each plane, with roots of their own where there are enough, over which data are striped."""
+    aggregation: AggregationSection = AggregationSection()
     faults: FaultsSection = FaultsSection()
     ecn: EcnSection = EcnSection()
     control: ControlSection = ControlSection()
@@ -97,7 +101,9 @@ class FabricOptions(Section):
     @property
     def macros(self) -> dict[str, str]:
         """Return what the preprocessor of the program is to define."""
-        return {f"SERVICE_{name.upper()}": "1" for name in sorted(set(self.services))}
+        macros = {f"SERVICE_{name.upper()}": "1" for name in sorted(set(self.services))}
+        lanes = self.aggregation.lanes
+        return macros if lanes == AggregationSection().lanes else macros | {"AGGREGATION_LANES": str(lanes)}
 
     @property
     def load_balancing(self) -> LoadBalancingSettings:

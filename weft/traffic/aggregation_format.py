@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 LANE_COUNT = 64
-"""Of a worker's packets with data."""
+"""Of packets with data, unless a fabric has wider ones."""
 LANE_COUNTS = (0, 64, 128, 256, 1024)
 """How many lanes a packet may have; 0 is a header only."""
 HEADER_VERSION = 2
@@ -21,8 +21,14 @@ def udp_length(lane_count: int) -> int:
     return 52 + 4 * lane_count
 
 
-FRAME_BYTES = {4: 34 + udp_length(LANE_COUNT), 6: 54 + udp_length(LANE_COUNT)}
-"""Length of the frame, from Ethernet to iCRC, by IP version."""
+_BEFORE_UDP: dict[int, int] = {4: 14 + 20, 6: 14 + 40}
+
+
+def frame_bytes(ip_version: int, lane_count: int) -> int:
+    """Return the length of the frame, from Ethernet to iCRC; `ip_version` is 4 or 6."""
+    return _BEFORE_UDP[ip_version] + udp_length(lane_count)
+
+
 CONTRIBUTION_QP = 0xA66000
 RESULT_QP = 0xFFFFFF
 

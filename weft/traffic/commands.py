@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from weft.engine import _core
 from weft.quantities.traffic_classes import DATA_CLASS
+from weft.traffic.aggregation_format import LANE_COUNT
 from weft.traffic.answers import (
     Done,
     FlowRecords,
@@ -146,6 +147,7 @@ class Membership:
     aggregation_address: str
     aggregation_mac: str
     group_address: str
+    lane_count: int = LANE_COUNT
     retransmission_timeout_ps: int | None = None
 
 

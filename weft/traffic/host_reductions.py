@@ -60,6 +60,7 @@ class HostReductions:
             worker_rank=membership.worker_index,
             worker_numbers=list(membership.worker_numbers),
             slot_count=membership.slot_count,
+            lane_count=membership.lane_count,
             destination_mac=membership.aggregation_mac,
             destination_ip=membership.aggregation_address,
             group_ip=membership.group_address,

@@ -116,7 +116,7 @@ class Endpoints:
                 host,
                 round_trips.longer_by(lab.options.nic.round_trip_ps(lab.options.mtu_bytes)),
                 host_pfc_quanta(lab.options),
-                partial(host_credits, lab.options, lab.frame_bytes),
+                partial(host_credits, lab.options, lab.largest_frame_bytes),
                 classes_of_dscps(lab.fabric, lab.options),
                 tuple(lab.options.scheduling.quantum_by_class),
             ),

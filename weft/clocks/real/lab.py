@@ -99,6 +99,7 @@ class MininetLab(Lab):
             internal_links=self.options.links == "internal",
             own=self.own,
             hosts_file=names,
+            mtu_bytes=self.options.link_mtu_bytes,
         )
         stack.callback(self.network.stop)
         self._state.hosts = {

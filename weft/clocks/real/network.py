@@ -25,7 +25,6 @@ from weft.clocks.real.fabric_hosts import FabricHost
 from weft.errors import EnvironmentLacksError
 from weft.topologies import FabricSpec, HostSpec, NicSpec
 
-MTU_BYTES = 9000
 # The fabric computes and checks checksums itself, so every frame on a veth pair must be whole.
 _OFFLOADS = ("tx", "rx", "sg", "tso", "gso", "gro")
 
@@ -105,11 +104,13 @@ class FabricNetwork:
         internal_links: bool = False,
         own: Callable[..., None] = lambda *process_ids: None,
         hosts_file: Path | None = None,
+        *,
+        mtu_bytes: int,
     ) -> None:
         """Make everything, interfaces in a group (`weft.clocks.real.interfaces`).
 
-        `own` is called early, with the process ids of the shells that hold the namespaces. `hosts_file` takes the
-        place of /etc/hosts in the hosts.
+        `mtu_bytes` is the interfaces'. `own` is called early, with the process ids of the shells that hold the
+        namespaces. `hosts_file` takes the place of /etc/hosts in the hosts.
 
         Raises:
             EnvironmentLacksError: the kernel refuses something, or an interface of a name is there already.
@@ -118,6 +119,7 @@ class FabricNetwork:
         self.fabric = fabric
         self.internal_links = internal_links
         self._interface_group = interface_group
+        self._mtu_bytes = mtu_bytes
         _require_free_names(fabric)
         self.net = Mininet(controller=None, switch=FabricSwitch, build=False)
         try:
@@ -193,7 +195,7 @@ class FabricNetwork:
             _write_sysctl(f"net/ipv6/conf/{interface}/disable_ipv6", "1")
             lines += [
                 f"address flush dev {interface}",
-                f"link set {interface} addrgenmode none mtu {MTU_BYTES} up",
+                f"link set {interface} addrgenmode none mtu {self._mtu_bytes} up",
             ]
         _ip_batch(["ip", "-batch", "-"], lines)
         _turn_offloads_off(self.switch_interfaces)
@@ -204,7 +206,7 @@ class FabricNetwork:
         lines = ["link set lo up"]
         for nic in host.nics:
             lines += [
-                f"link set {nic.interface} address {nic.mac} mtu {MTU_BYTES} up",
+                f"link set {nic.interface} address {nic.mac} mtu {self._mtu_bytes} up",
                 f"address add {nic.ipv4} dev {nic.interface}",
                 f"address add {nic.ipv6} dev {nic.interface} nodad",
                 *_routes(self.fabric, nic),

@@ -316,7 +316,7 @@ class VirtualLab(Lab):
                 host,
                 round_trips.longer_by(self.options.nic.round_trip_ps(self.options.mtu_bytes)),
                 host_pfc_quanta(self.options),
-                partial(host_credits, self.options, self.frame_bytes),
+                partial(host_credits, self.options, self.largest_frame_bytes),
                 quantum_bytes=tuple(self.options.scheduling.quantum_by_class),
             ),
             transport=transport,

@@ -9,52 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from weft.switch.bmv2json import (
-    VALID_FIELD,
-    BoolConstant,
-    Constant,
-    Expression,
-    FieldRef,
-    Operation,
-    PrimitiveCall,
-    RegisterArrayRef,
-    RegisterRef,
-    RuntimeData,
-)
+from weft.switch.bmv2json import VALID_FIELD, Constant, Expression, FieldRef, PrimitiveCall, RegisterArrayRef
 from weft.switch.lowering.effects import names_in
 from weft.switch.lowering.layout import BlockLayout
 from weft.switch.lowering.register_layout import RegisterLayout
+from weft.switch.lowering.statement_forms import JUMPS, Moving, Place, alike, form_of
 
 FEWEST_REPETITIONS = 8
 """A loop over fewer would cost more than it saves."""
 
 LONGEST_PERIOD = 48
 """Statements for each lane."""
-
-_ASSIGNMENTS = frozenset(
-    {
-        "assign",
-        "modify_field",
-        "add",
-        "subtract",
-        "bit_xor",
-        "bit_or",
-        "bit_and",
-        "shift_left",
-        "shift_right",
-    }
-)
-_JUMPS = frozenset({"_jump", "_jump_if_zero"})
-_ALLOWED = _ASSIGNMENTS | _JUMPS | {"register_read", "register_write"}
-_WHOLE_BITS = frozenset({8, 16, 32, 64})
-
-Moving: TypeAlias = FieldRef | RegisterArrayRef
-"""What may be another one in each repetition."""
-
-_Place: TypeAlias = tuple[tuple[object, ...], int, Moving]
-"""What it must have in common with its neighbours, where it lies in bytes, and itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +54,7 @@ class Run:
     def written(self) -> Iterator[FieldRef]:
         """Fields that the first repetition writes."""
         for call in self.body:
-            if call.name not in _JUMPS and isinstance(call.arguments[0], FieldRef):
+            if call.name not in JUMPS and isinstance(call.arguments[0], FieldRef):
                 yield call.arguments[0]
 
 
@@ -109,15 +75,6 @@ def find_runs(
     return runs
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """A call without what may move, which `places` holds in order. `jumps_by` is how far ahead a jump leads."""
-
-    rest: object
-    places: tuple[_Place, ...]
-    jumps_by: int = 0
-
-
 class _Search:
     def __init__(
         self,
@@ -127,12 +84,11 @@ class _Search:
     ) -> None:
         self._calls = calls
         self._blocks = blocks
-        self._arrays = arrays
-        self._forms = [self._form(index) for index in range(len(calls))]
+        self._forms = [form_of(call, index, blocks, arrays) for index, call in enumerate(calls)]
         self._jumps = [
             (index, target.value)
             for index, call in enumerate(calls)
-            if call.name in _JUMPS and isinstance(target := call.arguments[-1], Constant)
+            if call.name in JUMPS and isinstance(target := call.arguments[-1], Constant)
         ]
 
     def run_at(self, start: int) -> Run | None:
@@ -156,19 +112,8 @@ class _Search:
         count = self._undisturbed(start, period, count)
         if count < FEWEST_REPETITIONS:
             return None
-        moving = {
-            place[2]: stride
-            for index, by in enumerate(strides)
-            for place, stride in zip(self._places(start + index), by, strict=True)
-            if stride
-        }
-        standing = {
-            place[2]
-            for index, by in enumerate(strides)
-            for place, stride in zip(self._places(start + index), by, strict=True)
-            if not stride
-        }
-        if not moving or moving.keys() & standing or self._conflicts(start, strides):
+        moving = self._moving(start, strides)
+        if not moving:
             return None
         body = tuple(_moved(call, start) for call in self._calls[start : start + period])
         run = Run(start, period, count, body, moving)
@@ -201,7 +146,7 @@ class _Search:
             return range(number, number + 1)
         return range(slot.bit_offset // 8, (slot.bit_offset + slot.width_bits - 1) // 8 + 1)
 
-    def _places(self, index: int) -> tuple[_Place, ...]:
+    def _places(self, index: int) -> tuple[Place, ...]:
         form = self._forms[index]
         return form.places if form is not None else ()
 
@@ -210,7 +155,7 @@ class _Search:
         strides = []
         for index in range(start, start + period):
             first, second = self._forms[index], self._forms[index + period]
-            if first is None or second is None or not _alike(first, second):
+            if first is None or second is None or not alike(first, second):
                 return None
             if first.jumps_by and index + first.jumps_by > start + period:
                 return None
@@ -224,7 +169,7 @@ class _Search:
             return False
         for index, by in zip(range(start, start + period), strides, strict=True):
             first, this = self._forms[index], self._forms[index + ahead]
-            if first is None or this is None or not _alike(first, this):
+            if first is None or this is None or not alike(first, this):
                 return False
             for a, b, stride in zip(first.places, this.places, by, strict=True):
                 if b[1] - a[1] != stride * count:
@@ -242,84 +187,19 @@ class _Search:
                 count = min(count, (target - start) // period)
         return count
 
-    def _conflicts(self, start: int, strides: list[tuple[int, ...]]) -> bool:
-        """Whether the first repetition names something twice that moves by different strides."""
+    def _moving(self, start: int, strides: list[tuple[int, ...]]) -> dict[Moving, int] | None:
+        """What moves, by which strides; None if the first repetition names something twice that moves differently."""
         known: dict[Moving, int] = {}
         for index, by in enumerate(strides):
             for place, stride in zip(self._places(start + index), by, strict=True):
                 if known.setdefault(place[2], stride) != stride:
-                    return True
-        return False
-
-    # ---- forms
-
-    def _form(self, index: int) -> _Form | None:
-        """None for a call that no loop may hold."""
-        call = self._calls[index]
-        if call.name not in _ALLOWED:
-            return None
-        places: list[_Place] = []
-        arguments: Sequence[object] = call.arguments
-        jumps_by = 0
-        if call.name in _JUMPS:
-            *arguments, target = call.arguments
-            if not isinstance(target, Constant) or target.value <= index:
-                return None
-            jumps_by = target.value - index
-        rest = tuple(self._rest(argument, places) for argument in arguments)
-        return None if None in rest else _Form((call.name, rest), tuple(places), jumps_by)
-
-    def _rest(self, item: object, places: list[_Place]) -> object:
-        """What remains of an argument without what may move, which joins `places`; None if a loop cannot hold it."""
-        match item:
-            case Constant() | BoolConstant() | RuntimeData():
-                return item
-            case FieldRef():
-                return self._rest_of_field(item, places)
-            case RegisterArrayRef(name):
-                self._move(self._arrays[name], item, places)
-                return "array"
-            case RegisterRef():
-                return None
-            case Operation(operator, operands, kind):
-                parts = tuple(self._rest(operand, places) for operand in operands)
-                return None if None in parts else (operator, parts, kind)
-        return None
-
-    def _rest_of_field(self, item: FieldRef, places: list[_Place]) -> object:
-        block = self._blocks.get(item.header)
-        if item.is_validity or block is None or not block.wire:
-            return (
-                None
-                if block is not None and not item.is_validity and block.fields[item.field].variable
-                else item
-            )
-        slot = block.fields[item.field]
-        if slot.variable:
-            return None
-        if slot.bit_offset % 8 or slot.width_bits not in _WHOLE_BITS:
-            return item
-        common = item.header, slot.width_bits, slot.signed
-        places.append((common, slot.bit_offset // 8, item))
-        return "field"
-
-    @staticmethod
-    def _move(layout: RegisterLayout, item: RegisterArrayRef, places: list[_Place]) -> None:
-        common = layout.group_bytes, layout.stride_bytes, layout.cell_bytes, layout.size, layout.width_bits
-        places.append((common, layout.offset_bytes, item))
-
-
-def _alike(first: _Form, second: _Form) -> bool:
-    return (
-        first.rest == second.rest
-        and first.jumps_by == second.jumps_by
-        and all(a[0] == b[0] for a, b in zip(first.places, second.places, strict=True))
-    )
+                    return None
+        return {place: stride for place, stride in known.items() if stride}
 
 
 def _moved(call: PrimitiveCall, start: int) -> PrimitiveCall:
     """The call with the target of a jump counted from `start`."""
-    if call.name not in _JUMPS:
+    if call.name not in JUMPS:
         return call
     *arguments, target = call.arguments
     assert isinstance(target, Constant)
