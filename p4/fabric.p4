@@ -2,7 +2,7 @@
 //
 // IPv4 and IPv6 with ECMP and load balancing, ARP and neighbour discovery, RoCEv2 classes, ECN marking, HPCC's INT and
 // in-network aggregation. Formats: docs/spec. Services are modules: -D SERVICE_SYNCHRONISATION includes barriers and
-// counters.
+// counters, -D SERVICE_PARAMETER_CACHE a cache of a parameter store.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -19,6 +19,9 @@
 #ifdef SERVICE_SYNCHRONISATION
 #include "include/services/synchronisation.p4"
 #endif
+#ifdef SERVICE_PARAMETER_CACHE
+#include "include/services/parameter_cache.p4"
+#endif
 #include "include/ecn.p4"
 #include "include/telemetry.p4"
 
@@ -33,6 +36,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     Aggregation() aggregation;
 #ifdef SERVICE_SYNCHRONISATION
     Synchronisation() synchronisation;
+#endif
+#ifdef SERVICE_PARAMETER_CACHE
+    ParameterCache() parameter_cache;
 #endif
     Drops() drops;
 
@@ -159,7 +165,15 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 drop_reason = DropReason.SERVICE_NOT_FORWARDED;
 #endif
             } else {
-                forwarding.apply(hdr, meta, standard_metadata, drop_reason);
+#ifdef SERVICE_PARAMETER_CACHE
+                if (hdr.parameter.isValid()) {
+                    parameter_cache.apply(hdr, meta, standard_metadata, drop_reason);
+                }
+                if (drop_reason == DropReason.NONE)
+#endif
+                {
+                    forwarding.apply(hdr, meta, standard_metadata, drop_reason);
+                }
                 if (drop_reason == DropReason.NONE) {
                     if (meta.nonminimal.is_drawn == 1) {
                         departure.apply(hdr, meta, standard_metadata);
@@ -184,6 +198,9 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
 #ifdef SERVICE_SYNCHRONISATION
     ServiceIcrc() service_icrc;
 #endif
+#ifdef SERVICE_PARAMETER_CACHE
+    ParameterIcrc() parameter_icrc;
+#endif
 
     apply {
         port_sent.count((bit<32>)standard_metadata.egress_port);
@@ -200,6 +217,12 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
 #ifdef SERVICE_SYNCHRONISATION
             if (hdr.service.isValid() && meta.rewrite_icrc == 1) {
                 service_icrc.apply(hdr, hdr.icrc.value);
+                meta.rewrite_icrc = 0;
+            }
+#endif
+#ifdef SERVICE_PARAMETER_CACHE
+            if (hdr.parameter.isValid() && meta.rewrite_icrc == 1) {
+                parameter_icrc.apply(hdr, hdr.icrc.value);
                 meta.rewrite_icrc = 0;
             }
 #endif

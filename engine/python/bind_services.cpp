@@ -95,27 +95,27 @@ Requests go to `destination_ip` by way of `destination_mac`, answers come to `gr
                        uint16_t source_udp_port, uint32_t timeout_backoff_limit, uint32_t retry_limit) {
              ServiceConfig config;
              config.operation = operation_of(operation);
-             config.requests = requests;
+             config.requests.requests = requests;
              config.cells = cells;
-             config.window = window;
+             config.requests.window = window;
              config.addend = addend;
              config.group_id = group_id;
              config.epoch = epoch;
              config.q_key = q_key;
              config.member = member;
-             config.retransmission_timeout_ps = retransmission_timeout_ps;
+             config.requests.retransmission_timeout_ps = retransmission_timeout_ps;
              config.source_udp_port = source_udp_port;
-             config.timeout_backoff_limit = timeout_backoff_limit;
-             config.retry_limit = retry_limit;
+             config.requests.timeout_backoff_limit = timeout_backoff_limit;
+             config.requests.retry_limit = retry_limit;
              return make_client(nic, port, std::move(executor), destination_mac, destination_ip, group_ip,
                                 config);
            }),
            "nic"_a, "port"_a, "executor"_a, py::kw_only(), "operation"_a, "requests"_a,
-           "cells"_a = defaults.cells, "window"_a = defaults.window, "addend"_a = defaults.addend,
+           "cells"_a = defaults.cells, "window"_a = defaults.requests.window, "addend"_a = defaults.addend,
            "group_id"_a, "epoch"_a, "q_key"_a, "member"_a, "destination_mac"_a, "destination_ip"_a,
            "group_ip"_a, "retransmission_timeout_ps"_a, "source_udp_port"_a = defaults.source_udp_port,
-           "timeout_backoff_limit"_a = defaults.timeout_backoff_limit, "retry_limit"_a = defaults.retry_limit,
-           py::keep_alive<1, 2>())
+           "timeout_backoff_limit"_a = defaults.requests.timeout_backoff_limit,
+           "retry_limit"_a = defaults.requests.retry_limit, py::keep_alive<1, 2>())
       .def(
           "start",
           [](Client& client, TimePs start_ps) {
@@ -140,6 +140,13 @@ Requests go to `destination_ip` by way of `destination_mac`, answers come to `gr
           "The run's state; nodes are requests.")
       .def("records", &records,
            "Columns of all requests, in their order; those without an answer have finished at 0.")
+      .def(
+          "retransmitted_packets",
+          [](Client& client) {
+            PythonGuard guard(client.engine);
+            return client.retransmitted_packets();
+          },
+          "Requests sent again.")
       .def(
           "counters",
           [](Client& client) {

@@ -20,6 +20,7 @@ PYBIND11_MODULE(_core, m) {
   weft::bind_collective(m);
   weft::bind_flows(m);
   weft::bind_services(m);
+  weft::bind_parameters(m);
   weft::bind_probe(m);
   weft::bind_packet_conservation(m);
   weft::bind_record_types(m);

@@ -6,6 +6,9 @@
 #ifdef SERVICE_SYNCHRONISATION
 #include "services/headers.p4"
 #endif
+#ifdef SERVICE_PARAMETER_CACHE
+#include "services/parameter_headers.p4"
+#endif
 
 typedef bit<9>   port_t;
 typedef bit<48>  mac_t;
@@ -254,6 +257,10 @@ struct headers_t {
     lanes_t       lanes;
 #ifdef SERVICE_SYNCHRONISATION
     service_t     service;
+#endif
+#ifdef SERVICE_PARAMETER_CACHE
+    parameter_t   parameter;
+    block_t       block;
 #endif
     icrc_t        icrc;
 }

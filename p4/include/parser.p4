@@ -147,6 +147,12 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             (OPCODE_UD_SEND_ONLY, QP_SERVICE, UDP_LENGTH_SERVICE): parse_service;
             (OPCODE_UD_SEND_ONLY, QP_MULTICAST, UDP_LENGTH_SERVICE): parse_service;
 #endif
+#ifdef SERVICE_PARAMETER_CACHE
+            (OPCODE_UD_SEND_ONLY, QP_PARAMETER_STORE, UDP_LENGTH_PARAMETER): parse_parameter;
+            (OPCODE_UD_SEND_ONLY, QP_PARAMETER_CLIENT, UDP_LENGTH_PARAMETER): parse_parameter;
+            (OPCODE_UD_SEND_ONLY, QP_PARAMETER_STORE, UDP_LENGTH_PARAMETER_BLOCK): parse_parameter_block;
+            (OPCODE_UD_SEND_ONLY, QP_PARAMETER_CLIENT, UDP_LENGTH_PARAMETER_BLOCK): parse_parameter_block;
+#endif
             (OPCODE_CNP, _, _): accept;
             (0x64 &&& 0xFE, _, _): parse_deth;      // UD SEND only, with immediate
             (0x06 &&& 0xDF, _, _): parse_reth;      // WRITE first; the mask takes RC and UC alike
@@ -219,6 +225,23 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition accept;
     }
 #endif
+
+#ifdef SERVICE_PARAMETER_CACHE
+    state parse_parameter {
+        packet.extract(hdr.deth);
+        packet.extract(hdr.parameter);
+        packet.extract(hdr.icrc);
+        transition accept;
+    }
+
+    state parse_parameter_block {
+        packet.extract(hdr.deth);
+        packet.extract(hdr.parameter);
+        packet.extract(hdr.block);
+        packet.extract(hdr.icrc);
+        transition accept;
+    }
+#endif
 }
 
 control FabricVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
@@ -271,6 +294,10 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.lanes);
 #ifdef SERVICE_SYNCHRONISATION
         packet.emit(hdr.service);
+#endif
+#ifdef SERVICE_PARAMETER_CACHE
+        packet.emit(hdr.parameter);
+        packet.emit(hdr.block);
 #endif
         packet.emit(hdr.icrc);
     }

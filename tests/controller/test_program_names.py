@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from weft.controller.counters import OUTCOME_NAMES
+from weft.controller.features.parameter_cache import MAX_CACHED_BLOCKS
 from weft.controller.services import MAX_CELLS, MAX_CLIENT_ENTRIES
 from weft.controller.trees import MAX_CHILDREN
 from weft.topologies import addressing
@@ -61,3 +62,13 @@ def test_services_are_the_program_s() -> None:
         assert int(group).bit_length() <= bits
     assert f"QP_SERVICE = 0x{service_format.REQUEST_QP:X};" in headers
     assert re.search(rf"UDP_LENGTH_SERVICE\s*= {service_format.UDP_LENGTH};", headers)
+
+
+def test_parameter_caches_are_the_program_s() -> None:
+    headers = source("include/services/parameter_headers.p4")
+    assert f"#define CACHE_ENTRIES {MAX_CACHED_BLOCKS}\n" in source("include/services/parameter_cache.p4")
+    assert f"QP_PARAMETER_STORE  = 0x{service_format.PARAMETER_STORE_QP:X};" in headers
+    assert f"QP_PARAMETER_CLIENT = 0x{service_format.PARAMETER_CLIENT_QP:X};" in headers
+    assert re.search(rf"UDP_LENGTH_PARAMETER\s+= {service_format.PARAMETER_UDP_LENGTH};", headers)
+    length = service_format.PARAMETER_UDP_LENGTH + service_format.BLOCK_BYTES
+    assert re.search(rf"UDP_LENGTH_PARAMETER_BLOCK = {length};", headers)

@@ -95,6 +95,7 @@ TRAFFIC: dict[str, Any] = {
     "remote_memory": {"remote_memory": [3], "reads": 2},
     "barrier": {"barrier": 2, "algorithms": ["dissemination"]},
     "counter": {"counter": 2},
+    "parameter_store": {"parameter_store": 1, "requests": 2},
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.

@@ -87,6 +87,11 @@ def test_loss_and_duplicates_change_neither_barriers_nor_counts(fabric: dict[str
     assert swapped.attempts > swapped.additions
     lost = sum(plane.injected_losses or 0 for plane in result.planes)
     assert lost > 0
+    # All but the last child of each node wait, in each round; what comes twice is no drop.
+    waiting = {True: 3, False: 3 * 1 + 2}[fabric is ONE_LEAF]
+    assert result.absorbed["requests"] == 60 * waiting
+    assert result.absorbed["repeated_requests"] > 0
+    assert not [reason for reason in result.drops if reason.startswith("service_")]
 
 
 def test_runs_repeat_and_do_not_depend_on_workers_or_earlier_runs() -> None:

@@ -15,6 +15,7 @@ from weft.controller.fabric import Channel, FabricController, GrpcTarget, Repair
 from weft.controller.features import Settings
 from weft.controller.features.depth_ages import DepthAges
 from weft.controller.features.ecn import EcnDepth, EcnProfile
+from weft.controller.features.parameter_cache import ParameterGroup
 from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
 from weft.controller.planned_paths import PlannedPaths
@@ -160,6 +161,12 @@ class BlockingFabricController:
     def serve(self, use: ServiceUse) -> ServiceGroup:
         """See `FabricController.serve`."""
         return self.call(self._controller.serve(use))
+
+    def serve_parameters(
+        self, store: str, clients: Sequence[str], plane: int, cached_blocks: int, ip_version: IpVersion = 4
+    ) -> ParameterGroup:
+        """See `FabricController.serve_parameters`."""
+        return self.call(self._controller.serve_parameters(store, clients, plane, cached_blocks, ip_version))
 
     def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
         """See `FabricController.set_ecn`."""

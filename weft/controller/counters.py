@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,10 +15,11 @@ PORT_RECEIVED = "port_received"
 PORT_SENT = "port_sent"
 ECN_MARKED = "ecn_marked"
 AGGREGATION_OUTCOMES = "aggregation_outcomes"
+SERVICE_OUTCOMES = "service_outcomes"
 DROPS_TABLE = "drops"
 JOB_TABLE = "aggregation_job"
 OUTCOME_NAMES = ("absorb", "send_up", "multicast", "reply", "drop")
-"""Meaning of the indices of `aggregation_outcomes` (the enum Outcome of p4/include/aggregation.p4)."""
+"""Meaning of the indices of both (the enums Outcome and ServiceOutcome of the program)."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class SwitchCounters:
         drops: by reason, those that are not zero.
         aggregation: by outcome, those that are not zero.
         jobs: packets of each aggregation job that this switch takes part in.
+        synchronisation: of barriers and counters, by outcome, those that are not zero; none where the program has none.
 
     """
 
@@ -56,6 +58,7 @@ class SwitchCounters:
     drops: dict[str, Count] = field(default_factory=dict)
     aggregation: dict[str, Count] = field(default_factory=dict)
     jobs: dict[int, Count] = field(default_factory=dict)
+    synchronisation: dict[str, Count] = field(default_factory=dict)
 
     @property
     def ecn_marked_packets(self) -> int:
@@ -76,7 +79,10 @@ async def read_counters(session: SwitchSession, ports: Collection[int] | None = 
     """Read all counters of a switch, for these ports or (None) for all possible ports."""
     # Of the thousand and more cells of a switch few are its ports', and of these many are 0: reading and decoding
     # them is what takes the time.
-    by_name = await _read_arrays(session, [finsy.P4CounterEntry(AGGREGATION_OUTCOMES), *_port_entries(ports)])
+    wanted = [finsy.P4CounterEntry(AGGREGATION_OUTCOMES), *_port_entries(ports)]
+    if any(each.alias == SERVICE_OUTCOMES for each in session.schema.counters):
+        wanted.append(finsy.P4CounterEntry(SERVICE_OUTCOMES))
+    by_name = await _read_arrays(session, wanted)
     tables = await session.read(
         finsy.P4TableEntry(table, counter_data=finsy.P4CounterData()) for table in (DROPS_TABLE, JOB_TABLE)
     )
@@ -84,9 +90,8 @@ async def read_counters(session: SwitchSession, ports: Collection[int] | None = 
         switch=session.name,
         ports=_ports(by_name),
         drops=_drops(entry for entry in tables if entry.table_id == DROPS_TABLE),
-        aggregation={
-            _outcome_name(index): count for index, count in by_name.get(AGGREGATION_OUTCOMES, {}).items()
-        },
+        aggregation=_by_outcome(by_name.get(AGGREGATION_OUTCOMES, {})),
+        synchronisation=_by_outcome(by_name.get(SERVICE_OUTCOMES, {})),
         jobs={int(entry["job_id"]): _count(entry) for entry in tables if entry.table_id == JOB_TABLE},
     )
 
@@ -136,6 +141,10 @@ def _drops(entries: Iterable[finsy.P4TableEntry]) -> dict[str, Count]:
         if count.packets and isinstance(entry.action, finsy.P4TableAction):
             drops[entry.action.name.rsplit(".", 1)[-1]] = count
     return drops
+
+
+def _by_outcome(cells: Mapping[int, Count]) -> dict[str, Count]:
+    return {_outcome_name(index): count for index, count in cells.items()}
 
 
 def _outcome_name(index: int) -> str:

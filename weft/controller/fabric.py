@@ -32,6 +32,7 @@ from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule, AclSettings
 from weft.controller.features.depth_ages import DepthAges, read_depth_ages
 from weft.controller.features.ecn import EcnDepth, EcnProfile, EcnSettings
+from weft.controller.features.parameter_cache import ParameterCacheSettings, ParameterGroup
 from weft.controller.features.services import ServicesSettings
 from weft.controller.installed import read_installed
 from weft.controller.job import Job
@@ -45,7 +46,7 @@ from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EntitySet, plan_updates
 from weft.controller.recovery import Recovery, read_held_jobs, recovered
 from weft.controller.routing.channels import cycle_text
-from weft.controller.services import ServiceGroup, ServiceTable, ServiceUse
+from weft.controller.services import GROUP_ID, ServiceGroup, ServiceTable, ServiceUse
 from weft.controller.session import SwitchSession
 from weft.controller.stub import P4RuntimeStub
 from weft.controller.tenants import TenantSettings
@@ -382,6 +383,17 @@ class FabricController:
         """
         group = self._services.plan(self.fabric, use, self.routed_around)
         await self.configure(ServicesSettings((group,)))
+        return group
+
+    async def serve_parameters(
+        self, store: str, clients: Sequence[str], plane: int, cached_blocks: int, ip_version: IpVersion = 4
+    ) -> ParameterGroup:
+        """Have switches serve a group with a parameter store in place of the one before."""
+        epoch, q_key = self._services.next_use()
+        group = ParameterGroup(
+            GROUP_ID, epoch, q_key, store, tuple(clients), plane, cached_blocks, ip_version
+        )
+        await self.configure(ParameterCacheSettings((group,)))
         return group
 
     async def planned_paths(self, plane: int) -> PlannedPaths:

@@ -122,12 +122,16 @@ class ServiceTable:
                 f"(valid: up to {MAX_CLIENT_ENTRIES} of all)"
             )
         tree = plan_tree(fabric, use.plane, use.hosts, failures)
+        epoch, q_key = self.next_use()
+        return ServiceGroup(
+            GROUP_ID, use.hosts, tree, epoch, q_key, use.cell_count, use.window, use.ip_version
+        )
+
+    def next_use(self) -> tuple[int, int]:
+        """Return the epoch of the next use of a service, and its key."""
         # Never 0, which registers begin with.
         self._epoch = self._epoch % MAX_EPOCH + 1
-        q_key = self._queue_keys(GROUP_ID, self._epoch)
-        return ServiceGroup(
-            GROUP_ID, use.hosts, tree, self._epoch, q_key, use.cell_count, use.window, use.ip_version
-        )
+        return self._epoch, self._queue_keys(GROUP_ID, self._epoch)
 
 
 def service_memberships(fabric: FabricSpec, group: ServiceGroup) -> list[ServiceMembership]:

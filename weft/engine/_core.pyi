@@ -50,6 +50,9 @@ from weft.engine.records import (
     NativeKey as NativeKey,
 )
 from weft.engine.records import (
+    ParameterRecords as ParameterRecords,
+)
+from weft.engine.records import (
     PathArguments as PathArguments,
 )
 from weft.engine.records import (
@@ -233,6 +236,16 @@ class PacketSocketStats(typing.TypedDict):
     """Dropped: the kernel had no memory."""
     send_error_packets: int
     """Dropped for any other reason."""
+
+class ParameterStoreCounters(typing.TypedDict):
+    pulls: int
+    """Answered, those asked again included."""
+    pushes: int
+    """Carried out."""
+    repeated_pushes: int
+    """Answered again."""
+    refused_packets: int
+    """Of another group, or out of range."""
 
 class PfcClassStats(typing.TypedDict):
     pauses_sent: int
@@ -426,8 +439,6 @@ class ScaleUpStats(typing.TypedDict):
 class ServiceCounters(typing.TypedDict):
     requests_sent: int
     """Retransmissions included."""
-    retransmitted_packets: int
-    """Requests sent again."""
     answers_accepted: int
     """Awaited."""
     stale_answers: int
@@ -2000,10 +2011,72 @@ class ServiceClient(_ServiceClient):
         """What it has sent and received."""
     def records(self) -> ServiceRecords:
         """Columns of all requests, in their order; those without an answer have finished at 0."""
+    def retransmitted_packets(self) -> int:
+        """Requests sent again."""
     def start(self, start_ps: int = 0) -> None:
         """Send the first request at start_ps (now, if that is past). RuntimeError the second time."""
     def status(self) -> RunStatus:
         """The run's state; nodes are requests."""
+
+class _ParameterClient(QueuePair):
+    pass
+
+class ParameterClient(_ParameterClient):
+    """A worker's requests to a parameter store, one run of them: pulls of blocks, and pushes.
+
+    `window` requests, a power of two, are under way at once. Raises ValueError for parameters out of range.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        executor: _ScheduleExecutor,
+        *,
+        blocks: numpy.typing.NDArray[numpy.uint32],
+        pushes: numpy.typing.NDArray[numpy.bool],
+        window: int,
+        group_id: int,
+        epoch: int,
+        q_key: int,
+        client: int,
+        destination_mac: str,
+        destination_ip: str,
+        retransmission_timeout_ps: int,
+    ) -> None: ...
+    def cancel(self) -> None:
+        """End the run, if it has not ended."""
+    def records(self) -> ParameterRecords:
+        """Columns of all requests, in their order."""
+    def retransmitted_packets(self) -> int:
+        """Requests sent again."""
+    def spoilt_blocks(self) -> int:
+        """Answers whose block is no contents that anybody writes."""
+    def start(self, start_ps: int = 0) -> None:
+        """Send the first request at start_ps (now, if that is past). RuntimeError the second time."""
+    def status(self) -> RunStatus:
+        """The run's state; nodes are requests."""
+
+class _ParameterStore(QueuePair):
+    pass
+
+class ParameterStore(_ParameterStore):
+    """A host's versioned blocks, which clients pull and push. `own_ip` is of the IP version of its clients."""
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        *,
+        blocks: int,
+        clients: int,
+        window: int,
+        group_id: int,
+        epoch: int,
+        q_key: int,
+        destination_mac: str,
+        own_ip: str,
+    ) -> None: ...
+    def counters(self) -> ParameterStoreCounters:
+        """What it has answered."""
 
 class Probe:
     """Records what components of an engine report; one an engine, which owns it. Times in ps, sizes in bytes.

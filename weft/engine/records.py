@@ -221,6 +221,17 @@ class ServiceRecords(TypedDict):
     attempts: NDArray[np.int64]
 
 
+class ParameterRecords(TypedDict):
+    """Columns of requests to a parameter store: the block's version, who wrote it, whether a switch has answered."""
+
+    started_ps: NDArray[np.int64]
+    finished_ps: NDArray[np.int64]
+    block_version: NDArray[np.int64]
+    writer: NDArray[np.int64]
+    writer_sequence: NDArray[np.int64]
+    cached: NDArray[np.int64]
+
+
 class PathOptions(TypedDict):
     """The path of a flow, where a congestion control is given by name."""
 

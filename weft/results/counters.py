@@ -129,7 +129,11 @@ def drop_totals(
     return {reason: count for reason, count in sorted(totals.items()) if count}
 
 
-_ABSORBED_REASONS = ("aggregation_duplicate", "aggregation_old_round")
+_REPEATED = {
+    "repeated_contributions": ("aggregation_duplicate", "aggregation_old_round"),
+    "repeated_requests": ("service_duplicate", "service_old_sequence"),
+}
+_ABSORBED_REASONS = tuple(reason for reasons in _REPEATED.values() for reason in reasons)
 _COUNTED_BY_QUEUES = ("tail_drop", "port_down")
 _CAUSES = counted_drops()
 
@@ -149,16 +153,18 @@ def _packets(counted: object) -> int:
 
 
 def absorbed_totals(counters: Mapping[str, SwitchCounters]) -> dict[str, int]:
-    """Sum what in-network aggregation took in, which ended in a switch as it should: no drops. No zeros.
+    """Sum what in-network aggregation and services took in, which ended in a switch as it should: no drops. No zeros.
 
     `contributions` are added up and wait for others; `repeated_contributions` were there already, or are of a round
-    that is over, and so are the results among them with which a switch answers one below that has them.
+    that is over, and so are the results among them with which a switch answers one below that has them. Likewise
+    `requests` to pass a barrier, and `repeated_requests`.
     """
     absorbed = Counter[str]()
     for each in counters.values():
         absorbed["contributions"] += each.aggregation.get("absorb", Count()).packets
-        for reason in _ABSORBED_REASONS:
-            absorbed["repeated_contributions"] += each.drops.get(reason, Count()).packets
+        absorbed["requests"] += each.synchronisation.get("absorb", Count()).packets
+        for name, reasons in _REPEATED.items():
+            absorbed[name] += sum(each.drops.get(reason, Count()).packets for reason in reasons)
     return {name: count for name, count in absorbed.items() if count}
 
 

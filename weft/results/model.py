@@ -218,7 +218,8 @@ class Results:
     drops: dict[str, _COUNT] = field(default_factory=dict)
     """Packets dropped, by cause; no zeros."""
     absorbed: dict[str, _COUNT] = field(default_factory=dict)
-    """Packets that in-network aggregation took in: `contributions` added up, and `repeated_contributions`."""
+    """Packets that in-network aggregation took in: `contributions` added up, and `repeated_contributions`. Of services:
+    `requests` that wait for others, and `repeated_requests`."""
     packet_conservation: PacketConservation | None = None
     """The account of every packet, under the virtual clock."""
     link_events: list[LinkEventResult] = field(default_factory=list)

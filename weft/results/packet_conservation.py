@@ -101,11 +101,13 @@ def print_packet_conservation(
     if conservation is None:
         return
     origins, ends = packet_origins(), packet_ends()
+    of_services = sum(count for name, count in absorbed.items() if name.endswith("requests"))
     taken = sum(absorbed.values())
     came = [(origins[name], count.packets) for name, count in conservation.entered.items()]
     went = [
         *((ends[name], count.packets) for name, count in conservation.left.items()),
-        ("absorbed by aggregation", taken),
+        ("absorbed by aggregation", taken - of_services),
+        ("absorbed by services", of_services),
         ("dropped", sum(each.packets for each in conservation.dropped.values()) - taken),
         ("under way", conservation.packets_under_way),
     ]

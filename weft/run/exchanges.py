@@ -27,7 +27,7 @@ from weft.run.task import Ended, Task, check_timeout
 from weft.run.unfinished import unfinished
 from weft.scenario.fidelity_checks import check_reduction
 from weft.system.child_processes import ChildError
-from weft.traffic.answers import EndedFlows
+from weft.traffic.answers import EndedFlows, ParameterRecords, ServiceRecords
 from weft.traffic.control import EndpointGroup
 from weft.traffic.host_stats import HostStats
 from weft.traffic.patterns import Flow
@@ -196,10 +196,7 @@ class Exchanges:
                     self.hosts.operation_times(run) if task.job is not None else ()
                     for run, task in zip(runs, tasks, strict=True)
                 ]
-                answers = [
-                    self.hosts.service_records(run) if task.asks_service else ()
-                    for run, task in zip(runs, tasks, strict=True)
-                ]
+                answers = [self._answers(task, run) for run, task in zip(runs, tasks, strict=True)]
             except BaseException as error:
                 self._leave_job(error)
                 if isinstance(error, RunError) and (waiting := self._waiting(tasks, runs)):
@@ -214,6 +211,11 @@ class Exchanges:
                     outcomes, outputs, records, times, answers, strict=True
                 )
             ]
+
+    def _answers(self, task: Task[Any], run: int) -> Sequence[ServiceRecords | ParameterRecords]:
+        if task.asks == "service":
+            return self.hosts.service_records(run)
+        return self.hosts.parameter_records(run) if task.asks == "parameters" else ()
 
     def _waiting(self, tasks: Sequence[Task[Any]], runs: Sequence[int]) -> str:
         """Return, in words, what ranks of jobs were at when a run failed; nothing if hosts no longer say."""

@@ -17,6 +17,7 @@ from weft.run.jobs import JobRun
 from weft.run.service_times import ServiceTimes
 from weft.run.spare_hosts import members
 from weft.run.task import Ended, Task
+from weft.traffic.answers import ServiceRecords
 from weft.traffic.commands import ServicePart, ServiceRequests
 from weft.traffic.rank_buffer import RankBuffer
 
@@ -73,10 +74,15 @@ class _Asked:
         return ServiceTimes(topology, self._fabric.options, self._group.tree, self._group.hosts)
 
 
+def _answers(ended: Ended) -> list[ServiceRecords]:
+    return [each for each in ended.answers if isinstance(each, ServiceRecords)]
+
+
 def _columns(ended: Ended) -> tuple[Integers, Integers]:
     """Return when each rank's requests began and ended: arrays of ranks and requests."""
-    started = np.array([each.started_ps for each in ended.answers], np.int64)
-    return started, np.array([each.finished_ps for each in ended.answers], np.int64)
+    answers = _answers(ended)
+    started = np.array([each.started_ps for each in answers], np.int64)
+    return started, np.array([each.finished_ps for each in answers], np.int64)
 
 
 def barrier_task(fabric: Fabric, ranks: Sequence[int], rounds: int) -> Task[BarrierResult]:
@@ -89,7 +95,7 @@ def barrier_task(fabric: Fabric, ranks: Sequence[int], rounds: int) -> Task[Barr
             IN_NETWORK, *_columns(run), asked.times().barrier_ps(), run.counted.retransmissions
         )
 
-    return Task(f"{rounds} barriers, {IN_NETWORK}", BARRIERS, asked.prepare, result, asks_service=True)
+    return Task(f"{rounds} barriers, {IN_NETWORK}", BARRIERS, asked.prepare, result, asks="service")
 
 
 def host_barrier_task(fabric: Fabric, ranks: Sequence[int], made: HostBarrierJob) -> Task[BarrierResult]:
@@ -126,14 +132,14 @@ def counter_task(fabric: Fabric, ranks: Sequence[int], requests: ServiceRequests
     def result(ended: Sequence[Ended]) -> CounterResult:
         (run,) = ended
         started, finished = _columns(run)
-        found = np.array([each.value for each in run.answers], np.uint64)
+        found = np.array([each.value for each in _answers(run)], np.uint64)
         return CounterResult(
             operation=requests.operation,
             clients=len(ranks),
             additions=found.size,
             counters=requests.cells,
             outstanding=requests.window,
-            attempts=sum(sum(each.attempts) for each in run.answers),
+            attempts=sum(sum(each.attempts) for each in _answers(run)),
             time_ps=int(finished.max() - started.min()),
             latency_ps=latencies_of((finished - started).ravel()),
             unloaded_ps=asked.times().counter_ps(),
@@ -146,7 +152,7 @@ def counter_task(fabric: Fabric, ranks: Sequence[int], requests: ServiceRequests
         COUNTERS,
         asked.prepare,
         result,
-        asks_service=True,
+        asks="service",
     )
 
 

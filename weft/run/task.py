@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from numpy.typing import NDArray
 
@@ -16,7 +16,7 @@ from weft.results.kinds import ResultKind
 from weft.results.verification import Verdict
 from weft.run.collectives import Repetitions
 from weft.run.reducing_groups import ReducingGroup
-from weft.traffic.answers import EndedFlows, ServiceRecords
+from weft.traffic.answers import EndedFlows, ParameterRecords, ServiceRecords
 from weft.traffic.jobs import Job, RankTimes
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunOutcome
@@ -65,7 +65,7 @@ class Ended:
     outputs: list[NDArray[Any]]
     records: EndedFlows
     times: Sequence[RankTimes] = ()
-    answers: Sequence[ServiceRecords] = ()
+    answers: Sequence[ServiceRecords | ParameterRecords] = ()
     verdict: Verdict | None = None
 
 
@@ -86,7 +86,7 @@ class Task(Generic[T]):
         repetitions: how often it runs.
         collective: where its definition is, if it has one (`Collective.reference`).
         job: whose operations it consists of, if it does.
-        asks_service: whether hosts ask a service of switches.
+        asks: what hosts ask, if that is a service of switches or a parameter store.
         at_ps: how long after the start of what it runs beside it begins.
     """
 
@@ -102,7 +102,7 @@ class Task(Generic[T]):
     repetitions: Repetitions = field(default_factory=Repetitions)
     collective: str = ""
     job: Job | None = None
-    asks_service: bool = False
+    asks: Literal["", "service", "parameters"] = ""
     at_ps: int = 0
 
     @property

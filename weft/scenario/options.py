@@ -26,7 +26,7 @@ from weft.scenario.transport import TransportSection
 from weft.scenario.values import Section
 from weft.traffic.class_reference import is_class_reference, short_reference
 
-Service = Literal["synchronisation"]
+Service = Literal["synchronisation", "parameter_cache"]
 # Slots of a switch (SLOTS in p4/include/aggregation.p4).
 MAX_SLOTS = 4096
 # Aggregation trees of a group of ranks in a plane.
@@ -66,7 +66,8 @@ class FabricOptions(Section):
     compiler: Literal["embedded", "p4c"] = "embedded"
     """Which compiler compiles it."""
     services: list[Service] = Field(default=[])
-    """What switches do for groups of hosts, modules of the program. `synchronisation`: barriers and counters."""
+    """What switches do for groups of hosts, modules of the program. `synchronisation`: barriers and counters.
+    `parameter_cache`: answers in place of a parameter store."""
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = Field(1024, alias="mtu")
     """Payload bytes of a full RoCEv2 packet."""
     int_telemetry: bool = Field(True, alias="int")

@@ -127,6 +127,36 @@ class ServiceRecords:
 
 
 @dataclass(frozen=True)
+class StoreCounts:
+    """What a parameter store has answered: pulls, pushes that it carried out, those that it had carried out before."""
+
+    pulls: int = 0
+    pushes: int = 0
+    repeated_pushes: int = 0
+
+
+@dataclass(frozen=True)
+class ParameterRecords:
+    """Columns of a client's requests to a parameter store, a row for each.
+
+    `block_version` is that which a pull found or a push made, `writer` and `writer_sequence` the client and the number
+    of the push that made it, `cached` whether a switch has answered. `spoilt_blocks` are those that nobody wrote.
+    """
+
+    run: int
+    block: tuple[int, ...] = ()
+    is_push: tuple[bool, ...] = ()
+    started_ps: tuple[int, ...] = ()
+    finished_ps: tuple[int, ...] = ()
+    block_version: tuple[int, ...] = ()
+    writer: tuple[int, ...] = ()
+    writer_sequence: tuple[int, ...] = ()
+    cached: tuple[int, ...] = ()
+    spoilt_blocks: int = 0
+    store: StoreCounts = StoreCounts()
+
+
+@dataclass(frozen=True)
 class OperationTimes:
     """When the operations of a rank's part of a job started and were done; a process has written it to a file."""
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from weft.traffic.answers import EndedFlows, Prepared, ServiceRecords, TransportInForce
+from weft.traffic.answers import EndedFlows, ParameterRecords, Prepared, ServiceRecords, TransportInForce
 from weft.traffic.collectives import collective_named
 from weft.traffic.commands import (
+    AskParameterRecords,
     AskServiceRecords,
     AskStats,
     AskTransport,
@@ -18,8 +19,11 @@ from weft.traffic.commands import (
     Join,
     Leave,
     Membership,
+    ParameterPart,
+    ParameterRequests,
     PrepareCollective,
     PrepareFlows,
+    PrepareParameters,
     PrepareService,
     PrepareTraffic,
     PrepareTrainingStep,
@@ -290,6 +294,20 @@ class EndpointGroup:
         )
         memory = {rank: answer.memory for rank, answer in answers.items()}
         return self._runs.add(number, PreparedRun(list(parts), memory, {rank: [] for rank in parts}, []))
+
+    def prepare_parameters(self, parts: Mapping[int, ParameterPart], requests: ParameterRequests) -> int:
+        """Have ranks make a parameter store and its clients ready, each with its part in a group; returns the run."""
+        number = self._new_run_number()
+        clients = len(parts) - 1
+        answers = self._calls.all(
+            {rank: PrepareParameters(number, part, requests, clients) for rank, part in parts.items()}
+        )
+        memory = {rank: answer.memory for rank, answer in answers.items()}
+        return self._runs.add(number, PreparedRun(list(parts), memory, {rank: [] for rank in parts}, []))
+
+    def parameter_records(self, run: int) -> list[ParameterRecords]:
+        """Return the requests of a run with a parameter store, in order of its ranks."""
+        return list(self._calls.all(dict.fromkeys(self._runs.ranks(run), AskParameterRecords(run))).values())
 
     def service_records(self, run: int) -> list[ServiceRecords]:
         """Return when the requests of a service's run began and were answered, in order of its ranks."""

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from weft.engine import (
     CongestionControl,
@@ -36,6 +37,8 @@ from weft.traffic.commands import (
     Connection,
     Membership,
     MovedStream,
+    ParameterPart,
+    ParameterRequests,
     ServicePart,
     ServiceRequests,
 )
@@ -411,9 +414,49 @@ class Host:
             retransmission_timeout_ps=self.timeout_ps(plane),
         )
 
-    def close_service_client(self, client: _core.ServiceClient) -> None:
+    def make_parameter_client(
+        self, part: ParameterPart, window: int, blocks: npt.NDArray[np.uint32], pushes: npt.NDArray[np.bool_]
+    ) -> _core.ParameterClient:
+        """Return a client of a parameter store. Raises ValueError for values out of range."""
+        plane = self.plane(part.nic)
+        assert part.client is not None
+        return _core.ParameterClient(
+            self.nic,
+            plane.port,
+            self.executor,
+            blocks=blocks,
+            pushes=pushes,
+            window=window,
+            group_id=part.group_id,
+            epoch=part.epoch,
+            q_key=part.q_key,
+            client=part.client,
+            destination_mac=plane.config.gateway_mac,
+            destination_ip=part.store_address,
+            retransmission_timeout_ps=self.timeout_ps(plane),
+        )
+
+    def make_parameter_store(
+        self, part: ParameterPart, asked: ParameterRequests, clients: int
+    ) -> _core.ParameterStore:
+        """Return a parameter store."""
+        plane = self.plane(part.nic)
+        return _core.ParameterStore(
+            self.nic,
+            plane.port,
+            blocks=asked.blocks,
+            clients=clients,
+            window=asked.window,
+            group_id=part.group_id,
+            epoch=part.epoch,
+            q_key=part.q_key,
+            destination_mac=plane.config.gateway_mac,
+            own_ip=part.store_address,
+        )
+
+    def close_service_client(self, client: _core.ServiceClient | _core.ParameterClient) -> None:
         """Remove a client; its counts remain in the totals."""
-        self._closed_totals[_AGGREGATION_TOTAL] += client.counters()["retransmitted_packets"]
+        self._closed_totals[_AGGREGATION_TOTAL] += client.retransmitted_packets()
         self.nic.detach(client)
 
     def observed_flow(self, peer: int, plane: int) -> _core.ObservedFlow:

@@ -34,6 +34,8 @@ class HostCommands:
             commands.PrepareTraffic: self._runs.prepare_traffic,
             commands.PrepareFlows: self._runs.prepare_flows,
             commands.PrepareJob: self._runs.prepare_job,
+            commands.PrepareParameters: self._runs.prepare_parameters,
+            commands.AskParameterRecords: self._runs.parameter_records,
             commands.PrepareService: self._runs.prepare_service,
             commands.AskServiceRecords: self._runs.service_records,
             commands.AskOperationTimes: self._runs.operation_times,

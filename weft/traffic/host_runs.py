@@ -17,6 +17,7 @@ from weft.traffic.answers import (
     EndedFlows,
     FlowRecords,
     OperationTimes,
+    ParameterRecords,
     Prepared,
     RunState,
     ServiceRecords,
@@ -24,10 +25,12 @@ from weft.traffic.answers import (
 from weft.traffic.collectives import collective_named
 from weft.traffic.commands import (
     AskOperationTimes,
+    AskParameterRecords,
     AskServiceRecords,
     PrepareCollective,
     PrepareFlows,
     PrepareJob,
+    PrepareParameters,
     PrepareService,
     PrepareTraffic,
     PrepareTrainingStep,
@@ -36,6 +39,7 @@ from weft.traffic.commands import (
 from weft.traffic.host import Host
 from weft.traffic.host_flows import HostFlows
 from weft.traffic.host_jobs import HostJob
+from weft.traffic.host_parameters import HostParameters
 from weft.traffic.host_services import HostService
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.mapped_data import map_data
@@ -66,6 +70,7 @@ class HostRuns:
         self._flows: dict[int, HostFlows] = {}
         self._jobs: dict[int, HostJob] = {}
         self._services: dict[int, HostService] = {}
+        self._parameters: dict[int, HostParameters] = {}
 
     def prepare_collective(self, command: PrepareCollective) -> Prepared:
         """Map the buffers of a collective and register them. Returns where peers may write to."""
@@ -141,15 +146,28 @@ class HostRuns:
             raise ValueError(f"run {command.run} is no run of a service")
         return self._services[command.run].records()
 
+    def prepare_parameters(self, command: PrepareParameters) -> Prepared:
+        """Prepare requests to a parameter store, or the store."""
+        self._require_new(command.run)
+        parameters = self._parameters[command.run] = HostParameters(self._host, command)
+        return Prepared(command.run, parameters.memory())
+
+    def parameter_records(self, command: AskParameterRecords) -> ParameterRecords:
+        """Return columns of the requests of a run with a parameter store."""
+        if command.run not in self._parameters:
+            raise ValueError(f"run {command.run} has no parameter store")
+        return self._parameters[command.run].records()
+
     def operation_times(self, command: AskOperationTimes) -> OperationTimes:
         """Return when the operations of a job's run started and were done."""
         if command.run not in self._jobs:
             raise ValueError(f"run {command.run} is no run of a job")
         return self._jobs[command.run].operation_times(command.path)
 
-    def _native(self, number: int) -> HostFlows | HostJob | HostService | None:
+    def _native(self, number: int) -> HostFlows | HostJob | HostService | HostParameters | None:
         """Return a run that is no schedule of this class."""
-        return self._flows.get(number) or self._jobs.get(number) or self._services.get(number)
+        kinds = (self._flows, self._jobs, self._services, self._parameters)
+        return next((runs[number] for runs in kinds if number in runs), None)
 
     def flow_records(self, number: int) -> FlowRecords:
         """Return columns of the flows that a run of traffic, or of a workload, has sent and that have ended."""
@@ -250,7 +268,7 @@ class HostRuns:
         requests on buffers whose files the runner is free to truncate.
         """
         if (native := self._native(number)) is not None:
-            for runs in (self._flows, self._jobs, self._services):
+            for runs in (self._flows, self._jobs, self._services, self._parameters):
                 runs.pop(number, None)
             native.release()
             return Done()

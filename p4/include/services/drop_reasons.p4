@@ -2,9 +2,9 @@
 #ifndef WEFT_SERVICES_DROP_REASONS_P4
 #define WEFT_SERVICES_DROP_REASONS_P4
 
-// Calls do(NAME, action, number) for each.
+// Each calls do(NAME, action, number) for its reasons.
 #ifdef SERVICE_SYNCHRONISATION
-#define FOR_EACH_SERVICE_REASON(do) \
+#define FOR_EACH_SYNCHRONISATION_REASON(do) \
     do(SERVICE_BAD_HEADER, service_bad_header, 32) \
     do(SERVICE_BAD_ICRC, service_bad_icrc, 33) \
     do(SERVICE_FOREIGN_GROUP, service_foreign_group, 34) \
@@ -21,7 +21,21 @@
     do(SERVICE_NOT_FORWARDED, service_not_forwarded, 45) \
     do(SERVICE_FROM_AFAR, service_from_afar, 46)
 #else
-#define FOR_EACH_SERVICE_REASON(do)
+#define FOR_EACH_SYNCHRONISATION_REASON(do)
 #endif
+
+#ifdef SERVICE_PARAMETER_CACHE
+#define FOR_EACH_PARAMETER_REASON(do) \
+    do(PARAMETER_FOREIGN_PORT, parameter_foreign_port, 48) \
+    do(PARAMETER_BAD_HEADER, parameter_bad_header, 49) \
+    do(PARAMETER_BAD_ICRC, parameter_bad_icrc, 50) \
+    do(PARAMETER_WRONG_ROLE, parameter_wrong_role, 51) \
+    do(PARAMETER_WRONG_QKEY, parameter_wrong_qkey, 52) \
+    do(PARAMETER_WRONG_EPOCH, parameter_wrong_epoch, 53)
+#else
+#define FOR_EACH_PARAMETER_REASON(do)
+#endif
+
+#define FOR_EACH_SERVICE_REASON(do) FOR_EACH_SYNCHRONISATION_REASON(do) FOR_EACH_PARAMETER_REASON(do)
 
 #endif

@@ -6,6 +6,7 @@ from weft.traffic.layers.aggregation import AggregationHeader
 from weft.traffic.layers.frames import aggregation_frame, rdma_write_frame
 from weft.traffic.layers.icrc import icrc, icrc_is_valid, ip_packet_of
 from weft.traffic.layers.int_shim import IntHop, IntShim
+from weft.traffic.layers.parameter import ParameterHeader, parameter_frame
 from weft.traffic.layers.pfc import pfc_frame
 from weft.traffic.layers.roce import (
     AETH,
@@ -42,6 +43,7 @@ __all__ = [
     "IntHop",
     "IntShim",
     "MACControlClassBasedFlowControl",
+    "ParameterHeader",
     "ServiceHeader",
     "ValiantShim",
     "aggregation_frame",
@@ -49,6 +51,7 @@ __all__ = [
     "icrc",
     "icrc_is_valid",
     "ip_packet_of",
+    "parameter_frame",
     "pfc_frame",
     "rdma_write_frame",
     "service_frame",
