@@ -60,7 +60,7 @@ class Pattern:
 
 
 PATTERNS = (
-    Pattern("all-reduce", "allreduce", 8 << 20, ("ring", "hierarchical")),
+    Pattern("all-reduce", "allreduce", 8 << 20, ("ring", "hierarchical", "hierarchical-in-network")),
     Pattern("all-to-all", "alltoall", 1 << 20, ("direct", "hierarchical")),
     Pattern("MoE dispatch", "moe_dispatch", 16 * 32 * 7168, ("direct", "hierarchical")),
 )

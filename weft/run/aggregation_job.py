@@ -14,6 +14,8 @@ from weft.errors import BadInputError, CheckFailedError
 from weft.run.algorithms import objection_to_nics
 from weft.run.reducing_groups import ReducingGroup
 from weft.run.spare_hosts import members
+from weft.scenario.options import MAX_SLOTS
+from weft.traffic.aggregation_format import LANE_COUNT
 from weft.traffic.commands import Membership
 from weft.traffic.control import EndpointGroup
 
@@ -184,13 +186,19 @@ class AggregationJobs:
         memberships = self._lab.controller.add_job(
             job_id,
             hosts,
-            self.slot_count,
+            self._slots_of(joined.group),
             planes,
             ip_version=self._lab.options.ip_version,
             tenant=joined.group.tenant,
             share=joined.share,
         )
         return _by_plane(memberships)
+
+    def _slots_of(self, group: ReducingGroup) -> int:
+        """Return the slots of a group's job: no more than leave room for the other jobs of its collective."""
+        options = self._lab.options
+        capacity = MAX_SLOTS * LANE_COUNT // options.aggregation.lanes
+        return options.slots or min(self.slot_count, max(1, capacity // group.jobs))
 
     def _free_id(self) -> int:
         taken = {job.job_id for job in self._lab.controller.controller.jobs} | set(self._joined)

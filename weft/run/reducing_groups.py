@@ -15,11 +15,13 @@ class ReducingGroup:
     """Ranks that have an aggregation job of their own, in order of its workers; None: all ranks of the fabric.
 
     `tenant` is to whom the job belongs, "" nobody. Its packets travel in `traffic_class`.
+    `jobs` are how many one collective needs, which share the slots of switches.
     """
 
     ranks: tuple[int, ...] | None = None
     tenant: str = ""
     traffic_class: int = DATA_CLASS
+    jobs: int = 1
 
 
 ALL_RANKS = ReducingGroup()
@@ -29,15 +31,15 @@ def groups_of(spec: CollectiveSpec, algorithm: Algorithm) -> tuple[ReducingGroup
     """Return for which ranks switches reduce in a collective of all: as many times each as a plane has trees."""
     if not algorithm.in_network:
         return ()
-    if not algorithm.by_rail:
-        return (ALL_RANKS,) * spec.trees
-    if spec.host_count == 1:
-        return ()
-    rails = [
-        tuple(spec.rank_at(host * spec.ranks_per_host + local) for host in range(spec.host_count))
-        for local in range(spec.ranks_per_host)
-    ]
-    return tuple(ReducingGroup(rail) for rail in rails for _ in range(spec.trees))
+    rails: list[tuple[int, ...] | None] = [None]
+    if algorithm.by_rail:
+        hosts = range(spec.host_count if spec.host_count > 1 else 0)
+        rails = [
+            tuple(spec.rank_at(host * spec.ranks_per_host + local) for host in hosts)
+            for local in range(spec.ranks_per_host if hosts else 0)
+        ]
+    jobs = len(rails) * spec.trees
+    return tuple(ReducingGroup(rail, jobs=jobs) for rail in rails for _ in range(spec.trees))
 
 
 def jobs_of_ranks(

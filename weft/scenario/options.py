@@ -75,7 +75,8 @@ class FabricOptions(Section):
     link_mtu_bytes: Annotated[int, whole(1280, 9216)] = Field(9000, alias="link_mtu")
     """Largest packet of a link, from IP or INT's shim on. Larger ones are refused before a run."""
     slots: Annotated[int, whole(1, MAX_SLOTS)] | None = None
-    """Of an aggregation job at each switch; by default two bandwidth-delay products, shared out among `trees`."""
+    """Of an aggregation job at each switch; by default two bandwidth-delay products, shared out among `trees`, or an
+    equal part of a switch's where a collective has so many jobs."""
     trees: Annotated[int, whole(1, MAX_TREES)] = 1
     """Aggregation trees of each plane, with roots of their own where there are enough, over which data are striped."""
     aggregation: AggregationSection = AggregationSection()

@@ -19,7 +19,7 @@ from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import BLOCK_ELEMENTS, split_evenly
 
 _PIECE_ELEMENTS = 16 * 1024
-_EXCHANGED_PIECES = 8
+_EXCHANGED_PIECE_ELEMENTS, _MAX_EXCHANGED_PIECES = 64 * 1024, 8
 """Of a sum of floats: each piece waits for its blocks' exponents, a round trip."""
 
 
@@ -71,9 +71,11 @@ def _has_exponents(spec: CollectiveSpec) -> bool:
 
 def _pieces(spec: CollectiveSpec, elements: range) -> list[range]:
     """Cut into pieces of whole blocks, so that no packet is part full but the last."""
-    most = _EXCHANGED_PIECES if _has_exponents(spec) else MAX_PIECES
+    least, most = _PIECE_ELEMENTS, MAX_PIECES
+    if _has_exponents(spec):
+        least, most = _EXCHANGED_PIECE_ELEMENTS, _MAX_EXCHANGED_PIECES
     blocks = -(-len(elements) // BLOCK_ELEMENTS)
-    count = max(1, min(most, len(elements) // _PIECE_ELEMENTS))
+    count = max(1, min(most, len(elements) // least))
     shares = split_evenly(range(blocks), count)
     return [elements[share.start * BLOCK_ELEMENTS : share.stop * BLOCK_ELEMENTS] for share in shares]
 
