@@ -108,8 +108,8 @@ def test_the_command_prints_the_choice():
     command = "collective broadcast --clock virtual --algorithm auto --algorithm ring --sizes 1K --planes 1"
     result = CliRunner().invoke(weft, command.split())
     assert result.exit_code == 0, result.output
-    assert "auto: tree 1024" in " ".join(result.stdout.split())
-    assert "auto, 1024 B: tree," in result.stdout
+    assert "auto: in-network 1024" in " ".join(result.stdout.split())
+    assert "auto, 1024 B: in-network," in result.stdout
     assert "predicted" in result.stdout
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from weft import Fabric, topologies
 from weft.run.runner import run_scenario
-from weft.scenario import parse_scenario
+from weft.scenario import ControlSection, parse_scenario
 
 RANKS, PACKETS = 4, 64  # of 64 lanes, of a rank's data; ranks 0 and 1 are below p0l0, 2 and 3 below p0l1
 LANES, HEADER = 342, 86
@@ -96,3 +96,23 @@ def test_ranks_in_any_order_get_what_is_theirs():
         for collective in ("reduce", "reducescatter", "broadcast", "allgather"):
             root = 4 if collective in ("reduce", "broadcast") else 0
             assert fabric.collective(collective, inputs, "in-network", ranks=ranks, root=root).result.ok
+
+
+@pytest.mark.parametrize("planes", [1, 2])
+@pytest.mark.parametrize("collective", [*MATRIX])
+def test_a_failure_in_the_middle_moves_what_is_left(collective, planes):
+    """Another spine takes the tree over, or where there is none another plane; workers' numbers may change."""
+    topology = topologies.leaf_spine(
+        planes=planes, leaves=2, spines=3 - planes, hosts_per_leaf=2, delay_ps=10**6
+    )
+    control = ControlSection(latency=10**7, detection=5 * 10**6)
+    inputs = inputs_of(collective, 100_000)
+    with Fabric(topology, clock="virtual", control=control) as fabric:
+        assert fabric.collective(collective, inputs, "in-network", root=ROOT).result.ok
+        (job,) = fabric.lab.controller.controller.jobs
+        root = job.trees[0].tree.root.switch
+        for name in ("p0l0", "p0l1"):
+            fabric.schedule_link(name, root, "down", 60 * 10**6)
+        assert fabric.collective(collective, inputs, "in-network", root=ROOT).result.ok
+        resumed = [each for each in fabric.lab.link_events.results if each.resumed_ps is not None]
+    assert len(resumed) == 1
