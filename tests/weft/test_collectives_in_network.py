@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.topologies.example_fabrics import EXAMPLES, routings_of, scenario_of
 from weft import Fabric, topologies
+from weft.run.algorithms import objections
 from weft.run.runner import run_scenario
-from weft.scenario import ControlSection, parse_scenario
+from weft.scenario import ControlSection, load_scenario, parse_scenario
+from weft.traffic.collectives import COLLECTIVE_KINDS
 
 RANKS, PACKETS = 4, 64  # of 64 lanes, of a rank's data; ranks 0 and 1 are below p0l0, 2 and 3 below p0l1
 LANES, HEADER = 342, 86
@@ -116,3 +119,18 @@ def test_a_failure_in_the_middle_moves_what_is_left(collective, planes):
         assert fabric.collective(collective, inputs, "in-network", root=ROOT).result.ok
         resumed = [each for each in fabric.lab.link_events.results if each.resumed_ps is not None]
     assert len(resumed) == 1
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_topology_that_has_trees_brings_results_where_they_belong(path):
+    fabric = load_scenario(path).fabric.build()
+    refused = objections(fabric, COLLECTIVE_KINDS["reducescatter"])["in-network"]
+    assert bool(refused) == (path.stem == "rail_only")
+    if refused:
+        return
+    traffic = [
+        {"collective": each, "algorithms": ["in-network"], "sizes": ["8KB"], "root": fabric.rank_count - 1}
+        for each in ("reduce", "reducescatter")
+    ]
+    scenario = scenario_of(path, "virtual", routings_of(path)[0], traffic=traffic, observe={})
+    assert all(run.ok and run.verified for run in run_scenario(scenario).collectives)
