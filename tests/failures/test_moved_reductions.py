@@ -20,11 +20,10 @@ CONTROL = ControlSection(latency=10 * US, detection=5 * US)
 NOTICED_PS = CONTROL.detection + 3 * CONTROL.latency // 2
 """From a link's failure until the tables of the new tree are written: a message of the switch, a write, its answer."""
 WHENS = {"early": 0.02, "in the middle": 0.5, "late": 0.95}
-HOSTS = 4
 
 
-def inputs(dtype: str, seed: int = 0) -> list[NDArray[np.generic]]:
-    draws = [np.random.default_rng((seed, rank)) for rank in range(HOSTS)]
+def inputs(dtype: str, ranks: int) -> list[NDArray[np.generic]]:
+    draws = [np.random.default_rng(rank) for rank in range(ranks)]
     if dtype == "int32":
         return [draw.integers(-(2**31), 2**31, ELEMENTS, np.int32) for draw in draws]
     return [draw.standard_normal(ELEMENTS).astype(np.float32) for draw in draws]
@@ -39,14 +38,16 @@ class Reductions:
         self.undisturbed = {"float32": self.reduced("float32")}
         began_ps = fabric.hosts.now_ps()
         self.undisturbed["int32"] = self.reduced("int32")
-        exact = np.add.reduce(inputs("int32"), dtype=np.int32)
+        exact = np.add.reduce(inputs("int32", fabric.topology.rank_count), dtype=np.int32)
         np.testing.assert_array_equal(self.undisturbed["int32"], exact)
         *_, last = self.fabric.summary().phases
         self._lead_ps, self._duration_ps = last.start_ps - began_ps, last.end_ps - last.start_ps
 
     def reduced(self, dtype: str) -> NDArray[np.generic]:
         """Return the sum that all ranks have."""
-        run = self.fabric.collective("allreduce", inputs(dtype), "in-network")
+        run = self.fabric.collective(
+            "allreduce", inputs(dtype, self.fabric.topology.rank_count), "in-network"
+        )
         assert run.result.ok
         assert len({buffer.tobytes() for buffer in run.buffers}) == 1
         return run.buffers[0]
@@ -171,3 +172,25 @@ def test_the_stream_of_a_lost_plane_goes_on_in_the_other_one(
     two_planes.mend()
     two_planes.check(dtype)
     assert [job.planes for job in two_planes.fabric.lab.controller.controller.jobs] == [(0, 1)]
+
+
+@pytest.fixture(scope="module")
+def full_switches() -> Iterator[Reductions]:
+    """Two planes whose switches have no slots for more than one job."""
+    fabric = topologies.leaf_spine(
+        planes=2, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=100 * 10**9, delay_ps=US
+    )
+    with Fabric(fabric, clock="virtual", control=CONTROL, slots=4096) as made:
+        yield Reductions(made)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("when", WHENS)
+def test_the_ring_takes_over_where_there_is_no_tree(full_switches: Reductions, when: str, dtype: str) -> None:
+    full_switches.fail(("p1l0", "p1s0"), when, 5000 * US)
+    (event,) = full_switches.check(dtype)
+    assert list(event.lost_jobs) == [1]
+    assert not full_switches.fabric.lab.controller.controller.jobs
+    full_switches.mend()
+    full_switches.check(dtype)
+    assert full_switches.fabric.lab.controller.controller.jobs

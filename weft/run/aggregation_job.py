@@ -13,11 +13,13 @@ from weft.controller.memberships import JobMembership
 from weft.errors import BadInputError, CheckFailedError
 from weft.run.algorithms import objection_to_nics
 from weft.run.reducing_groups import ReducingGroup
+from weft.run.ring_without_trees import has_ring, reduce_in_ring
 from weft.run.spare_hosts import members
 from weft.scenario.options import MAX_SLOTS
 from weft.traffic.aggregation_format import LANE_COUNT
 from weft.traffic.commands import Membership
 from weft.traffic.control import EndpointGroup
+from weft.traffic.moved_streams import StoppedStreams
 
 _LEAST_SLOTS = 16
 JOB_ID = 1
@@ -47,6 +49,7 @@ class AggregationJobs:
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._joined: dict[int, _Joined] = {}
+        self._is_following = False
 
     @property
     def slot_count(self) -> int:
@@ -134,22 +137,38 @@ class AggregationJobs:
             joined.epochs and not self._has_its_trees(job_id) for job_id, joined in self._joined.items()
         )
 
-    def follow(self, endpoints: EndpointGroup) -> None:
+    def follow(self, endpoints: EndpointGroup) -> bool:
         """Have reductions whose trees a failure has changed go on over others, from where their slowest worker was.
 
-        Where there are none at present, they stop until there are.
+        Where there are none at present, hosts reduce what all of them have posted in a ring, unless it has no path
+        either: then they stop until there is one. Returns whether a reduction is without trees.
         """
-        for job_id, joined in list(self._joined.items()):
-            if joined.epochs and not self._has_its_trees(job_id):
-                self._move(endpoints, job_id, joined)
+        if self._is_following:
+            return False  # this waits for the ring
+        self._is_following = True
+        try:
+            hit = [
+                job_id
+                for job_id, joined in self._joined.items()
+                if joined.epochs and not self._has_its_trees(job_id)
+            ]
+            have_trees = [self._move(endpoints, job_id, self._joined[job_id]) for job_id in hit]
+            return not all(have_trees)
+        finally:
+            self._is_following = False
 
-    def _move(self, endpoints: EndpointGroup, job_id: int, joined: _Joined) -> None:
+    def _move(self, endpoints: EndpointGroup, job_id: int, joined: _Joined) -> bool:
+        """Have a reduction go on; return whether it has trees."""
         ranks = self._ranks(joined.group)
         hosts = self._hosts(endpoints, ranks)
         stopped = endpoints.stop_streams(job_id, ranks)
         carrying = self._carrying(job_id, joined, hosts)
         if carrying is None:
-            return
+            are_posted = any(each.posted > each.first_message for each in stopped.agreed.values())
+            if are_posted and joined.group.ranks is None and has_ring(self._lab, hosts):
+                reduce_in_ring(self._lab, endpoints, stopped)
+                self._note_resumed(stopped)
+            return False
         lanes = self._lab.options.aggregation.lanes
         stopped.move(
             {
@@ -157,8 +176,12 @@ class AggregationJobs:
                 for rank, host in zip(ranks, hosts, strict=True)
             }
         )
-        self._lab.link_events.note_resumed(sum(each.repeated for each in stopped.agreed.values()))
+        self._note_resumed(stopped)
         self._joined[job_id] = replace(joined, epochs=_epochs(carrying))
+        return True
+
+    def _note_resumed(self, stopped: StoppedStreams) -> None:
+        self._lab.link_events.note_resumed(sum(each.repeated for each in stopped.agreed.values()))
 
     def _carrying(
         self, job_id: int, joined: _Joined, hosts: Sequence[str]
@@ -171,12 +194,15 @@ class AggregationJobs:
             controller.discard_job(each)
         in_use = self._lab.operations.planes_in_use
         planes = [plane for plane in joined.planes if plane in in_use] or list(in_use)
+        carrying: dict[int, dict[str, JobMembership]] = {}
         try:
-            carrying = self._added(job_id, joined, hosts, planes)
+            carrying |= self._added(job_id, joined, hosts, planes)
             for place, plane in enumerate(plane for plane in joined.planes if plane not in planes):
                 other = self._added(self._free_id(), joined, hosts, [planes[place % len(planes)]])
                 (carrying[plane],) = other.values()
         except JobError:
+            for added in _epochs(carrying):
+                controller.discard_job(added)
             return None
         return carrying
 

@@ -63,8 +63,8 @@ class Exchanges:
         self._hosts = hosts
         hosts.follow_trees(self._follow_trees)
 
-    def _follow_trees(self) -> None:
-        self._jobs.follow(self.hosts)
+    def _follow_trees(self) -> bool:
+        return self._jobs.follow(self.hosts)
 
     def stop(self) -> None:
         """Let go of the hosts."""

@@ -64,6 +64,13 @@ class StreamPositions:
 
 
 @dataclass(frozen=True)
+class Contributed:
+    """How many lanes a host has written."""
+
+    lanes: int
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A run is ready to start."""
 

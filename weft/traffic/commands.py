@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from weft.engine import _core
 from weft.quantities.traffic_classes import DATA_CLASS
-from weft.traffic.aggregation_format import LANE_COUNT
+from weft.traffic.aggregation_format import LANE_COUNT, Operation
 from weft.traffic.answers import (
+    Contributed,
     Done,
     FlowRecords,
     Memory,
@@ -181,6 +182,42 @@ class MoveStreams(Command[Done], name="move_streams"):
 
     job_id: int
     streams: tuple[MovedStream, ...]
+
+
+@dataclass(frozen=True)
+class StreamPart:
+    """Messages of a stopped stream from `first` to before `end`, those with one operation of switches."""
+
+    job_id: int
+    plane: int
+    first: Annotated[int, Between(0)]
+    end: Annotated[int, Between(0)]
+    operation: Operation
+
+
+@dataclass(frozen=True)
+class WriteContributions(Command[Contributed], name="write_contributions"):
+    """Write the lanes that a host would send in messages to a file, int32 in order of the messages."""
+
+    part: StreamPart
+    path: str
+
+
+@dataclass(frozen=True)
+class ReadResults(Command[Done], name="read_results"):
+    """Take lanes of the same messages from a file as their results."""
+
+    part: StreamPart
+    path: str
+
+
+@dataclass(frozen=True)
+class EndMessages(Command[Done], name="end_messages"):
+    """Complete what a stopped stream's messages before `end` complete, as all have their results."""
+
+    job_id: int
+    plane: int
+    end: Annotated[int, Between(0)]
 
 
 @dataclass(frozen=True)

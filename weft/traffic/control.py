@@ -155,13 +155,16 @@ class EndpointGroup:
         """Have ranks stop their streams of an aggregation job, which has other trees."""
         return StoppedStreams(self._calls, job_id, ranks)
 
-    def follow_trees(self, follow: Callable[[], None]) -> None:
-        """Have `follow` called while runs are waited for, whenever something has failed; as with `follow_parted`."""
+    def follow_trees(self, follow: Callable[[], bool]) -> None:
+        """Have `follow` called while runs are waited for, whenever something has failed; as with `follow_parted`.
+
+        It returns whether reductions go on without trees, and `follow` is to be called all the more often.
+        """
         method = weakref.WeakMethod(follow)
 
-        def ask() -> None:
-            if (known := method()) is not None:
-                known()
+        def ask() -> bool:
+            known = method()
+            return known() if known is not None else False
 
         self._runs.follow_trees = ask
 

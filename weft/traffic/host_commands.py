@@ -28,6 +28,11 @@ class HostCommands:
             commands.Join: self._join,
             commands.StopStreams: lambda command: host.reductions.stop(command.job_id),
             commands.MoveStreams: self._move_streams,
+            commands.WriteContributions: lambda command: host.reductions.write_contributions(
+                command.part, command.path
+            ),
+            commands.ReadResults: self._read_results,
+            commands.EndMessages: self._end_messages,
             commands.Leave: self._leave,
             commands.PrepareCollective: self._runs.prepare_collective,
             commands.PrepareTrainingStep: self._runs.prepare_training_step,
@@ -86,6 +91,14 @@ class HostCommands:
     def _move_streams(self, command: commands.MoveStreams) -> Done:
         for stream in command.streams:
             self._host.move_stream(command.job_id, stream)
+        return Done()
+
+    def _read_results(self, command: commands.ReadResults) -> Done:
+        self._host.reductions.read_results(command.part, command.path)
+        return Done()
+
+    def _end_messages(self, command: commands.EndMessages) -> Done:
+        self._host.reductions.end_messages(command.plane, command.job_id, command.end)
         return Done()
 
     def _leave(self, command: commands.Leave) -> Done:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from weft.engine import _core
-from weft.traffic.answers import StreamPositions
-from weft.traffic.commands import Membership
+from weft.traffic.answers import Contributed, StreamPositions
+from weft.traffic.commands import Membership, StreamPart
 
 if TYPE_CHECKING:
     from weft.engine._core import AggregationStats
@@ -96,19 +98,41 @@ class HostReductions:
 
     def move(self, plane: int, job_id: int, first_message: int, client: _core.AggregationClient) -> None:
         """Have another client go on with a stream of a job at a message. Raises ValueError if it cannot."""
-        worker = self._workers.get((plane, job_id))
-        if worker is None or not worker.is_stopped:
-            raise ValueError(f"job {job_id} on plane {plane} has not been stopped")
-        client.take_over(worker.client, first_message)
-        self._count(worker.client)
-        self._executor.replace_aggregator(worker.aggregator, client)
-        self._workers[plane, job_id] = _Worker(client, worker.aggregator)
+        before = self._stopped(plane, job_id)
+        client.take_over(before, first_message)
+        self._count(before)
+        aggregator = self._workers[plane, job_id].aggregator
+        self._executor.replace_aggregator(aggregator, client)
+        self._workers[plane, job_id] = _Worker(client, aggregator)
 
     def leave_everywhere(self, job_ids: Iterable[int]) -> None:
         """Leave jobs on all planes."""
         for job_id in job_ids:
             for plane in range(self._planes):
                 self.leave(plane, job_id)
+
+    def write_contributions(self, part: StreamPart, path: str) -> Contributed:
+        """Write what a stopped stream would send to a file. Raises ValueError if there is no such stream."""
+        client = self._stopped(part.plane, part.job_id)
+        lanes = client.contributions(part.first, part.end, part.operation.name.lower())
+        lanes.tofile(path)
+        return Contributed(lanes.size)
+
+    def read_results(self, part: StreamPart, path: str) -> None:
+        """Take results of a stopped stream from a file. Raises ValueError if there is no such stream."""
+        client = self._stopped(part.plane, part.job_id)
+        results = np.fromfile(path, np.int32)
+        client.take_results(part.first, part.end, part.operation.name.lower(), results)
+
+    def end_messages(self, plane: int, job_id: int, end: int) -> None:
+        """Complete what a stopped stream's messages complete. Raises ValueError if there is no such stream."""
+        self._stopped(plane, job_id).skip_to(end)
+
+    def _stopped(self, plane: int, job_id: int) -> _core.AggregationClient:
+        worker = self._workers.get((plane, job_id))
+        if worker is None or not worker.is_stopped:
+            raise ValueError(f"job {job_id} on plane {plane} has not been stopped")
+        return worker.client
 
     def joined(self, plane: int) -> list[int]:
         """Return the ids of the jobs that the host has joined on a plane."""

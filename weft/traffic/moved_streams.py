@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from weft.traffic.aggregation_format import Operation
 from weft.traffic.answers import StreamPositions
-from weft.traffic.commands import Membership, MovedStream, MoveStreams, StopStreams
+from weft.traffic.commands import (
+    EndMessages,
+    Membership,
+    MovedStream,
+    MoveStreams,
+    ReadResults,
+    StopStreams,
+    StreamPart,
+    WriteContributions,
+)
 from weft.traffic.endpoint_calls import EndpointCalls
+
+AllReduce = Callable[[list[Path], int, Operation], None]
+"""Reduces int32 in the ranks' files, so many in each, in place."""
+_ORDER = (Operation.MAX, *(each for each in Operation if each is not Operation.MAX))
 
 
 @dataclass(frozen=True)
@@ -29,8 +44,26 @@ class StoppedStreams:
     def __init__(self, calls: EndpointCalls, job_id: int, ranks: Sequence[int]) -> None:
         self._calls = calls
         self._job_id = job_id
+        self._ranks = list(ranks)
         answers = calls.all(dict.fromkeys(ranks, StopStreams(job_id)))
         self.agreed = _agreed(list(answers.values()))
+
+    def reduce(self, directory: Path, all_reduce: AllReduce) -> None:
+        """Have something else than switches reduce what all workers have posted, with the same results to the bit.
+
+        It works on files in a directory. Exponents are messages of maxima, which data wait for, so these come first.
+        """
+        for plane, agreed in self.agreed.items():
+            for operation in _ORDER if agreed.posted > agreed.first_message else ():
+                part = StreamPart(self._job_id, plane, agreed.first_message, agreed.posted, operation)
+                files = {rank: directory / f"rank{rank}.bin" for rank in self._ranks}
+                answers = self._calls.all(
+                    {rank: WriteContributions(part, str(file)) for rank, file in files.items()}
+                )
+                if lanes := min(answer.lanes for answer in answers.values()):
+                    all_reduce(list(files.values()), lanes, operation)
+                    self._calls.all({rank: ReadResults(part, str(file)) for rank, file in files.items()})
+            self._calls.all(dict.fromkeys(self._ranks, EndMessages(self._job_id, plane, agreed.posted)))
 
     def move(self, memberships: Mapping[int, Mapping[int, Membership]]) -> None:
         """Have all go on, by new memberships, which are given by rank and the stream's plane."""

@@ -18,6 +18,8 @@ from weft.traffic.schedule_nodes import Channel
 _WAITING_ROUND_S = 2.0
 _REDUCING_ROUND_S = 0.25
 """While runs reduce in the network: what fails is looked for in each round."""
+_WITHOUT_TREES_ROUND_S = 0.01
+"""While reductions go on without trees: what their workers post is looked for in each round."""
 # Less than that is what rounding has left.
 _LEAST_WAIT_S = 1e-9
 _RECORDED = [each.name for each in fields(EndedFlows)]
@@ -81,7 +83,7 @@ class PreparedRuns:
         self._names = names
         self._runs: dict[int, PreparedRun] = {}
         self.parted: Callable[[], PartedHosts | None] = lambda: None
-        self.follow_trees: Callable[[], None] = lambda: None
+        self.follow_trees: Callable[[], bool] = lambda: False
 
     def add(self, number: int, run: PreparedRun) -> int:
         """Enter a run; returns its number."""
@@ -136,8 +138,7 @@ class PreparedRuns:
             round_s = _WAITING_ROUND_S
             if any(each.aggregated for each in self._runs.values()):
                 self._require_workers(run)
-                self.follow_trees()
-                round_s = _REDUCING_ROUND_S
+                round_s = _WITHOUT_TREES_ROUND_S if self.follow_trees() else _REDUCING_ROUND_S
             answers |= self._calls.all(
                 dict.fromkeys(unfinished, Wait(run, min(left_s, round_s))),
                 round_s + self._calls.answer_timeout_s,
