@@ -264,7 +264,9 @@ def test_processes_that_are_no_ranks_end_the_run(tmp_path: Path, header: dict[st
     with serving(tmp_path / "s", grace_s=0.0) as said, socket.socket(socket.AF_UNIX) as one:
         one.connect(str(tmp_path / "s"))
         frames.send(one, header)
+        answer = frames.receive(one)
     assert words in said[-1]
+    assert answer == ({"failed": said[-1]}, b"")
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,8 @@ class Coordinator:
                 self._take(connection, header, data)
             except (RanksError, WeftError) as error:
                 self._fail(str(error))
+                if connection not in self._ranks.values():
+                    _send(connection, {"failed": self._failure})
         return self._failure
 
     def _accept(self, listener: socket.socket) -> None:
@@ -138,11 +140,7 @@ class Coordinator:
             self._tell(rank, header | {"began_ps": carried.began_ps, "ended_ps": ended_ps}, result)
 
     def _tell(self, rank: int, header: dict[str, Any], result: Any = None) -> None:
-        try:
-            frames.send(
-                self._ranks[rank], header, memoryview(result).cast("B") if result is not None else b""
-            )
-        except OSError:
+        if not _send(self._ranks[rank], header, result):
             self._left.add(rank)  # the reader finds the same
 
     def _fail(self, why: str) -> None:
@@ -169,6 +167,15 @@ class Coordinator:
             absent = sorted(set(range(self.rank_count)) - set(self._ranks))
             return f"ranks {absent[:20]} have not connected within {self.timeout_s:g} s"
         return f"ranks {waiting[0].missing[:20]} have not called within {self.timeout_s:g} s: {waiting[0]}"
+
+
+def _send(connection: socket.socket, header: dict[str, Any], result: Any = None) -> bool:
+    """Send a message; return whether the other end was still there."""
+    try:
+        frames.send(connection, header, memoryview(result).cast("B") if result is not None else b"")
+    except OSError:
+        return False
+    return True
 
 
 def hold(scenario: Path, place: Path, algorithm: str, timeout_s: float, out: Path | None) -> str:
