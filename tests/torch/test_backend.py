@@ -85,7 +85,9 @@ def test_unmodified_scripts_train_as_over_gloo(
     planes = json.loads((tmp_path / "out" / "results.json").read_text())["planes"]
     assert planes[0]["packets_aggregated"] > 0
     if script == "torch_ddp.py":
-        shown = re.findall("^weft: .*", (ROOT / "docs" / "torch.md").read_text(encoding="utf-8"), re.MULTILINE)
+        shown = re.findall(
+            "^weft: .*", (ROOT / "docs" / "torch.md").read_text(encoding="utf-8"), re.MULTILINE
+        )
         assert shown
         assert set(shown) <= set(errors.splitlines())
         # Emulated time repeats.
