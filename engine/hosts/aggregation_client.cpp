@@ -27,6 +27,7 @@ const AggregationConfig& checked(const AggregationConfig& config) {
 
 roce::RoceHeaders contribution_headers(const AggregationConfig& config) {
   roce::RoceHeaders headers = headers_on_path(config);
+  headers.dscp = roce::dscp_of_data(config.data_class);
   headers.bth.opcode = roce::kUdSendOnly;
   headers.bth.destination_qp = roce::kAggregationQueuePair;
   headers.deth = {config.q_key, roce::kAggregationQueuePair};
@@ -51,6 +52,7 @@ void check(const AggregationConfig& config) {
   if (config.retransmission_timeout_ps <= 0) {
     refuse("retransmission_timeout_ps", static_cast<uint64_t>(config.retransmission_timeout_ps), "above 0");
   }
+  if (config.data_class >= roce::kDataClasses) refuse("data_class", config.data_class, "0 to 5");
   if (config.timeout_backoff_limit > 20) {
     refuse("timeout_backoff_limit", config.timeout_backoff_limit, "0 to 20");
   }
@@ -65,7 +67,8 @@ AggregationClient::AggregationClient(const AggregationConfig& config, PacketPool
       pool_(pool),
       handler_(handler),
       headers_(contribution_headers(config)),
-      template_(headers_) {
+      template_(headers_),
+      window_(config_.slot_count) {
   slots_.resize(config_.slot_count);
   sent_.resize(size_t{2} * config_.slot_count);
   timeouts_.resize(config_.timeout_backoff_limit + 1);
@@ -109,6 +112,7 @@ AggregationClient::Posted& AggregationClient::posted_of(uint64_t message) {
 
 bool AggregationClient::can_send_next() const {
   if (next_message_ == end_of_stream_ || slot_of(next_message_).busy) return false;
+  if (!window_.allows(in_flight_)) return false;
   if (was_sent(next_message_)) return true;
   const Posted& posted = posted_of(next_message_);
   return posted.request.ready(next_message_ - posted.first_message);
@@ -231,6 +235,7 @@ void AggregationClient::on_packet(TimePs now, const roce::ParsedPacket& packet) 
   }
   ++counters_.results_accepted;
   if (packet.ecn == roce::kCe) ++counters_.ce_marked_packets;
+  window_.on_result(message, next_message_, packet.ecn == roce::kCe);
   finish(message);
   resend_overtaken(message);
   complete_front(now);

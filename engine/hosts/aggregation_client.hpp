@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hosts/aggregation_request.hpp"
+#include "hosts/aggregation_window.hpp"
 #include "hosts/queue_pair.hpp"
 #include "observe/statistics.hpp"
 #include "packets/header_template.hpp"
@@ -25,8 +26,9 @@ struct AggregationConfig {
   uint32_t worker_rank = 0;  // in the whole job
   // The tree's numbers of all workers, by their ranks in the job; empty if these are the ranks.
   std::vector<uint16_t> worker_numbers;
-  uint16_t slot_count = 64;  // the window in messages: one bandwidth-delay product or more
-  uint16_t lane_count = 64;  // of a packet with data, as the switches' program has them
+  uint16_t slot_count = 64;               // most messages in flight: one bandwidth-delay product or more
+  uint16_t lane_count = 64;               // of a packet with data, as the switches' program has them
+  uint8_t data_class = roce::kDataClass;  // in which contributions travel, below roce::kDataClasses
 
   roce::MacAddress source_mac{};
   roce::MacAddress destination_mac{};
@@ -88,6 +90,7 @@ class AggregationClient : public QueuePair {
   PulledPacket last_pulled() const override {
     return {.payload_bytes = 4u * headers_.aggregation->lane_count, .starts_message = false};
   }
+  int data_class() const override { return config_.data_class; }
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
 
@@ -96,6 +99,7 @@ class AggregationClient : public QueuePair {
   void reset_counters() { counters_ = AggregationCounters(); }
   size_t outstanding_requests() const { return requests_.size(); }
   uint32_t messages_in_flight() const { return in_flight_; }
+  const AggregationWindow& window() const { return window_; }
   // kSuccess while the client works.
   CompletionStatus error() const { return error_; }
 
@@ -188,6 +192,7 @@ class AggregationClient : public QueuePair {
   roce::RoceHeaders headers_;  // of the next contribution
   roce::HeaderTemplate template_;
 
+  AggregationWindow window_;
   std::vector<Slot> slots_;
   std::vector<Sent> sent_;  // by message modulo its size
   std::deque<Posted> requests_;

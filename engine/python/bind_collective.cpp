@@ -341,6 +341,7 @@ Record<"AggregationStats"> aggregation_stats(PythonAggregationClient& client) {
   py::dict stats = statistics_dict(client.counters());
   stats["messages_in_flight"] = client.messages_in_flight();
   stats["outstanding_requests"] = client.outstanding_requests();
+  stats["window_messages"] = client.window().messages();
   stats["error"] = completion_status_name(client.error());
   return stats;
 }
@@ -349,6 +350,7 @@ void bind_aggregation(py::module_& m) {
   declare_record<AggregationCounters>(
       "AggregationStats", {{"messages_in_flight", "int", "sent, without their result yet"},
                            {"outstanding_requests", "int", "posted and not completed"},
+                           {"window_messages", "float", "that may be in flight"},
                            {"error", "str", "why requests fail; \"success\" as long as they do not"}});
   const AggregationConfig defaults;
   py::class_<AggregationClient, QueuePair, std::shared_ptr<AggregationClient>>(m, "_AggregationClient");
@@ -366,7 +368,7 @@ parameters out of range or a group that is taken.)doc")
                   uint16_t lane_count, const std::string& destination_mac, const std::string& destination_ip,
                   const std::string& group_ip, TimePs retransmission_timeout_ps, uint16_t source_udp_port,
                   uint32_t timeout_backoff_limit, uint32_t retry_limit, uint32_t early_retransmit_distance,
-                  uint32_t worker_rank, std::vector<uint16_t> worker_numbers) {
+                  uint32_t worker_rank, std::vector<uint16_t> worker_numbers, uint8_t data_class) {
                  AggregationConfig config;
                  config.job_id = job_id;
                  config.epoch = epoch;
@@ -381,6 +383,7 @@ parameters out of range or a group that is taken.)doc")
                  config.retry_limit = retry_limit;
                  config.early_retransmit_distance = early_retransmit_distance;
                  config.worker_rank = worker_rank;
+                 config.data_class = data_class;
                  config.worker_numbers = std::move(worker_numbers);
                  return make_aggregation_client(nic, port, std::move(completions), destination_mac,
                                                 destination_ip, group_ip, config);
@@ -392,7 +395,7 @@ parameters out of range or a group that is taken.)doc")
            "timeout_backoff_limit"_a = defaults.timeout_backoff_limit, "retry_limit"_a = defaults.retry_limit,
            "early_retransmit_distance"_a = defaults.early_retransmit_distance,
            "worker_rank"_a = defaults.worker_rank, "worker_numbers"_a = defaults.worker_numbers,
-           py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+           "data_class"_a = defaults.data_class, py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
       .def("stats", &aggregation_stats)
       .def("reset_stats",
            [](PythonAggregationClient& client) {

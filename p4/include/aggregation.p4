@@ -90,6 +90,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     register<bit<8>>(SLOT_VERSIONS)  slot_state;
     register<bit<8>>(SLOT_VERSIONS)  slot_has_lanes; // 0: only headers have come
     register<bit<32>>(SLOT_VERSIONS) slot_request;   // operation, data type, destination
+    register<bit<1>>(SLOT_VERSIONS) slot_marked;    // a contribution, or the result, met congestion
 #define LANE_REGISTER(n) register<bit<32>>(SLOT_VERSIONS) slot_lane##n;
     FOR_EACH_LANE(LANE_REGISTER)
 
@@ -230,7 +231,6 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     action address_ipv4() {
         hdr.ethernet.ether_type = ETHERTYPE_IPV4;
-        hdr.ipv4.ecn = ECN_ECT0;
         hdr.ipv4.ttl = HOP_LIMIT_ADJACENT;
         hdr.ipv4.source = meta.identity.ipv4;
         hdr.ipv4.destination = destination[31:0];
@@ -239,7 +239,6 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     // A job's packets are one flow wherever they go, so the job labels them (RFC 6437, section 3).
     action address_ipv6() {
         hdr.ethernet.ether_type = ETHERTYPE_IPV6;
-        hdr.ipv6.ecn = ECN_ECT0;
         hdr.ipv6.hop_limit = HOP_LIMIT_ADJACENT;
         hdr.ipv6.flow_label = (bit<20>)hdr.aggregation.job_id;
         hdr.ipv6.source = meta.identity.ipv6;
@@ -304,6 +303,10 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
             slot_request.read(slots_request, index);
             bit<8> brings_lanes = hdr.lanes.isValid() ? 8w1 : 0;
             bit<32> request = hdr.aggregation.operation ++ hdr.aggregation.data_type ++ hdr.aggregation.destination;
+            // What a switch makes carries the marks of what it was made from.
+            bit<1> marked;
+            slot_marked.read(marked, index);
+            bit<2> codepoint = hdr.ipv4.isValid() ? hdr.ipv4.ecn : hdr.ipv6.ecn;
             bit<32> age = hdr.aggregation.round - tag[31:0];
             bool same_epoch = tag[47:32] == job.epoch;
             bool same_round = same_epoch && age == 0;
@@ -369,6 +372,11 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 slot_tag.write(index, job.epoch ++ hdr.aggregation.round);
                 slot_bitmap.write(index, bitmap);
                 slot_state.write(index, state);
+                if (newer || from_parent == 1) {
+                    marked = 0;
+                }
+                marked = marked | (codepoint == ECN_CE ? 1w1 : 1w0);
+                slot_marked.write(index, marked);
                 slot_has_lanes.write(index, has_lanes);
                 slot_request.write(index, request);
                 if (has_lanes == 1 && brings_lanes == 0) {
@@ -396,10 +404,13 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                         standard_metadata.egress_spec = standard_metadata.ingress_port;
                     }
                 }
+                // ECT(0) is 2, CE is 3 (RFC 3168, section 5).
                 if (hdr.ipv4.isValid()) {
                     address_ipv4();
+                    hdr.ipv4.ecn = ECN_ECT0 | (bit<2>)marked;
                 } else {
                     address_ipv6();
+                    hdr.ipv6.ecn = ECN_ECT0 | (bit<2>)marked;
                 }
                 lengths.apply(hdr);
             }

@@ -116,6 +116,8 @@ class AggregationStats(typing.TypedDict):
     """Sent, without their result yet."""
     outstanding_requests: int
     """Posted and not completed."""
+    window_messages: float
+    """That may be in flight."""
     error: str
     """Why requests fail; "success" as long as they do not."""
 
@@ -1812,6 +1814,7 @@ class AggregationClient(_AggregationClient):
         early_retransmit_distance: int = 16,
         worker_rank: int = 0,
         worker_numbers: collections.abc.Sequence[int] = [],
+        data_class: int = 3,
     ) -> None: ...
     def contributions(self, first: int, end: int, operation: str) -> numpy.typing.NDArray[numpy.int32]:
         """Return the lanes of the messages of an operation from `first` to before `end`, in order.

@@ -11,6 +11,7 @@ from weft.clocks.lab import Lab
 from weft.controller.errors import JobError
 from weft.controller.memberships import JobMembership
 from weft.errors import BadInputError, CheckFailedError
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.run.algorithms import objection_to_nics
 from weft.run.reducing_groups import ReducingGroup
 from weft.run.ring_without_trees import has_ring, reduce_in_ring
@@ -125,7 +126,10 @@ class AggregationJobs:
         lanes = self._lab.options.aggregation.lanes
         endpoints.join(
             {
-                rank: [host_membership(of_host[name], lanes) for of_host in memberships.values()]
+                rank: [
+                    host_membership(of_host[name], lanes, group.traffic_class)
+                    for of_host in memberships.values()
+                ]
                 for rank, name in zip(ranks, hosts, strict=True)
             }
         )
@@ -172,7 +176,10 @@ class AggregationJobs:
         lanes = self._lab.options.aggregation.lanes
         stopped.move(
             {
-                rank: {plane: host_membership(of_host[host], lanes) for plane, of_host in carrying.items()}
+                rank: {
+                    plane: host_membership(of_host[host], lanes, joined.group.traffic_class)
+                    for plane, of_host in carrying.items()
+                }
                 for rank, host in zip(ranks, hosts, strict=True)
             }
         )
@@ -278,8 +285,10 @@ def _by_plane(memberships: Mapping[str, Sequence[JobMembership]]) -> dict[int, d
     return found
 
 
-def host_membership(membership: JobMembership, lane_count: int) -> Membership:
-    """Return what a host must know of its part in a job, whose packets with data have so many lanes."""
+def host_membership(
+    membership: JobMembership, lane_count: int, traffic_class: int = DATA_CLASS
+) -> Membership:
+    """Return what a host must know of its part in a job: how many lanes its packets have, and their class."""
     return Membership(
         plane=membership.plane,
         job_id=membership.job_id,
@@ -294,4 +303,5 @@ def host_membership(membership: JobMembership, lane_count: int) -> Membership:
         aggregation_address=str(membership.aggregation_address),
         aggregation_mac=membership.aggregation_mac,
         group_address=str(membership.group_address),
+        traffic_class=traffic_class,
     )

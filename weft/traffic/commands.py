@@ -151,6 +151,7 @@ class Membership:
     group_address: str
     lane_count: int = LANE_COUNT
     retransmission_timeout_ps: int | None = None
+    traffic_class: TrafficClass = DATA_CLASS
 
 
 @dataclass(frozen=True)

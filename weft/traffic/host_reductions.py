@@ -67,6 +67,7 @@ class HostReductions:
             destination_ip=membership.aggregation_address,
             group_ip=membership.group_address,
             retransmission_timeout_ps=timeout_ps,
+            data_class=membership.traffic_class,
         )
 
     def leave(self, plane: int, job_id: int) -> None:
