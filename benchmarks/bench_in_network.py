@@ -1,17 +1,17 @@
 """All-reduces in the network beside those of hosts: by size, by number of ranks, under loss, beside published figures.
 
     .venv/bin/python benchmarks/bench_in_network.py [sizes|ranks|loss|sharp]… [--ranks N…] [--sizes SIZE…]
-        [--rates GBPS…] [--dtype NAME] [--algorithms NAME…] [--losses P…] [--picture FILE.svg] [--json]
+        [--rates GBPS…] [--dtype NAME] [--lanes N] [--algorithms NAME…] [--losses P…] [--picture FILE.svg] [--json]
 
 Two tiers of fabric.p4 switches without oversubscription, up to four spines, links of 1 µs, one rank a host. Sums of
 int32 in virtual time, seed 1; host algorithms send lengths in packets of 4,096 bytes, without INT; what switches reduce
-is data, in packets of 64 elements. Times are emulated, so the machine does not matter.
+is data, in packets of `--lanes` elements. Times are emulated, so the machine does not matter.
 
 - sizes: time by size. `of S/B` is the size over the line rate, as a share of the time.
 - ranks: time by number of ranks, of 8 B and of 1 MiB.
 - loss: time of 1 MiB on 8 ranks against the loss of every link, mean of three draws.
 - sharp: 128 hosts as in Graham et al., COMHPC 2016: 100 Gb/s, links of 50 ns, switches of 90 ns, without costs of hosts
-  and with assumed ones (`SHARP_NIC`).
+  and with assumed ones (`SHARP_NIC`); packets of 64 lanes, 256 bytes as there.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil, floor, log2, log10
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from curves import Panel, svg_of
 from rich.console import Console
 from rich.table import Table
 
 from weft import Fabric
-from weft.scenario import FaultsSection, NicSection, SwitchingSection, TransportSection
+from weft.scenario import AggregationSection, FaultsSection, NicSection, SwitchingSection, TransportSection
 from weft.topologies import FabricSpec, leaf_spine
 
+Lanes = Literal[64, 128, 256, 1024]
+LANES: Lanes = 256
 ALGORITHMS = ("in-network", "ring", "tree", "halving-doubling")
 SIZES = (4, 256, 4 << 10, 64 << 10, 1 << 20, 16 << 20)
 RANKS = (4, 16, 64, 256, 1024)
@@ -88,6 +90,7 @@ def rows_of(
     cases: Sequence[tuple[str, int]],
     loss: float = 0.0,
     dtype: str = "int32",
+    lanes: Lanes = LANES,
     **options: Any,
 ) -> Iterator[Row]:
     """All-reduces (algorithm, size) on one fabric, one after the other."""
@@ -100,6 +103,7 @@ def rows_of(
         int_telemetry=False,
         transport=TransportSection(retransmission="selective-repeat"),
         faults=FaultsSection(loss=loss),
+        aggregation=AggregationSection(lanes=lanes),
         **options,
     ) as fabric:
         for algorithm, size_bytes in cases:
@@ -137,7 +141,9 @@ def by_size(options: argparse.Namespace) -> Iterator[Row]:
         for rate in options.rates:
             cases = [(name, size) for size in options.sizes for name in options.algorithms]
             runs = [each for each in cases if _runs(each[0], ranks, each[1])]
-            yield from rows_of("sizes", fabric_of(ranks, rate), runs, dtype=options.dtype)
+            yield from rows_of(
+                "sizes", fabric_of(ranks, rate), runs, dtype=options.dtype, lanes=options.lanes
+            )
 
 
 def by_ranks(options: argparse.Namespace) -> Iterator[Row]:
@@ -146,7 +152,10 @@ def by_ranks(options: argparse.Namespace) -> Iterator[Row]:
         for rate in options.rates:
             cases = [(name, size) for size in (SMALL_BYTES, LARGE_BYTES) for name in options.algorithms]
             yield from rows_of(
-                "ranks", fabric_of(ranks, rate), [each for each in cases if _runs(each[0], ranks, each[1])]
+                "ranks",
+                fabric_of(ranks, rate),
+                [each for each in cases if _runs(each[0], ranks, each[1])],
+                lanes=options.lanes,
             )
 
 
@@ -154,7 +163,7 @@ def by_loss(options: argparse.Namespace) -> Iterator[Row]:
     """Time against loss."""
     for loss in options.losses:
         cases = [(name, LARGE_BYTES) for name in ("in-network", "ring")]
-        yield from rows_of("loss", fabric_of(8, options.rates[0]), cases, loss)
+        yield from rows_of("loss", fabric_of(8, options.rates[0]), cases, loss, lanes=options.lanes)
 
 
 def beside_sharp(options: argparse.Namespace) -> Iterator[Row]:
@@ -162,7 +171,9 @@ def beside_sharp(options: argparse.Namespace) -> Iterator[Row]:
     topology = fabric_of(128, 100, delay_ps=50_000)
     for name, nic in (("sharp, no host costs", NicSection()), ("sharp", SHARP_NIC)):
         cases = [(each, size) for size in SHARP_2016 for each in ("in-network", "tree", "halving-doubling")]
-        yield from rows_of(name, topology, cases, nic=nic, switching=SwitchingSection(latency=90_000))
+        yield from rows_of(
+            name, topology, cases, lanes=64, nic=nic, switching=SwitchingSection(latency=90_000)
+        )
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
@@ -252,6 +263,7 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", choices=HOSTS_PER_LEAF)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="bytes")
     parser.add_argument("--rates", type=float, nargs="+", default=[100.0], help="Gb/s")
+    parser.add_argument("--lanes", type=int, choices=get_args(Lanes), default=LANES)
     parser.add_argument("--dtype", choices=["int32", "float32"], default="int32", help="of `sizes`")
     parser.add_argument("--losses", type=float, nargs="+", default=list(LOSSES))
     parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))

@@ -45,7 +45,7 @@ def test_small_all_reduces_take_the_same_time_for_any_number_of_ranks() -> None:
         ranks: next(bench.rows_of("ranks", bench.fabric_of(ranks, 100), [("in-network", 8)])).time_us
         for ranks in (4, 16, 64)
     }
-    assert max(times.values()) < 1.02 * min(times.values())
+    assert max(times.values()) < 1.05 * min(times.values())
     rows = {row[0]: row[1] for row in rows_of_table("8 B, ranks")}
     assert {str(ranks): f"{time_us:,.1f}" for ranks, time_us in times.items()} == {
         ranks: rows[ranks] for ranks in ("4", "16", "64")
