@@ -13,6 +13,8 @@ from weft import Fabric, topologies
 from weft.errors import CheckFailedError
 from weft.results.link_events import LinkEventResult
 from weft.scenario import ControlSection
+from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.training import Layer, TrainingStep
 
 US = 10**6
 ELEMENTS = 200_000
@@ -89,6 +91,7 @@ def one_plane() -> Iterator[Reductions]:
     )
     with Fabric(fabric, clock="virtual", control=CONTROL) as made:
         yield Reductions(made)
+        made.summary()  # raises what has gone wrong, and where packets are missing
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
@@ -158,6 +161,7 @@ def two_planes() -> Iterator[Reductions]:
     )
     with Fabric(fabric, clock="virtual", control=CONTROL) as made:
         yield Reductions(made)
+        made.summary()  # raises what has gone wrong, and where packets are missing
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
@@ -182,6 +186,7 @@ def full_switches() -> Iterator[Reductions]:
     )
     with Fabric(fabric, clock="virtual", control=CONTROL, slots=4096) as made:
         yield Reductions(made)
+        made.summary()  # raises what has gone wrong, and where packets are missing
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
@@ -194,3 +199,33 @@ def test_the_ring_takes_over_where_there_is_no_tree(full_switches: Reductions, w
     full_switches.mend()
     full_switches.check(dtype)
     assert full_switches.fabric.lab.controller.controller.jobs
+
+
+@pytest.mark.parametrize("name", ["reduce", "broadcast", "reducescatter", "allgather"])
+def test_every_collective_goes_on(one_plane: Reductions, name: str) -> None:
+    """Results go to some workers alone, and workers have other numbers in the other tree."""
+    found = COLLECTIVE_KINDS[name]
+    ranks = one_plane.fabric.topology.rank_count
+    parts = [each[: found.input_elements(4 * ELEMENTS, ranks)] for each in inputs("int32", ranks)]
+    root = one_plane.root()
+    one_plane.fail(("p0l0", root), "in the middle", 500 * US)
+    run = one_plane.fabric.collective(name, parts, "in-network")
+    assert run.result.ok
+    (event,) = one_plane.resumed()
+    assert event.rebuilt_jobs == [1]
+    one_plane.mend()
+
+
+@pytest.mark.parametrize("name", ["one_plane", "two_planes", "full_switches"])
+def test_the_reductions_of_a_training_step_go_on(name: str, request: pytest.FixtureRequest) -> None:
+    """Buckets that are ready after the failure take the other tree, or the ring, too."""
+    reductions: Reductions = request.getfixturevalue(name)
+    layers = [Layer(ELEMENTS // 8, forward_ps=10 * US, backward_ps=20 * US)] * 8
+    step = TrainingStep(tuple(layers), bucket_bytes=ELEMENTS)
+    ranks = reductions.fabric.topology.rank_count
+    link = ("p1l0", "p1s0") if name != "one_plane" else ("p0l0", reductions.root())
+    reductions.fail(link, "in the middle", 50_000 * US, after_ps=100 * US)
+    assert reductions.fabric.training_step(step, "in-network", inputs("float32", ranks)).ok
+    assert reductions.resumed()
+    reductions.mend()
+    reductions.check("float32")

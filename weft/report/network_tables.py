@@ -47,6 +47,8 @@ def link_events(run: RunDirectory) -> ReportTable:
             each.entries_written,
             len(each.rebuilt_jobs),
             len(each.lost_jobs),
+            _since(each, each.resumed_ps),
+            each.repeated_messages,
         ]
         for each in events[:MOST_ROWS]
     ]
@@ -54,7 +56,7 @@ def link_events(run: RunDirectory) -> ReportTable:
         "link", "became", "asked for at", "happened at (µs)", "detected after", "tables after", "last loss after",
         "first sent again arrived after", "last sent again arrived after",
         "lost in flight", "lost in queues", "refused while down", "switches written", "entries written",
-        "trees rebuilt", "jobs lost",
+        "trees rebuilt", "jobs lost", "reductions went on after", "messages sent again",
     ]  # fmt: skip
     note = "losses in packets; times after the event itself. " + shown_of(len(rows), len(events), "the first")
     return ReportTable("Links that failed or came back", columns, rows, note.strip())
