@@ -179,3 +179,14 @@ def test_tenants_that_cannot_be_are_refused(keys, what):
         run_scenario(
             parse_scenario({"clock": "virtual", "fabric": TOPOLOGY, "traffic": [reduction(0, 1)]} | keys)
         )
+
+
+def test_arrays_that_do_not_divide_among_a_group_are_refused():
+    with Fabric(leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2), clock="virtual") as fabric:
+        inputs = [np.ones(1000, np.int32)] * 3
+        for algorithm in ("ring", "in-network"):
+            with pytest.raises(
+                BadInputError, match=r"1000 elements do not divide among the 3 ranks .*multiple of 3"
+            ):
+                fabric.collective("reducescatter", inputs, algorithm, ranks=[0, 2, 3])
+            assert fabric.collective("allgather", inputs, algorithm, ranks=[0, 2, 3]).result.ok

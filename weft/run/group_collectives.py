@@ -62,7 +62,14 @@ class GroupCollective:
         return next(self.placed.collectives(0)).call.spec
 
     def inputs(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return the bytes of every rank's data."""
+        """Return the bytes of every rank's data. Raises BadInputError for arrays that do not divide among the ranks."""
+        for rank, each in enumerate(arrays):
+            if each.size != len(self.collective.input_part(self._spec, rank)):
+                ranks = self._spec.rank_count
+                raise BadInputError(
+                    f"{self.collective.name}: {each.size} elements do not divide among the {ranks} ranks of a group "
+                    f"(valid: a multiple of {ranks})"
+                )
         data = data_of_ranks(self.collective, self._spec, arrays)
         return [np.ascontiguousarray(each).view(np.uint8) for each in data]
 
