@@ -9,6 +9,7 @@ from end_to_end_data import ALGORITHMS, buffers
 from weft import topologies
 from weft.controller.elements import link_element
 from weft.run.fabric import Fabric
+from weft.scenario import AggregationSection
 
 pytestmark = [
     pytest.mark.reference,
@@ -42,6 +43,16 @@ def test_both_algorithms_are_exact_on_bmv2(compiler, ip_version):
         assert summary.planes[0].packets_aggregated > 0
         hops = [hop.switch for hop in summary.int_paths[0].hops]
         assert hops in (["p0l0", "p0s0", "p0l1"], ["p0l1", "p0s0", "p0l0"])
+
+
+@pytest.mark.parametrize("lanes", [128, 256, 1024])
+def test_packets_of_every_width_are_reduced_on_bmv2(lanes):
+    topology = topologies.leaf_spine(
+        planes=1, leaves=1, spines=0, hosts_per_leaf=2, host_rate_bps=10_000_000, delay_ps=0
+    )
+    with Fabric(topology, target="bmv2", dilation=1, aggregation=AggregationSection(lanes=lanes)) as fabric:
+        for dtype in (np.int32, np.float32):
+            assert fabric.collective("allreduce", buffers(dtype, 5000, 2), "in-network").result.ok
 
 
 def test_a_link_is_cordoned_and_restored_on_bmv2():

@@ -114,7 +114,9 @@ def reduce_among(
         data.tofile(file)
     rates = tuple(nic.link.rate_bps for nic in fabric.topology.hosts[0].nics)
     spec = CollectiveSpec(ranks, ELEMENTS, DataType.INT32, Operation.SUM, rates)
-    fabric.hosts.run(fabric.hosts.prepare_collective(spec, "in-network", files))
+    fabric.hosts.run(
+        fabric.hosts.prepare_collective(spec, "in-network", files, aggregation_jobs=[(JOB,)] * ranks)
+    )
     return [np.fromfile(file, np.int32) for file in files], np.sum(inputs, axis=0, dtype=np.int32)
 
 
