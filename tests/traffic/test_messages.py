@@ -41,9 +41,12 @@ from weft.traffic.commands import (
     Detour,
     DetouredChannel,
     Disconnect,
+    EndMessages,
     Join,
     Leave,
     Membership,
+    MovedStream,
+    MoveStreams,
     ParameterPart,
     ParameterRequests,
     PrepareCollective,
@@ -54,6 +57,7 @@ from weft.traffic.commands import (
     PrepareTraffic,
     PrepareTrainingStep,
     Provided,
+    ReadResults,
     Release,
     ResetStats,
     SaveRecorded,
@@ -61,9 +65,12 @@ from weft.traffic.commands import (
     ServiceRequests,
     Start,
     Status,
+    StopStreams,
+    StreamPart,
     Suspend,
     Wait,
     WorkloadFlow,
+    WriteContributions,
     command_message,
     read_answer,
     read_command,
@@ -95,6 +102,7 @@ MEMBERSHIP = Membership(0, 1, 2, 3, 4, 1, 2, (1, 0), 6, "10.0.0.9", "02:00:00:00
 CONNECTION = Connection(
     1, 3, 0x100, 0x101, "fd00::1", "traffic", 5, 6, "02:00:00:00:00:01", 49_152, telemetry=True, retry_limit=2
 )
+STREAM_PART = StreamPart(1, 0, 4, 12, Operation.SUM)
 FLOW = WorkloadFlow(8, 10**6, 1, 4096, 3, "10.0.0.2", 0x100, 0x101)
 RANK_JOB = RankJob(
     (PeerPaths((Channel(0, 3), Channel(1, 3)), (1 << 15, 1 << 16)),),
@@ -135,6 +143,11 @@ SAMPLES = [
     SaveRecorded("/tmp/x.npz"),
     Suspend((Channel(1, 3), Channel(1, 2, "traffic"))),
     Detour((DetouredChannel(Channel(1, 3), (Channel(0, 3, "for plane 1"),), 7),)),
+    StopStreams(1),
+    MoveStreams(1, (MovedStream(0, 12, MEMBERSHIP),)),
+    WriteContributions(STREAM_PART, "/contributions"),
+    ReadResults(STREAM_PART, "/results"),
+    EndMessages(1, 0, 12),
 ]
 PLANE = PlaneInForce(10**9, 1, 2, 3, 4, 5, 6, None, {"g": 0.5, "fast": True})
 ANSWERS = [
@@ -205,7 +218,12 @@ def test_there_is_a_sample_of_every_command():
 def test_the_specification_has_every_command_and_its_fields():
     rows = rows_of_the_specification()
     assert rows.keys() == COMMANDS.keys()
-    rows["training_step"] += rows["collective"]
+    for name, like in (
+        ("training_step", "collective"),
+        ("move_streams", "join"),
+        ("read_results", "write_contributions"),
+    ):
+        rows[name] += rows[like]
     for name, sample in ((sample.name, sample) for sample in SAMPLES):
         for place in places(message_of(sample)):
             named = [key for key in place if isinstance(key, str) and key.isidentifier()]
@@ -286,7 +304,7 @@ def test_an_unknown_field_is_named_with_those_that_there_are(data, command):
 @pytest.mark.parametrize(
     ("message", "error"),
     [
-        ({}, r"field 'command' is missing \(valid: collective, connect, .*wait\)"),
+        ({}, r"field 'command' is missing \(valid: collective, connect, .*write_contributions\)"),
         ({"command": None}, "field 'command' is missing"),
         ({"command": "fly"}, r"unknown command 'fly' \(valid: collective, "),
         ({"command": ["stats"]}, r"unknown command \['stats'\]"),

@@ -62,7 +62,7 @@ def test_training_by_one_process_is_that_of_a_step_by_step_mean() -> None:
     np.testing.assert_allclose(model.mean_gradient(model.initial, 0), mean, rtol=0, atol=1e-7)
 
 
-def test_a_step_that_a_dying_switch_spoils_is_made_again() -> None:
+def test_switches_that_die_change_nothing_of_what_is_learnt() -> None:
     events = [
         {"at": f"{at_us}us", "link": f"p0s{spine}<->*", "state": state}
         for at_us, spine, state in ((100, 0, "down"), (250, 0, "up"), (400, 1, "down"))
@@ -71,6 +71,16 @@ def test_a_step_that_a_dying_switch_spoils_is_made_again() -> None:
     (training,) = run.of(TRAINING_RUNS)
     assert training.ok
     assert all(event.happened_ps for event in run.link_events)
+
+
+def test_a_step_that_a_failing_link_ends_is_made_again() -> None:
+    """A connection gives up while the link is dark; the weights are still those of the step before."""
+    link = {"link": "h0<->p0l0"}
+    events = [link | {"at": "100us", "state": "down"}, link | {"at": "100ms", "state": "up"}]
+    (training,) = run_of({"algorithms": ["ring"], "steps": 8}, events=events).of(TRAINING_RUNS)
+    assert training.ok
+    assert training.repeated > 0
+    assert max(training.steps_ps) > 99_000 * US
 
 
 def test_a_step_that_cannot_succeed_is_an_error() -> None:
