@@ -16,7 +16,7 @@ import pytest
 
 from weft.paths import ROOT
 
-pytest.importorskip("torch", reason="PyTorch is not installed (weft[torch])")
+pytest.importorskip("torch.distributed", reason="PyTorch is not installed (weft[torch])")
 from weft.torch.settings import Settings
 
 RANKS = 4
