@@ -50,7 +50,7 @@ def forged_frames(fabric):
     bad_icrc = bytearray(whole)
     bad_icrc[100] ^= 0xFF
     bad_version = bytearray(whole)
-    bad_version[14 + 20 + 8 + 12 + 8] = 0x20
+    bad_version[14 + 20 + 8 + 12 + 8] = 0x10
     return {
         "aggregation_bad_icrc": bytes(bad_icrc),
         "aggregation_bad_header": bytes(bad_version),
