@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -134,7 +135,9 @@ class Fabric:
         self._exchanges = Exchanges(self.lab, self._jobs, watcher, progress)
         self._spec = spec
         self._probed: Fabric | None = None
-        tuner = Tuner(self.topology, self.options, Probes(self, self._fabric_of_probes), progress)
+        own = weakref.proxy(self)  # so that a fabric that was left is free at once
+        probes = Probes(own, lambda: own._fabric_of_probes())
+        tuner = Tuner(self.topology, self.options, probes, progress)
         self.tasks = TaskMaker(self.lab, self._exchanges, tuner)
         """Makes what `run_together` runs."""
         # Where their definitions are, in order of the first run.
