@@ -21,11 +21,10 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from math import ceil, floor, log2, log10
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from curves import Panel, svg_of
+from curves import LogAxis, Panel, powers, svg_of
 from rich.console import Console
 from rich.table import Table
 
@@ -48,6 +47,17 @@ SPINES = 4
 QUEUE_CAPACITY_BYTES = 4 << 20
 PATIENCE_S = 100.0
 """Of emulated time."""
+SIZE_AXIS = LogAxis(
+    {
+        1: "1 B",
+        32: "32 B",
+        1 << 10: "1 KiB",
+        1 << 15: "32 KiB",
+        1 << 20: "1 MiB",
+        1 << 25: "32 MiB",
+        1 << 30: "1 GiB",
+    }
+)
 HOSTS_PER_LEAF = {4: 2, 8: 4, 16: 4, 32: 8, 64: 8, 128: 16, 256: 16, 512: 32, 1024: 32}
 SHARP_NIC = NicSection(dma_latency=300_000, per_packet_overhead=100_000)
 SHARP_2016 = {8: (6.01, 2.83), 4096: (46.93, 14.48)}
@@ -220,31 +230,22 @@ def picture(rows: Sequence[Row]) -> str:
     sizes = [each for each in rows if each.part == "sizes"]
     for ranks, rate in dict.fromkeys((each.ranks, each.rate_gbps) for each in sizes):
         own = [each for each in sizes if (each.ranks, each.rate_gbps) == (ranks, rate)]
-        curves = _curves(own, lambda each: (log2(each.size_bytes), each.share_of_line))
-        most = _axis(log2(max(each.size_bytes for each in own)))
-        panels.append(
-            Panel(f"{ranks} ranks, {rate:g} Gb/s", "log2 of bytes", "S/B over time", most, 1.0, curves)
-        )
+        curves = _curves(own, lambda each: (each.size_bytes, each.share_of_line))
+        title = f"{ranks} ranks, {rate:g} Gb/s"
+        panels.append(Panel(title, "size", "S/B over time", SIZE_AXIS, 1.0, curves))
     for size, label in ((SMALL_BYTES, "8 B"), (LARGE_BYTES, "1 MiB")):
         own = [each for each in rows if each.part == "ranks" and each.size_bytes == size]
         if own:
-            top = _axis(2 * max(each.time_us for each in own if each.algorithm != "ring"))
-            curves = _curves(own, lambda each: (log2(each.ranks), each.time_us))
-            panels.append(
-                Panel(f"{label}, {own[0].rate_gbps:g} Gb/s", "log2 of ranks", "µs", 10, top, curves)
-            )
+            curves = _curves(own, lambda each: (each.ranks, each.time_us))
+            title = f"{label}, {own[0].rate_gbps:g} Gb/s"
+            panels.append(Panel(title, "ranks", "µs", powers(1, 5, 4), powers(0, 4), curves))
     lossy = [each for each in rows if each.part == "loss" and each.loss]
     if lossy:
-        top = _axis(1.3 * max(each.time_us for each in lossy if each.loss < 0.05))
-        curves = _curves(lossy, lambda each: (6 + log10(each.loss), each.time_us))
-        panels.append(Panel("1 MiB, 8 ranks", "6 + log10 of loss", "µs", 5, top, curves))
+        curves = _curves(lossy, lambda each: (each.loss, each.time_us))
+        panels.append(
+            Panel("1 MiB, 8 ranks", "loss of each link", "µs", powers(-5, -1), powers(1, 5), curves)
+        )
     return svg_of(panels)
-
-
-def _axis(most: float) -> float:
-    """Return the end of an axis whose five ticks have short numbers."""
-    step = 10.0 ** max(0, floor(log10(most)) - 1)
-    return ceil(most / (5 * step)) * 5 * step
 
 
 def _curves(

@@ -72,4 +72,7 @@ def test_a_picture_has_a_panel_for_each_part() -> None:
         for name in ALGORITHMS[:2]
         for part, size, loss in (("sizes", 1024, 0), ("ranks", 8, 0), ("loss", 1 << 20, 0.01))
     ]
-    assert bench.picture(rows).count("<clipPath") == 3
+    picture = bench.picture(rows)
+    assert picture.count("<clipPath") == 3
+    for label in ("10⁻²", "1 MiB", "1,024"):
+        assert f">{label}</text>" in picture
