@@ -67,3 +67,10 @@ def test_a_run_without_a_collective_says_nothing_of_a_first_one(tmp_path):
     rows = (tmp_path / "run" / "pattern-0-flows.csv").read_text().splitlines()
     assert rows[0] == "flow,source,destination,plane,size_bytes,start_ps,completion_ps,retransmitted_packets"
     assert len(rows) == 3
+
+
+def test_a_barrier_is_one_row_and_has_no_size():
+    command = ["collective", "barrier", "--clock", "virtual", "--algorithm", "in-network", "--planes", "1"]
+    assert len(json.loads(output_of(*command, "--json"))["collectives"]) == 1
+    result = CliRunner().invoke(weft, [*command, "--sizes", "4K"])
+    assert str(result.exception) == "--sizes: a barrier has no size (valid: leave sizes out)"

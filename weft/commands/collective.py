@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from weft.cli import SIZES
 from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import changes_of, scenario_options
 from weft.hints import did_you_mean
+from weft.quantities.units import parse_size_range_bytes
 from weft.traffic.class_reference import is_class_reference
-from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, algorithm_names
+from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, algorithm_names, collective_named
+from weft.traffic.extensions import ExtensionError
 
 # Where an error of the scenario that the options make comes from.
 _OPTION_OF = {
@@ -30,6 +33,8 @@ _OPTION_OF = {
     "traffic[0].sizes": "sizes",
     "traffic[0].root": "root",
 }
+
+DEFAULT_SIZES = "4K:64K:4"
 
 
 class _CollectiveName(click.ParamType[str]):
@@ -57,7 +62,9 @@ class _CollectiveName(click.ParamType[str]):
     help="Several may be given; default: all that suit the fabric; auto: the fastest, as predicted.",
 )
 @click.option(
-    "--sizes", type=SIZES, default="4K:64K:4", show_default=True, help="BEGIN:END:FACTOR, or a list."
+    "--sizes",
+    type=SIZES,
+    help=f"BEGIN:END:FACTOR, or a list; default {DEFAULT_SIZES}, none of a barrier.",
 )
 @click.option("--dtype", type=click.Choice(["float32", "int32"]), default="float32", show_default=True)
 @click.option(
@@ -114,7 +121,7 @@ class _CollectiveName(click.ParamType[str]):
 def collective(
     name: str,
     algorithms: tuple[str, ...],
-    sizes: list[int],
+    sizes: list[int] | None,
     dtype: str,
     operation: str,
     root: int,
@@ -160,7 +167,7 @@ def collective(
                 "operation": operation,
                 "root": root,
                 "data": data,
-                "sizes": sizes,
+                "sizes": _default_sizes(name) if sizes is None else sizes,
                 "repetitions": repetitions,
                 "warmup": warmup,
             }
@@ -171,6 +178,14 @@ def collective(
     )
     scenario = parse_scenario(tree, "command line", units_required=True, options=options)
     return run_and_show(run_spec(scenario), out, as_json, require_valid_times)
+
+
+def _default_sizes(name: str) -> list[int]:
+    """Return the sizes of a collective for which none are given."""
+    with contextlib.suppress(ExtensionError):  # the scenario's check says what is wrong with it
+        if not collective_named(name).has_size:
+            return []
+    return parse_size_range_bytes(DEFAULT_SIZES)
 
 
 def _file_name(name: str) -> str:

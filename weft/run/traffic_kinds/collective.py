@@ -57,7 +57,7 @@ class CollectiveTraffic(JoinableItem):
     data: Literal["random", "mlp-gradients", "lengths"] = "random"
     """`lengths`: packets carry lengths in place of data (but for what the network reduces); nothing is checked."""
     sizes: list[MessageSize] = Field(default=[])
-    """As nccl-tests counts them; 64KiB by default."""
+    """As nccl-tests counts them; 64KiB by default. A barrier has none."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's ranks that take part, in order; by default all. With it, `algorithms` are named."""
     tenant: str = ""
@@ -79,6 +79,8 @@ class CollectiveTraffic(JoinableItem):
             raise KeyProblem(
                 f"{key}.data", f"mlp-gradients are for an {GRADIENT_COLLECTIVE}, not for {collective.name}"
             )
+        if self.sizes and not collective.has_size:
+            raise KeyProblem(f"{key}.sizes", f"a {collective.name} has no size (valid: leave sizes out)")
         ranks = self._count(fabric.rank_count)
         if self.ranks is not None:
             check_ranks(self.ranks, ranks, fabric, f"{key}.ranks")

@@ -14,6 +14,7 @@ class Barrier(Collective):
     """Nothing but the certainty that everybody is here. Data stay as they are, one element of each rank."""
 
     name = "barrier"
+    has_size = False
     algorithms = (
         Algorithm("dissemination", dissemination_barrier, cost=dissemination_cost),
         Algorithm("in-network", in_network_barrier, in_network=True, cost=in_network_barrier_cost),

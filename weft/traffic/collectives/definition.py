@@ -64,6 +64,8 @@ class Collective(abc.ABC):
     """Whether one rank, the spec's root, is unlike the others."""
     is_parted: ClassVar[bool] = False
     """Whether each rank contributes or receives a part of its own, `CollectiveSpec.chunk`, of at least one element."""
+    has_size: ClassVar[bool] = True
+    """Whether it works on as much data as users ask for."""
     is_same_on_all_ranks: ClassVar[bool] = False
     """Whether all ranks end with the same result, to the bit."""
     reference: str = ""
