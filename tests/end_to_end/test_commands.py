@@ -26,7 +26,7 @@ def weft(*arguments, **options):
 
 def test_a_lab_offers_mininets_prompt_and_the_controller_beside_it(tmp_path):
     scenario = tmp_path / "lab.yaml"
-    scenario.write_text(SMALL, encoding="utf-8")
+    scenario.write_text(SMALL + "tenants: {blue: {slots: 512}}\n", encoding="utf-8")
     command = f"{sys.executable} -m weft controller"
     script = "\n".join(
         [
@@ -34,6 +34,8 @@ def test_a_lab_offers_mininets_prompt_and_the_controller_beside_it(tmp_path):
             f"sh {command} routes p0l0 --json > {tmp_path}/routes.json",
             f"sh {command} health > {tmp_path}/health.txt; echo $? >> {tmp_path}/health.txt",
             f"sh {command} counters p0l0 --json > {tmp_path}/counters.json",
+            f"sh {command} jobs --json > {tmp_path}/jobs.json",
+            f"sh {command} tenants --json > {tmp_path}/tenants.json",
             f"sh {command} routes p0l9 2> {tmp_path}/unknown.txt; echo $? >> {tmp_path}/unknown.txt",
             "exit\n",
         ]
@@ -44,6 +46,9 @@ def test_a_lab_offers_mininets_prompt_and_the_controller_beside_it(tmp_path):
     assert json.loads((tmp_path / "routes.json").read_text())
     assert (tmp_path / "health.txt").read_text().endswith("\n0\n")
     assert json.loads((tmp_path / "counters.json").read_text())
+    assert json.loads((tmp_path / "jobs.json").read_text()) == []
+    (tenant,) = json.loads((tmp_path / "tenants.json").read_text())
+    assert (tenant["tenant"], tenant["slots"], tenant["slots_used"]) == ("blue", 512, 0)
     unknown = (tmp_path / "unknown.txt").read_text()
     assert "p0l9" in unknown
     assert "p0l0" in unknown

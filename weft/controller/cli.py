@@ -30,6 +30,7 @@ from weft.controller.features import FEATURES, Feature
 from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, ecn_rows, threshold_entity
 from weft.controller.features.kind import Row
 from weft.controller.health import check_switch
+from weft.controller.job_views import JOB_VIEWS, JobView, read_fabric_jobs
 from weft.controller.lab import Lab, NoLabError, lab_at, lab_from_state, state_file
 from weft.controller.links import (
     LinkRefusedError,
@@ -100,7 +101,7 @@ def _reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameter
 def controller(
     context: click.Context, address: str | None, device_id: int | None, p4info: Path | None
 ) -> None:
-    """Show routes, tables, counters, ECN, INT, trees and health of a running lab's switches."""
+    """Show routes, tables, counters, ECN, INT, aggregation jobs, tenants and health of a running lab's switches."""
     if device_id is not None and address is None:
         raise click.UsageError("--device-id needs --address")
 
@@ -270,6 +271,26 @@ def _add_command(feature: Feature) -> None:
 for _feature in FEATURES.values():
     if _feature.command:
         _add_command(_feature)
+
+
+def _add_job_view(view: JobView) -> None:
+    """Give a view of the whole fabric its command."""
+
+    @controller.command(view.command, help=view.summary)
+    @_json
+    @click.pass_obj
+    @_reports_errors
+    def show(find: Callable[[], Lab], as_json: bool) -> None:
+        lab = find()
+        if lab.fabric is None:
+            raise click.UsageError(
+                f"{view.command} needs a running lab: --address names one switch of a fabric"
+            )
+        print_rows(view.rows(read_fabric_jobs(lab, lab.fabric)), as_json, view.title)
+
+
+for _view in JOB_VIEWS:
+    _add_job_view(_view)
 
 
 @controller.command()

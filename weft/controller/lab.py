@@ -14,6 +14,7 @@ from weft.controller.fabric import GrpcTarget
 from weft.controller.features.kind import DEFAULT_ROUTING
 from weft.controller.pipeline import Pipeline
 from weft.controller.target import EMBEDDED, TargetFacts, target_facts
+from weft.controller.tenants import NO_TENANTS, TenantSettings, tenant_from
 from weft.topologies import FabricSpec, TopologyError, from_parameters
 
 DEFAULT_STATE_FILE = Path("/run/weft/lab.json")
@@ -30,7 +31,7 @@ class Lab:
     The lab's interfaces are those of `interface_group`; others of their names are not its own (0: it has none).
     `operations` is the path of the socket where its controller takes requests, empty if there is none.
     `dropped_packet_ins`: packets of each switch that the lab's controller had no room for; None: nobody knows.
-    `routing` is the kind of routing that it plans by.
+    `routing` is the kind of routing that it plans by, `tenants` who shares it by which quotas.
     """
 
     targets: dict[str, GrpcTarget]
@@ -41,6 +42,7 @@ class Lab:
     operations: str = ""
     dropped_packet_ins: Mapping[str, int] | None = None
     routing: str = DEFAULT_ROUTING
+    tenants: TenantSettings = NO_TENANTS
 
     def select(self, names: tuple[str, ...]) -> list[str]:
         """Return the named switches, or all.
@@ -81,6 +83,9 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         routing = str(state.get("routing") or DEFAULT_ROUTING)
         operations = str(state.get("operations", ""))
         dropped = {name: int(count) for name, count in state.get("dropped_packet_ins", {}).items()}
+        tenants = TenantSettings(
+            tuple(tenant_from(name, quotas) for name, quotas in state.get("tenants", {}).items())
+        )
     except FileNotFoundError:
         raise NoLabError(
             f"no lab runs on this machine (no {path}); start one, or give --address and --device-id"
@@ -98,6 +103,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         operations,
         dropped,
         routing=routing,
+        tenants=tenants,
     )
 
 

@@ -28,11 +28,21 @@ _ROUND_BITS = 32
 
 @dataclass(frozen=True)
 class HeldJob:
-    """A job's entries on one switch: the job's parameters and note, the ports of its children by rank."""
+    """A job's entries on one switch: the job's parameters and note, the ports of its children by rank.
+
+    `packets` of the job have come to the switch so far.
+    """
 
     parameters: Mapping[str, int]
     note: bytes
     children: Mapping[int, int]
+    packets: int = 0
+
+    @property
+    def slots(self) -> range:
+        """Its slots of the switch."""
+        base = self.parameters["slot_base"]
+        return range(base, base + self.parameters["slot_count"])
 
 
 @dataclass(frozen=True)
@@ -63,24 +73,33 @@ class Recovery:
 
 async def read_held_jobs(session: SwitchSession) -> HeldJobs:
     """Read the jobs of a switch, and which epochs its slots have seen."""
-    entries = await session.read([finsy.P4TableEntry(JOB_TABLE), finsy.P4TableEntry(MEMBER_TABLE)])
-    children: dict[int, dict[int, int]] = {}
-    for entry in entries:
-        arguments = exact_arguments(entry.action)
-        if entry.table_id == MEMBER_TABLE and "child_rank" in arguments:
-            children.setdefault(int(entry["job_id"]), {})[arguments["child_rank"]] = int(entry["port"])
-    held = {
-        int(entry["job_id"]): HeldJob(
-            exact_arguments(entry.action), entry.metadata, children.get(int(entry["job_id"]), {})
-        )
-        for entry in entries
-        if entry.table_id == JOB_TABLE and not entry.is_default_action
-    }
+    held = await read_job_entries(session)
     try:
         tags = await read_register(session, _TAG_REGISTER)
     except (RequestRefusedError, SettingError):
         return HeldJobs(held)
     return HeldJobs(held, frozenset(tag >> _ROUND_BITS for tag in tags.values()) - {0})
+
+
+async def read_job_entries(session: SwitchSession) -> dict[int, HeldJob]:
+    """Read the jobs of a switch, by id."""
+    counted = finsy.P4TableEntry(JOB_TABLE, counter_data=finsy.P4CounterData())
+    entries = await session.read([counted, finsy.P4TableEntry(MEMBER_TABLE)])
+    children: dict[int, dict[int, int]] = {}
+    for entry in entries:
+        arguments = exact_arguments(entry.action)
+        if entry.table_id == MEMBER_TABLE and "child_rank" in arguments:
+            children.setdefault(int(entry["job_id"]), {})[arguments["child_rank"]] = int(entry["port"])
+    return {
+        int(entry["job_id"]): HeldJob(
+            exact_arguments(entry.action),
+            entry.metadata,
+            children.get(int(entry["job_id"]), {}),
+            entry.counter_data.packet_count if entry.counter_data else 0,
+        )
+        for entry in entries
+        if entry.table_id == JOB_TABLE and not entry.is_default_action
+    }
 
 
 def recovered(fabric: FabricSpec, held: Mapping[str, HeldJobs]) -> Recovery:

@@ -63,7 +63,7 @@ class SwitchSession:
         self.device_id = device_id
         self.stream_errors = 0
         self._stub = stub
-        self._pipeline = pipeline
+        self.pipeline = pipeline
         self._encoder = pipeline.encoder()
         self._timeout_s = timeout_s
         self._on_packet = on_packet
@@ -98,7 +98,7 @@ class SwitchSession:
             if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
                 raise explain(self.name, "Capabilities", error) from None
         else:
-            self._encoder = self._pipeline.encoder(P4RuntimeVersion.parse(reply.p4runtime_api_version))
+            self._encoder = self.pipeline.encoder(P4RuntimeVersion.parse(reply.p4runtime_api_version))
         return self.schema.p4runtime_version
 
     async def become_primary(self, election_id: int = FIRST_ELECTION_ID, preempt: bool = False) -> None:

@@ -61,6 +61,10 @@ class SlotPool:
                 raise JobError(f"jobs {job_id} and {other} share slots on {self.switch}")
         self._take(job_id, slots, tenant)
 
+    def note(self, job_id: int, slots: range) -> None:
+        """Take note of slots that a switch says a job has, be they right or not."""
+        self._take(job_id, slots, "")
+
     def release(self, job_id: int) -> None:
         """Free a job's slots; does nothing for a job without any."""
         self._ranges.pop(job_id, None)
@@ -77,6 +81,11 @@ class SlotPool:
 
     def _take(self, job_id: int, slots: range, tenant: str) -> None:
         self._ranges[job_id], self._tenants[job_id] = slots, tenant
+
+    def gaps(self) -> list[range]:
+        """Return the ranges that no job has, none over the end of a tenant's quota."""
+        regions = [self._region(tenant) for tenant in ("", *self.quotas)]
+        return [gap for region in regions for gap in self._gaps(region)]
 
     def _region(self, tenant: str) -> range:
         """Return the slots among which those of a tenant's jobs are."""

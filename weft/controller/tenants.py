@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from weft.controller.errors import JobError, SettingError
 
@@ -37,6 +38,21 @@ class Tenant:
                 f"job {job_id} of {self.name}: host {foreign[0]} is not one of its hosts "
                 f"(valid: {', '.join(sorted(self.hosts))})"
             )
+
+    def quotas(self) -> dict[str, Any]:
+        """Return its hosts and limits as plain JSON values; `tenant_from` reads them."""
+        return {"hosts": sorted(self.hosts), "slots": self.slots, "bandwidth": self.bandwidth}
+
+
+def tenant_from(name: str, quotas: Mapping[str, Any]) -> Tenant:
+    """Return the tenant of these `Tenant.quotas`. Raises KeyError, TypeError or ValueError if they are none."""
+    slots, bandwidth = quotas["slots"], quotas["bandwidth"]
+    return Tenant(
+        name,
+        frozenset(map(str, quotas["hosts"])),
+        None if slots is None else int(slots),
+        None if bandwidth is None else float(bandwidth),
+    )
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from weft.quantities.readable import counted
 from weft.recording.observations import Recorded, read_recorded
 from weft.scenario.options import FabricOptions
 from weft.scenario.program import compile_program
+from weft.scenario.tenants import tenant_settings
 from weft.switch.daemon.stats import SwitchesStats
 from weft.system.child_processes import WatchedProcess
 from weft.system.processes import ProcessId
@@ -148,6 +149,8 @@ class MininetLab(Lab):
         self._state.fabric = dict(self.fabric.parameters)
         self._state.target = self.options.target
         self._state.routing = self.options.routing.kind
+        tenants = tenant_settings(self.options.tenants).tenants
+        self._state.tenants = {tenant.name: tenant.quotas() for tenant in tenants}
         self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}
         self._state.p4info, self._state.json = map(str, self._access.publish(self.program))
         self._access.hand_over()

@@ -33,7 +33,8 @@ class LabState:
 
     All interfaces that the lab makes are in `interface_group` (`weft.clocks.real.interfaces`). `hosts` gives the
     process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations` the
-    socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it had no room for.
+    socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it had no room for,
+    `tenants` the quotas of those who share it.
     """
 
     owner: ProcessId
@@ -49,6 +50,7 @@ class LabState:
     json: str = ""
     operations: str = ""
     dropped_packet_ins: dict[str, int] = field(default_factory=dict)
+    tenants: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def save(self, path: Path | None = None) -> None:
         """Write the state, replacing the file at once, so that a reader never sees half of it; from any thread."""
