@@ -1,18 +1,18 @@
 """A collective of one's own: MPI's inclusive scan (MPI 4.1, section 6.11). Rank r ends with the sum of ranks 0 to r."""
 
 import weft
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH, RankSchedule
+from weft.traffic.schedule_nodes import DATA, SCRATCH, RankSchedule
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.schedules.plan import RankPlan, cut
 
 
 def chain(spec: CollectiveSpec, rank: int) -> RankSchedule:
     """Every rank adds what the rank before sends, and sends the sum to the next, piece by piece on every plane."""
-    size_bytes = spec.element_count * ELEMENT_BYTES
+    size_bytes = spec.size_bytes
     schedule = RankSchedule(rank, {DATA: size_bytes, SCRATCH: size_bytes})
     for plane, stripe in enumerate(spec.stripes()):
         plan = RankPlan(spec, rank, schedule, plane)
-        for number, piece in enumerate(cut(stripe, spec.piece_bytes)):
+        for number, piece in enumerate(cut(stripe, spec.piece_bytes, spec.element_bytes)):
             summed = None
             if rank > 0:
                 summed = plan.reduce(piece, piece, [plan.wait(rank - 1, number)])

@@ -1,5 +1,5 @@
 // Block floating point: float32 blocks as int32 under an exponent common to all ranks, so that switches can
-// add them exactly (docs/spec/aggregation.md, "Float32"; after SwitchML, Sapio et al., NSDI 2021,
+// add them exactly (docs/spec/aggregation.md, "Sums of floats"; after SwitchML, Sapio et al., NSDI 2021,
 // section 3.7).
 #pragma once
 

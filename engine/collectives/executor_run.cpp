@@ -69,8 +69,8 @@ std::optional<TimePs> ScheduleExecutor::Run::receive(uint32_t step, uint32_t cha
 
 void ScheduleExecutor::Run::reduce(uint32_t step, const ReduceRequest& request) {
   current_step = step;
-  weft::reduce(request.destination, request.source, request.length_bytes / kElementBytes, request.dtype,
-               request.operation);
+  weft::reduce(request.destination, request.source, request.length_bytes / element_bytes(request.dtype),
+               request.dtype, request.operation);
 }
 
 void ScheduleExecutor::Run::copy(uint32_t step, uint8_t* destination, const uint8_t* source,
@@ -85,8 +85,9 @@ void ScheduleExecutor::Run::aggregate(uint32_t step, const AggregateRequest& req
   if (client == nullptr) return executor_.fail(*this, step, "its aggregator has been removed");
   ++posted;
   try {
-    client->post(now(), {request.data, request.data, request.length_bytes / kElementBytes}, request.parts,
-                 request.dtype, request.operation, work_id(step));
+    const uint64_t count = request.length_bytes / element_bytes(request.dtype);
+    client->post(now(), {request.data, request.data, count}, request.parts, request.dtype, request.operation,
+                 work_id(step));
   } catch (...) {
     --posted;  // refused: no completion will come
     throw;

@@ -84,10 +84,17 @@ void LaneProgress::begin_stage(StepActions& actions, uint32_t number) {
 void LaneProgress::one_less(StepActions& actions, uint32_t number) {
   Stage& stage = stages_[number];
   if (--stage.left > 0) return;
-  --stages_left_;
+  if (--stages_left_ == 0) divide_data();
   for (const uint32_t successor : stage.successors) {
     if (--stages_[successor].predecessors_left == 0) begin_stage(actions, successor);
   }
+}
+
+void LaneProgress::divide_data() {
+  if (schedule_.divisor() == 1 || !has_data()) return;
+  const LaneBinding& binding = lanes_.binding();
+  divide(binding.data, binding.data_bytes / element_bytes(schedule_.dtype()), schedule_.dtype(),
+         schedule_.divisor());
 }
 
 LaneProgress::Place LaneProgress::place_of(uint32_t number) const {
@@ -222,17 +229,18 @@ void LaneProgress::send(StepActions& actions, uint32_t number, const Place& plac
   const BoundChannel& channel = channel_of(place);
   const bool to_data = instruction.landing_buffer == LaneBuffer::kData;
   WriteRequest request{.channel = channel.channel,
-                       .length_bytes = elements.count() * kElementBytes,
+                       .length_bytes = elements.count() * element_bytes(schedule_.dtype()),
                        .as_length = lanes_.binding().payload == LanePayload::kLengths,
                        .remote_address = to_data ? channel.data_address : channel.scratch_address,
                        .rkey = to_data ? channel.data_rkey : channel.scratch_rkey,
                        .immediate = immediate_of(place)};
   if (has_data()) {
-    request.source = lanes_.binding().data + (instruction.data_offset + elements.start) * kElementBytes;
+    request.source =
+        lanes_.binding().data + (instruction.data_offset + elements.start) * element_bytes(schedule_.dtype());
     const Elements landing = instruction.landing ? elements_of(place, *instruction.landing) : elements;
     const uint64_t offset = to_data ? instruction.data_offset : instruction.scratch_offset;
-    request.remote_address +=
-        (offset + landing.start + static_cast<uint64_t>(instruction.shift)) * kElementBytes;
+    request.remote_address += (offset + landing.start + static_cast<uint64_t>(instruction.shift)) *
+                              element_bytes(schedule_.dtype());
   }
   const uint32_t step = step_of(place);
   note(actions, place, StepKind::kWrite, request.length_bytes, actions.now());
@@ -264,11 +272,12 @@ void LaneProgress::delay_over(StepActions& actions, uint32_t number) { received(
 
 void LaneProgress::move_data(StepActions& actions, const Place& place, const Elements& elements) {
   const LaneInstruction& instruction = place.instruction;
-  uint8_t* target = lanes_.binding().data + (instruction.data_offset + elements.start) * kElementBytes;
+  uint8_t* target =
+      lanes_.binding().data + (instruction.data_offset + elements.start) * element_bytes(schedule_.dtype());
   const uint64_t from =
       instruction.scratch_offset + elements.start + static_cast<uint64_t>(instruction.shift);
-  const uint8_t* source = lanes_.binding().scratch + from * kElementBytes;
-  const uint64_t length_bytes = elements.count() * kElementBytes;
+  const uint8_t* source = lanes_.binding().scratch + from * element_bytes(schedule_.dtype());
+  const uint64_t length_bytes = elements.count() * element_bytes(schedule_.dtype());
   const uint32_t step = step_of(place);
   const bool reduces = instruction.kind == Kind::kReduce;
   note(actions, place, reduces ? StepKind::kReduce : StepKind::kCopy, length_bytes, actions.now());
@@ -289,7 +298,7 @@ void LaneProgress::aggregate(StepActions& actions, uint32_t number, const Place&
   const LaneInstruction& instruction = place.instruction;
   const Elements extent =
       is_parted(instruction.aggregation) ? schedule_.table(instruction.elements.table).extent() : elements;
-  const uint64_t length_bytes = extent.count() * kElementBytes;
+  const uint64_t length_bytes = extent.count() * element_bytes(schedule_.dtype());
   note(actions, place, StepKind::kAggregate, length_bytes, actions.now());
   ++stages_[place.stage].left;
   const uint64_t offset = instruction.data_offset + extent.start;
@@ -299,7 +308,7 @@ void LaneProgress::aggregate(StepActions& actions, uint32_t number, const Place&
     lane_of_step_.emplace(step, number);
   }
   actions.aggregate(step, {.aggregator = *lanes_.binding().aggregators[instruction.plane],
-                           .data = lanes_.binding().data + offset * kElementBytes,
+                           .data = lanes_.binding().data + offset * element_bytes(schedule_.dtype()),
                            .length_bytes = length_bytes,
                            .dtype = schedule_.dtype(),
                            .operation = schedule_.operation(),

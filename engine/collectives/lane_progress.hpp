@@ -70,6 +70,7 @@ class LaneProgress final : public ScheduleProgress {
 
   void begin_stage(StepActions& actions, uint32_t stage);
   void one_less(StepActions& actions, uint32_t stage);
+  void divide_data();
   bool move_on(Lane& lane) const;
   void instruction_done(StepActions& actions, uint32_t lane);
   Outcome run(StepActions& actions, uint32_t lane, const Place& place);

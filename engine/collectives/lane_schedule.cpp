@@ -46,8 +46,10 @@ uint64_t slots_of(const StepGrid& grid, bool with_data) {
 
 }  // namespace
 
-LaneSchedule::LaneSchedule(DataType dtype, ReduceOperation operation, uint32_t run_tag)
-    : dtype_(dtype), operation_(operation), run_tag_(run_tag) {
+LaneSchedule::LaneSchedule(DataType dtype, ReduceOperation operation, uint32_t run_tag, uint32_t divisor)
+    : dtype_(dtype), operation_(operation), run_tag_(run_tag), divisor_(divisor) {
+  check_reduction(dtype, operation);
+  if (divisor == 0) throw std::invalid_argument("divisor 0 (valid: 1 or more)");
   if (run_tag > kMaxRunTag) {
     throw std::invalid_argument("run tag " + std::to_string(run_tag) + " (valid: 0 to " +
                                 std::to_string(kMaxRunTag) + ")");
@@ -203,8 +205,9 @@ BoundLanes::BoundLanes(std::shared_ptr<const LaneSchedule> schedule, LaneBinding
   need(binding_.channels.size(), schedule_->channel_limit(), "channels");
   need(binding_.aggregators.size(), schedule_->plane_limit(), "planes");
   if (has_data()) {
-    need(binding_.data_bytes / kElementBytes, schedule_->data_limit_elements(), "elements of data");
-    need(binding_.scratch_bytes / kElementBytes, schedule_->scratch_limit_elements(), "elements of scratch");
+    const size_t bytes = element_bytes(schedule_->dtype());
+    need(binding_.data_bytes / bytes, schedule_->data_limit_elements(), "elements of data");
+    need(binding_.scratch_bytes / bytes, schedule_->scratch_limit_elements(), "elements of scratch");
   }
   const uint64_t steps = schedule_->step_count(has_data());
   if (steps > std::numeric_limits<uint32_t>::max()) {

@@ -117,8 +117,9 @@ class LaneSchedule {
   // The upper 12 of an immediate's 32 bits are the run's, the lower ones number transfers.
   static constexpr int kTransferBits = 20;
 
-  // Throws std::invalid_argument for a tag of more than 12 bits.
-  LaneSchedule(DataType dtype, ReduceOperation operation, uint32_t run_tag);
+  // When all is done, the data are divided by `divisor`. Throws std::invalid_argument for a tag of more than
+  // 12 bits, a divisor of 0, and as check_reduction().
+  LaneSchedule(DataType dtype, ReduceOperation operation, uint32_t run_tag, uint32_t divisor = 1);
 
   uint32_t add_table(std::shared_ptr<const ElementTable> table);
   uint32_t add_marks() { return marks_count_++; }
@@ -134,6 +135,7 @@ class LaneSchedule {
 
   DataType dtype() const { return dtype_; }
   ReduceOperation operation() const { return operation_; }
+  uint32_t divisor() const { return divisor_; }
   const std::vector<LaneStage>& stages() const { return stages_; }
   const std::vector<LaneBlock>& blocks() const { return blocks_; }
   const std::vector<StepGrid>& grids() const { return grids_; }
@@ -157,6 +159,7 @@ class LaneSchedule {
   DataType dtype_;
   ReduceOperation operation_;
   uint32_t run_tag_;
+  uint32_t divisor_;
   std::vector<std::shared_ptr<const ElementTable>> tables_;
   std::vector<LaneStage> stages_;
   std::vector<StepGrid> grids_;

@@ -49,8 +49,9 @@ void Schedule::check(const NodeContent& content) const {
   } else if (const auto* read = std::get_if<ReadNode>(&content)) {
     check_range(read->target, true);
   } else if (const auto* reduce = std::get_if<ReduceNode>(&content)) {
-    check_elements(reduce->destination);
-    check_elements(reduce->source);
+    check_reduction(reduce->dtype, reduce->operation);
+    check_elements(reduce->destination, reduce->dtype);
+    check_elements(reduce->source, reduce->dtype);
     if (reduce->destination.length_bytes != reduce->source.length_bytes) {
       refuse("reduces ranges of different lengths");
     }
@@ -61,9 +62,10 @@ void Schedule::check(const NodeContent& content) const {
       refuse("copies between ranges of different lengths");
     }
   } else if (const auto* aggregate = std::get_if<AggregateNode>(&content)) {
-    check_elements(aggregate->range);
+    check_reduction(aggregate->dtype, aggregate->operation);
+    check_elements(aggregate->range, aggregate->dtype);
     for (const AggregationPart& part : aggregate->parts) {
-      if (part.elements.stop > aggregate->range.length_bytes / kElementBytes) {
+      if (part.elements.stop > aggregate->range.length_bytes / element_bytes(aggregate->dtype)) {
         refuse("has the network work on elements beyond its range");
       }
     }
@@ -86,13 +88,13 @@ void Schedule::check_range(const BufferRange& range, bool zeros_allowed) const {
   if (buffer.data == nullptr && !zeros_allowed) refuse("works on a source of zeros");
 }
 
-void Schedule::check_elements(const BufferRange& range) const {
+void Schedule::check_elements(const BufferRange& range, DataType dtype) const {
   check_range(range, false);
+  const size_t bytes = element_bytes(dtype);
   const auto address = reinterpret_cast<uintptr_t>(data(range));
-  if (range.length_bytes % kElementBytes != 0 || address % kElementBytes != 0) {
+  if (range.length_bytes % bytes != 0 || address % bytes != 0) {
     refuse("names " + std::to_string(range.length_bytes) + " bytes at offset " +
-           std::to_string(range.offset_bytes) + ", not whole aligned elements of " +
-           std::to_string(kElementBytes));
+           std::to_string(range.offset_bytes) + ", not whole aligned elements of " + std::to_string(bytes));
   }
 }
 

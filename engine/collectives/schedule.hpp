@@ -122,7 +122,7 @@ class Schedule final : public RunnableSchedule {
 
   void check(const NodeContent& content) const;
   void check_range(const BufferRange& range, bool zeros_allowed) const;
-  void check_elements(const BufferRange& range) const;
+  void check_elements(const BufferRange& range, DataType dtype) const;
   [[noreturn]] void refuse(const std::string& problem) const;
 
   std::vector<Buffer> buffers_;

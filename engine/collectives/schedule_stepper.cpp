@@ -47,8 +47,8 @@ std::optional<TimePs> ScheduleStepper::receive(uint32_t, uint32_t channel, uint3
 }
 
 void ScheduleStepper::reduce(uint32_t, const ReduceRequest& request) {
-  weft::reduce(request.destination, request.source, request.length_bytes / kElementBytes, request.dtype,
-               request.operation);
+  weft::reduce(request.destination, request.source, request.length_bytes / element_bytes(request.dtype),
+               request.dtype, request.operation);
 }
 
 void ScheduleStepper::copy(uint32_t, uint8_t* destination, const uint8_t* source, uint64_t length_bytes) {

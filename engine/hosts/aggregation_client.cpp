@@ -87,7 +87,7 @@ void AggregationClient::post(TimePs now, AggregationBuffers buffers, std::vector
       0,
       work_id,
       now,
-      buffers.element_count * kElementBytes};
+      buffers.element_count * element_bytes(dtype)};
   posted.remaining = posted.request.message_count();
   if (error_ != CompletionStatus::kSuccess) return complete(posted, CompletionStatus::kFlushed, now);
   if ((end_of_stream_ - first_message_ + posted.remaining) / config_.slot_count >= kMaxRounds) {
@@ -170,6 +170,7 @@ PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
 
   headers_.bth.psn = round & 0xFFFFFF;
   headers_.aggregation->operation = static_cast<uint8_t>(sent.purpose.operation);
+  headers_.aggregation->data_type = static_cast<uint8_t>(sent.purpose.lane_type);
   headers_.aggregation->slot = static_cast<uint16_t>(place % config_.slot_count);
   headers_.aggregation->round = round;
   headers_.aggregation->lane_count = sent.purpose.has_lanes ? config_.lane_count : 0;
@@ -212,7 +213,8 @@ bool AggregationClient::classify(const roce::ParsedPacket& packet, uint64_t& mes
   const AggregationPurpose& purpose = sent_of(message).purpose;
   const uint16_t lane_count = gets_lanes(purpose) ? config_.lane_count : 0;
   if (header.operation != static_cast<uint8_t>(purpose.operation) || header.lane_count != lane_count ||
-      header.data_type != 0 || header.flags != 0 || header.destination != destination_of(purpose)) {
+      header.data_type != static_cast<uint8_t>(purpose.lane_type) || (header.flags & ~roce::kOverflow) != 0 ||
+      header.destination != destination_of(purpose)) {
     ++counters_.unexpected_results;
     return false;
   }
@@ -229,7 +231,8 @@ void AggregationClient::on_packet(TimePs now, const roce::ParsedPacket& packet) 
   LaneBuffer lanes;
   const size_t lane_count = packet.aggregation->lane_count;
   swap_lane_bytes(packet.payload, reinterpret_cast<uint8_t*>(lanes.data()), lane_count);
-  if (!take_result(message, lane_count != 0 ? lanes.data() : nullptr)) {
+  const bool has_overflowed = (packet.aggregation->flags & roce::kOverflow) != 0;
+  if (!take_result(message, lane_count != 0 ? lanes.data() : nullptr, has_overflowed)) {
     ++counters_.invalid_results;
     return;
   }

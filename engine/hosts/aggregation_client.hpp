@@ -57,6 +57,7 @@ void check(const AggregationConfig& config);
   STATISTIC(uint64_t, repeated_messages, "sent in one more epoch, which a failure began")     \
   STATISTIC(uint64_t, results_accepted, "of this job, awaited")                               \
   STATISTIC(uint64_t, ce_marked_packets, "accepted results that a switch marked")             \
+  STATISTIC(uint64_t, overflowed_messages, "accepted, with a sum that left its type's range") \
   STATISTIC(uint64_t, stale_results, "not accepted: of a round already finished")             \
   STATISTIC(uint64_t, foreign_results, "not accepted: of another job, or with a wrong Q_Key") \
   STATISTIC(uint64_t, wrong_epoch_results, "not accepted")                                    \
@@ -117,10 +118,11 @@ class AggregationClient : public QueuePair {
   // For a stream that something else than switches carries on; the client is detached. The lanes of the
   // messages of an operation in [first, end), in order. Throws std::invalid_argument if there is one that
   // cannot be composed.
-  std::vector<int32_t> contributions(uint64_t first, uint64_t end, ReduceOperation operation) const;
+  std::vector<int32_t> contributions(uint64_t first, uint64_t end, ReduceOperation operation,
+                                     LaneType lane_type) const;
   // Takes results of the same messages in the same order. Throws std::invalid_argument if they are of another
   // number, or cannot be results.
-  void take_results(uint64_t first, uint64_t end, ReduceOperation operation,
+  void take_results(uint64_t first, uint64_t end, ReduceOperation operation, LaneType lane_type,
                     const std::vector<int32_t>& lanes);
   // All results before `end` have been taken: completes the requests that they end.
   void skip_to(TimePs now, uint64_t end);
@@ -171,7 +173,7 @@ class AggregationClient : public QueuePair {
   bool gets_lanes(const AggregationPurpose& purpose) const;
   AggregationPurpose purpose_of(uint64_t message) const;
   bool classify(const roce::ParsedPacket& packet, uint64_t& message);
-  bool take_result(uint64_t message, const int32_t* lanes);
+  bool take_result(uint64_t message, const int32_t* lanes, bool has_overflowed);
   bool can_send_next() const;
   void compose(uint64_t message);
   PacketPtr send(TimePs now, uint64_t message);

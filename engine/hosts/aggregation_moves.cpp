@@ -56,12 +56,14 @@ void AggregationClient::take_over(AggregationClient& before, uint64_t first_mess
 }
 
 // Stores a result, unless it is one more of another epoch; false if the request refuses it.
-bool AggregationClient::take_result(uint64_t message, const int32_t* lanes) {
+bool AggregationClient::take_result(uint64_t message, const int32_t* lanes, bool has_overflowed) {
   if (has_result(message)) return true;
   Posted& posted = posted_of(message);
-  if (lanes != nullptr &&
-      !posted.request.accept(message - posted.first_message, std::span(lanes, config_.lane_count))) {
-    return false;
+  if (lanes != nullptr) {
+    const uint64_t overflowed_before = posted.request.overflowed_messages();
+    const std::span all(lanes, config_.lane_count);
+    if (!posted.request.accept(message - posted.first_message, all, has_overflowed)) return false;
+    counters_.overflowed_messages += posted.request.overflowed_messages() - overflowed_before;
   }
   --posted.remaining;
   if (was_sent(message)) sent_of(message).has_result = true;
@@ -74,12 +76,12 @@ AggregationPurpose AggregationClient::purpose_of(uint64_t message) const {
   return posted.request.purpose(message - posted.first_message);
 }
 
-std::vector<int32_t> AggregationClient::contributions(uint64_t first, uint64_t end,
-                                                      ReduceOperation operation) const {
+std::vector<int32_t> AggregationClient::contributions(uint64_t first, uint64_t end, ReduceOperation operation,
+                                                      LaneType lane_type) const {
   std::vector<int32_t> all;
   for (uint64_t message = first; message < end; ++message) {
     const AggregationPurpose purpose = purpose_of(message);
-    if (purpose.operation != operation) continue;
+    if (purpose.operation != operation || purpose.lane_type != lane_type) continue;
     std::vector<int32_t> lanes(config_.lane_count);  // nothing, to a sum
     if (!purpose.has_lanes && operation != ReduceOperation::kSum) {
       throw std::invalid_argument("aggregation client: message " + std::to_string(message) + " has no lanes");
@@ -101,18 +103,18 @@ std::vector<int32_t> AggregationClient::contributions(uint64_t first, uint64_t e
 }
 
 void AggregationClient::take_results(uint64_t first, uint64_t end, ReduceOperation operation,
-                                     const std::vector<int32_t>& results) {
+                                     LaneType lane_type, const std::vector<int32_t>& results) {
   auto next = results.begin();
   for (uint64_t message = first; message < end; ++message) {
     const AggregationPurpose purpose = purpose_of(message);
-    if (purpose.operation != operation) continue;
+    if (purpose.operation != operation || purpose.lane_type != lane_type) continue;
     if (results.end() - next < config_.lane_count) {
       throw std::invalid_argument("aggregation client: " + std::to_string(results.size()) +
                                   " lanes are too few results");
     }
     const int32_t* const lanes = std::to_address(next);
     next += config_.lane_count;
-    if (!take_result(message, gets_lanes(purpose) ? lanes : nullptr)) {
+    if (!take_result(message, gets_lanes(purpose) ? lanes : nullptr, false)) {
       throw std::invalid_argument("aggregation client: no result of message " + std::to_string(message) +
                                   " can be so");
     }

@@ -1,10 +1,6 @@
 #include "hosts/aggregation_request.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "collectives/block_floating_point.hpp"
@@ -23,32 +19,38 @@ void for_blocks(size_t element_count, Visit visit) {
   }
 }
 
+// Bits of any kind, which the sum of a single worker's leaves as they are.
+DataType bits_of(DataType dtype) {
+  if (element_bytes(dtype) == 4) return DataType::kInt32;
+  return element_bytes(dtype) == 2 ? DataType::kInt16 : DataType::kInt8;
+}
+
+bool is_moved(const std::vector<AggregationPart>& parts) {
+  return !parts.empty() && parts.front().flow != AggregationFlow::kReduced;
+}
+
+LaneEncoding encoding_of(const std::vector<AggregationPart>& parts, DataType dtype, ReduceOperation operation,
+                         uint32_t rank_count) {
+  if (is_moved(parts)) return {bits_of(dtype), ReduceOperation::kSum, rank_count};
+  return {dtype, operation, rank_count};
+}
+
 }  // namespace
 
 AggregationRequest::AggregationRequest(AggregationBuffers buffers, std::vector<AggregationPart> parts,
                                        DataType dtype, ReduceOperation operation, uint32_t rank_count,
                                        size_t lane_count)
     : buffers_(buffers),
-      dtype_(dtype),
-      operation_(operation),
-      blocks_(std::move(parts), lane_count),
+      encoding_(encoding_of(parts, dtype, operation, rank_count)),
+      operation_(is_moved(parts) ? ReduceOperation::kSum : operation),
+      element_bytes_(element_bytes(dtype)),
+      blocks_(std::move(parts), lane_count * encoding_.elements_per_lane()),
       lane_count_(lane_count) {
-  if (blocks_.count() != 0 && blocks_[0].part->flow != AggregationFlow::kReduced) {
-    // Bits of any kind, which the sum of a single worker's leaves as they are.
-    dtype_ = DataType::kInt32;
-    operation_ = ReduceOperation::kSum;
-  }
-  if (dtype_ != DataType::kFloat32) return;
-  if (operation_ != ReduceOperation::kSum) {
-    check_no_nan();
-    return;
-  }
-  headroom_bits_ = bfp::headroom_bits(rank_count);
-  find_exponents();
+  encoding_.check(buffers.source, buffers.element_count);
+  if (encoding_.has_exponents()) find_exponents();
 }
 
 void AggregationRequest::find_exponents() {
-  const float* source = static_cast<const float*>(buffers_.source);
   const size_t message_exponents = lane_count_ / kBlock;
   // What a part's last message has no elements for stays zero on all ranks.
   exponents_.resize(blocks_.count() * message_exponents, bfp::kZeroExponent);
@@ -56,20 +58,19 @@ void AggregationRequest::find_exponents() {
     const auto [part, begin, element_count] = blocks_[number];
     for_blocks(element_count, [&, begin = begin](size_t block, size_t first, size_t count) {
       exponents_[number * message_exponents + block] =
-          bfp::block_exponent(source + begin + first, count, begin + first);
+          encoding_.exponent(source(begin + first), count, begin + first);
     });
   }
   exponent_message_count_ = (blocks_.count() + kGroupMessages - 1) / kGroupMessages;
   exponents_agreed_.resize(exponent_message_count_, false);
 }
 
-void AggregationRequest::check_no_nan() const {
-  const float* source = static_cast<const float*>(buffers_.source);
-  for (uint64_t i = 0; i < buffers_.element_count; ++i) {
-    if (!std::isnan(source[i])) continue;
-    throw std::domain_error("element " + std::to_string(i) + " is nan: a " +
-                            reduce_operation_name(operation_) + " in the network has no place for it");
-  }
+const uint8_t* AggregationRequest::source(uint64_t element) const {
+  return static_cast<const uint8_t*>(buffers_.source) + element * element_bytes_;
+}
+
+uint8_t* AggregationRequest::destination(uint64_t element) const {
+  return static_cast<uint8_t*>(buffers_.destination) + element * element_bytes_;
 }
 
 AggregationRequest::Content AggregationRequest::content(uint64_t message) const {
@@ -91,6 +92,7 @@ AggregationPurpose AggregationRequest::purpose(uint64_t message) const {
   if (what.is_exponents) return {.operation = ReduceOperation::kMax};
   const AggregationPart& part = *blocks_[what.index].part;
   return {.operation = operation_,
+          .lane_type = encoding_.lane_type(),
           .receiver = part.receiver,
           .has_lanes = part.contributes,
           .has_result = part.flow != AggregationFlow::kSignal};
@@ -114,22 +116,17 @@ void AggregationRequest::compose(uint64_t message, std::span<int32_t> lanes) con
     return;
   }
   const auto [part, begin, element_count] = blocks_[what.index];
-  if (dtype_ == DataType::kInt32) {
-    std::copy_n(static_cast<const int32_t*>(buffers_.source) + begin, element_count, lanes.data());
-    return;
-  }
-  const float* source = static_cast<const float*>(buffers_.source) + begin;
-  if (operation_ != ReduceOperation::kSum) {
-    std::transform(source, source + element_count, lanes.data(), bfp::to_ordered_integer);
+  if (!encoding_.has_exponents()) {
+    encoding_.encode(source(begin), element_count, 0, lanes.data());
     return;
   }
   const int32_t* exponents = exponents_.data() + what.index * (lane_count_ / kBlock);
-  for_blocks(element_count, [&](size_t block, size_t first, size_t count) {
-    bfp::quantise(source + first, count, exponents[block], headroom_bits_, lanes.data() + first);
+  for_blocks(element_count, [&, begin = begin](size_t block, size_t first, size_t count) {
+    encoding_.encode(source(begin + first), count, exponents[block], lanes.data() + first);
   });
 }
 
-bool AggregationRequest::accept(uint64_t message, std::span<const int32_t> lanes) {
+bool AggregationRequest::accept(uint64_t message, std::span<const int32_t> lanes, bool has_overflowed) {
   const Content what = content(message);
   if (what.is_exponents) {
     const std::span<const int32_t> own = exponents_of(what.index);
@@ -141,19 +138,16 @@ bool AggregationRequest::accept(uint64_t message, std::span<const int32_t> lanes
     return true;
   }
   const auto [part, begin, element_count] = blocks_[what.index];
-  if (dtype_ == DataType::kInt32) {
-    std::copy_n(lanes.data(), element_count, static_cast<int32_t*>(buffers_.destination) + begin);
-    return true;
+  if (!encoding_.has_exponents()) {
+    encoding_.decode(lanes.data(), element_count, 0, destination(begin));
+  } else {
+    const int32_t* exponents = exponents_.data() + what.index * (lane_count_ / kBlock);
+    for_blocks(element_count, [&, begin = begin](size_t block, size_t first, size_t count) {
+      has_overflowed |=
+          encoding_.decode(lanes.data() + first, count, exponents[block], destination(begin + first));
+    });
   }
-  float* destination = static_cast<float*>(buffers_.destination) + begin;
-  if (operation_ != ReduceOperation::kSum) {
-    std::transform(lanes.data(), lanes.data() + element_count, destination, bfp::from_ordered_integer);
-    return true;
-  }
-  const int32_t* exponents = exponents_.data() + what.index * (lane_count_ / kBlock);
-  for_blocks(element_count, [&](size_t block, size_t first, size_t count) {
-    bfp::dequantise(lanes.data() + first, count, exponents[block], headroom_bits_, destination + first);
-  });
+  if (has_overflowed) ++overflowed_messages_;
   return true;
 }
 

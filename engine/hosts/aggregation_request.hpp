@@ -11,6 +11,7 @@
 
 #include "collectives/aggregation_parts.hpp"
 #include "collectives/block_floating_point.hpp"
+#include "collectives/lane_encoding.hpp"
 #include "collectives/reduction.hpp"
 #include "packets/roce_formats.hpp"
 
@@ -38,19 +39,21 @@ struct AggregationBuffers {
 // What a message is for.
 struct AggregationPurpose {
   ReduceOperation operation = ReduceOperation::kSum;  // of the switches, with its lanes
-  uint32_t receiver = AggregationPart::kAll;          // rank that gets the lanes of the result
-  bool has_lanes = true;                              // of this worker
-  bool has_result = true;                             // with lanes, for the receiver
+  LaneType lane_type = LaneType::kInt32;
+  uint32_t receiver = AggregationPart::kAll;  // rank that gets the lanes of the result
+  bool has_lanes = true;                      // of this worker
+  bool has_result = true;                     // with lanes, for the receiver
 };
 
-// A message has as many elements as lanes: integers, or floats under max and min as order-preserving
-// integers, or what is moved, whose bits the switches add to nothing. A float sum is block floating point in
-// blocks of 64 elements: messages with as many exponents as they have lanes, which are those of 64 messages
-// of data, run one such group ahead of the data, E0 E1 D0…D63 E2 D64…D127 …, so that the data of a group
-// never waits for its exponents. So sums are the same whatever the number of lanes.
+// A message has as many elements as its lanes carry (LaneEncoding); what is moved has its bits there, which
+// the switches add to nothing. A float sum is block floating point in blocks of 64 elements: messages with as
+// many exponents as they have lanes, which are those of 64 messages of data, run one such group ahead of the
+// data, E0 E1 D0…D63 E2 D64…D127 …, so that the data of a group never waits for its exponents. So sums are
+// the same whatever the number of lanes.
 class AggregationRequest {
  public:
-  // Throws std::domain_error naming the first element that is NaN (or, in a sum of floats, infinite).
+  // Throws std::domain_error naming the first element that is NaN (or, in a sum of floats, infinite), and as
+  // LaneEncoding.
   AggregationRequest(AggregationBuffers buffers, std::vector<AggregationPart> parts, DataType dtype,
                      ReduceOperation operation, uint32_t rank_count, size_t lane_count);
 
@@ -62,8 +65,11 @@ class AggregationRequest {
   // the message is accepted.
   void compose(uint64_t message, std::span<int32_t> lanes) const;
   // Stores the lanes of a message's result, once. False, and nothing stored, if no honest network can have
-  // sent it: an exponent below our own or beyond float32's.
-  bool accept(uint64_t message, std::span<const int32_t> lanes);
+  // sent it: an exponent below our own or beyond float32's. `has_overflowed`: a switch says that a sum left
+  // its range.
+  bool accept(uint64_t message, std::span<const int32_t> lanes, bool has_overflowed);
+  // Messages accepted so far with a sum that left the range of its type.
+  uint64_t overflowed_messages() const { return overflowed_messages_; }
 
  private:
   static constexpr uint64_t kGroupMessages = bfp::kBlockElements;
@@ -74,17 +80,19 @@ class AggregationRequest {
     uint64_t index;  // among the messages of its kind
   };
   Content content(uint64_t message) const;
-  void check_no_nan() const;
+  const uint8_t* source(uint64_t element) const;
+  uint8_t* destination(uint64_t element) const;
   void find_exponents();
   // Those of a group, as many as the message with them has lanes, or less at the end.
   std::span<const int32_t> exponents_of(uint64_t group) const;
 
   AggregationBuffers buffers_;
-  DataType dtype_;
+  LaneEncoding encoding_;
   ReduceOperation operation_;
-  int headroom_bits_ = 0;
+  size_t element_bytes_;
   AggregationBlocks blocks_;  // of messages with data
   size_t lane_count_;
+  uint64_t overflowed_messages_ = 0;
   uint64_t exponent_message_count_ = 0;  // 0 unless block floating point
   std::vector<int32_t> exponents_;       // by message, then by block: our own, then the agreed one
   std::vector<bool> exponents_agreed_;   // by group

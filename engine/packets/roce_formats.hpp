@@ -44,6 +44,7 @@ constexpr size_t kIntHops = 5;
 // How many lanes an aggregation packet may have.
 constexpr std::array<uint16_t, 5> kAggregationLaneCounts = {0, 64, 128, 256, 1024};
 constexpr size_t kMaxAggregationLanes = 1024;
+constexpr uint8_t kOverflow = 1;                      // a sum left the range of its type
 constexpr uint16_t kAllWorkers = 0xFFFF;              // the destination of a result that all get
 constexpr uint32_t kAggregationQueuePair = 0xA66000;  // destination of contributions, source of both kinds
 constexpr uint32_t kMulticastQueuePair = 0xFFFFFF;    // destination of results
@@ -215,9 +216,9 @@ struct AggregationHeader {
   uint16_t slot = 0;
   uint32_t round = 0;
   uint16_t rank = 0;
-  uint16_t lane_count = 0;  // of kAggregationLaneCounts
-  uint8_t data_type = 0;    // 0 int32
-  uint8_t flags = 0;
+  uint16_t lane_count = 0;             // of kAggregationLaneCounts
+  uint8_t data_type = 0;               // 0 int32, 1 int16 packed in pairs, 2 int8 packed in fours
+  uint8_t flags = 0;                   // kOverflow
   uint16_t destination = kAllWorkers;  // worker that gets the lanes of the result
   bool operator==(const AggregationHeader&) const = default;
 };

@@ -36,18 +36,28 @@ namespace py = pybind11;
 using namespace py::literals;
 
 DataType parse_data_type(const std::string& text) {
-  for (const DataType dtype : {DataType::kInt32, DataType::kFloat32}) {
+  std::string valid;
+  for (const DataType dtype : kDataTypes) {
     if (text == data_type_name(dtype)) return dtype;
+    valid += std::string(valid.empty() ? "" : ", ") + data_type_name(dtype);
   }
-  throw std::invalid_argument("data type '" + text + "' (valid: int32, float32)");
+  throw std::invalid_argument("data type '" + text + "' (valid: " + valid + ")");
+}
+
+LaneType parse_lane_type(const std::string& text) {
+  if (text == "int32") return LaneType::kInt32;
+  if (text == "int16") return LaneType::kInt16;
+  if (text == "int8") return LaneType::kInt8;
+  throw std::invalid_argument("data type '" + text + "' of lanes (valid: int32, int16, int8)");
 }
 
 ReduceOperation parse_operation(const std::string& text) {
-  for (const ReduceOperation operation :
-       {ReduceOperation::kSum, ReduceOperation::kMax, ReduceOperation::kMin}) {
+  std::string valid;
+  for (const ReduceOperation operation : kReduceOperations) {
     if (text == reduce_operation_name(operation)) return operation;
+    valid += std::string(valid.empty() ? "" : ", ") + reduce_operation_name(operation);
   }
-  throw std::invalid_argument("operation '" + text + "' (valid: sum, max, min)");
+  throw std::invalid_argument("operation '" + text + "' (valid: " + valid + ")");
 }
 namespace {
 
@@ -69,7 +79,7 @@ void bind_schedule(py::module_& m) {
 
 A node starts when all nodes of `after` are done. Raises ValueError, naming the node, for a range beyond
 its buffer, ranges that do not fit each other or the data type, or a predecessor that does not exist.
-`dtype` is "int32" or "float32", `operation` "sum", "max" or "min".)doc")
+`dtype` and `operation` are names; and, or and xor are of integers.)doc")
       .def(py::init())
       .def(
           "add_buffer",
@@ -135,12 +145,13 @@ its buffer, ranges that do not fit each other or the data type, or a predecessor
              const std::string& operation, const std::string& kind, uint32_t rank, uint32_t ranks,
              uint32_t root, const Predecessors& after) {
             const BufferRange bytes = range_of(range);
-            const ElementTable table({0, bytes.length_bytes / kElementBytes},
+            const DataType type = parse_data_type(dtype);
+            const ElementTable table({0, bytes.length_bytes / element_bytes(type)},
                                      is_parted(parse_aggregation_kind(kind)) ? ranks : 1);
             std::vector<Elements> ranges;
             for (uint64_t number = 0; number < table.size(); ++number) ranges.push_back(table.at(number));
             return schedule.add_node(
-                AggregateNode{aggregator, bytes, parse_data_type(dtype), parse_operation(operation),
+                AggregateNode{aggregator, bytes, type, parse_operation(operation),
                               aggregation_parts(parse_aggregation_kind(kind), ranges, rank, root)},
                 after);
           },
@@ -422,24 +433,26 @@ parameters out of range or a group that is taken.)doc")
 That is the first one that a worker of the job has no result of. Raises ValueError if that cannot be.)doc")
       .def(
           "contributions",
-          [](PythonAggregationClient& client, uint64_t first, uint64_t end, const std::string& operation) {
+          [](PythonAggregationClient& client, uint64_t first, uint64_t end, const std::string& operation,
+             const std::string& data_type) {
             PythonGuard guard(client.engine());
-            const std::vector<int32_t> lanes = client.contributions(first, end, parse_operation(operation));
+            const std::vector<int32_t> lanes =
+                client.contributions(first, end, parse_operation(operation), parse_lane_type(data_type));
             return py::array_t<int32_t>(static_cast<py::ssize_t>(lanes.size()), lanes.data());
           },
-          "first"_a, "end"_a, "operation"_a,
-          R"doc(Return the lanes of the messages of an operation from `first` to before `end`, in order.
+          "first"_a, "end"_a, "operation"_a, "data_type"_a = "int32",
+          R"doc(Return the lanes of messages from `first` to before `end`, in order: those of an operation and lane type.
 
 Raises ValueError if one cannot be composed.)doc")
       .def(
           "take_results",
           [](PythonAggregationClient& client, uint64_t first, uint64_t end, const std::string& operation,
-             const Array<int32_t>& lanes) {
+             const Array<int32_t>& lanes, const std::string& data_type) {
             PythonGuard guard(client.engine());
-            client.take_results(first, end, parse_operation(operation),
+            client.take_results(first, end, parse_operation(operation), parse_lane_type(data_type),
                                 std::vector<int32_t>(lanes.data(), lanes.data() + lanes.size()));
           },
-          "first"_a, "end"_a, "operation"_a, "lanes"_a,
+          "first"_a, "end"_a, "operation"_a, "lanes"_a, "data_type"_a = "int32",
           "Take results of the same messages in the same order. Raises ValueError if they cannot be.")
       .def(
           "skip_to",
@@ -483,6 +496,7 @@ void bind_block_floating_point(py::module_& m) {
 
 void bind_collective(py::module_& m) {
   bind_schedule(m);
+  bind_elements(m);
   bind_lane_schedule(m);
   bind_jobs(m);
   bind_aggregation(m);

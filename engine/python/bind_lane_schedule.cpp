@@ -151,11 +151,12 @@ void bind_description(py::module_& m) {
       R"doc(What a rank does as lanes with loops; see weft.traffic.lane_schedule.LaneSchedule.
 
 Raises ValueError for numbers that name nothing, and for more transfers than immediates.)doc")
-      .def(py::init([](const std::string& dtype, const std::string& operation, uint32_t run_tag) {
+      .def(py::init([](const std::string& dtype, const std::string& operation, uint32_t run_tag,
+                       uint32_t divisor) {
              return std::make_shared<LaneSchedule>(parse_data_type(dtype), parse_operation(operation),
-                                                   run_tag);
+                                                   run_tag, divisor);
            }),
-           "dtype"_a, "operation"_a, "run_tag"_a = 0)
+           "dtype"_a, "operation"_a, "run_tag"_a = 0, "divisor"_a = 1)
       .def(
           "add_table",
           [](LaneSchedule& schedule, std::shared_ptr<ElementTable> table) {

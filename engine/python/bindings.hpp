@@ -15,6 +15,7 @@ void bind_queue_pair(pybind11::module_& m);     // queue pairs
 void bind_congestion(pybind11::module_& m);     // congestion controls
 void bind_collective(pybind11::module_& m);     // schedules of collectives, aggregation client
 void bind_lane_schedule(pybind11::module_& m);  // schedules of lanes
+void bind_elements(pybind11::module_& m);       // elements of all types, as kernels and lanes
 void bind_jobs(pybind11::module_& m);           // operations of jobs
 void bind_probe(pybind11::module_& m);          // what a run is observed by
 void bind_packet_conservation(pybind11::module_& m);

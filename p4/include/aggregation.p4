@@ -20,7 +20,17 @@ const bit<4> KIND_RESULT         = 1;
 const bit<8> OPERATION_SUM       = 0;
 const bit<8> OPERATION_MAX       = 1;
 const bit<8> OPERATION_MIN       = 2;
+const bit<8> OPERATION_AND       = 3;
+const bit<8> OPERATION_OR        = 4;
+const bit<8> OPERATION_XOR       = 5;
+
+// What a lane holds: one integer, or two or four narrow ones.
 const bit<8> DATA_TYPE_INT32     = 0;
+const bit<8> DATA_TYPE_INT16     = 1;
+const bit<8> DATA_TYPE_INT8      = 2;
+
+// A sum has left the range of its type somewhere on the way.
+const bit<8> FLAG_OVERFLOW       = 1;
 
 // A result's lanes are for all workers.
 const bit<16> DESTINATION_ALL = 0xFFFF;
@@ -90,7 +100,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     register<bit<8>>(SLOT_VERSIONS)  slot_state;
     register<bit<8>>(SLOT_VERSIONS)  slot_has_lanes; // 0: only headers have come
     register<bit<32>>(SLOT_VERSIONS) slot_request;   // operation, data type, destination
-    register<bit<1>>(SLOT_VERSIONS) slot_marked;    // a contribution, or the result, met congestion
+    register<bit<8>>(SLOT_VERSIONS)  slot_flags;     // of the lanes
+    register<bit<1>>(SLOT_VERSIONS)  slot_marked;   // a contribution, or the result, met congestion
 #define LANE_REGISTER(n) register<bit<32>>(SLOT_VERSIONS) slot_lane##n;
     FOR_EACH_LANE(LANE_REGISTER)
 
@@ -108,6 +119,16 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     bit<32> keep = 0;
     bit<32> combine = 0;
     bit<32> stored = 0;
+    bit<32> added = 0;
+    bit<32> sum = 0;
+    bit<32> overflow = 0;
+    bit<32> larger = 0;
+    // The sign bits of a lane's integers, and how far each is from its integer's lowest bit.
+    bit<32> signs = 0;
+    bit<8>  sign_place = 0;
+    bit<32> order = 0;
+    bit<32> both = 0;
+    bit<32> either = 0;
     ipv6_address_t destination = 0;
 
     action set_job(bit<32> queue_key, bit<16> epoch, bit<4> ip_version, bit<16> slot_base, bit<16> slot_count,
@@ -170,30 +191,46 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
         size = 16384;
     }
 
+    // Adds each integer by itself: without sign bits no carry leaves it, and the sign is the carry's and both signs'
+    // sum. A sum has left its range if it differs in sign from two terms of the same sign.
 #define LANE_SUM(n) \
         slot_lane##n.read(stored, index); \
-        hdr.lanes.lane##n = (hdr.lanes.lane##n & keep) + (stored & combine); \
-        slot_lane##n.write(index, hdr.lanes.lane##n);
+        added = hdr.lanes.lane##n & keep; \
+        stored = stored & combine; \
+        sum = ((added & ~signs) + (stored & ~signs)) ^ ((added ^ stored) & signs); \
+        overflow = overflow | (~(added ^ stored) & (added ^ sum)); \
+        hdr.lanes.lane##n = sum; \
+        slot_lane##n.write(index, sum);
     action apply_sum() {
         FOR_EACH_LANE(LANE_SUM)
     }
 
-    // Flipping the sign bit makes an unsigned comparison a signed one.
-#define SIGN 32w0x80000000
-#define LANE_MAX(n) \
+    // The larger in an unsigned order, into which `order` turns the integers' own, or for minima its opposite. Where the
+    // stored one is at least as large, its sign bit is set in `larger`: by the difference without the sign bits, which
+    // borrows from the sign's place alone, if the signs are the same. Then the sign fills its integer.
+#define LANE_EXTREME(n) \
         slot_lane##n.read(stored, index); \
-        hdr.lanes.lane##n = (stored ^ SIGN) > (hdr.lanes.lane##n ^ SIGN) ? stored : hdr.lanes.lane##n; \
+        added = hdr.lanes.lane##n ^ order; \
+        sum = stored ^ order; \
+        larger = ((sum & ~added) | (~(sum ^ added) & ((sum | signs) - (added & ~signs)))) & signs; \
+        larger = larger | (larger - (larger >> sign_place)); \
+        hdr.lanes.lane##n = (stored & larger) | (hdr.lanes.lane##n & ~larger); \
         slot_lane##n.write(index, hdr.lanes.lane##n);
-    action apply_max() {
-        FOR_EACH_LANE(LANE_MAX)
+    action apply_extreme() {
+        order = hdr.aggregation.operation == OPERATION_MIN ? ~signs : signs;
+        FOR_EACH_LANE(LANE_EXTREME)
     }
 
-#define LANE_MIN(n) \
+    // Exclusive or, where `either`, and and, where `both`; or is where either.
+#define LANE_BITS(n) \
         slot_lane##n.read(stored, index); \
-        hdr.lanes.lane##n = (stored ^ SIGN) < (hdr.lanes.lane##n ^ SIGN) ? stored : hdr.lanes.lane##n; \
+        hdr.lanes.lane##n = ((hdr.lanes.lane##n ^ stored) & either) | (hdr.lanes.lane##n & stored & both); \
         slot_lane##n.write(index, hdr.lanes.lane##n);
-    action apply_min() {
-        FOR_EACH_LANE(LANE_MIN)
+    action apply_bits() {
+        bit<8> operation = hdr.aggregation.operation;
+        either = operation == OPERATION_OR || operation == OPERATION_XOR ? 32w0xFFFFFFFF : 0;
+        both = operation == OPERATION_OR || operation == OPERATION_AND ? 32w0xFFFFFFFF : 0;
+        FOR_EACH_LANE(LANE_BITS)
     }
 
     // A packet that this switch made: its own addresses, and nothing of the road the last contribution came.
@@ -258,8 +295,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                                            : hdr.ipv6.payload_length == hdr.udp.length;
         if (hdr.aggregation.version != AGGREGATION_VERSION ||
             hdr.aggregation.lane_count != (hdr.lanes.isValid() ? 16w0 + AGGREGATION_LANES : 0) ||
-            hdr.aggregation.data_type != DATA_TYPE_INT32 || hdr.aggregation.flags != 0 ||
-            hdr.aggregation.operation > OPERATION_MIN || !is_whole || !(is_contribution || is_result)) {
+            hdr.aggregation.data_type > DATA_TYPE_INT8 || (hdr.aggregation.flags & ~FLAG_OVERFLOW) != 0 ||
+            hdr.aggregation.operation > OPERATION_XOR || !is_whole || !(is_contribution || is_result)) {
             drop_reason = DropReason.AGGREGATION_BAD_HEADER;
         } else if (hdr.icrc.value != expected_icrc) {
             drop_reason = DropReason.AGGREGATION_BAD_ICRC;
@@ -295,11 +332,13 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
             bit<32> bitmap;
             bit<8> state;
             bit<8> has_lanes;
+            bit<8> flags;
             bit<32> slots_request;
             slot_tag.read(tag, index);
             slot_bitmap.read(bitmap, index);
             slot_state.read(state, index);
             slot_has_lanes.read(has_lanes, index);
+            slot_flags.read(flags, index);
             slot_request.read(slots_request, index);
             bit<8> brings_lanes = hdr.lanes.isValid() ? 8w1 : 0;
             bit<32> request = hdr.aggregation.operation ++ hdr.aggregation.data_type ++ hdr.aggregation.destination;
@@ -382,15 +421,32 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 if (has_lanes == 1 && brings_lanes == 0) {
                     hdr.lanes.setValid();
                 }
+                if (hdr.aggregation.data_type == DATA_TYPE_INT32) {
+                    signs = 0x80000000;
+                    sign_place = 31;
+                } else if (hdr.aggregation.data_type == DATA_TYPE_INT16) {
+                    signs = 0x80008000;
+                    sign_place = 15;
+                } else {
+                    signs = 0x80808080;
+                    sign_place = 7;
+                }
                 if (has_lanes == 0) {
                     hdr.lanes.setInvalid();
                 } else if (keep == 0 || combine == 0 || hdr.aggregation.operation == OPERATION_SUM) {
                     apply_sum();
-                } else if (hdr.aggregation.operation == OPERATION_MAX) {
-                    apply_max();
+                } else if (hdr.aggregation.operation == OPERATION_MAX ||
+                           hdr.aggregation.operation == OPERATION_MIN) {
+                    apply_extreme();
                 } else {
-                    apply_min();
+                    apply_bits();
                 }
+                flags = (hdr.aggregation.flags & keep[7:0]) | (flags & combine[7:0]);
+                if ((overflow & signs) != 0) {
+                    flags = flags | FLAG_OVERFLOW;
+                }
+                slot_flags.write(index, flags);
+                hdr.aggregation.flags = flags;
                 originate();
                 if (outcome == Outcome.SEND_UP) {
                     to_parent();

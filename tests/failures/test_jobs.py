@@ -6,8 +6,8 @@ import pytest
 from weft import Fabric, topologies
 from weft.run.jobs import JobRun
 from weft.scenario import ControlSection, EventSection
+from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, RankPart
-from weft.traffic.schedule_nodes import DataType
 
 US = 10**6
 RANKS = 4

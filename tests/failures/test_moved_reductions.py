@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from weft import Fabric, topologies
 from weft.errors import CheckFailedError
 from weft.results.link_events import LinkEventResult
+from weft.run.collectives import random_elements
 from weft.scenario import ControlSection
 from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.data_types import DataType
 from weft.traffic.training import Layer, TrainingStep
 
 US = 10**6
@@ -201,12 +203,35 @@ def test_the_ring_takes_over_where_there_is_no_tree(full_switches: Reductions, w
     assert full_switches.fabric.lab.controller.controller.jobs
 
 
+@pytest.mark.parametrize(
+    ("dtype", "operation"),
+    [
+        (DataType.INT16, "sum"),
+        (DataType.INT8, "xor"),
+        (DataType.FLOAT16, "max"),
+        (DataType.BFLOAT16, "average"),
+    ],
+)
+def test_the_ring_takes_over_packed_elements(
+    full_switches: Reductions, dtype: DataType, operation: str
+) -> None:
+    ranks = full_switches.fabric.topology.rank_count
+    buffers = [random_elements(np.random.default_rng(rank), dtype, 2 * ELEMENTS) for rank in range(ranks)]
+    full_switches.fail(("p1l0", "p1s0"), "early", 5000 * US)
+    run = full_switches.fabric.collective("allreduce", buffers, "in-network", operation=operation)
+    assert run.result.ok
+    assert run.result.wrong == 0
+    (event,) = full_switches.resumed()
+    assert list(event.lost_jobs) == [1]
+    full_switches.mend()
+
+
 @pytest.mark.parametrize("name", ["reduce", "broadcast", "reducescatter", "allgather"])
 def test_every_collective_goes_on(one_plane: Reductions, name: str) -> None:
     """Results go to some workers alone, and workers have other numbers in the other tree."""
     found = COLLECTIVE_KINDS[name]
     ranks = one_plane.fabric.topology.rank_count
-    parts = [each[: found.input_elements(4 * ELEMENTS, ranks)] for each in inputs("int32", ranks)]
+    parts = [each[: found.input_elements(ELEMENTS, ranks)] for each in inputs("int32", ranks)]
     root = one_plane.root()
     one_plane.fail(("p0l0", root), "in the middle", 500 * US)
     run = one_plane.fabric.collective(name, parts, "in-network")

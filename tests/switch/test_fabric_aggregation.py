@@ -17,11 +17,11 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw, raw
 
-from tests.traffic.slot_machine import Output, SlotMachine
+from tests.traffic.slot_machine import COMBINE, OVERFLOW, Output, SlotMachine, combined
 from weft.compiler import compile_file
 from weft.switch.backend import ActionCall, ExactMatch, LpmMatch, Replica, SwitchBackend, TableEntry
 from weft.topologies.addressing import IpVersion, result_group_address, result_group_mac
-from weft.traffic.aggregation_format import Kind, Operation, udp_length
+from weft.traffic.aggregation_format import IN_PACKETS, Kind, Operation, udp_length
 from weft.traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
 from weft.traffic.layers.frames import HOP_LIMIT, SWITCH_HOP_LIMIT
 
@@ -126,11 +126,14 @@ def expected_ports(output: Output) -> list[int]:
     return [PARENT_PORT] if output.to == "parent" else [int(output.to) + 1]
 
 
+INT32, INT16, INT8 = range(3)
 steps = st.tuples(
     st.sampled_from([0, 1, 2, "result"]),  # who: a child, or the parent with a result
     st.integers(0, SLOTS - 1),
     st.integers(0, 3),  # round, above the first
-    st.sampled_from([Operation.SUM, Operation.SUM, Operation.MAX, Operation.MIN]),
+    st.sampled_from([Operation.SUM] * 6 + [*IN_PACKETS]),
+    st.sampled_from([INT32, INT32, INT32, INT16, INT8]),
+    st.sampled_from([0, 0, 0, OVERFLOW]),
     st.integers(0, 2**16),
     st.sampled_from([True, True, False]),  # with lanes
     st.sampled_from([ALL_WORKERS, ALL_WORKERS, 0, 3, 5]),
@@ -149,15 +152,15 @@ def test_slots_do_what_the_table_of_the_architecture_says(
     job: int,
     ip_version: IpVersion,
     first_round: int,
-    taken: list[tuple[object, int, int, Operation, int, bool, int]],
+    taken: list[tuple[object, int, int, Operation, int, int, int, bool, int]],
 ) -> None:
     epoch = next(EPOCHS)
     twin.both(lambda switch: set_job(switch, job, epoch, ip_version=ip_version))
     model = SlotMachine(CHILDREN, SLOTS, epoch, job == ROOT_JOB, WORKERS)
-    for who, slot, later, operation, seed, has_lanes, destination in taken:
+    for who, slot, later, operation, data_type, flags, seed, has_lanes, destination in taken:
         fields = {
             "epoch": epoch, "slot": slot, "round": (first_round + later) % 2**32, "operation": operation, "rank": 0,
-            "destination": destination
+            "destination": destination, "data_type": data_type, "flags": flags,
         }  # fmt: skip
         lanes = lanes_of(seed) if has_lanes else None
         if isinstance(who, int):
@@ -189,8 +192,10 @@ def check_sent(
     assert header.destination == wanted.destination
     assert len(data) == (34 if ip_version == 4 else 54) + udp_length(len(header.lanes))
     assert (header.epoch, header.slot, header.round) == (epoch, wanted.slot, wanted.round)
-    assert (header.operation, header.kind) == (
+    assert (header.operation, header.data_type, header.flags, header.kind) == (
         wanted.operation,
+        wanted.data_type,
+        wanted.flags,
         Kind.CONTRIBUTION if up else Kind.RESULT,
     )
     assert (sent.src, sent.dst) == (MAC, PARENT_MAC if up else result_group_mac(job, ip_version))
@@ -203,7 +208,71 @@ def check_sent(
     assert sent[UDP].chksum == 0
 
 
-@pytest.mark.parametrize("operation", Operation)
+EXTREMES = {INT32: 2**31 - 1, INT16: 2**15 - 1, INT8: 2**7 - 1}
+
+
+@pytest.mark.parametrize("data_type", EXTREMES)
+@pytest.mark.parametrize("operation", IN_PACKETS)
+def test_every_operation_and_type_is_the_same_in_every_order_of_arrival(
+    twin: Twin, operation: Operation, data_type: int
+) -> None:
+    """Lanes with extremes, each beside others, so that a carry or a comparison would show in its neighbour."""
+    generator = np.random.default_rng(int(operation) * 3 + data_type)
+    size = 4 >> data_type
+    largest = EXTREMES[data_type]
+    values = np.array([0, 1, -1, 2, largest, largest - 1, -largest, -largest - 1])
+    inputs = [
+        generator.choice(values, 64 * 4 // size).astype(f">i{size}").view(">i4").astype(np.int32)
+        for _ in range(CHILDREN)
+    ]
+    expected, _ = combined(operation, data_type, *inputs[:2])
+    expected, _ = combined(operation, data_type, expected, inputs[2])
+    fields = {"operation": operation, "data_type": data_type, "epoch": 1}
+    flags = set()
+    for number, order in enumerate(itertools.permutations(range(CHILDREN))):
+        epoch = next(EPOCHS)
+        twin.both(lambda switch, epoch=epoch: set_job(switch, ROOT_JOB, epoch))
+        for rank in order:
+            sent = twin.process(
+                rank + 1,
+                raw(
+                    packet(
+                        ROOT_JOB, inputs[rank], rank=rank, round_number=number, **fields | {"epoch": epoch}
+                    )
+                ),
+            )
+        header = Ether(sent[0][1])[AggregationHeader]
+        assert header.lanes == expected.tolist()
+        flags.add(header.flags)
+    assert flags == ({OVERFLOW} if operation == Operation.SUM else {0})
+
+
+@given(st.sampled_from(list(EXTREMES)), st.permutations(range(CHILDREN)), st.data())
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_an_overflow_is_flagged_if_the_sum_has_one_and_not_if_no_partial_sum_can(
+    twin: Twin, data_type: int, order: list[int], data: st.DataObject
+) -> None:
+    largest = EXTREMES[data_type]
+    terms = data.draw(st.lists(st.integers(-largest - 1, largest), min_size=CHILDREN, max_size=CHILDREN))
+    place = data.draw(st.integers(0, (1 << data_type) - 1))
+    shift = 8 * (4 >> data_type) * place
+    mask = 2 * largest + 1
+    epoch = next(EPOCHS)
+    twin.both(lambda switch: set_job(switch, ROOT_JOB, epoch))
+    for rank in order:
+        word = (terms[rank] & mask) << shift
+        lane = word - 2**32 if word >= 2**31 else word
+        fields = {"data_type": data_type, "epoch": epoch, "rank": rank}
+        sent = twin.process(rank + 1, raw(packet(ROOT_JOB, [lane], **fields)))
+    header = Ether(sent[0][1])[AggregationHeader]
+    assert header.lanes[0] & mask << shift == (sum(terms) & mask) << shift
+    if not -largest - 1 <= sum(terms) <= largest:
+        assert header.flags == OVERFLOW
+    elif sum(map(abs, terms)) <= largest:
+        assert header.flags == 0
+
+
+@pytest.mark.parametrize("operation", IN_PACKETS)
 def test_epoch_0_does_not_take_the_registers_first_content_for_a_slot(
     twin: Twin, operation: Operation
 ) -> None:
@@ -216,8 +285,8 @@ def test_epoch_0_does_not_take_the_registers_first_content_for_a_slot(
         sent = twin.process(
             rank + 1, raw(packet(ROOT_JOB, lanes[rank], slot=slot, rank=rank, operation=operation))
         )
-    combine = {Operation.SUM: np.add, Operation.MAX: np.maximum, Operation.MIN: np.minimum}[operation]
-    assert Ether(sent[0][1])[AggregationHeader].lanes == combine.reduce(lanes, dtype=np.int32).tolist()
+    expected = COMBINE[operation].reduce(lanes, dtype=np.int32)
+    assert Ether(sent[0][1])[AggregationHeader].lanes == expected.tolist()
 
 
 def drops(twin: Twin, reason: str) -> int:
@@ -267,13 +336,13 @@ FORGERIES = {
         "bad_header",
         with_field(IPv6, "dst", str(result_group_address(INNER_JOB, 6)), kind=Kind.RESULT, ip_version=6),
     ),
-    "flags that no version has": (1, "bad_header", with_field(AggregationHeader, "flags", 1)),
-    "an unknown operation": (1, "bad_header", with_field(AggregationHeader, "operation", 3)),
+    "flags that no version has": (1, "bad_header", with_field(AggregationHeader, "flags", 2)),
+    "an unknown operation": (1, "bad_header", with_field(AggregationHeader, "operation", 6)),
     "an unknown kind": (1, "bad_header", with_field(AggregationHeader, "kind", 2)),
     "fewer lanes": (1, "bad_header", with_field(AggregationHeader, "lane_count", 63)),
     "lanes that the header denies": (1, "bad_header", with_field(AggregationHeader, "lane_count", 0)),
     "the version before": (1, "bad_header", with_field(AggregationHeader, "version", 1)),
-    "an unknown data type": (1, "bad_header", with_field(AggregationHeader, "data_type", 1)),
+    "an unknown data type": (1, "bad_header", with_field(AggregationHeader, "data_type", 3)),
     "a destination that is no worker's": (
         1, "wrong_destination", packet(ROOT_JOB, [1], epoch=1, destination=WORKER_COUNT)
     ),

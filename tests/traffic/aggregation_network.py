@@ -144,7 +144,7 @@ class AggregationNetwork:
     def header(output: Output) -> dict:
         return {
             "slot": output.slot, "round": output.round, "epoch": EPOCH, "operation": output.operation,
-            "destination": output.destination,
+            "destination": output.destination, "data_type": output.data_type, "flags": output.flags,
         }  # fmt: skip
 
     def result_frame(self, leaf: int, output: Output, lanes: np.ndarray | None, **changes) -> bytes:
@@ -173,7 +173,7 @@ class AggregationNetwork:
             buffer = schedule.add_buffer(array)
             bounds = [array.size * part // chunks for part in range(chunks + 1)]
             for begin, end in itertools.pairwise(bounds):
-                span = (buffer, 4 * begin, 4 * (end - begin))
+                span = (buffer, array.itemsize * begin, array.itemsize * (end - begin))
                 schedule.add_aggregate(
                     0,
                     span,

@@ -3,23 +3,29 @@
 import numpy as np
 from schedule_interpreter import UFUNC
 
+from weft.run.collectives import random_elements
+from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import COLLECTIVE_KINDS
-from weft.traffic.schedule_nodes import DataType
+from weft.traffic.data_types import FLOAT_FORMATS, numbers
 from weft.traffic.schedules import CollectiveSpec
 
 
 def inputs_of(spec: CollectiveSpec, seed: int) -> list[np.ndarray]:
     generator = np.random.default_rng(seed)
-    if spec.dtype is DataType.INT32:
-        return [
-            generator.integers(-(2**31), 2**31, spec.element_count, np.int32) for _ in range(spec.rank_count)
-        ]
-    return [generator.standard_normal(spec.element_count).astype(np.float32) for _ in range(spec.rank_count)]
+    return [random_elements(generator, spec.dtype, spec.element_count) for _ in range(spec.rank_count)]
 
 
 def assert_right(collective: str, spec: CollectiveSpec, inputs: list[np.ndarray], results: list[np.ndarray]):
-    """Integers, maxima and what is only moved are exact; a float sum differs by n - 1 roundings at most."""
-    reduced = UFUNC[spec.operation].reduce(inputs, dtype=spec.dtype.value)
+    """Integers, maxima and what is only moved are exact; a float sum differs by n - 1 roundings at most.
+
+    An average differs by one more.
+    """
+    inputs, results = ([numbers(each, spec.dtype) for each in arrays] for arrays in (inputs, results))
+    is_sum = spec.operation.combined_by is Operation.SUM
+    wide = np.float64 if spec.dtype.is_float and is_sum else inputs[0].dtype
+    reduced = UFUNC[spec.operation].reduce(inputs, dtype=wide)
+    if spec.operation is Operation.AVERAGE:
+        reduced = reduced / spec.rank_count if spec.dtype.is_float else np.trunc(reduced / spec.rank_count)
     chunks = [slice(spec.chunk(rank).start, spec.chunk(rank).stop) for rank in range(spec.rank_count)]
     everything = slice(None)
     for rank, result in enumerate(results):
@@ -46,9 +52,9 @@ def assert_right(collective: str, spec: CollectiveSpec, inputs: list[np.ndarray]
                 if rank != spec.root:
                     continue
                 where, expected = everything, reduced
-        if spec.dtype is DataType.INT32:
+        if not spec.dtype.is_float or not is_sum:
             np.testing.assert_array_equal(result[where], expected)
         else:
             magnitude = np.sum(np.abs(inputs), axis=0, dtype=np.float64)
-            bound = (spec.rank_count - 1) * 2.0**-23 * magnitude[where]
-            assert np.all(np.abs(result[where].astype(np.float64) - expected) <= 2 * bound)
+            bound = spec.rank_count * FLOAT_FORMATS[spec.dtype].epsilon * magnitude[where]
+            assert np.all(np.abs(result[where].astype(np.float64) - expected) <= bound)

@@ -9,11 +9,20 @@ import numpy as np
 
 from weft.engine import _core
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.data_types import DataType, elements_of, numbers
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.native_schedule import RemoteBuffer, build_native_schedule
-from weft.traffic.schedule_nodes import DATA, SINK, ZEROS, Channel, DataType
+from weft.traffic.schedule_nodes import DATA, SINK, ZEROS, Channel
 
-UFUNC = {Operation.SUM: np.add, Operation.MAX: np.maximum, Operation.MIN: np.minimum}
+UFUNC = {
+    Operation.SUM: np.add,
+    Operation.AVERAGE: np.add,
+    Operation.MAX: np.maximum,
+    Operation.MIN: np.minimum,
+    Operation.AND: np.bitwise_and,
+    Operation.OR: np.bitwise_or,
+    Operation.XOR: np.bitwise_xor,
+}
 _BUFFER_BITS = 40
 """A buffer's address is its number, shifted by so much."""
 
@@ -126,7 +135,7 @@ class Interpreter:
             self.written_bytes[rank, channel.plane] += length
         for step, plane, address, length, parts in stepper.take_aggregations():
             offset = address - self.memory[rank][DATA].ctypes.data
-            data = self.memory[rank][DATA][offset : offset + length].view(self.dtype)
+            data = self.memory[rank][DATA][offset : offset + length].view(self.dtype.storage)
             self.aggregating[plane, self.teams[rank]][rank].append((step, data, parts))
             self.aggregated_ps.append(self.now_ps)
         self.delays += [(self.now_ps + duration, rank, token) for _, duration, token in stepper.take_delays()]
@@ -177,7 +186,10 @@ class Interpreter:
                     continue
                 if is_reduced:
                     assert len(brought) == len(places)
-                    outcome = UFUNC[self.operation].reduce(brought, dtype=self.dtype)
+                    terms = [numbers(each, self.dtype) for each in brought]
+                    outcome = elements_of(
+                        UFUNC[self.operation].reduce(terms, dtype=terms[0].dtype), self.dtype
+                    )
                 else:
                     (outcome,) = (each.copy() for each in brought)
                 for rank, place in zip(together, places, strict=True):

@@ -7,7 +7,18 @@ import numpy as np
 
 COLLECTING, SENT_UP, DONE = range(3)
 ALL = 0xFFFF
-COMBINE = {0: np.add, 1: np.maximum, 2: np.minimum}
+COMBINE = {0: np.add, 1: np.maximum, 2: np.minimum, 3: np.bitwise_and, 4: np.bitwise_or, 5: np.bitwise_xor}
+OVERFLOW = 1
+
+
+def combined(operation: int, data_type: int, one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, int]:
+    """Lanes combined as integers of 4, 2 or 1 bytes, the first in the highest bits; OVERFLOW if one left its range."""
+    size = 4 >> data_type
+    wide = COMBINE[operation](
+        *(each.astype(">i4").view(f">i{size}").astype(np.int64) for each in (one, other))
+    )
+    narrow = wide.astype(f">i{size}")
+    return narrow.view(">i4").astype(np.int32), OVERFLOW if np.any(narrow != wide) else 0
 
 
 @dataclass
@@ -19,7 +30,8 @@ class Version:
     bitmap: int = 0
     state: int = COLLECTING
     lanes: np.ndarray | None = None
-    request: tuple[int, int] = (0, ALL)  # operation, destination
+    request: tuple[int, int, int] = (0, 0, ALL)  # operation, data type, destination
+    flags: int = 0
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,8 @@ class Output:
     operation: int
     lanes: np.ndarray | None  # None: a header only
     destination: int = ALL
+    data_type: int = 0
+    flags: int = 0
 
 
 class SlotMachine:
@@ -64,11 +78,12 @@ class SlotMachine:
         if version.epoch != self.epoch or not version.bitmap or 0 < age % 2**32 < 2**31:
             version.epoch, version.round, version.bitmap = self.epoch, round_number, bit
             version.state, version.lanes, version.request = COLLECTING, copied(lanes), request_of(header)
+            version.flags = flags_of(header, lanes)
         elif age != 0:
             self.counters["old_round"] += 1
             return []
         elif version.request != request_of(header):
-            same_operation = version.request[0] == header["operation"]
+            same_operation = version.request[:2] == request_of(header)[:2]
             self.counters["wrong_destination" if same_operation else "wrong_operation"] += 1
             return []
         elif version.state == DONE:
@@ -82,8 +97,9 @@ class SlotMachine:
             if version.lanes is None:
                 version.lanes = copied(lanes)
             elif lanes is not None:
-                with np.errstate(over="ignore"):
-                    version.lanes = COMBINE[header["operation"]](version.lanes, lanes, dtype=np.int32)
+                version.lanes, overflow = combined(*version.request[:2], version.lanes, lanes)
+                version.flags |= overflow
+            version.flags |= flags_of(header, lanes)
             version.bitmap |= bit
         if version.bitmap != self.full:
             return []
@@ -99,7 +115,7 @@ class SlotMachine:
         if header["epoch"] != self.epoch or found != expected:
             self.counters["unexpected_result"] += 1
             return []
-        version.lanes, version.state = copied(lanes), DONE
+        version.lanes, version.state, version.flags = copied(lanes), DONE, header.get("flags", 0)
         return [self.output("children", header["slot"], version)]
 
     def refusal(self, child: int, header: dict) -> str | None:
@@ -113,12 +129,19 @@ class SlotMachine:
 
     @staticmethod
     def output(to: object, slot: int, version: Version) -> Output:
-        operation, destination = version.request
-        return Output(to, slot, version.round, operation, copied(version.lanes), destination)
+        operation, data_type, destination = version.request
+        return Output(
+            to, slot, version.round, operation, copied(version.lanes), destination, data_type, version.flags
+        )
 
 
-def request_of(header: dict) -> tuple[int, int]:
-    return header["operation"], header.get("destination", ALL)
+def request_of(header: dict) -> tuple[int, int, int]:
+    return header["operation"], header.get("data_type", 0), header.get("destination", ALL)
+
+
+def flags_of(header: dict, lanes: np.ndarray | None) -> int:
+    """Flags count with the lanes that they are of."""
+    return 0 if lanes is None else header.get("flags", 0)
 
 
 def copied(lanes: np.ndarray | None) -> np.ndarray | None:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from slot_machine import Output
 
 from weft.engine import _core
+from weft.run.collectives import random_elements
+from weft.traffic.data_types import FLOAT_FORMATS, DataType, elements_of, numbers
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 HARSH = Faults(loss=0.05, duplicate=0.05, late=0.05)
@@ -126,6 +128,41 @@ def test_floats_of_a_reduce_scatter_are_those_of_an_all_reduce():
     for rank, own in enumerate(parts(4, inputs[0].size)):
         bound = float_bound([each[own] for each in inputs]) + np.abs(exact[own]) * 2.0**-24
         assert np.all(np.abs(scattered[rank][own] - exact[own]) <= bound)
+
+
+UFUNCS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+
+
+@pytest.mark.parametrize("dtype", list(DataType))
+@pytest.mark.parametrize("operation", UFUNCS)
+def test_every_type_is_right_and_the_same_on_all_ranks(dtype, operation):
+    inputs = [random_elements(np.random.default_rng(rank), dtype, 64 * 64 + 7) for rank in range(4)]
+    results = AggregationNetwork([2, 2], 16, HARSH, seed=3).all_reduce(inputs, dtype.value, operation)
+    assert len({result.tobytes() for result in results}) == 1
+    values, got = [numbers(each, dtype) for each in inputs], numbers(results[0], dtype)
+    if not dtype.is_float or operation != "sum":
+        np.testing.assert_array_equal(got, UFUNCS[operation].reduce(values, dtype=values[0].dtype))
+        return
+    exact = np.sum(values, axis=0, dtype=np.float64)
+    rounding = np.abs(exact) * FLOAT_FORMATS[dtype].epsilon / 2
+    assert np.all(np.abs(got - exact) <= float_bound(values) + rounding * 1.001)
+
+
+@pytest.mark.parametrize("dtype", list(DataType))
+def test_blocks_whose_sums_leave_the_type_are_counted(dtype):
+    largest = (
+        FLOAT_FORMATS[dtype].infinite_from * 0.75
+        if dtype.is_float
+        else 2 ** (8 * dtype.element_bytes - 1) - 1
+    )
+    data = elements_of(np.ones(64 * 4 * 5), dtype)
+    data[[1, 300]] = elements_of(np.full(2, largest), dtype)
+    network = AggregationNetwork([2, 1], 8)
+    network.all_reduce([data, data, data], dtype.value)
+    # Two blocks on each of three workers.
+    assert network.total("overflowed_messages") == 6
+    network.all_reduce([data, data, data], dtype.value, "max")
+    assert network.total("overflowed_messages") == 6
 
 
 @pytest.mark.parametrize("faults", [Faults(), HARSH], ids=["clean", "harsh"])

@@ -16,7 +16,7 @@ from weft.traffic.collectives import (
     algorithm_names,
     collective_named,
 )
-from weft.traffic.schedule_nodes import DataType
+from weft.traffic.data_types import DataType
 from weft.traffic.schedules import CollectiveSpec
 
 NOT_COLLECTIVES = {"__init__", "conditions", "definition", "registry"}
@@ -32,11 +32,11 @@ FACTORS = {  # nccl-tests, doc/PERFORMANCE.md, for 8 ranks
 }
 NOTHING = """
 from weft.traffic.collectives.definition import Algorithm, Collective
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, RankSchedule
+from weft.traffic.schedule_nodes import DATA, RankSchedule
 
 
 def nothing(spec, rank):
-    return RankSchedule(rank, {DATA: spec.element_count * ELEMENT_BYTES})
+    return RankSchedule(rank, {DATA: spec.size_bytes})
 
 
 class Nothing(Collective):
@@ -88,13 +88,13 @@ def test_data_for_a_size_is_the_larger_of_input_and_result(name):
         assert COLLECTIVE_KINDS[name].input_elements(8 * 1024, 8) == 1
         return
     collective, ranks = COLLECTIVE_KINDS[name], 8
-    elements = collective.element_count(collective.input_elements(8 * 1024, ranks), ranks)
+    elements = collective.element_count(collective.input_elements(2 * 1024, ranks), ranks)
     assert elements * 4 == 8 * 1024
     spec = spec_of(ranks, elements)
     parts = [collective.input_part(spec, 3), collective.result_part(spec, spec.root)]
     assert max(map(len, parts)) == elements or name in ("reducescatter", "moe_dispatch")
     least = collective.element_count(
-        collective.input_elements(collective.least_size_bytes(ranks), ranks), ranks
+        collective.input_elements(collective.least_elements(ranks), ranks), ranks
     )
     assert all(spec_of(ranks, least).chunk(rank) or not collective.is_parted for rank in range(ranks))
     assert least > 0

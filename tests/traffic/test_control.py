@@ -12,12 +12,13 @@ from weft.traffic.aggregation_format import Operation
 from weft.traffic.answers import Done, Prepared, RunState
 from weft.traffic.commands import Command, Connect, PrepareTraffic, Release, Start, Wait
 from weft.traffic.control import EndpointGroup
+from weft.traffic.data_types import DataType
 from weft.traffic.host_config import HostConfig, NicConfig
 from weft.traffic.messages import AS_LENGTHS
 from weft.traffic.native_schedule import RemoteBuffer
 from weft.traffic.patterns import Flow, permutation
 from weft.traffic.prepared_runs import RunError
-from weft.traffic.schedule_nodes import SINK, DataType
+from weft.traffic.schedule_nodes import SINK
 from weft.traffic.schedules import CollectiveSpec
 
 A = TypeVar("A")

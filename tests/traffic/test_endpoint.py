@@ -15,12 +15,12 @@ from scapy.utils import PcapReader
 
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.control import EndpointGroup
+from weft.traffic.data_types import DataType
 from weft.traffic.endpoint_lines import configured
 from weft.traffic.host_config import HostConfig, NicConfig
 from weft.traffic.layers import BTH, icrc_is_valid
 from weft.traffic.patterns import Flow, incast
 from weft.traffic.prepared_runs import RunError
-from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec
 
 pytestmark = pytest.mark.mininet

@@ -9,8 +9,9 @@ import pytest
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.collectives.moe_dispatch import MoeDispatch
+from weft.traffic.data_types import DataType
 from weft.traffic.expert_choice import ExpertChoice
-from weft.traffic.schedule_nodes import SCALE_UP, DataType, Write
+from weft.traffic.schedule_nodes import SCALE_UP, Write
 from weft.traffic.schedules import CollectiveSpec
 
 UNLIMITED = ExpertChoice(tokens=16, top_k=4, hosts_per_token=2, skew=0.0, capacity=64)

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from weft.engine import _core
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.data_types import DataType
 from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, Chunk, ChunkTable, Formula, LaneSchedule
-from weft.traffic.schedule_nodes import DATA, Channel, DataType
+from weft.traffic.schedule_nodes import DATA, Channel
 from weft.traffic.striping import split_evenly
 
 TO_PEER = Formula(0)

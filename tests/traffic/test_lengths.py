@@ -11,10 +11,10 @@ from point_to_point import DELAY_PS, PointToPoint
 from weft.engine import Engine, _core
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.data_types import DataType
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS
 from weft.traffic.patterns import Flow, flow_schedule
-from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec
 
 RANKS = 3

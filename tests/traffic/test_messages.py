@@ -75,13 +75,14 @@ from weft.traffic.commands import (
     read_answer,
     read_command,
 )
+from weft.traffic.data_types import DataType
 from weft.traffic.host_config import HostConfig
 from weft.traffic.jobs.rank_job import PeerPaths, RankCall, RankJob
 from weft.traffic.lane_schedule import LaneSchedule
 from weft.traffic.messages import MessageError, as_message, read_message
 from weft.traffic.native_schedule import RemoteBuffer
 from weft.traffic.patterns import Flow
-from weft.traffic.schedule_nodes import Channel, DataType
+from weft.traffic.schedule_nodes import Channel
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import Layer, TrainingStep
 
@@ -353,9 +354,15 @@ def test_a_broken_message_is_refused_with_the_field_its_value_and_what_is_valid(
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"dtype": "int8"}, r"field 'spec\.dtype' is 'int8' \(valid: int32, float32\)"),
-        ({"operation": "mean"}, r"field 'spec\.operation' is 'mean' \(valid: sum, max, min\)"),
-        ({"operation": 0}, r"field 'spec\.operation' is 0 \(valid: sum, max, min\)"),
+        (
+            {"dtype": "int64"},
+            r"field 'spec\.dtype' is 'int64' \(valid: float32, float16, bfloat16, int32, int16, int8\)",
+        ),
+        (
+            {"operation": "mean"},
+            r"field 'spec\.operation' is 'mean' \(valid: sum, max, min, and, or, xor, average\)",
+        ),
+        ({"operation": 0}, r"field 'spec\.operation' is 0 \(valid: sum, max, min, and, or, xor, average\)"),
         ({"rank_count": 0}, r"field 'spec': 0 ranks \(valid: 1 to 65536\)"),
     ],
 )

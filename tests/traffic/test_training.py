@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from schedule_interpreter import Interpreter
 
 from weft.traffic.aggregation_format import Operation
-from weft.traffic.schedule_nodes import DataType
+from weft.traffic.data_types import DataType
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import Layer, TrainingStep, training_step_schedule
 
@@ -43,11 +43,11 @@ def test_every_gradient_is_summed_whatever_the_buckets(counts, bucket_bytes, ran
 
 def test_buckets_fill_from_the_last_layer_on():
     step = TrainingStep(tuple(Layer(count, 0, 0) for count in (10, 20, 5, 30, 0)), bucket_bytes=4 * 30)
-    assert step.buckets() == [(range(30), 2), (range(30, 65), 5)]
+    assert step.buckets(4) == [(range(30), 2), (range(30, 65), 5)]
     whole = TrainingStep(step.layers, bucket_bytes=10**6)
-    assert whole.buckets() == [(range(65), 5)]
+    assert whole.buckets(4) == [(range(65), 5)]
     single = TrainingStep(step.layers, bucket_bytes=0)
-    assert [passed for _, passed in single.buckets()] == [2, 3, 4, 5]
+    assert [passed for _, passed in single.buckets(4)] == [2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("algorithm", FLAT)

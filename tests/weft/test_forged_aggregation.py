@@ -23,9 +23,9 @@ from weft.run.aggregation_job import host_membership
 from weft.topologies import FabricSpec, HostSpec, fat_tree, leaf_spine
 from weft.topologies.addressing import IpVersion, result_group_address, result_group_mac
 from weft.traffic.aggregation_format import LANE_COUNT, Kind, Operation
+from weft.traffic.data_types import DataType
 from weft.traffic.layers import IntShim, aggregation_frame
 from weft.traffic.layers.frames import SWITCH_HOP_LIMIT
-from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec
 
 JOB, OTHER_JOB, SLOTS, ROUNDS = 1, 2, 4, 4

@@ -10,8 +10,8 @@ from weft.run.jobs import PlacedJob
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.topologies import leaf_spine
+from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall, Group, Job, JobError, OperationsBuilder, RankPart
-from weft.traffic.schedule_nodes import DataType
 
 TOPOLOGY = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 4}
 

@@ -10,8 +10,8 @@ from weft import Fabric, Flow
 from weft.run.jobs import PlacedJob
 from weft.scenario import EcnSection, SchedulingSection
 from weft.topologies import leaf_spine
+from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, RankPart
-from weft.traffic.schedule_nodes import DataType
 
 RATE_BPS = 100 * 10**9
 # Hosts 0 to 3 below one leaf, 4 to 7 below the other; one link joins each leaf to the spine, at a host's rate.

@@ -8,7 +8,7 @@ from weft.results.verification import Verdict
 from weft.results.verification import verify as verify_typed
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import COLLECTIVE_KINDS
-from weft.traffic.schedule_nodes import DataType
+from weft.traffic.data_types import DataType
 from weft.traffic.schedules import CollectiveSpec
 
 

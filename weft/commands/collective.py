@@ -14,8 +14,10 @@ from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import changes_of, scenario_options
 from weft.hints import did_you_mean
 from weft.quantities.units import parse_size_range_bytes
+from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, algorithm_names, collective_named
+from weft.traffic.data_types import DataType
 from weft.traffic.extensions import ExtensionError
 
 # Where an error of the scenario that the options make comes from.
@@ -32,6 +34,7 @@ _OPTION_OF = {
     "traffic[0].algorithms": "algorithm",
     "traffic[0].sizes": "sizes",
     "traffic[0].root": "root",
+    "traffic[0].operation": "operation",
 }
 
 DEFAULT_SIZES = "4K:64K:4"
@@ -66,13 +69,15 @@ class _CollectiveName(click.ParamType[str]):
     type=SIZES,
     help=f"BEGIN:END:FACTOR, or a list; default {DEFAULT_SIZES}, none of a barrier.",
 )
-@click.option("--dtype", type=click.Choice(["float32", "int32"]), default="float32", show_default=True)
+@click.option(
+    "--dtype", type=click.Choice([each.value for each in DataType]), default="float32", show_default=True
+)
 @click.option(
     "--operation",
-    type=click.Choice(["sum", "max", "min"]),
+    type=click.Choice([each.name.lower() for each in Operation]),
     default="sum",
     show_default=True,
-    help="Of reductions.",
+    help="Of reductions; and, or and xor are of integers.",
 )
 @click.option(
     "--root", type=int, default=0, show_default=True, help="Rank of a broadcast's or reduce's root."

@@ -98,6 +98,8 @@ class AggregationStats(typing.TypedDict):
     """Of this job, awaited."""
     ce_marked_packets: int
     """Accepted results that a switch marked."""
+    overflowed_messages: int
+    """Accepted, with a sum that left its type's range."""
     stale_results: int
     """Not accepted: of a round already finished."""
     foreign_results: int
@@ -1541,7 +1543,7 @@ class Schedule(RunnableSchedule):
 
     A node starts when all nodes of `after` are done. Raises ValueError, naming the node, for a range beyond
     its buffer, ranges that do not fit each other or the data type, or a predecessor that does not exist.
-    `dtype` is "int32" or "float32", `operation` "sum", "max" or "min".
+    `dtype` and `operation` are names; and, or and xor are of integers.
     """
     def __init__(self) -> None: ...
     def add_aggregate(
@@ -1610,6 +1612,25 @@ class Schedule(RunnableSchedule):
     @property
     def node_count(self) -> int: ...
 
+class LaneEncoding:
+    """How elements travel in the lanes of aggregation packets."""
+    def __init__(self, dtype: str, operation: str, rank_count: int) -> None: ...
+    def decode(
+        self,
+        lanes: numpy.typing.NDArray[numpy.int32],
+        block: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any],
+        exponent: int = 0,
+    ) -> bool:
+        """Write the elements that lanes stand for; return whether one was out of the type's range."""
+    def encode(
+        self, block: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any], exponent: int = 0
+    ) -> numpy.typing.NDArray[numpy.int32]:
+        """Lanes of a block's elements."""
+    def exponent(self, block: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any]) -> int:
+        """Of a block of floats. Raises ValueError for NaN and infinity."""
+    @property
+    def elements_per_lane(self) -> int: ...
+
 class ElementTable:
     """Ranges of elements by number, modulo how many there are. ValueError for none, and for descending ones."""
     @staticmethod
@@ -1626,7 +1647,7 @@ class LaneSchedule:
 
     Raises ValueError for numbers that name nothing, and for more transfers than immediates.
     """
-    def __init__(self, dtype: str, operation: str, run_tag: int = 0) -> None: ...
+    def __init__(self, dtype: str, operation: str, run_tag: int = 0, divisor: int = 1) -> None: ...
     def add_block(self, lane_count: int) -> None: ...
     def add_grid(self, cell_count: int, moves_data: collections.abc.Sequence[bool]) -> int: ...
     def add_loop(self, turns: int, grid: int, cell: collections.abc.Sequence[int]) -> None: ...
@@ -1816,8 +1837,10 @@ class AggregationClient(_AggregationClient):
         worker_numbers: collections.abc.Sequence[int] = [],
         data_class: int = 3,
     ) -> None: ...
-    def contributions(self, first: int, end: int, operation: str) -> numpy.typing.NDArray[numpy.int32]:
-        """Return the lanes of the messages of an operation from `first` to before `end`, in order.
+    def contributions(
+        self, first: int, end: int, operation: str, data_type: str = "int32"
+    ) -> numpy.typing.NDArray[numpy.int32]:
+        """Return the lanes of messages from `first` to before `end`, in order: those of an operation and lane type.
 
         Raises ValueError if one cannot be composed.
         """
@@ -1833,7 +1856,12 @@ class AggregationClient(_AggregationClient):
         That is the first one that a worker of the job has no result of. Raises ValueError if that cannot be.
         """
     def take_results(
-        self, first: int, end: int, operation: str, lanes: numpy.typing.NDArray[numpy.int32]
+        self,
+        first: int,
+        end: int,
+        operation: str,
+        lanes: numpy.typing.NDArray[numpy.int32],
+        data_type: str = "int32",
     ) -> None:
         """Take results of the same messages in the same order. Raises ValueError if they cannot be."""
 
@@ -2132,6 +2160,14 @@ def build_packet(headers: RoceHeaders, payload: bytes = b"") -> bytes:
     ValueError for unknown fields, values that do not fit, or a payload that the opcode does not carry.
     """
 
+def combine_elements(
+    destination: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any],
+    source: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any],
+    dtype: str,
+    operation: str,
+) -> None:
+    """Reduce each element of the source into that of the destination, as ranks do."""
+
 def completion_status_names() -> list[str]:
     """Return the names of a completion's status, in the order of their numbers."""
 
@@ -2162,6 +2198,11 @@ def dequantise_block(
     sums: numpy.typing.NDArray[numpy.int32], exponent: int, rank_count: int
 ) -> numpy.typing.NDArray[numpy.float32]:
     """Floats that sums of quantised blocks stand for."""
+
+def divide_elements(
+    data: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any], dtype: str, divisor: int
+) -> None:
+    """Divide elements: integers rounded towards zero, floats to nearest."""
 
 def drop_names() -> dict[int, str]:
     """Return what the codes in the column `reason` of drops mean."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, RankPart
-from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
 from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 
 EVERYBODY = "all"
@@ -32,8 +32,8 @@ def training_step_job(step: TrainingStep, algorithm: str, dtype: DataType, ranks
         backward += done
     calls: list[CollectiveCall] = []
     reduced: list[int] = []
-    for gradients, passed in step.buckets():
-        call = CollectiveCall(GRADIENT_COLLECTIVE, len(gradients) * ELEMENT_BYTES, algorithm, dtype)
+    for gradients, passed in step.buckets(dtype.element_bytes):
+        call = CollectiveCall(GRADIENT_COLLECTIVE, len(gradients) * dtype.element_bytes, algorithm, dtype)
         if call not in calls:
             calls.append(call)
         after = [backward[passed - 1], *reduced]

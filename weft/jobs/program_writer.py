@@ -8,7 +8,6 @@ from enum import Enum, IntEnum
 
 from weft.jobs.parallelism import Parallelism
 from weft.traffic.jobs import CollectiveCall, Operations, OperationsBuilder
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
 
 
 class GroupKind(Enum):
@@ -130,7 +129,7 @@ class ProgramWriter:
         ranks = self._sizes.get(kind, 1)
         if ranks == 1 or not size_bytes:
             return None
-        unit = ranks * ELEMENT_BYTES
+        unit = ranks * CollectiveCall.dtype.element_bytes
         call = CollectiveCall(collective, -(-size_bytes // unit) * unit)
         return self._builder.collective(
             self._slots[kind],

@@ -20,7 +20,6 @@ from weft.results.report_parts import Cell, ReportTable, microseconds
 from weft.results.verification import Verdict
 from weft.topologies import FabricSpec
 from weft.traffic.collectives import Collective
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules import CollectiveSpec
 
 LENGTHS = "lengths"
@@ -56,9 +55,9 @@ class CollectiveResult:
     count: int
     """Elements that a rank gives, or gets of another."""
     dtype: str
-    """`int32` or `float32`."""
+    """Of the elements."""
     operation: str
-    """`sum`, `max` or `min`."""
+    """Of a collective that reduces."""
     ranks: int
     """How many took part."""
     time_ps: int
@@ -81,6 +80,8 @@ class CollectiveResult:
     """The rank from which a broadcast goes, or to which a reduce goes; null for others."""
     verified: bool = True
     """Whether the result was compared; where lengths stood for data it was not, and `wrong` and the errors are 0."""
+    overflowed_packets: int = 0
+    """Packets' worth of elements with a sum that left its type's range in the network; of all ranks and repetitions."""
     cnps: int = 0
     """Congestion notifications received, over all repetitions."""
     times_ps: tuple[int, ...] = ()
@@ -158,7 +159,7 @@ def collective_result(
     result = CollectiveResult(
         collective=collective.name,
         algorithm=algorithm,
-        size_bytes=spec.element_count * ELEMENT_BYTES,
+        size_bytes=spec.size_bytes,
         count=collective.nccl_count(spec),
         dtype=spec.dtype.value,
         operation=spec.operation.name.lower(),
@@ -173,6 +174,7 @@ def collective_result(
         error_bound=worst.bound,
         packets_aggregated=sum(each.aggregated_packets for each in counts),
         retransmissions=sum(each.retransmissions for each in counts),
+        overflowed_packets=sum(each.overflowed_packets for each in counts),
         cnps=sum(each.cnps for each in counts),
         data=data,
         choice=choice,
@@ -274,6 +276,7 @@ def report_collectives(results: Sequence[CollectiveResult], _: FabricSpec) -> It
             round(each.algorithm_bandwidth / 1e9, 3),
             round(each.busbw_bytes_per_s / 1e9, 3),
             _wrong(each) if each.verified else "lengths only",
+            each.overflowed_packets,
             each.retransmissions,
             each.cnps,
         ]
@@ -282,7 +285,7 @@ def report_collectives(results: Sequence[CollectiveResult], _: FabricSpec) -> It
     times = ("mean (µs)", "least (µs)", "largest (µs)", "repetitions") if repeated else ("time (µs)",)
     columns = [
         "collective", "size (B)", "type", "operation", *times, "algbw (GB/s)", "busbw (GB/s)", "wrong",
-        "retransmitted packets", "CNPs",
+        "overflowed packets", "retransmitted packets", "CNPs",
     ]  # fmt: skip
     warm = max((each.warmup for each in results), default=0)
     yield ReportTable("Collectives", columns, rows, f"after up to {warm} runs to warm up" if warm else "")

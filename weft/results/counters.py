@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HostTotals:
-    """Sums over all hosts: packets sent again, congestion notifications, and what switches have aggregated for them."""
+    """Sums over all hosts: packets sent again, congestion notifications, what switches have aggregated for them, and
+    packets of results with a sum that has left its type's range.
+    """
 
     retransmissions: int
     cnps: int
     aggregated_packets: int = 0
+    overflowed_packets: int = 0
 
     @classmethod
     def of(cls, endpoint_stats: Sequence[HostStats], aggregated_packets: int = 0) -> HostTotals:
@@ -35,6 +38,7 @@ class HostTotals:
             sum(each["retransmitted_packets"] + each["aggregation_retransmitted_packets"] for each in totals),
             sum(each["cnps_received"] for each in totals),
             aggregated_packets,
+            sum(each["aggregation_overflowed_packets"] for each in totals),
         )
 
     def __sub__(self, before: HostTotals) -> HostTotals:
@@ -43,6 +47,7 @@ class HostTotals:
             self.retransmissions - before.retransmissions,
             self.cnps - before.cnps,
             self.aggregated_packets - before.aggregated_packets,
+            self.overflowed_packets - before.overflowed_packets,
         )
 
 

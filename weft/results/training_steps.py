@@ -39,7 +39,7 @@ class TrainingStepResult:
     gradient_bytes: int
     """Of one rank."""
     dtype: str
-    """`int32` or `float32`."""
+    """Of the gradients."""
     step_ps: int
     """From the common start to the last rank's end."""
     compute_ps: int
@@ -85,7 +85,7 @@ def verify_gradients(
             [each[bucket.start : bucket.stop] for each in inputs],
             [each[bucket.start : bucket.stop] for each in results],
         )
-        for bucket, _ in step.buckets()
+        for bucket, _ in step.buckets(spec.element_bytes)
     ]
     worst = max(verdicts, key=lambda verdict: verdict.largest_error)
     return replace(

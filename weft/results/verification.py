@@ -1,6 +1,6 @@
 """Is the result of a collective right? NumPy says.
 
-Sums of float32 overflow as NumPy's do: an infinity is right where float32 additions of the ranks' values, in some
+Sums of floats overflow as NumPy's do: an infinity is right where additions of the ranks' values in their type, in some
 order, give one of that sign. Only finite values go in, so NumPy never gives NaN, and a NaN is wrong.
 """
 
@@ -16,12 +16,17 @@ from numpy.typing import NDArray
 
 from weft.traffic.aggregation_format import LANE_COUNT, Operation
 from weft.traffic.collectives import Algorithm, Array, Collective
-from weft.traffic.schedule_nodes import DataType
+from weft.traffic.data_types import FLOAT_FORMATS, FloatFormat, numbers
 from weft.traffic.schedules import CollectiveSpec
 
-_UFUNCS = {Operation.SUM: np.add, Operation.MAX: np.maximum, Operation.MIN: np.minimum}
-# Half a step beyond float32's largest number: from there on rounding to nearest gives infinity (IEEE 754, 4.3.1).
-_INFINITE_FROM = 2.0**128 - 2.0**103
+_UFUNCS = {
+    Operation.SUM: np.add,
+    Operation.MAX: np.maximum,
+    Operation.MIN: np.minimum,
+    Operation.AND: np.bitwise_and,
+    Operation.OR: np.bitwise_or,
+    Operation.XOR: np.bitwise_xor,
+}
 
 
 @dataclass(frozen=True)
@@ -53,11 +58,11 @@ def verify(
 ) -> Verdict:
     """Compare every rank's result with what NumPy makes of the ranks' inputs.
 
-    Integers, maxima, minima and what is only moved must agree bit for bit. A float32 sum must lie within the
+    Integers, maxima, minima and what is only moved must agree bit for bit. A sum of floats must lie within the
     algorithm's bound: in the network block floating point's (docs/spec/aggregation.md), elsewhere that of n − 1
-    roundings of partial sums in any order, (n − 1)·ε·Σ|x|. Where such a sum overflows, infinity is right, too:
-    elsewhere than in the network already where the positive (or the negative) values alone exceed float32, as
-    partial sums do then.
+    roundings of partial sums in any order, (n − 1)·ε·Σ|x|, ε being the type's. An average's bound is its sum's divided
+    by n, and one rounding. Where a sum overflows, infinity is right, too: elsewhere than in the network already where
+    the positive (or the negative) values alone exceed the type, as partial sums do then.
 
     Args:
         collective: what was done, by `algorithm`.
@@ -96,7 +101,7 @@ class _Judgement:
 
 def _judge(reference: _Reference, rank: int, result: Array) -> _Judgement:
     expected, bound = reference.of_rank(rank)
-    errors = np.abs(result.astype(np.float64) - expected)
+    errors = np.abs(numbers(result, reference.spec.dtype).astype(np.float64) - expected)
     errors[reference.is_right_infinity(rank, result)] = 0.0
     # A NaN is no number within any bound.
     wrong = int(np.count_nonzero(~(errors <= bound)))
@@ -107,11 +112,11 @@ def _judge(reference: _Reference, rank: int, result: Array) -> _Judgement:
 
 
 def _same_bits(one: Array, other: Array) -> bool:
-    return np.array_equal(one.view(np.uint32), other.view(np.uint32))
+    return np.array_equal(one.view(np.uint8), other.view(np.uint8))
 
 
 class _Reference:
-    """What every rank should hold, as float64, which holds every int32 and float32, and how far off it may be."""
+    """What every rank should hold, as float64, which holds every element, and how far off it may be."""
 
     def __init__(
         self, collective: Collective, algorithm: Algorithm, spec: CollectiveSpec, inputs: Sequence[Array]
@@ -133,7 +138,7 @@ class _Reference:
             return np.zeros(result.shape, np.bool_)
         where = self._result_part(rank)
         above, below = self._may_be_infinite
-        values = result.astype(np.float64)
+        values = numbers(result, self.spec.dtype).astype(np.float64)
         return (np.isposinf(values) & above[where]) | (np.isneginf(values) & below[where])
 
     def _result_part(self, rank: int) -> slice:
@@ -148,6 +153,7 @@ class _Reference:
         if terms is self._terms:
             return same_part
         self._terms, spec = terms, self.spec
+        terms = [numbers(term, spec.dtype) for term in terms]
         if not self.collective.reduces:
             (moved,) = terms
             self._expected, self._bound = moved.astype(np.float64), np.zeros(())
@@ -159,8 +165,11 @@ class _Reference:
         self._expected, self._bound = _reduction(spec, terms, parts if in_network else None)
         if self.algorithm.by_rail and self._bound.any():
             self._bound = self._bound + _sums_block_bound(terms)
-        if spec.operation is Operation.SUM and spec.dtype is DataType.FLOAT32:
-            self._may_be_infinite = _overflows(terms, self._expected, self._bound, in_network)
+        if spec.operation.combined_by is Operation.SUM and spec.dtype.is_float:
+            infinite_from = FLOAT_FORMATS[spec.dtype].infinite_from
+            self._may_be_infinite = _overflows(terms, self._expected, self._bound, in_network, infinite_from)
+        if spec.operation is Operation.AVERAGE:
+            self._expected, self._bound = _average(spec, self._expected, self._bound)
         return False
 
 
@@ -180,18 +189,32 @@ def _summed(terms: Iterable[Array], part_of: Callable[[Array], Array] = np.posit
 def _reduction(
     spec: CollectiveSpec, terms: Sequence[Array], parts_in_network: Sequence[range] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if spec.operation is not Operation.SUM or spec.dtype is DataType.INT32:
-        # int32 sums wrap.
-        reduced = _accumulated(_UFUNCS[spec.operation], iter(terms))
+    operation = spec.operation.combined_by
+    if operation is not Operation.SUM or not spec.dtype.is_float:
+        # Sums of integers wrap.
+        reduced = _accumulated(_UFUNCS[operation], iter(terms))
         return reduced.astype(np.float64), np.zeros(reduced.shape)
-    exact = _summed(terms)
+    exact, float_format = _summed(terms), FLOAT_FORMATS[spec.dtype]
     if parts_in_network is None:
-        return exact, _rounding_bound(terms)
-    return exact, _block_bound(terms, exact, parts_in_network)
+        return exact, _rounding_bound(terms, float_format)
+    return exact, _block_bound(terms, exact, parts_in_network, float_format)
+
+
+def _average(
+    spec: CollectiveSpec, sums: NDArray[np.float64], bound: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    mean = sums / spec.rank_count
+    if not spec.dtype.is_float:
+        return np.trunc(mean), bound
+    return mean, bound / spec.rank_count + _one_rounding(mean, FLOAT_FORMATS[spec.dtype])
 
 
 def _overflows(
-    terms: Sequence[Array], exact: NDArray[np.float64], bound: NDArray[np.float64], in_network: bool
+    terms: Sequence[Array],
+    exact: NDArray[np.float64],
+    bound: NDArray[np.float64],
+    in_network: bool,
+    infinite_from: float,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which elements' sums may be +infinity, and which −infinity.
 
@@ -199,29 +222,31 @@ def _overflows(
     """
     highest, lowest = exact, exact
     if not in_network:
-        highest = _summed(terms, lambda term: np.maximum(term, np.float32(0.0)))
-        lowest = _summed(terms, lambda term: np.minimum(term, np.float32(0.0)))
-    return highest + bound >= _INFINITE_FROM, lowest - bound <= -_INFINITE_FROM
+        highest = _summed(terms, lambda term: np.maximum(term, term.dtype.type(0.0)))
+        lowest = _summed(terms, lambda term: np.minimum(term, term.dtype.type(0.0)))
+    return highest + bound >= infinite_from, lowest - bound <= -infinite_from
 
 
-def _rounding_bound(terms: Sequence[Array]) -> NDArray[np.float64]:
-    return (len(terms) - 1) * float(np.finfo(np.float32).eps) * _summed(terms, np.abs)
+def _rounding_bound(terms: Sequence[Array], float_format: FloatFormat) -> NDArray[np.float64]:
+    return (len(terms) - 1) * float_format.epsilon * _summed(terms, np.abs)
+
+
+def _one_rounding(exact: NDArray[np.float64], float_format: FloatFormat) -> NDArray[np.float64]:
+    # Below the normal numbers, rounding is by an absolute amount.
+    return np.maximum(np.abs(exact) * float_format.epsilon, float_format.smallest_subnormal)
 
 
 def _block_bound(
-    terms: Sequence[Array], exact: NDArray[np.float64], parts: Sequence[range]
+    terms: Sequence[Array], exact: NDArray[np.float64], parts: Sequence[range], float_format: FloatFormat
 ) -> NDArray[np.float64]:
-    """Return n·½·2^(e − 31 + b) per element plus one rounding to float32, e being the block's exponent.
+    """Return n·½·2^(e − 31 + b) per element plus one rounding to the type, e being the block's exponent.
 
-    b and e as in docs/spec/aggregation.md, "Float32". Each of `parts`, which cover all elements, begins a block.
+    b and e as in docs/spec/aggregation.md, "Sums of floats". Each of `parts`, which cover all elements, begins a block.
     """
     largest = _accumulated(np.maximum, (np.abs(term) for term in terms))
     of_parts = (largest[part.start : part.stop] for part in parts)
     errors = [_block_errors(_largest_of_blocks(each), len(terms), each.size) for each in of_parts]
-    float32 = np.finfo(np.float32)
-    # Below the normal numbers, rounding is by an absolute amount.
-    rounding = np.maximum(np.abs(exact) * float(float32.eps), float(float32.smallest_subnormal))
-    return np.asarray(np.concatenate(errors) + rounding, dtype=np.float64)
+    return np.asarray(np.concatenate(errors) + _one_rounding(exact, float_format), dtype=np.float64)
 
 
 def _sums_block_bound(terms: Sequence[Array]) -> NDArray[np.float64]:

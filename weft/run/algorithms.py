@@ -17,9 +17,9 @@ from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.collectives import AUTO, Collective
+from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.jobs.placing import placed_call
-from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec, peers_of
 
 _ELEMENTS_OF_A_CHUNK = 64
@@ -128,7 +128,13 @@ def any_in_network(collective: Collective, algorithms: Sequence[str]) -> bool:
 
 
 def check_algorithms(
-    collective: Collective, algorithms: Sequence[str], fabric: TopologySection, key: str, root: int = 0
+    collective: Collective,
+    algorithms: Sequence[str],
+    fabric: TopologySection,
+    key: str,
+    root: int = 0,
+    dtype: DataType = DataType.FLOAT32,
+    operation: Operation = Operation.SUM,
 ) -> None:
     """Check that algorithms which an item of the traffic names can run.
 
@@ -139,8 +145,8 @@ def check_algorithms(
         spec = CollectiveSpec(
             rank_count=fabric.rank_count,
             element_count=0,
-            dtype=DataType.INT32,
-            operation=Operation.SUM,
+            dtype=dtype,
+            operation=operation,
             plane_rates_bps=(fabric.host_rate,) * fabric.nics_per_host,
             root=root,
             ranks_per_host=fabric.ranks_per_host or 1,

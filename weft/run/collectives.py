@@ -17,7 +17,7 @@ from weft.topologies import FabricSpec
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import absolute_reference, is_class_reference
 from weft.traffic.collectives import COLLECTIVE_KINDS, Collective, collective_named
-from weft.traffic.schedule_nodes import DataType
+from weft.traffic.data_types import DataType, data_type_of, elements_of, numbers
 from weft.traffic.schedules import CollectiveSpec
 
 MAX_REPETITIONS = 1000
@@ -78,27 +78,42 @@ class CollectiveRun:
     result: CollectiveResult
 
 
-def checked_buffers(buffers: Sequence[NDArray[Any]], ranks: int) -> list[NDArray[Any]]:
-    """Return the ranks' arrays, contiguous. BadInputError unless they are alike and can be reduced."""
+def data_type(name: str) -> DataType:
+    """Return a type of elements by its name. Raises BadInputError."""
+    if name not in list(DataType):
+        raise BadInputError(f"unknown data type '{name}'; {did_you_mean(name, tuple(DataType))}")
+    return DataType(name)
+
+
+def checked_buffers(buffers: Sequence[NDArray[Any]], ranks: int) -> tuple[list[NDArray[Any]], DataType]:
+    """Return the ranks' arrays, contiguous, and the type of their elements.
+
+    Raises:
+        BadInputError: they are not alike, or cannot be reduced.
+    """
     if len(buffers) != ranks:
         raise BadInputError(f"{len(buffers)} buffers for {ranks} hosts; there must be one for each")
     arrays = [np.ascontiguousarray(each) for each in buffers]
     first = arrays[0]
-    if first.dtype not in (np.int32, np.float32):
-        raise BadInputError(f"buffers of {first.dtype} cannot be reduced (valid: int32, float32)")
+    dtype = data_type_of(first.dtype)
+    if dtype is None:
+        valid = ", ".join(DataType)
+        raise BadInputError(
+            f"buffers of {first.dtype} cannot be reduced (valid: {valid}; uint16 holds the bits of bfloat16)"
+        )
     for rank, array in enumerate(arrays):
         if array.dtype != first.dtype or array.shape != first.shape:
             raise BadInputError(
                 f"buffer {rank} is {array.dtype}{array.shape}, buffer 0 {first.dtype}{first.shape}; "
                 "they must be alike"
             )
-        if not np.all(np.isfinite(array)):
+        if dtype.is_float and not np.all(np.isfinite(numbers(array.view(dtype.storage), dtype))):
             raise BadInputError(
                 f"buffer {rank} holds NaN or infinity, which block floating point cannot carry"
             )
     if first.size == 0:
         raise BadInputError("buffers are empty; there must be at least one element")
-    return arrays
+    return [array.view(dtype.storage) for array in arrays], dtype
 
 
 def found_collective(name: str) -> Collective:
@@ -139,7 +154,7 @@ def collective_spec(
         spec = CollectiveSpec(
             rank_count=topology.rank_count,
             element_count=element_count,
-            dtype=DataType(dtype),
+            dtype=data_type(dtype),
             operation=OPERATIONS[operation],
             plane_rates_bps=tuple(nic.link.rate_bps for nic in topology.hosts[0].nics),
             root=root,
@@ -173,8 +188,9 @@ def results_of_ranks(
     return [each[part.start : part.stop] for each, part in zip(data, parts, strict=True)]
 
 
-def random_elements(generator: np.random.Generator, dtype: str, count: int) -> NDArray[Any]:
-    """Return random elements: all int32, or float32 of a normal distribution."""
-    if dtype == "int32":
-        return generator.integers(-(2**31), 2**31, count, dtype=np.int64).astype(np.int32)
-    return generator.standard_normal(count).astype(np.float32)
+def random_elements(generator: np.random.Generator, dtype: DataType, count: int) -> NDArray[Any]:
+    """Return random elements: integers of the whole range, or floats of a normal distribution."""
+    if dtype.is_float:
+        return elements_of(generator.standard_normal(count), dtype)
+    half = 2 ** (8 * dtype.element_bytes - 1)
+    return generator.integers(-half, half, count, dtype=np.int64).astype(dtype.storage)

@@ -211,11 +211,13 @@ class Fabric:
         Args:
             collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce", or
                 path/to/file.py:Class, a `weft.Collective` of yours.
-            buffers: every rank's input, all of one shape, int32 or float32; they are not changed. Those of a
-                reduce-scatter and an all-to-all are cut into a chunk for each host (`CollectiveSpec.chunk`).
+            buffers: every rank's input, all of one shape and of one of the types in `weft.traffic.data_types`, of which
+                uint16 holds bfloat16; they are not changed. Those of a reduce-scatter and an all-to-all are cut into a
+                chunk for each host (`CollectiveSpec.chunk`).
             algorithm: one of the collective's, see `weft.traffic.collectives`; "auto": the one that is predicted to be
                 the fastest (docs/traffic.md).
-            operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "max" or "min".
+            operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "average", "max" or "min"; of integers
+                "and", "or" or "xor", too.
             root: rank of a broadcast's or a reduce's root.
             ranks: the fabric's ranks that take part, with a buffer each; by default all.
             tenant: whose quotas a reduction in the network has, a name of the option `tenants`; "" nobody's.
@@ -293,7 +295,7 @@ class Fabric:
             algorithm: of the all-reduces.
             gradients: every host's, flat, in the order in which the backward pass makes them (last layer first); their
                 sums are verified against NumPy. None: lengths stand for them, of `dtype`.
-            dtype: "float32" or "int32".
+            dtype: of the gradients, if there are none.
             tenant: as `collective`.
             timeout_s: as `collective`, beyond the compute times.
 

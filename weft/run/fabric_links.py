@@ -5,10 +5,9 @@ from __future__ import annotations
 from weft.scenario import FabricOptions
 from weft.topologies import FabricSpec, TopologyError, longest_path, one_way_ps
 from weft.topologies.paths import PS_PER_SECOND, Path
-from weft.traffic.aggregation_format import frame_bytes
+from weft.traffic.aggregation_format import LANE_BYTES, frame_bytes
 from weft.traffic.costs import Links, Wire
 from weft.traffic.header_sizes import overhead_bytes
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
 
 _NO_TIME = Wire(0.0, 0.0)
 
@@ -44,7 +43,7 @@ def _aggregation(path: Path, options: FabricOptions) -> Wire:
     rate_bps = path.hops[0].link.rate_bps
     return Wire(
         latency_ps=_idle_ps(path, packet_bytes, options),
-        ps_per_byte=8 * PS_PER_SECOND * packet_bytes / rate_bps / (lanes * ELEMENT_BYTES),
+        ps_per_byte=8 * PS_PER_SECOND * packet_bytes / rate_bps / (lanes * LANE_BYTES),
     )
 
 

@@ -13,12 +13,11 @@ from weft.errors import BadInputError
 from weft.hints import did_you_mean
 from weft.results.collectives import CollectiveResult, collective_result
 from weft.results.verification import Verdict, verify
-from weft.run.collectives import OPERATIONS, Repetitions, data_of_ranks, results_of_ranks
+from weft.run.collectives import OPERATIONS, Repetitions, data_of_ranks, data_type, results_of_ranks
 from weft.run.task import Ended
 from weft.traffic.collectives import Collective
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.jobs.placing import PlacedRanks
-from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
 from weft.traffic.schedules import CollectiveSpec
 
 
@@ -35,9 +34,9 @@ def collective_call(
         )
     return CollectiveCall(
         collective.reference,
-        elements * ELEMENT_BYTES,
+        elements * data_type(dtype).element_bytes,
         algorithm,
-        DataType(dtype),
+        data_type(dtype),
         OPERATIONS[operation],
         root,
     )
@@ -100,4 +99,4 @@ class GroupCollective:
         return results_of_ranks(self.collective, self._spec, self._elements(outputs))
 
     def _elements(self, data: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        return [each.view(self._spec.dtype.value) for each in data]
+        return [each[: self._spec.size_bytes].view(self._spec.dtype.storage) for each in data]

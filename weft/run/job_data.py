@@ -13,7 +13,6 @@ from weft.results.verification import Verdict, verify
 from weft.run.collectives import random_elements, results_of_ranks
 from weft.traffic.collectives import collective_named
 from weft.traffic.jobs.placing import PlacedRanks, RankCollective
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
 
 
 class JobData:
@@ -34,7 +33,7 @@ class JobData:
             generator = np.random.default_rng([seed, group, number])
             for rank, each in (members[place] for place in sorted(members)):
                 spec = each.call.spec
-                elements = random_elements(generator, spec.dtype.value, spec.element_count)
+                elements = random_elements(generator, spec.dtype, spec.element_count)
                 _elements_of(self.inputs[rank], each)[:] = elements
 
     def verify(self, outputs: Sequence[NDArray[Any]]) -> Verdict:
@@ -73,4 +72,4 @@ class JobData:
 def _elements_of(data: NDArray[Any], collective: RankCollective) -> NDArray[Any]:
     spec = collective.call.spec
     first = collective.offset_bytes
-    return data[first : first + spec.element_count * ELEMENT_BYTES].view(spec.dtype.value)
+    return data[first : first + spec.size_bytes].view(spec.dtype.storage)

@@ -17,6 +17,7 @@ from weft.run.collectives import collective_spec, found_collective
 from weft.topologies import Endpoint
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.control import EndpointGroup
+from weft.traffic.data_types import DataType
 from weft.traffic.moved_streams import StoppedStreams
 
 
@@ -35,8 +36,8 @@ def reduce_in_ring(lab: Lab, endpoints: EndpointGroup, stopped: StoppedStreams) 
     """Have all ranks reduce what they have posted to streams that have stopped. Raises RunError if the ring fails."""
     all_reduce, in_use = found_collective("allreduce"), lab.operations.planes_in_use
 
-    def ring(files: list[Path], lanes: int, operation: Operation) -> None:
-        spec = collective_spec(lab.fabric, all_reduce, "ring", lanes, "int32", operation.name.lower())
+    def ring(files: list[Path], count: int, dtype: DataType, operation: Operation) -> None:
+        spec = collective_spec(lab.fabric, all_reduce, "ring", count, dtype, operation.name.lower())
         rates_bps = [nic.link.rate_bps if nic.plane in in_use else 0 for nic in lab.fabric.hosts[0].nics]
         spec = replace(spec, plane_rates_bps=tuple(rates_bps))
         endpoints.run(endpoints.prepare_collective(spec, "ring", files))

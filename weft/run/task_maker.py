@@ -29,6 +29,7 @@ from weft.run.collectives import (
     checked_buffers,
     collective_spec,
     data_of_ranks,
+    data_type,
     found_collective,
     results_of_ranks,
 )
@@ -49,7 +50,6 @@ from weft.traffic.jobs.placing import PlacedRanks, RankPlaces
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
 from weft.traffic.patterns import Flow, incast, permutation
 from weft.traffic.rank_buffer import RankBuffer
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 from weft.traffic.workload import poisson_flows
@@ -83,16 +83,16 @@ class TaskMaker:
     ) -> Task[CollectiveResult]:
         """Return a collective over given data."""
         count = self._topology.rank_count if ranks is None else len(ranks)
-        arrays = checked_buffers(buffers, count)
+        arrays, name = checked_buffers(buffers, count)
         found = found_collective(collective)
         elements = found.element_count(arrays[0].size, count)
         if ranks is not None:
-            call = collective_call(found, elements, algorithm, arrays[0].dtype.name, operation, root)
+            call = collective_call(found, elements, algorithm, name, operation, root)
             group = GroupCollective(found, call, self._placed(call, ranks))
             return self._of_group(group, arrays, data, Repetitions(repetitions, warmup))
-        choice = self._choice(found, algorithm, elements, arrays[0].dtype.name, operation, root)
+        choice = self._choice(found, algorithm, elements, name, operation, root)
         algorithm_run = choice.algorithm if choice else algorithm
-        spec = self._spec(found, algorithm_run, elements, arrays[0].dtype.name, operation, root)
+        spec = self._spec(found, algorithm_run, elements, name, operation, root)
         inputs = data_of_ranks(found, spec, arrays)
 
         def shaped(ranks_data: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
@@ -121,7 +121,10 @@ class TaskMaker:
         MESSAGE_SIZE.check(size_bytes, "a collective's size")
         count = self._topology.rank_count if ranks is None else len(ranks)
         found = found_collective(collective)
-        elements = found.element_count(found.input_elements(size_bytes, count), count) if count else 0
+        elements = 0
+        if count:
+            size_elements = size_bytes // data_type(dtype).element_bytes
+            elements = found.element_count(found.input_elements(size_elements, count), count)
         if not elements:
             raise BadInputError(f"{collective} of {size_bytes} B leaves {count} ranks nothing to exchange")
         if ranks is not None:
@@ -240,7 +243,7 @@ class TaskMaker:
             )
 
         return Task(
-            f"{collective.name} {spec.element_count * ELEMENT_BYTES} B, {algorithm}",
+            f"{collective.name} {spec.size_bytes} B, {algorithm}",
             COLLECTIVES,
             prepare,
             result,
@@ -262,12 +265,14 @@ class TaskMaker:
     ) -> Task[TrainingStepResult]:
         """Return a step of data-parallel training."""
         TIME.check(step.compute_ps, "the step's compute times")
-        arrays = checked_buffers(gradients, self._topology.rank_count) if gradients is not None else None
-        inputs = None if arrays is None else [each.ravel() for each in arrays]
+        inputs: list[NDArray[Any]] | None = None
+        name = data_type(dtype)
+        if gradients is not None:
+            arrays, name = checked_buffers(gradients, self._topology.rank_count)
+            inputs = [each.ravel() for each in arrays]
         count = step.gradient_count if inputs is None else inputs[0].size
-        name = dtype if inputs is None else inputs[0].dtype.name
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
-        largest = max(len(gradients) for gradients, _ in step.buckets())
+        largest = max(len(gradients) for gradients, _ in step.buckets(name.element_bytes))
         if (choice := self._choice(all_reduce, algorithm, largest, name)) is not None:
             algorithm = choice.algorithm
         spec = self._spec(all_reduce, algorithm, count, name)
@@ -297,8 +302,8 @@ class TaskMaker:
                 algorithm=algorithm,
                 ranks=spec.rank_count,
                 layers=len(step.layers),
-                buckets=len(step.buckets()),
-                gradient_bytes=count * ELEMENT_BYTES,
+                buckets=len(step.buckets(spec.element_bytes)),
+                gradient_bytes=spec.size_bytes,
                 dtype=name,
                 step_ps=run.outcome.duration_ps,
                 compute_ps=step.compute_ps,
@@ -309,7 +314,7 @@ class TaskMaker:
             )
 
         return Task(
-            f"training step of {count * ELEMENT_BYTES} B, {algorithm}",
+            f"training step of {spec.size_bytes} B, {algorithm}",
             TRAINING_STEPS,
             prepare,
             result,

@@ -15,6 +15,7 @@ from weft.errors import CheckFailedError
 from weft.jobs.digits_mlp import DigitsMlp, Weights
 from weft.results.training_runs import TrainingRunResult
 from weft.results.training_steps import TrainingStepResult
+from weft.traffic.data_types import DataType
 from weft.traffic.training import Layer, TrainingStep
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def train(fabric: Fabric, plan: TrainingRunPlan, algorithm: str, progress: Progr
         algorithm=algorithm,
         ranks=fabric.topology.rank_count,
         parameters=len(weights),
-        buckets=len(step.buckets()),
+        buckets=len(step.buckets(DataType.FLOAT32.element_bytes)),
         compute_ps=step.compute_ps,
         steps_ps=[result.step_ps + lost_ps for result, lost_ps in ran],
         repeated=repeated,

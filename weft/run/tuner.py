@@ -16,13 +16,12 @@ from weft.clocks.lab import Progress
 from weft.errors import BadInputError, CheckFailedError
 from weft.results.choices import AlgorithmChoice
 from weft.run.algorithms import objections
-from weft.run.collectives import collective_spec
+from weft.run.collectives import collective_spec, data_type
 from weft.run.fabric_links import fabric_links
 from weft.scenario import FabricOptions
 from weft.topologies import FabricSpec
 from weft.traffic.collectives import Collective
 from weft.traffic.costs import Cost
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules import CollectiveSpec
 
 _HOPELESS = 4.0
@@ -40,6 +39,11 @@ class Question:
     dtype: str
     operation: str
     root: int
+
+    @property
+    def element_bytes(self) -> int:
+        """Size of an element."""
+        return data_type(self.dtype).element_bytes
 
 
 Probe = Callable[[Question, str, int], int]
@@ -103,7 +107,9 @@ class Tuner:
             round(second.cost.total_ps) if second else None,
             "; ".join(map(str, ranked[:2])),
         )
-        self._progress(f"auto: {choice.algorithm} for {element_count * ELEMENT_BYTES} B: {choice.reason}")
+        self._progress(
+            f"auto: {choice.algorithm} for {element_count * question.element_bytes} B: {choice.reason}"
+        )
         return choice
 
     def _guesses(self, question: Question, element_count: int) -> dict[str, Cost]:
@@ -152,11 +158,11 @@ class Tuner:
     ) -> _Prediction | None:
         """Return the prediction for an algorithm; None if its probes have failed."""
         points = []
-        for size_bytes in self._probe_sizes(question.collective, element_count * ELEMENT_BYTES):
+        for size_bytes in self._probe_sizes(question, element_count * question.element_bytes):
             measured_ps = self._measured(question, algorithm, size_bytes)
             if measured_ps is None:
                 return None
-            count = self._elements(question.collective, size_bytes)
+            count = self._elements(question, size_bytes)
             points.append(Point(count, self._cost(question, algorithm, count), measured_ps))
         if element_count > points[-1].element_count:
             return _Prediction(algorithm, extended(points, guess, element_count))
@@ -165,14 +171,15 @@ class Tuner:
             algorithm, Cost(guess.steps, guess.latency_ps * latency, guess.transfer_ps * transfer)
         )
 
-    def _elements(self, collective: Collective, size_bytes: int) -> int:
+    def _elements(self, question: Question, size_bytes: int) -> int:
+        collective, size_elements = question.collective, size_bytes // question.element_bytes
         ranks = self._topology.rank_count
-        return collective.element_count(collective.input_elements(size_bytes, ranks), ranks)
+        return collective.element_count(collective.input_elements(size_elements, ranks), ranks)
 
-    def _probe_sizes(self, collective: Collective, size_bytes: int) -> Sequence[int]:
+    def _probe_sizes(self, question: Question, size_bytes: int) -> Sequence[int]:
         """Return the two sizes of probes on both sides of a size, or nearest to it."""
         ranks = self._topology.rank_count
-        least = collective.least_size_bytes(ranks)
+        least = question.collective.least_elements(ranks) * question.element_bytes
         most = max(least * _PROBE_FACTOR, _PROBE_BYTES[self._options.clock or "virtual"] // ranks)
         powers = (_FIRST_PROBE_BYTES * _PROBE_FACTOR**power for power in itertools.count())
         sizes = [

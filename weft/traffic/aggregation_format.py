@@ -6,7 +6,11 @@ Format: docs/spec/aggregation.md.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Literal
 
+from weft.traffic.data_types import DataType
+
+LANE_BYTES = 4
 LANE_COUNT = 64
 """Of packets with data, unless a fabric has wider ones."""
 LANE_COUNTS = (0, 64, 128, 256, 1024)
@@ -18,7 +22,7 @@ ALL_WORKERS = 0xFFFF
 
 def udp_length(lane_count: int) -> int:
     """Return the UDP length: UDP 8, BTH 12, DETH 8, aggregation header 20, the lanes, iCRC 4."""
-    return 52 + 4 * lane_count
+    return 52 + LANE_BYTES * lane_count
 
 
 _BEFORE_UDP: dict[int, int] = {4: 14 + 20, 6: 14 + 40}
@@ -40,9 +44,45 @@ class Kind(IntEnum):
     RESULT = 1
 
 
+OperationName = Literal["sum", "max", "min", "average", "and", "or", "xor"]
+"""Those of `Operation`."""
+
+
 class Operation(IntEnum):
-    """What a switch does with the lanes; sums wrap modulo 2^32."""
+    """How elements of all ranks are combined; sums of integers wrap. `AND`, `OR` and `XOR` are of integers.
+
+    Packets carry those below 256. An average is a sum that hosts divide by the number of ranks at the end: integers are
+    rounded towards zero, floats to nearest.
+    """
 
     SUM = 0
     MAX = 1
     MIN = 2
+    AND = 3
+    OR = 4
+    XOR = 5
+    AVERAGE = 256
+
+    @property
+    def combined_by(self) -> Operation:
+        """The operation by which two elements become one."""
+        return Operation.SUM if self is Operation.AVERAGE else self
+
+    @property
+    def is_bitwise(self) -> bool:
+        """Whether it is one of bits, not of numbers."""
+        return self in (Operation.AND, Operation.OR, Operation.XOR)
+
+
+IN_PACKETS = tuple(each for each in Operation if each < 256)
+"""The operations of switches."""
+
+
+def has_exponents(dtype: DataType, operation: Operation) -> bool:
+    """Return whether elements travel in block floating point, whose exponents go ahead."""
+    return dtype.is_float and operation.combined_by is Operation.SUM
+
+
+def elements_per_lane(dtype: DataType, operation: Operation) -> int:
+    """Return how many elements travel in a lane: sums of floats take one each, others as many as fit."""
+    return 1 if has_exponents(dtype, operation) else LANE_BYTES // dtype.element_bytes

@@ -30,6 +30,7 @@ from weft.traffic.answers import (
     Suspended,
     TransportInForce,
 )
+from weft.traffic.data_types import DataType
 from weft.traffic.host_stats import HostStats
 from weft.traffic.jobs.native_job import SharedParts
 from weft.traffic.jobs.rank_job import RankJob
@@ -187,13 +188,16 @@ class MoveStreams(Command[Done], name="move_streams"):
 
 @dataclass(frozen=True)
 class StreamPart:
-    """Messages of a stopped stream from `first` to before `end`, those with one operation of switches."""
+    """Messages of a stopped stream from `first` to before `end`, those whose lanes hold integers of a type and have one
+    operation of switches.
+    """
 
     job_id: int
     plane: int
     first: Annotated[int, Between(0)]
     end: Annotated[int, Between(0)]
     operation: Operation
+    dtype: DataType = DataType.INT32
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules.plan import piece_count
 from weft.traffic.schedules.spec import CollectiveSpec
 
@@ -82,12 +81,12 @@ CostOf = Callable[[CollectiveSpec, Links], Cost]
 
 def nic_bytes(spec: CollectiveSpec) -> float:
     """Return how many of a rank's bytes the NIC of the largest share carries."""
-    return max(map(len, spec.stripes())) * ELEMENT_BYTES
+    return max(map(len, spec.stripes())) * spec.element_bytes
 
 
 def piece_bytes(size_bytes: float, spec: CollectiveSpec) -> float:
     """Return the size of the pieces into which so many bytes are cut."""
-    return size_bytes / piece_count(int(size_bytes) // ELEMENT_BYTES, spec.piece_bytes)
+    return size_bytes / piece_count(int(size_bytes), spec.piece_bytes)
 
 
 def pipelined(steps: int, piece_ps: float, busy_ps: float) -> Cost:

@@ -44,7 +44,7 @@ from weft.traffic.commands import (
 )
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
-from weft.traffic.host_reductions import HostReductions
+from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
 from weft.traffic.host_stats import ConnectionStats, HostStats
 from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
@@ -52,7 +52,7 @@ from weft.traffic.schedule_nodes import Channel
 from weft.traffic.transport_settings import TransportSettings, preset_of
 
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
-_AGGREGATION_TOTAL = "aggregation_retransmitted_packets"
+_TOTALS = (*_QUEUE_PAIR_TOTALS, *REDUCTION_TOTALS)
 
 
 @dataclass
@@ -456,7 +456,7 @@ class Host:
 
     def close_service_client(self, client: _core.ServiceClient | _core.ParameterClient) -> None:
         """Remove a client; its counts remain in the totals."""
-        self._closed_totals[_AGGREGATION_TOTAL] += client.retransmitted_packets()
+        self._closed_totals["aggregation_retransmitted_packets"] += client.retransmitted_packets()
         self.nic.detach(client)
 
     def observed_flow(self, peer: int, plane: int) -> _core.ObservedFlow:
@@ -579,8 +579,8 @@ class Host:
         totals = Counter(self._closed_totals)
         for counters in (*connections, *(generator.counters() for generator in self._generators)):
             totals.update(_totals_of(counters))
-        totals[_AGGREGATION_TOTAL] += self.reductions.retransmitted_packets()
-        return {name: totals[name] for name in (*_QUEUE_PAIR_TOTALS, _AGGREGATION_TOTAL)}
+        totals.update(self.reductions.totals())
+        return {name: totals[name] for name in _TOTALS}
 
     def _connection_stats(self, channel: Channel, connection: _Connection) -> ConnectionStats:
         telemetry = connection.queue_pair.last_telemetry

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,6 +28,19 @@ class _Worker:
     is_stopped: bool = False
 
 
+REDUCTION_TOTALS = {
+    "aggregation_retransmitted_packets": "retransmitted_packets",
+    "aggregation_overflowed_packets": "overflowed_messages",
+    "aggregation_repeated_messages": "repeated_messages",
+}
+"""What is summed over all clients of a host, by the name of the sum: a counter."""
+
+
+def _totals_of(client: _core.AggregationClient) -> dict[str, int]:
+    counters = cast("Mapping[str, int]", client.stats())
+    return {name: counters[counter] for name, counter in REDUCTION_TOTALS.items()}
+
+
 class HostReductions:
     """The jobs that a host has joined, by plane and id.
 
@@ -35,7 +49,7 @@ class HostReductions:
 
     def __init__(self, nic: _core.Nic, executor: _core.ScheduleExecutor, planes: int) -> None:
         self._planes = planes
-        self._retransmitted = self._repeated = 0
+        self._left: Counter[str] = Counter()
         self._nic = nic
         self._executor = executor
         self._workers: dict[tuple[int, int], _Worker] = {}
@@ -81,9 +95,7 @@ class HostReductions:
 
     def _count(self, client: _core.AggregationClient) -> None:
         """Add what a client that goes has counted to the sums."""
-        stats = client.stats()
-        self._retransmitted += stats["retransmitted_packets"]
-        self._repeated += stats["repeated_messages"]
+        self._left.update(_totals_of(client))
 
     def stop(self, job_id: int) -> StreamPositions:
         """Stop sending and receiving for a job, and return where its streams stand."""
@@ -115,7 +127,9 @@ class HostReductions:
     def write_contributions(self, part: StreamPart, path: str) -> Contributed:
         """Write what a stopped stream would send to a file. Raises ValueError if there is no such stream."""
         client = self._stopped(part.plane, part.job_id)
-        lanes = client.contributions(part.first, part.end, part.operation.name.lower())
+        lanes = client.contributions(
+            part.first, part.end, part.operation.name.lower(), data_type=part.dtype.value
+        )
         lanes.tofile(path)
         return Contributed(lanes.size)
 
@@ -123,7 +137,9 @@ class HostReductions:
         """Take results of a stopped stream from a file. Raises ValueError if there is no such stream."""
         client = self._stopped(part.plane, part.job_id)
         results = np.fromfile(path, np.int32)
-        client.take_results(part.first, part.end, part.operation.name.lower(), results)
+        client.take_results(
+            part.first, part.end, part.operation.name.lower(), results, data_type=part.dtype.value
+        )
 
     def end_messages(self, plane: int, job_id: int, end: int) -> None:
         """Complete what a stopped stream's messages complete. Raises ValueError if there is no such stream."""
@@ -163,21 +179,16 @@ class HostReductions:
 
     def reset_stats(self) -> None:
         """Set all counters to zero."""
-        self._retransmitted = self._repeated = 0
+        self._left.clear()
         for worker in self._workers.values():
             worker.client.reset_stats()
 
-    def retransmitted_packets(self) -> int:
-        """Return the packets that all clients, present and past ones, have sent again."""
-        return self._retransmitted + sum(
-            each.client.stats()["retransmitted_packets"] for each in self._workers.values()
-        )
-
-    def repeated_messages(self) -> int:
-        """Return the messages that all clients, present and past ones, have sent in one more epoch."""
-        return self._repeated + sum(
-            each.client.stats()["repeated_messages"] for each in self._workers.values()
-        )
+    def totals(self) -> Mapping[str, int]:
+        """Return sums over all clients, present and past ones, by the names of `REDUCTION_TOTALS`."""
+        totals = Counter(self._left)
+        for worker in self._workers.values():
+            totals.update(_totals_of(worker.client))
+        return totals
 
     def _of_plane(self, plane: int) -> Iterator[_Worker]:
         return (each for (number, _), each in self._workers.items() if number == plane)

@@ -99,7 +99,7 @@ class HostRuns:
         elif command.buffer is not None:
             spec = command.spec
             buffers[DATA] = map_data(
-                spec.dtype.value, spec.element_count, Path(command.buffer), command.result
+                spec.dtype.storage, spec.element_count, Path(command.buffer), command.result
             )
         else:
             schedule = schedule.of_lengths()

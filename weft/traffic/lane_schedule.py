@@ -14,14 +14,13 @@ from typing import NamedTuple
 
 from weft.engine import _core
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.data_types import DataType
 from weft.traffic.schedule_nodes import (
     DATA,
-    ELEMENT_BYTES,
     SCRATCH,
     SINK,
     ZEROS,
     Channel,
-    DataType,
     RankSchedule,
 )
 
@@ -89,7 +88,8 @@ class LaneSchedule:
 
     Each method that adds something adds it to what was added last: an instruction to a loop, a loop to a block of
     lanes, a block to a stage. Ranges are elements of the data; ValueError for what names nothing, and for more
-    transfers than immediates have numbers. `buffer_bytes` says how large each named buffer must be.
+    transfers than immediates have numbers. `buffer_bytes` says how large each named buffer must be; all data are
+    divided by `divisor` in the end.
     """
 
     def __init__(
@@ -99,9 +99,13 @@ class LaneSchedule:
         dtype: DataType,
         operation: Operation,
         run_tag: int = 0,
+        divisor: int = 1,
     ) -> None:
         self.rank, self.buffer_bytes = rank, buffer_bytes
-        self.native = _core.LaneSchedule(dtype.value, operation.name.lower(), run_tag)
+        self.element_bytes = dtype.element_bytes
+        self.native = _core.LaneSchedule(
+            dtype.value, operation.combined_by.name.lower(), run_tag, divisor=divisor
+        )
         self.has_data = True
         self.named_channels: list[Channel] = []
         self.written: set[int] = set()
@@ -185,7 +189,7 @@ class LaneSchedule:
         return self.native.append(
             part.native,
             first_element,
-            scratch_bytes // ELEMENT_BYTES,
+            scratch_bytes // self.element_bytes,
             first_transfer,
             first_channel,
             list(after),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.traffic.aggregation_format import Operation
+from weft.traffic.aggregation_format import IN_PACKETS, LANE_BYTES, Operation
 from weft.traffic.answers import StreamPositions
 from weft.traffic.commands import (
     EndMessages,
@@ -18,11 +18,16 @@ from weft.traffic.commands import (
     StreamPart,
     WriteContributions,
 )
+from weft.traffic.data_types import DataType
 from weft.traffic.endpoint_calls import EndpointCalls
 
-AllReduce = Callable[[list[Path], int, Operation], None]
-"""Reduces int32 in the ranks' files, so many in each, in place."""
-_ORDER = (Operation.MAX, *(each for each in Operation if each is not Operation.MAX))
+AllReduce = Callable[[list[Path], int, DataType, Operation], None]
+"""Reduces integers of a type in the ranks' files, so many in each, in place."""
+_ORDER = [
+    (operation, dtype)
+    for operation in sorted(IN_PACKETS, key=lambda each: each is not Operation.MAX)
+    for dtype in (DataType.INT32, DataType.INT16, DataType.INT8)
+]
 
 
 @dataclass(frozen=True)
@@ -54,14 +59,16 @@ class StoppedStreams:
         It works on files in a directory. Exponents are messages of maxima, which data wait for, so these come first.
         """
         for plane, agreed in self.agreed.items():
-            for operation in _ORDER if agreed.posted > agreed.first_message else ():
-                part = StreamPart(self._job_id, plane, agreed.first_message, agreed.posted, operation)
+            for operation, dtype in _ORDER if agreed.posted > agreed.first_message else ():
+                part = StreamPart(self._job_id, plane, agreed.first_message, agreed.posted, operation, dtype)
                 files = {rank: directory / f"rank{rank}.bin" for rank in self._ranks}
                 answers = self._calls.all(
                     {rank: WriteContributions(part, str(file)) for rank, file in files.items()}
                 )
                 if lanes := min(answer.lanes for answer in answers.values()):
-                    all_reduce(list(files.values()), lanes, operation)
+                    # Packed integers are reduced each by itself, so their order in a lane does not matter.
+                    count = lanes * LANE_BYTES // dtype.element_bytes
+                    all_reduce(list(files.values()), count, dtype, operation)
                     self._calls.all({rank: ReadResults(part, str(file)) for rank, file in files.items()})
             self._calls.all(dict.fromkeys(self._ranks, EndMessages(self._job_id, plane, agreed.posted)))
 

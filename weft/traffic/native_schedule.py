@@ -86,7 +86,7 @@ class _Builder:
                     self.span(destination),
                     self.span(source),
                     dtype=dtype.value,
-                    operation=operation.name.lower(),
+                    operation=operation.combined_by.name.lower(),
                     after=order,
                 )
             case Copy(destination, source):
@@ -96,7 +96,7 @@ class _Builder:
                     look_up(self.aggregators, plane, "aggregation job on plane"),
                     self.span(span),
                     dtype=dtype.value,
-                    operation=operation.name.lower(),
+                    operation=operation.combined_by.name.lower(),
                     after=order,
                 )
             case Delay(duration_ps):

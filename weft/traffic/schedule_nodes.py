@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Annotated
 
 from weft.quantities.traffic_classes import DATA_CLASS, DATA_CLASSES
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.data_types import DataType
 from weft.traffic.messages import Between
-
-ELEMENT_BYTES = 4
 
 DATA = "data"
 """The rank's buffer: input, and in the end the result."""
@@ -55,13 +53,6 @@ def run_immediate(run_tag: int, index: int) -> int:
     if not 0 <= index <= max_index:
         raise ValueError(f"transfer {index} of a run (valid: 0 to {max_index}; use larger pieces)")
     return run_tag << IMMEDIATE_INDEX_BITS | index
-
-
-class DataType(StrEnum):
-    """Element type of a reduction."""
-
-    INT32 = "int32"
-    FLOAT32 = "float32"
 
 
 @dataclass(frozen=True, slots=True)

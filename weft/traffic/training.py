@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.lane_schedule import LaneSchedule
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, IMMEDIATE_INDEX_BITS, SCRATCH
+from weft.traffic.schedule_nodes import DATA, IMMEDIATE_INDEX_BITS, SCRATCH
 from weft.traffic.schedules import CollectiveSpec
 
 GRADIENT_COLLECTIVE = "allreduce"
@@ -55,13 +55,16 @@ class TrainingStep:
         """Return the time of a step without any communication."""
         return self.optimizer_ps + sum(layer.forward_ps + layer.backward_ps for layer in self.layers)
 
-    def buckets(self) -> list[tuple[range, int]]:
-        """Return every bucket's gradients, and how many layers the backward pass has gone through when it is full."""
+    def buckets(self, element_bytes: int) -> list[tuple[range, int]]:
+        """Return the gradients of every bucket, and how many layers the backward pass has gone through when it is full.
+
+        `element_bytes` is the size of a gradient.
+        """
         ends = [(0, 0)]
         reached = 0
         for passed, layer in enumerate(reversed(self.layers), start=1):
             reached += layer.gradient_count
-            if (reached - ends[-1][0]) * ELEMENT_BYTES >= max(self.bucket_bytes, ELEMENT_BYTES):
+            if (reached - ends[-1][0]) * element_bytes >= max(self.bucket_bytes, element_bytes):
                 ends.append((reached, passed))
         if reached > ends[-1][0]:
             ends.append((reached, len(self.layers)))
@@ -77,15 +80,15 @@ def training_step_schedule(
     """
     if spec.element_count != step.gradient_count:
         raise ValueError(f"{spec.element_count} elements for {step.gradient_count} gradients")
-    buffers = {DATA: spec.element_count * ELEMENT_BYTES, SCRATCH: 0}
-    schedule = LaneSchedule(rank, buffers, spec.dtype, spec.operation, spec.run_tag)
+    buffers = {DATA: spec.size_bytes, SCRATCH: 0}
+    schedule = LaneSchedule(rank, buffers, spec.dtype, spec.operation, spec.run_tag, spec.divisor)
     done = schedule.add_delay(sum(layer.forward_ps for layer in step.layers))
     backward = []
     for layer in reversed(step.layers):
         done = schedule.add_delay(layer.backward_ps, [done])
         backward.append(done)
     all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
-    buckets = step.buckets()
+    buckets = step.buckets(spec.element_bytes)
     transfers_each = (1 << IMMEDIATE_INDEX_BITS) // len(buckets)
     reduced: list[int] = []
     for number, (gradients, passed) in enumerate(buckets):

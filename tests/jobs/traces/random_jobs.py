@@ -5,8 +5,8 @@ import random
 import numpy as np
 
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.data_types import DataType
 from weft.traffic.jobs import NO_STREAM, CollectiveCall, Group, Job, OperationsBuilder, RankPart
-from weft.traffic.schedule_nodes import DataType
 
 NAMES = ("", "layer 0", "grad", "été")
 CALLS = (

@@ -332,7 +332,7 @@ def own_job(**changed) -> str:
         ('{"peers": [], "groups": [], "compute_scale": 0}', "compute_scale: '0' is out of range (valid: above 0.0)"),
         ('{"peers": [], "groups": [], "version": 2}', "version: '2' is not valid; valid: 1"),
         ('{"groups": []}', "peers: is missing"),
-        (own_job(dtype="float8"), "job.calls[0].dtype: 'float8' is not valid; valid: 'int32' or 'float32'"),
+        (own_job(dtype="float8"), "job.calls[0].dtype: 'float8' is not valid; valid: 'float32', "),
         (own_job(operation="sun"), "job.calls: no operation 'sun'; "),
         (own_job(size_bytes=-1), "job.calls[0].size_bytes: '-1' is out of range (valid: 0 or more)"),
         ('{"peers": [0, 0], "groups": []}', ""),

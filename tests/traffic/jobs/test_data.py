@@ -7,9 +7,9 @@ from weft import BadInputError, Fabric, topologies
 from weft.run.job_data import JobData
 from weft.run.jobs import placed_ranks, rank_places
 from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall, Group, Job, Kind, OperationsBuilder, RankPart
 from weft.traffic.jobs.placing import RankPlaces, placed_call
-from weft.traffic.schedule_nodes import DataType
 
 GROUPS = ((0, 11), (5, 2, 9), (8, 1, 3, 10, 4, 6, 0), (2, 3, 4, 5, 6, 7, 8, 9), tuple(range(12)))
 SIZE_BYTES = 3000

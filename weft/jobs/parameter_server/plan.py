@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from weft.jobs.compute_variation import ComputeVariation
 from weft.jobs.training_plan import PlanError
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.data_types import DataType
 
 Mode = Literal["synchronous", "asynchronous", "all-reduce"]
 MAX_TRANSFERS = 400_000
 """Of gradients to servers: two million operations, which take seconds to make."""
 DDR5_GB_PER_S = 307.2
 """Eight channels of DDR5-4800, as a socket of Intel's fourth generation of Xeon Scalable has: 8 · 4.8 GT/s · 8 B."""
+PARAMETER_BYTES = DataType.FLOAT32.element_bytes
+"""Size of a parameter, and of its gradient."""
 _PASSES = 3
 _PS_PER_S = 10**12
 
@@ -62,9 +64,11 @@ class ParameterServerPlan:
 
     def __post_init__(self) -> None:
         """Check what no single figure shows."""
-        if self.parameter_bytes % ELEMENT_BYTES:
-            raise PlanError("parameters", f"{self.parameter_bytes} B (valid: a multiple of {ELEMENT_BYTES})")
-        if not 1 <= self.servers <= self.parameter_bytes // ELEMENT_BYTES:
+        if self.parameter_bytes % PARAMETER_BYTES:
+            raise PlanError(
+                "parameters", f"{self.parameter_bytes} B (valid: a multiple of {PARAMETER_BYTES})"
+            )
+        if not 1 <= self.servers <= self.parameter_bytes // PARAMETER_BYTES:
             raise PlanError(
                 "parameter_server",
                 f"{self.servers} servers share {self.parameter_bytes} B (valid: 1 to one for each parameter)",
@@ -123,14 +127,14 @@ class ParameterServerPlan:
     @property
     def shard_ends(self) -> NDArray[np.int64]:
         """Where the shards begin and end, in parameters: one more than servers."""
-        count = self.parameter_bytes // ELEMENT_BYTES
+        count = self.parameter_bytes // PARAMETER_BYTES
         each, larger = divmod(count, self.servers)
         return np.cumsum([0] + [each + 1] * larger + [each] * (self.servers - larger))
 
     @property
     def shard_bytes(self) -> list[int]:
         """Size of each server's shard."""
-        sizes: list[int] = (np.diff(self.shard_ends) * ELEMENT_BYTES).tolist()
+        sizes: list[int] = (np.diff(self.shard_ends) * PARAMETER_BYTES).tolist()
         return sizes
 
     def update_ps(self, size_bytes: int) -> int:

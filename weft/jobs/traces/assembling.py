@@ -107,7 +107,7 @@ def whole_call(collective: str, size_bytes: int, ranks: int, root: int = 0) -> C
     """
     if size_bytes == 0 or ranks == 1:
         return None
-    whole_bytes = COLLECTIVE_KINDS[collective].least_size_bytes(ranks)
+    whole_bytes = COLLECTIVE_KINDS[collective].least_elements(ranks) * CollectiveCall.dtype.element_bytes
     rounded = -(-size_bytes // whole_bytes) * whole_bytes
     if rounded > MAX_SIZE_BYTES:
         raise ValueError(f"{collective} of {rounded} B (valid: up to {MAX_SIZE_BYTES})")

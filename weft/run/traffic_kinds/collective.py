@@ -22,11 +22,11 @@ from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmOrAuto, CollectiveName
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
-from weft.traffic.aggregation_format import Operation
+from weft.traffic.aggregation_format import Operation, OperationName
 from weft.traffic.collectives import Collective, collective_named
+from weft.traffic.data_types import DataType, DataTypeName, elements_of
 from weft.traffic.extensions import ExtensionError
 from weft.traffic.jobs import CollectiveCall, Job
-from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
 from weft.traffic.training import GRADIENT_COLLECTIVE
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ class CollectiveTraffic(JoinableItem):
     """Which: one of Weft's, or path/to/file.py:Class, a `weft.Collective` of yours."""
     algorithms: list[AlgorithmOrAuto] | None = Field(None, min_length=1)
     """By default all that suit the collective and the fabric; `auto`: the one predicted to be the fastest."""
-    dtype: Literal["float32", "int32"] = "float32"
+    dtype: DataTypeName = "float32"
     """Of the elements."""
-    operation: Literal["sum", "max", "min"] = "sum"
-    """Of a collective that reduces."""
+    operation: OperationName = "sum"
+    """Of a collective that reduces; and, or and xor are of integers."""
     root: Annotated[int, whole(0, 2**20)] = 0
     """Rank unlike the others, of a collective that has one: a broadcast's source, a reduce's destination."""
     data: Literal["random", "mlp-gradients", "lengths"] = "random"
@@ -88,21 +88,27 @@ class CollectiveTraffic(JoinableItem):
                 raise KeyProblem(f"{key}.algorithms", "with ranks there must be one or more")
         if self.root >= ranks:
             raise KeyProblem(f"{key}.root", f"{self.root} is not one of the ranks 0 to {ranks - 1}")
+        element_bytes = DataType(self.dtype).element_bytes
         for number, size in enumerate(self.sizes):
-            if size % ELEMENT_BYTES:
+            if size % element_bytes:
                 raise KeyProblem(
                     f"{key}.sizes[{number}]",
-                    f"{size} B is not a multiple of {ELEMENT_BYTES}, the size of {self.dtype}",
+                    f"{size} B is not a multiple of {element_bytes}, the size of {self.dtype}",
                 )
-            least_bytes = collective.least_size_bytes(ranks)
+            least_bytes = collective.least_elements(ranks) * element_bytes
             if size < least_bytes:
                 raise KeyProblem(
                     f"{key}.sizes[{number}]",
                     f"{size} B leave some of {ranks} ranks nothing of the {collective.name} "
                     f"(valid: {least_bytes} B or more)",
                 )
+        operation = Operation[self.operation.upper()]
+        if objection := collective.objection_to_operation(operation, DataType(self.dtype)):
+            raise KeyProblem(f"{key}.operation", objection)
         if self.ranks is None:
-            check_algorithms(collective, self.algorithms or (), fabric, key, self.root)
+            check_algorithms(
+                collective, self.algorithms or (), fabric, key, self.root, DataType(self.dtype), operation
+            )
 
     def _count(self, ranks_of_fabric: int) -> int:
         """Return how many ranks take part."""
@@ -123,9 +129,7 @@ class CollectiveTraffic(JoinableItem):
         """Return the size of a rank's inputs."""
         if self.data != "random":
             return 0
-        count = self._count(ranks)
-        elements = (self._definition().input_elements(size, count) for size in self.sizes)
-        return sum(elements) * ELEMENT_BYTES
+        return sum(self._input_counts(self.sizes, self._count(ranks))) * DataType(self.dtype).element_bytes
 
     def check_single(self, key: str) -> None:
         """Check that there is one algorithm, one size and one run of them."""
@@ -213,13 +217,18 @@ class CollectiveTraffic(JoinableItem):
         ranks = self._count(ranks)
         if self.data == "mlp-gradients":
             gradients = mlp_gradients(ranks, seed)
-            if self.dtype == "int32":
-                # Fixed point with 16 fractional bits, as integer reductions of gradients use.
-                return [[np.rint(each * 65536).astype(np.int32) for each in gradients]]
-            return [list(gradients)]
+            dtype = DataType(self.dtype)
+            if not dtype.is_float:
+                # Fixed point with half of the bits behind the point, as integer reductions of gradients use.
+                gradients = [np.rint(each * 2 ** (4 * dtype.element_bytes)) for each in gradients]
+            return [[elements_of(each, dtype) for each in gradients]]
         generator = np.random.default_rng(seed)
-        counts = [self._definition().input_elements(size, ranks) for size in sizes]
-        return [[random_elements(generator, self.dtype, count) for _ in range(ranks)] for count in counts]
+        dtype, counts = DataType(self.dtype), self._input_counts(sizes, ranks)
+        return [[random_elements(generator, dtype, count) for _ in range(ranks)] for count in counts]
+
+    def _input_counts(self, sizes: list[int], ranks: int) -> list[int]:
+        element_bytes, collective = DataType(self.dtype).element_bytes, self._definition()
+        return [collective.input_elements(size // element_bytes, ranks) for size in sizes]
 
     def _definition(self) -> Collective:
         return collective_named(self.collective)

@@ -13,7 +13,7 @@ from weft.clocks.lab import Progress
 from weft.jobs.accelerators import Bandwidth
 from weft.jobs.digits_mlp import IMAGES, DigitsMlp, parameter_count
 from weft.jobs.parameter_server import AllReduceJob, ParameterServerJob, all_reduce_job, parameter_server_job
-from weft.jobs.parameter_server.plan import DDR5_GB_PER_S, Mode, ParameterServerPlan
+from weft.jobs.parameter_server.plan import DDR5_GB_PER_S, PARAMETER_BYTES, Mode, ParameterServerPlan
 from weft.jobs.training_plan import PlanError
 from weft.quantities.definitions import MessageSize, PositiveTime, number, whole
 from weft.results.parameter_servers import PARAMETER_SERVERS
@@ -26,7 +26,6 @@ from weft.scenario.traffic import AlgorithmName
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.jobs import Job, JobError
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
 
 if TYPE_CHECKING:
     from weft.results.parameter_server_model import ParameterServerResult
@@ -98,7 +97,7 @@ class ParameterServerTraffic(JobItem):
     @property
     def _parameter_bytes(self) -> int:
         if self.mlp is not None:
-            return parameter_count(self.mlp.hidden) * ELEMENT_BYTES
+            return parameter_count(self.mlp.hidden) * PARAMETER_BYTES
         assert self.parameters is not None, "checked"
         return self.parameters
 

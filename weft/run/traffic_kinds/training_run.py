@@ -20,7 +20,7 @@ from weft.scenario.traffic import AlgorithmName
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.collectives import COLLECTIVE_KINDS
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.data_types import DataType
 from weft.traffic.training import GRADIENT_COLLECTIVE
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class TrainingRunTraffic(TrafficItem):
 
     def data_bytes(self, ranks: int) -> int:
         """Return the size of a rank's gradients, in both orders of the layers, and of their sums."""
-        return 3 * parameter_count(self.mlp.hidden) * ELEMENT_BYTES
+        return 3 * parameter_count(self.mlp.hidden) * DataType.FLOAT32.element_bytes
 
     @property
     def reduces_in_network(self) -> bool:

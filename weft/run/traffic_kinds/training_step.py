@@ -24,8 +24,8 @@ from weft.scenario.values import Section
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.data_types import DataType, DataTypeName
 from weft.traffic.jobs import Job
-from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
 from weft.traffic.training import GRADIENT_COLLECTIVE, Layer, TrainingStep
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class TrainingStepTraffic(JoinableItem):
     """How long the optimizer takes, once all gradients are reduced."""
     algorithms: list[AlgorithmOrAuto] | None = Field(None, min_length=1)
     """Of the all-reduces; by default all that suit the fabric. `auto`: the one predicted to be the fastest."""
-    dtype: Literal["float32", "int32"] = "float32"
+    dtype: DataTypeName = "float32"
     """Of the gradients."""
     data: Literal["random", "lengths"] = "random"
     """`random`: the sums are checked against NumPy. `lengths`: packets carry lengths in place of data."""
@@ -72,10 +72,10 @@ class TrainingStepTraffic(JoinableItem):
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check sizes, the sum of all times, and algorithms."""
         for number, layer in enumerate(self.layers):
-            if layer.gradients % ELEMENT_BYTES:
+            if layer.gradients % self._element_bytes:
                 raise KeyProblem(
                     f"{key}.layers[{number}].gradients",
-                    f"{layer.gradients} B is not a multiple of {ELEMENT_BYTES}, the size of {self.dtype}",
+                    f"{layer.gradients} B is not a multiple of {self._element_bytes}, the size of {self.dtype}",
                 )
         compute_ps = self.optimizer + sum(
             layer.count * (layer.forward + layer.backward) for layer in self.layers
@@ -128,7 +128,9 @@ class TrainingStepTraffic(JoinableItem):
         gradients = self._gradients(step, fabric.topology.rank_count, fabric.options.seed)
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):
-            progress(f"training step of {step.gradient_count * ELEMENT_BYTES} B of gradients, {algorithm}")
+            progress(
+                f"training step of {step.gradient_count * self._element_bytes} B of gradients, {algorithm}"
+            )
             fabric.training_step(step, algorithm, gradients, dtype=self.dtype, tenant=self.tenant)
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
@@ -136,10 +138,14 @@ class TrainingStepTraffic(JoinableItem):
         algorithm = self.algorithms[0] if self.algorithms else ""
         return training_step_job(self._step(), algorithm, DataType(self.dtype), topology.rank_count)
 
+    @property
+    def _element_bytes(self) -> int:
+        return DataType(self.dtype).element_bytes
+
     def _step(self) -> TrainingStep:
         return TrainingStep(
             layers=tuple(
-                Layer(layer.gradients // ELEMENT_BYTES, layer.forward, layer.backward)
+                Layer(layer.gradients // self._element_bytes, layer.forward, layer.backward)
                 for layer in self.layers
                 for _ in range(layer.count)
             ),
@@ -152,4 +158,4 @@ class TrainingStepTraffic(JoinableItem):
         if self.data == LENGTHS:
             return None
         generator = np.random.default_rng(seed)
-        return [random_elements(generator, self.dtype, step.gradient_count) for _ in range(ranks)]
+        return [random_elements(generator, DataType(self.dtype), step.gradient_count) for _ in range(ranks)]

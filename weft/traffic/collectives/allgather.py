@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from weft.traffic.collectives.conditions import not_a_power_of_two
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules.halving_doubling import doubling_all_gather, halving_cost
 from weft.traffic.schedules.in_network import in_network_all_gather, in_network_move_cost
 from weft.traffic.schedules.ring import ring_all_gather, ring_pass_cost
@@ -49,9 +48,9 @@ class AllGather(Collective):
         """Return the elements of all inputs."""
         return input_elements * ranks
 
-    def input_elements(self, size_bytes: int, ranks: int) -> int:
+    def input_elements(self, size_elements: int, ranks: int) -> int:
         """Return a rank's share of the size, which is the result's."""
-        return size_bytes // ELEMENT_BYTES // ranks
+        return size_elements // ranks
 
     def shaped(self, result: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """Return the result with as many rows as all inputs have."""

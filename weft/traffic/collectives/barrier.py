@@ -28,6 +28,6 @@ class Barrier(Collective):
         """Return 0: no data move."""
         return 0.0
 
-    def input_elements(self, size_bytes: int, ranks: int) -> int:
+    def input_elements(self, size_elements: int, ranks: int) -> int:
         """Return 1 for any size: a barrier has none."""
         return 1

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.traffic.aggregation_format import Operation
 from weft.traffic.costs import CostOf, plain_cost
-from weft.traffic.lane_schedule import Schedule
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.data_types import DataType
+from weft.traffic.lane_schedule import LaneSchedule, Schedule
 from weft.traffic.schedules.spec import CollectiveSpec
 
 Array = NDArray[np.generic]
@@ -104,21 +105,21 @@ class Collective(abc.ABC):
         """Return the elements of every rank's data, given those of an input."""
         return input_elements
 
-    def input_elements(self, size_bytes: int, ranks: int) -> int:
+    def input_elements(self, size_elements: int, ranks: int) -> int:
         """Return the elements of a rank's input for nccl-tests' size, which is that of the larger of input and result.
 
-        As there, a size that must be split evenly among the ranks and cannot be is rounded down.
+        The size is in elements, too. As there, one that must be split evenly among the ranks and cannot be is rounded
+        down.
         """
-        count = size_bytes // ELEMENT_BYTES
-        return count // ranks * ranks if self.is_parted else count
+        return size_elements // ranks * ranks if self.is_parted else size_elements
 
     def nccl_count(self, spec: CollectiveSpec) -> int:
         """Return nccl-tests' count: elements that a rank sends to or receives from each other rank."""
         return spec.element_count // spec.rank_count if self.is_parted else spec.element_count
 
-    def least_size_bytes(self, ranks: int) -> int:
-        """Return the smallest of nccl-tests' sizes that leaves no rank without anything to do."""
-        return ranks * ELEMENT_BYTES if self.is_parted else ELEMENT_BYTES
+    def least_elements(self, ranks: int) -> int:
+        """Return the smallest of nccl-tests' sizes, in elements, that leaves no rank without anything to do."""
+        return ranks if self.is_parted else 1
 
     def shaped(self, result: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """Return a rank's flat result in the shape that users get for inputs of `shape`."""
@@ -139,16 +140,30 @@ class Collective(abc.ABC):
     def check(self, algorithm: str, spec: CollectiveSpec) -> Algorithm:
         """Return an algorithm by name. Raises ValueError if there is none such, or it cannot do what the spec asks."""
         found = self.algorithm(algorithm)
-        why_not = found.unsuitable(spec) or self.unsuitable(spec)
+        why_not = self._objection(found, spec)
         if why_not:
             raise ValueError(why_not)
         return found
 
     def suitable(self, spec: CollectiveSpec) -> list[str]:
         """Return the names of the algorithms that can do what the spec asks."""
-        if self.unsuitable(spec):
-            return []
-        return [each.name for each in self.algorithms if not each.unsuitable(spec)]
+        return [each.name for each in self.algorithms if not self._objection(each, spec)]
+
+    def _objection(self, algorithm: Algorithm, spec: CollectiveSpec) -> str:
+        return (
+            self.objection_to_operation(spec.operation, spec.dtype)
+            or algorithm.unsuitable(spec)
+            or self.unsuitable(spec)
+        )
+
+    def objection_to_operation(self, operation: Operation, dtype: DataType) -> str:
+        """Return why elements of a type cannot be combined so, "" if they can."""
+        name = operation.name.lower()
+        if operation is Operation.AVERAGE and not self.reduces:
+            return f"{name} of what is only moved (valid: sum)"
+        if operation.is_bitwise and dtype.is_float:
+            return f"{name} of {dtype} (valid: sum, max, min, average; and, or, xor are of integers)"
+        return ""
 
     def schedule(self, algorithm: str, spec: CollectiveSpec, rank: int) -> Schedule:
         """Return a rank's schedule.
@@ -158,4 +173,7 @@ class Collective(abc.ABC):
         found = self.check(algorithm, spec)
         if not 0 <= rank < spec.rank_count:
             raise ValueError(f"rank {rank} (valid: 0 to {spec.rank_count - 1})")
-        return found.generator(spec, rank)
+        schedule = found.generator(spec, rank)
+        if spec.divisor > 1 and not isinstance(schedule, LaneSchedule):
+            raise ValueError(f"{algorithm} has no lanes, which an average needs (valid: sum, max, min)")
+        return schedule

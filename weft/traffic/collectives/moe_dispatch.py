@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from weft.traffic.collectives.conditions import one_rank_a_host
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
 from weft.traffic.expert_choice import ExpertChoice
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules.expert_dispatch import direct_dispatch, hierarchical_dispatch
 from weft.traffic.schedules.spec import CollectiveSpec
 
@@ -69,13 +68,13 @@ class MoeDispatch(Collective):
         """Return the room for all that a rank accepts."""
         return input_elements * self.choice.data_per_input
 
-    def input_elements(self, size_bytes: int, ranks: int) -> int:
+    def input_elements(self, size_elements: int, ranks: int) -> int:
         """Return the elements of the tokens whose data are of that size, rounded down."""
-        return size_bytes // ELEMENT_BYTES // self.choice.data_per_input
+        return size_elements // self.choice.data_per_input
 
-    def least_size_bytes(self, ranks: int) -> int:
-        """Return the size of the data of a token of one element."""
-        return ELEMENT_BYTES * self.choice.data_per_input
+    def least_elements(self, ranks: int) -> int:
+        """Return the elements of the data of a token of one element."""
+        return self.choice.data_per_input
 
     def shaped(self, result: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """Return a rank's result as it is, flat."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.data_types import DataType
 from weft.traffic.jobs.operations import Operations
-from weft.traffic.schedule_nodes import DataType
 
 MAX_NAME_LENGTH = 200
 

@@ -16,10 +16,16 @@ from weft.traffic.jobs.operations import Kind
 from weft.traffic.jobs.rank_job import SHARE_UNIT, PeerPaths, RankCall, RankJob, shares_of_planes
 from weft.traffic.jobs.readers import Readers, readers_of
 from weft.traffic.jobs.reducing import JobReduction, first_unordered
-from weft.traffic.schedule_nodes import ELEMENT_BYTES, Channel, scale_up_label
+from weft.traffic.schedule_nodes import Channel, scale_up_label
 from weft.traffic.schedules import CollectiveSpec
 
 _NO_READERS = Readers()
+_ALIGNMENT_BYTES = 4
+
+
+def _aligned(size_bytes: int) -> int:
+    # Elements of every type lie on multiples of their size behind it.
+    return -(-size_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,7 @@ class PlacedRanks:
             group = part.groups[group_slot]
             group_rank, placed = self._group_ranks[group][rank], self._call(group, call)
             yield RankCollective(group, number, group_rank, placed, traffic_class, offset_bytes)
-            offset_bytes += placed.spec.element_count * ELEMENT_BYTES
+            offset_bytes += _aligned(placed.spec.size_bytes)
 
     def slots(self, rank: int) -> Slots:
         """Return the slots of a rank's operations, by class: one object for all ranks that have the same."""
@@ -157,7 +163,7 @@ class PlacedRanks:
 
     def data_bytes(self, rank: int) -> int:
         """Return the size of a rank's data of all collectives."""
-        sizes = (each.call.spec.element_count * ELEMENT_BYTES for each in self.collectives(rank))
+        sizes = (_aligned(each.call.spec.size_bytes) for each in self.collectives(rank))
         return sum(sizes)
 
     def parts(
@@ -262,12 +268,12 @@ def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) 
     """
     collective = collective_named(call.collective)
     ranks = len(hosts)
-    least_bytes = collective.least_size_bytes(ranks)
-    size_bytes = -(-call.size_bytes // least_bytes) * least_bytes
+    least = collective.least_elements(ranks)
+    size_elements = -(-call.size_bytes // (least * call.dtype.element_bytes)) * least
     shape = group_shape(hosts)
     spec = CollectiveSpec(
         rank_count=ranks,
-        element_count=collective.element_count(collective.input_elements(size_bytes, ranks), ranks),
+        element_count=collective.element_count(collective.input_elements(size_elements, ranks), ranks),
         dtype=call.dtype,
         operation=call.operation,
         plane_rates_bps=places.plane_rates_bps,

@@ -24,6 +24,7 @@ from weft.traffic.aggregation_format import (
     ALL_WORKERS,
     CONTRIBUTION_QP,
     HEADER_VERSION,
+    IN_PACKETS,
     LANE_COUNT,
     LANE_COUNTS,
     RESULT_QP,
@@ -72,7 +73,7 @@ class AggregationHeader(Packet):
     fields_desc = [
         BitField("version", HEADER_VERSION, 4),
         BitEnumField("kind", Kind.CONTRIBUTION, 4, {kind.value: kind.name.lower() for kind in Kind}),
-        ByteEnumField("operation", Operation.SUM, {op.value: op.name.lower() for op in Operation}),
+        ByteEnumField("operation", Operation.SUM, {op.value: op.name.lower() for op in IN_PACKETS}),
         ShortField("job_id", 0),
         ShortField("epoch", 0),
         ShortField("slot", 0),

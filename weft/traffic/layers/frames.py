@@ -46,6 +46,8 @@ def aggregation_frame(
     rank: int = 0,
     lanes: Sequence[int] = (0,),
     destination: int = ALL_WORKERS,
+    data_type: int = 0,
+    flags: int = 0,
     source_port: int = 0xC000,
     hop_limit: int = HOP_LIMIT,
 ) -> Packet:
@@ -66,6 +68,8 @@ def aggregation_frame(
             round=round_number,
             rank=rank,
             destination=destination,
+            data_type=data_type,
+            flags=flags,
             lanes=list(lanes),
         )
     )

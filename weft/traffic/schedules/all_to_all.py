@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from weft.traffic.costs import Cost, Links, nic_bytes
 from weft.traffic.lane_schedule import COPY, WAIT, WRITE, Chunk, ChunkTable, Formula, LaneSchedule
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
+from weft.traffic.schedule_nodes import DATA, SCRATCH
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
 from weft.traffic.schedules.spec import CollectiveSpec
 
@@ -25,7 +25,7 @@ def pairwise_all_to_all(spec: CollectiveSpec, rank: int) -> LaneSchedule:
 
 
 def _all_to_all(spec: CollectiveSpec, rank: int, in_turn: bool) -> LaneSchedule:
-    size_bytes = spec.element_count * ELEMENT_BYTES
+    size_bytes = spec.size_bytes
     schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes})
     for plane in range(len(spec.plane_rates_bps)):
         chunks = _chunks_by_position(spec, plane)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from weft.traffic.costs import Cost, Links
 from weft.traffic.schedule_nodes import (
     DATA,
-    ELEMENT_BYTES,
     SINK,
     ZEROS,
     RankSchedule,
@@ -20,11 +19,12 @@ from weft.traffic.schedule_nodes import (
 from weft.traffic.schedules.plan import RankPlan
 from weft.traffic.schedules.spec import CollectiveSpec
 
+_SIGNAL_BYTES = 4
+
 
 def dissemination_barrier(spec: CollectiveSpec, rank: int) -> RankSchedule:
-    """Barrier over the first plane in use. A signal is one element, which nobody reads."""
-    data_bytes = spec.element_count * ELEMENT_BYTES
-    schedule = RankSchedule(rank, {DATA: data_bytes, ZEROS: ELEMENT_BYTES, SINK: ELEMENT_BYTES})
+    """Barrier over the first plane in use. Nobody reads a signal's bytes."""
+    schedule = RankSchedule(rank, {DATA: spec.size_bytes, ZEROS: _SIGNAL_BYTES, SINK: _SIGNAL_BYTES})
     plane = next(number for number, rate in enumerate(spec.plane_rates_bps) if rate)
     plan = RankPlan(spec, rank, schedule, plane)
     heard: int | None = None
@@ -32,8 +32,8 @@ def dissemination_barrier(spec: CollectiveSpec, rank: int) -> RankSchedule:
         distance = 1 << number
         signal = Write(
             plan.channel_to((rank + distance) % spec.rank_count),
-            Span(ZEROS, 0, ELEMENT_BYTES),
-            Span(SINK, 0, ELEMENT_BYTES),
+            Span(ZEROS, 0, _SIGNAL_BYTES),
+            Span(SINK, 0, _SIGNAL_BYTES),
             run_immediate(spec.run_tag, number),
         )
         schedule.add(signal, [heard])
@@ -44,4 +44,4 @@ def dissemination_barrier(spec: CollectiveSpec, rank: int) -> RankSchedule:
 def dissemination_cost(spec: CollectiveSpec, links: Links) -> Cost:
     """A signal a round."""
     rounds = (spec.rank_count - 1).bit_length()
-    return Cost(rounds, rounds * links.between.message_ps(ELEMENT_BYTES), 0.0)
+    return Cost(rounds, rounds * links.between.message_ps(_SIGNAL_BYTES), 0.0)

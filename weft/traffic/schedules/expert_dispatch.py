@@ -11,11 +11,9 @@ from collections import Counter
 from weft.traffic.expert_choice import ExpertChoice, Landing
 from weft.traffic.schedule_nodes import (
     DATA,
-    ELEMENT_BYTES,
     SCRATCH,
     Copy,
     RankSchedule,
-    Span,
     Write,
     run_immediate,
 )
@@ -70,11 +68,13 @@ class _Part:
 
     def __init__(self, choice: ExpertChoice, spec: CollectiveSpec, rank: int) -> None:
         self.dispatch, self.spec, self.rank = choice.dispatch(spec), spec, rank
-        data_bytes = spec.element_count * ELEMENT_BYTES
+        data_bytes = spec.size_bytes
         relayed = sum(
             self.dispatch.length(hop) for hop in self.dispatch.passed_on[rank] if hop.source != rank
         )
-        self.schedule = RankSchedule(rank, {DATA: data_bytes, SCRATCH: data_bytes + relayed * ELEMENT_BYTES})
+        self.schedule = RankSchedule(
+            rank, {DATA: data_bytes, SCRATCH: data_bytes + relayed * spec.element_bytes}
+        )
         self.plans = [
             RankPlan(spec, rank, self.schedule, plane) for plane in range(len(spec.plane_rates_bps))
         ]
@@ -87,7 +87,9 @@ class _Part:
         if to == self.rank:
             landing = range(begin, begin + len(token))
             self._steps.append(
-                self.schedule.add(Copy(_span(SCRATCH, landing), _span(buffer, token)), after or ())
+                self.schedule.add(
+                    Copy(self.spec.span(SCRATCH, landing), self.spec.span(buffer, token)), after or ()
+                )
             )
             return
         number = self._sent[to]
@@ -97,8 +99,8 @@ class _Part:
             part = self.spec.stripe_of(token, plan.plane)
             if part:
                 first = begin + part.start - token.start
-                target = _span(SCRATCH, range(first, first + len(part)))
-                write = Write(plan.channel_to(to), _span(buffer, part), target, immediate)
+                target = self.spec.span(SCRATCH, range(first, first + len(part)))
+                write = Write(plan.channel_to(to), self.spec.span(buffer, part), target, immediate)
                 self._steps.append(self.schedule.add(write, after or ()))
 
     def receive(self, source: int, landing: Landing) -> list[int]:
@@ -114,9 +116,7 @@ class _Part:
         """Copy the result to its place, after everything else; returns the schedule."""
         result = self.dispatch.result(self.rank)
         if result:
-            self.schedule.add(Copy(_span(DATA, result), _span(SCRATCH, result)), self._steps)
+            self.schedule.add(
+                Copy(self.spec.span(DATA, result), self.spec.span(SCRATCH, result)), self._steps
+            )
         return self.schedule
-
-
-def _span(buffer: str, elements: range) -> Span:
-    return Span(buffer, elements.start * ELEMENT_BYTES, len(elements) * ELEMENT_BYTES)

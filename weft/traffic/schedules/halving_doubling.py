@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from weft.traffic.costs import Cost, Links, nic_bytes
 from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, Formula, LaneSchedule
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
+from weft.traffic.schedule_nodes import DATA, SCRATCH
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
 from weft.traffic.schedules.plan import MAX_PIECES, cut
 from weft.traffic.schedules.spec import CollectiveSpec
@@ -129,7 +129,9 @@ class _Halving:
 
     def _segments(self, held: range) -> list[range]:
         """The elements of some chunks, as messages."""
-        return [message for elements in self.chunks.joined(held) for message in cut(elements, _MESSAGE_BYTES)]
+        element_bytes = self.plan.spec.element_bytes
+        joined = self.chunks.joined(held)
+        return [message for elements in joined for message in cut(elements, _MESSAGE_BYTES, element_bytes)]
 
     def _landings(self, member: int, step: int) -> list[tuple[range, int]]:
         """The step's pieces, and where in a member's scratch buffer they land: behind those of the steps before."""
@@ -174,20 +176,20 @@ def _powers_of_two_below(count: int) -> list[int]:
 
 def halving_doubling_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce by recursive halving and doubling, nearest partners (who exchange most) first."""
-    size_bytes = spec.element_count * ELEMENT_BYTES
+    size_bytes = spec.size_bytes
     members = 1 << spec.rank_count.bit_length() - 1
     paired = spec.rank_count - members
     distances = _powers_of_two_below(members)
-    own_bytes = size_bytes + len(spec.plane_rates_bps) * len(distances) * ELEMENT_BYTES
+    own_bytes = size_bytes + len(spec.plane_rates_bps) * len(distances) * spec.element_bytes
     schedule = new_schedule(
         spec, rank, {DATA: size_bytes, SCRATCH: own_bytes + (size_bytes if paired else 0)}
     )
-    position, landing = spec.position(rank), own_bytes // ELEMENT_BYTES
+    position, landing = spec.position(rank), own_bytes // spec.element_bytes
     for plane, stripe in enumerate(spec.stripes()):
         if not stripe or spec.rank_count == 1:
             continue
         plan = LanePlan(spec, rank, schedule, plane)
-        pieces = cut(stripe, _MESSAGE_BYTES)
+        pieces = cut(stripe, _MESSAGE_BYTES, spec.element_bytes)
         # Of the first 2·paired positions, the odd ones take part, for themselves and for their neighbours.
         if position < 2 * paired and position % 2 == 0:
             _give_and_take(plan, spec.rank_at(position + 1), stripe, len(pieces), landing)
@@ -261,8 +263,8 @@ def _exchange_chunks(spec: CollectiveSpec, rank: int, schedule: LaneSchedule, *,
 
 def halving_reduce_scatter(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Reduce-scatter by recursive halving. The ranks are a power of two."""
-    size_bytes = spec.element_count * ELEMENT_BYTES
-    rounding_bytes = len(spec.plane_rates_bps) * spec.rank_count.bit_length() * ELEMENT_BYTES
+    size_bytes = spec.size_bytes
+    rounding_bytes = len(spec.plane_rates_bps) * spec.rank_count.bit_length() * spec.element_bytes
     schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes + rounding_bytes})
     _exchange_chunks(spec, rank, schedule, reduces=True)
     return schedule
@@ -270,7 +272,7 @@ def halving_reduce_scatter(spec: CollectiveSpec, rank: int) -> LaneSchedule:
 
 def doubling_all_gather(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-gather by recursive doubling. The ranks are a power of two."""
-    schedule = new_schedule(spec, rank, {DATA: spec.element_count * ELEMENT_BYTES})
+    schedule = new_schedule(spec, rank, {DATA: spec.size_bytes})
     _exchange_chunks(spec, rank, schedule, reduces=False)
     return schedule
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from weft.traffic.costs import Cost, Links, nic_bytes, piece_bytes, pipelined
 from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, ChunkTable, Formula, LaneSchedule
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
+from weft.traffic.schedule_nodes import DATA, SCRATCH
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
 from weft.traffic.schedules.plan import cut
 from weft.traffic.schedules.ring import Ring
@@ -25,7 +25,7 @@ class HostExchange:
         self.plan, self.chunks = plan, chunks
         self.host, self.local = divmod(spec.position(plan.rank), spec.ranks_per_host)
         self.others = [(self.local + step) % spec.ranks_per_host for step in range(1, spec.ranks_per_host)]
-        self.piece_counts = [len(cut(chunk, spec.piece_bytes)) for chunk in chunks]
+        self.piece_counts = [len(cut(chunk, spec.piece_bytes, spec.element_bytes)) for chunk in chunks]
         self.pieces = [plan.pieces_of(chunk) for chunk in chunks]
 
     def _channel_to(self, local: int) -> Formula:
@@ -75,10 +75,10 @@ class HostExchange:
 
 def hierarchical_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce inside hosts, between them by rail, inside them again."""
-    size_bytes = spec.element_count * ELEMENT_BYTES
+    size_bytes = spec.size_bytes
     # What comes from other hosts lands as far on as its place; behind that is what comes from the host's ranks, whose
     # chunks are rounded up.
-    rounding_bytes = len(spec.plane_rates_bps) * spec.ranks_per_host * ELEMENT_BYTES
+    rounding_bytes = len(spec.plane_rates_bps) * spec.ranks_per_host * spec.element_bytes
     schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: 2 * size_bytes + rounding_bytes})
     local = spec.position(rank) % spec.ranks_per_host
     for plane, stripe in enumerate(spec.stripes()):

@@ -11,12 +11,10 @@ from __future__ import annotations
 from weft.traffic.costs import Cost, Links, nic_bytes
 from weft.traffic.schedule_nodes import (
     DATA,
-    ELEMENT_BYTES,
     SCRATCH,
     Copy,
     Delay,
     RankSchedule,
-    Span,
     WaitReceive,
     Write,
     run_immediate,
@@ -47,7 +45,7 @@ class _Exchange:
 
     def __init__(self, spec: CollectiveSpec, rank: int) -> None:
         self.spec, self.rank = spec, rank
-        size_bytes = spec.element_count * ELEMENT_BYTES
+        size_bytes = spec.size_bytes
         self.schedule = RankSchedule(rank, {DATA: size_bytes, SCRATCH: 3 * size_bytes})
         self.plans = [
             RankPlan(spec, rank, self.schedule, plane) for plane in range(len(spec.plane_rates_bps))
@@ -81,10 +79,10 @@ class _Exchange:
             channel = plan.channel_to(self._rank_at(self.host, local))
             for block in range(blocks):
                 first_host, immediate = block * stride, run_immediate(spec.run_tag, block)
-                source = _span(DATA, self._chunks(0, self._rank_at(first_host, local), stride))
+                source = self.spec.span(DATA, self._chunks(0, self._rank_at(first_host, local), stride))
                 landing = self._chunks(0, self.local * spec.host_count + first_host, stride)
                 self.sent_inside.append(
-                    self.schedule.add(Write(channel, source, _span(SCRATCH, landing), immediate))
+                    self.schedule.add(Write(channel, source, self.spec.span(SCRATCH, landing), immediate))
                 )
             self.came_inside[local] = [
                 self.schedule.add(WaitReceive(channel, run_immediate(spec.run_tag, block)))
@@ -102,8 +100,8 @@ class _Exchange:
         # The data may be overwritten once all that was in it has been copied, or is acknowledged.
         free = self.schedule.add(Delay(0), [*self.sent_inside, *own_packed])
         for local, came in self.came_inside.items():
-            place = _span(DATA, self._chunks(0, self._rank_at(self.host, local)))
-            source = _span(SCRATCH, self._came(local, self.host))
+            place = self.spec.span(DATA, self._chunks(0, self._rank_at(self.host, local)))
+            source = self.spec.span(SCRATCH, self._came(local, self.host))
             self.schedule.add(Copy(place, source), [free, came[self.host // spec.rank_stride]])
         for host in others:
             self._place(host, [*self._await(host), free])
@@ -115,11 +113,11 @@ class _Exchange:
         for local in range(self.spec.ranks_per_host):
             place = message[local * self.chunk_elements : (local + 1) * self.chunk_elements]
             if local == self.local:
-                source, after = _span(DATA, self._chunks(0, self._rank_at(host, local))), []
+                source, after = self.spec.span(DATA, self._chunks(0, self._rank_at(host, local))), []
             else:
-                source = _span(SCRATCH, self._came(local, host))
+                source = self.spec.span(SCRATCH, self._came(local, host))
                 after = [self.came_inside[local][host // self.spec.rank_stride]]
-            copies.append(self.schedule.add(Copy(_span(SCRATCH, place), source), after))
+            copies.append(self.schedule.add(Copy(self.spec.span(SCRATCH, place), source), after))
         return copies
 
     def _send(self, host: int, after: list[int]) -> None:
@@ -129,9 +127,9 @@ class _Exchange:
             part = self.spec.stripe_of(message, plan.plane)
             if part:
                 shift = landing.start - message.start
-                target = _span(SCRATCH, range(part.start + shift, part.stop + shift))
+                target = self.spec.span(SCRATCH, range(part.start + shift, part.stop + shift))
                 channel = plan.channel_to(self._rank_at(host, self.local))
-                self.schedule.add(Write(channel, _span(SCRATCH, part), target, immediate), after)
+                self.schedule.add(Write(channel, self.spec.span(SCRATCH, part), target, immediate), after)
 
     def _await(self, host: int) -> list[int]:
         message, peer = self._message(2, host), self._rank_at(host, self.local)
@@ -142,11 +140,7 @@ class _Exchange:
         for local in range(self.spec.ranks_per_host):
             source = message[local * self.chunk_elements : (local + 1) * self.chunk_elements]
             place = self._chunks(0, self._rank_at(host, local))
-            self.schedule.add(Copy(_span(DATA, place), _span(SCRATCH, source)), after)
-
-
-def _span(buffer: str, elements: range) -> Span:
-    return Span(buffer, elements.start * ELEMENT_BYTES, len(elements) * ELEMENT_BYTES)
+            self.schedule.add(Copy(self.spec.span(DATA, place), self.spec.span(SCRATCH, source)), after)
 
 
 def hierarchical_all_to_all_cost(spec: CollectiveSpec, links: Links) -> Cost:

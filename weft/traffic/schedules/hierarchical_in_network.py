@@ -7,10 +7,10 @@ many hosts there are.
 
 from __future__ import annotations
 
-from weft.traffic.aggregation_format import Operation
+from weft.traffic.aggregation_format import has_exponents
 from weft.traffic.costs import Cost, Links, nic_bytes
 from weft.traffic.lane_schedule import AGGREGATE, Chunk, ChunkTable, Formula, LaneSchedule
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH, DataType
+from weft.traffic.schedule_nodes import DATA, SCRATCH
 from weft.traffic.schedules.hierarchical import HostExchange, inside_cost
 from weft.traffic.schedules.in_network import aggregation_cost
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
@@ -25,8 +25,8 @@ _EXCHANGED_PIECE_ELEMENTS, _MAX_EXCHANGED_PIECES = 64 * 1024, 8
 
 def hierarchical_in_network_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce inside hosts, in the network by rail, inside hosts again."""
-    size_bytes = spec.element_count * ELEMENT_BYTES
-    rounding_bytes = len(spec.plane_rates_bps) * spec.ranks_per_host * ELEMENT_BYTES
+    size_bytes = spec.size_bytes
+    rounding_bytes = len(spec.plane_rates_bps) * spec.ranks_per_host * spec.element_bytes
     schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: 2 * size_bytes + rounding_bytes})
     local = spec.position(rank) % spec.ranks_per_host
     for plane, stripe in enumerate(spec.stripes()):
@@ -65,14 +65,10 @@ def _aggregate(plan: LanePlan, elements: range, tree: int, ready: int, reduced: 
     schedule.mark_elements(own, reduced)
 
 
-def _has_exponents(spec: CollectiveSpec) -> bool:
-    return spec.dtype is not DataType.INT32 and spec.operation is Operation.SUM
-
-
 def _pieces(spec: CollectiveSpec, elements: range) -> list[range]:
     """Cut into pieces of whole blocks, so that no packet is part full but the last."""
     least, most = _PIECE_ELEMENTS, MAX_PIECES
-    if _has_exponents(spec):
+    if has_exponents(spec.dtype, spec.operation):
         least, most = _EXCHANGED_PIECE_ELEMENTS, _MAX_EXCHANGED_PIECES
     blocks = -(-len(elements) // BLOCK_ELEMENTS)
     count = max(1, min(most, len(elements) // least))

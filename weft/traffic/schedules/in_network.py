@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from weft.traffic.aggregation_format import Operation
+from weft.traffic.aggregation_format import (
+    LANE_BYTES,
+    LANE_COUNT,
+    Operation,
+    elements_per_lane,
+    has_exponents,
+)
 from weft.traffic.costs import Cost, Links, nic_bytes
 from weft.traffic.lane_schedule import AGGREGATE, Chunk, ChunkTable, InNetwork, LaneSchedule
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, DataType
+from weft.traffic.schedule_nodes import DATA
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
 from weft.traffic.schedules.spec import CollectiveSpec
-from weft.traffic.striping import BLOCK_ELEMENTS
 
 
 def in_network_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
@@ -41,7 +46,7 @@ def in_network_all_gather(spec: CollectiveSpec, rank: int) -> LaneSchedule:
 
 def in_network_barrier(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Barrier: a header of each rank in the first plane in use, answered when all have come."""
-    schedule = new_schedule(spec, rank, {DATA: spec.element_count * ELEMENT_BYTES})
+    schedule = new_schedule(spec, rank, {DATA: spec.size_bytes})
     plane = next(number for number, rate in enumerate(spec.plane_rates_bps) if rate)
     _add(InNetwork.BARRIER, spec, schedule, plane, LanePlan(spec, rank, schedule, plane).whole(range(0)))
     return schedule
@@ -60,7 +65,7 @@ def _chunk_tables(spec: CollectiveSpec, plane: int) -> dict[int, ChunkTable]:
 
 
 def _of_stripes(kind: InNetwork, spec: CollectiveSpec, rank: int) -> LaneSchedule:
-    schedule = new_schedule(spec, rank, {DATA: spec.element_count * ELEMENT_BYTES})
+    schedule = new_schedule(spec, rank, {DATA: spec.size_bytes})
     for plane, stripe in enumerate(spec.stripes()):
         for tree, elements in spec.of_trees(stripe, plane):
             _add(kind, spec, schedule, tree, LanePlan(spec, rank, schedule, plane).whole(elements))
@@ -68,7 +73,7 @@ def _of_stripes(kind: InNetwork, spec: CollectiveSpec, rank: int) -> LaneSchedul
 
 
 def _of_chunks(kind: InNetwork, spec: CollectiveSpec, rank: int) -> LaneSchedule:
-    schedule = new_schedule(spec, rank, {DATA: spec.element_count * ELEMENT_BYTES})
+    schedule = new_schedule(spec, rank, {DATA: spec.size_bytes})
     for plane in range(len(spec.plane_rates_bps)):
         for tree, chunks in _chunk_tables(spec, plane).items():
             _add(kind, spec, schedule, tree, Chunk(schedule.add_table(chunks)))
@@ -88,7 +93,7 @@ def in_network_cost(spec: CollectiveSpec, links: Links) -> Cost:
 
 def in_network_move_cost(spec: CollectiveSpec, links: Links) -> Cost:
     """To the root and back once, for data of any type."""
-    return in_network_cost(replace(spec, dtype=DataType.INT32), links)
+    return in_network_cost(replace(spec, operation=Operation.MAX), links)
 
 
 def in_network_barrier_cost(_spec: CollectiveSpec, links: Links) -> Cost:
@@ -98,10 +103,10 @@ def in_network_barrier_cost(_spec: CollectiveSpec, links: Links) -> Cost:
 
 def aggregation_cost(spec: CollectiveSpec, links: Links, size_bytes: float) -> Cost:
     """Return the cost of one aggregation tree's part."""
-    block_bytes = BLOCK_ELEMENTS * ELEMENT_BYTES
-    blocks = -(-size_bytes // block_bytes)
-    has_exponents = spec.dtype is not DataType.INT32 and spec.operation is Operation.SUM
-    rounds = 2 if has_exponents else 1
-    packets = blocks + (-(-blocks // BLOCK_ELEMENTS) if has_exponents else 0)
-    packet_ps = block_bytes * links.aggregation.ps_per_byte
+    exponents_first = has_exponents(spec.dtype, spec.operation)
+    lanes = -(-size_bytes // (spec.element_bytes * elements_per_lane(spec.dtype, spec.operation)))
+    blocks = -(-lanes // LANE_COUNT)
+    rounds = 2 if exponents_first else 1
+    packets = blocks + (-(-blocks // LANE_COUNT) if exponents_first else 0)
+    packet_ps = LANE_COUNT * LANE_BYTES * links.aggregation.ps_per_byte
     return Cost(rounds, rounds * links.aggregation.latency_ps, max(0.0, packets - rounds) * packet_ps)

@@ -11,7 +11,7 @@ from weft.traffic.schedules.spec import CollectiveSpec
 
 def new_schedule(spec: CollectiveSpec, rank: int, buffer_bytes: dict[str, int]) -> LaneSchedule:
     """Return a rank's schedule with one stage and no lanes yet."""
-    schedule = LaneSchedule(rank, buffer_bytes, spec.dtype, spec.operation, spec.run_tag)
+    schedule = LaneSchedule(rank, buffer_bytes, spec.dtype, spec.operation, spec.run_tag, spec.divisor)
     schedule.add_stage()
     return schedule
 

@@ -7,14 +7,12 @@ from typing import Generic, Self, TypeVar
 
 from weft.traffic.schedule_nodes import (
     DATA,
-    ELEMENT_BYTES,
     SCALE_UP,
     SCRATCH,
     Channel,
     Copy,
     RankSchedule,
     Reduce,
-    Span,
     WaitReceive,
     Write,
     run_immediate,
@@ -30,14 +28,14 @@ is short, more would take as long.
 _Schedule = TypeVar("_Schedule")
 
 
-def piece_count(element_count: int, piece_bytes: int, most: int = MAX_PIECES) -> int:
-    """Return the number of pieces that elements are cut into, so that transfers of different pieces overlap."""
-    return max(1, min(-(-element_count * ELEMENT_BYTES // piece_bytes), most))
+def piece_count(size_bytes: int, piece_bytes: int, most: int = MAX_PIECES) -> int:
+    """Return the number of pieces that so many bytes are cut into, so that transfers of different pieces overlap."""
+    return max(1, min(-(-size_bytes // piece_bytes), most))
 
 
-def cut(elements: range, piece_bytes: int) -> list[range]:
+def cut(elements: range, piece_bytes: int, element_bytes: int) -> list[range]:
     """Cut a range into pieces of about `piece_bytes`, at most `MAX_PIECES`; an empty range has none."""
-    return split_evenly(elements, piece_count(len(elements), piece_bytes)) if elements else []
+    return split_evenly(elements, piece_count(len(elements) * element_bytes, piece_bytes)) if elements else []
 
 
 class Plan(Generic[_Schedule]):
@@ -81,9 +79,10 @@ class RankPlan(Plan[RankSchedule]):
         after: Iterable[int | None] = (),
     ) -> int:
         """Write elements of the data to the peer's buffer `to`, at `landing` or their own place."""
-        destination = _span(to, source if landing is None else landing)
+        destination = self.spec.span(to, source if landing is None else landing)
         return self.schedule.add(
-            Write(self.channel_to(peer), _span(DATA, source), destination, self._immediate(number)), after
+            Write(self.channel_to(peer), self.spec.span(DATA, source), destination, self._immediate(number)),
+            after,
         )
 
     def wait(self, peer: int, number: int, after: Iterable[int | None] = ()) -> int:
@@ -93,16 +92,18 @@ class RankPlan(Plan[RankSchedule]):
     def reduce(self, target: range, partial: range, after: Iterable[int | None]) -> int:
         """Reduce elements of the scratch buffer into elements of the data."""
         return self.schedule.add(
-            Reduce(_span(DATA, target), _span(SCRATCH, partial), self.spec.dtype, self.spec.operation), after
+            Reduce(
+                self.spec.span(DATA, target),
+                self.spec.span(SCRATCH, partial),
+                self.spec.dtype,
+                self.spec.operation,
+            ),
+            after,
         )
 
     def copy(self, target: range, source: range, after: Iterable[int | None]) -> int:
         """Copy elements of the scratch buffer into the data."""
-        return self.schedule.add(Copy(_span(DATA, target), _span(SCRATCH, source)), after)
+        return self.schedule.add(Copy(self.spec.span(DATA, target), self.spec.span(SCRATCH, source)), after)
 
     def _immediate(self, number: int) -> int:
         return run_immediate(self.spec.run_tag, self.first_transfer + number)
-
-
-def _span(buffer: str, elements: range) -> Span:
-    return Span(buffer, elements.start * ELEMENT_BYTES, len(elements) * ELEMENT_BYTES)

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from weft.traffic.costs import Cost, Links, nic_bytes, piece_bytes, pipelined
 from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, Chunk, ChunkTable, Formula, LaneSchedule
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
+from weft.traffic.schedule_nodes import DATA, SCRATCH
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
 from weft.traffic.schedules.plan import MAX_PIECES, MAX_PIECES_IN_A_HOST, cut, piece_count
 from weft.traffic.schedules.spec import CollectiveSpec
@@ -38,7 +38,7 @@ class Ring:
         self.next = rank_at((position + 1) % self.count)
         self.previous = rank_at((position - 1) % self.count)
         most = MAX_PIECES_IN_A_HOST if plan.spec.is_within_a_host else MAX_PIECES
-        self.piece_count = piece_count(chunks.largest, plan.spec.piece_bytes, most)
+        self.piece_count = piece_count(chunks.largest * plan.spec.element_bytes, plan.spec.piece_bytes, most)
         self._chunks = chunks
         self._table = plan.schedule.add_table(chunks)
 
@@ -141,7 +141,7 @@ def _orders(spec: CollectiveSpec) -> list[_RingOrder]:
 
 def ring_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce by rings on each plane: reduce-scatter, then all-gather, both pipelined in pieces."""
-    size_bytes = spec.element_count * ELEMENT_BYTES
+    size_bytes = spec.size_bytes
     schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes})
     if spec.rank_count == 1:
         return schedule
@@ -181,7 +181,7 @@ def _chunk_rings(spec: CollectiveSpec, rank: int, schedule: LaneSchedule) -> Ite
 
 def ring_reduce_scatter(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Reduce-scatter by rings: the rank's own chunk ends up reduced, the rest of its data is overwritten."""
-    size_bytes = spec.element_count * ELEMENT_BYTES
+    size_bytes = spec.size_bytes
     schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes})
     for ring in _chunk_rings(spec, rank, schedule):
         ring.reduce_scatter()
@@ -190,7 +190,7 @@ def ring_reduce_scatter(spec: CollectiveSpec, rank: int) -> LaneSchedule:
 
 def ring_all_gather(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-gather by rings."""
-    schedule = new_schedule(spec, rank, {DATA: spec.element_count * ELEMENT_BYTES})
+    schedule = new_schedule(spec, rank, {DATA: spec.size_bytes})
     for ring in _chunk_rings(spec, rank, schedule):
         ring.all_gather()
     return schedule
@@ -207,10 +207,13 @@ def _chain(spec: CollectiveSpec, rank: int) -> tuple[int | None, int | None]:
 
 def ring_broadcast(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Broadcast along the ring from the root, piece after piece."""
-    schedule = new_schedule(spec, rank, {DATA: spec.element_count * ELEMENT_BYTES})
+    schedule = new_schedule(spec, rank, {DATA: spec.size_bytes})
     before, behind = _chain(spec, rank)
     for plane, stripe in enumerate(spec.stripes()):
-        plan, pieces = LanePlan(spec, rank, schedule, plane), len(cut(stripe, spec.piece_bytes))
+        plan, pieces = (
+            LanePlan(spec, rank, schedule, plane),
+            len(cut(stripe, spec.piece_bytes, spec.element_bytes)),
+        )
         if not pieces or spec.rank_count == 1:
             continue
         piece = plan.pieces_of(stripe)
@@ -226,11 +229,14 @@ def ring_broadcast(spec: CollectiveSpec, rank: int) -> LaneSchedule:
 
 def ring_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Reduce along the ring towards the root, piece after piece; the other ranks' data is overwritten."""
-    size_bytes = spec.element_count * ELEMENT_BYTES
+    size_bytes = spec.size_bytes
     schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes})
     before, behind = _chain(spec, rank)
     for plane, stripe in enumerate(spec.stripes()):
-        plan, pieces = LanePlan(spec, rank, schedule, plane), len(cut(stripe, spec.piece_bytes))
+        plan, pieces = (
+            LanePlan(spec, rank, schedule, plane),
+            len(cut(stripe, spec.piece_bytes, spec.element_bytes)),
+        )
         if not pieces or spec.rank_count == 1:
             continue
         piece = plan.pieces_of(stripe)

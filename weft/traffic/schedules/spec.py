@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.traffic.aggregation_format import Operation
-from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
+from weft.traffic.data_types import DataType
+from weft.traffic.schedule_nodes import Span
 from weft.traffic.striping import split_evenly, stripe
 
 DEFAULT_PIECE_BYTES = 16 * 1024
@@ -48,8 +49,8 @@ class CollectiveSpec:
             raise ValueError(f"{self.rank_count} ranks (valid: 1 to {MAX_RANKS})")
         if self.element_count < 0:
             raise ValueError(f"{self.element_count} elements (valid: 0 or more)")
-        if self.piece_bytes < ELEMENT_BYTES:
-            raise ValueError(f"pieces of {self.piece_bytes} bytes (valid: {ELEMENT_BYTES} or more)")
+        if self.piece_bytes < self.element_bytes:
+            raise ValueError(f"pieces of {self.piece_bytes} bytes (valid: {self.element_bytes} or more)")
         if not 0 <= self.root < self.rank_count:
             raise ValueError(f"root {self.root} (valid: 0 to {self.rank_count - 1})")
         if self.ranks_per_host < 1 or self.rank_stride < 1:
@@ -68,6 +69,25 @@ class CollectiveSpec:
                 f"{self.rank_count} ranks do not fill hosts of {self.ranks_per_host} ranks that are "
                 f"{self.rank_stride} apart (valid: a multiple of {self.ranks_per_host * self.rank_stride})"
             )
+
+    @property
+    def element_bytes(self) -> int:
+        """Size of an element."""
+        return self.dtype.element_bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of every rank's data."""
+        return self.element_count * self.element_bytes
+
+    def span(self, buffer: str, elements: range) -> Span:
+        """Return where elements of a buffer lie."""
+        return Span(buffer, elements.start * self.element_bytes, len(elements) * self.element_bytes)
+
+    @property
+    def divisor(self) -> int:
+        """By what every rank divides its data in the end: an average's sums by the number of ranks."""
+        return self.rank_count if self.operation is Operation.AVERAGE else 1
 
     def stripes(self) -> list[range]:
         """Return the elements of each plane."""

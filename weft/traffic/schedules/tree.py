@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from weft.traffic.costs import Cost, Links, nic_bytes, piece_bytes
 from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, LaneSchedule
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
+from weft.traffic.schedule_nodes import DATA, SCRATCH
 from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
 from weft.traffic.schedules.plan import cut
 from weft.traffic.schedules.spec import CollectiveSpec
@@ -127,14 +127,14 @@ def _passes(spec: CollectiveSpec, rank: int, schedule: LaneSchedule) -> Iterator
     for plane, stripe in enumerate(spec.stripes()):
         plan = LanePlan(spec, rank, schedule, plane)
         for number, elements in enumerate(split_evenly(stripe, TREES)):
-            pieces = len(cut(elements, spec.piece_bytes))
+            pieces = len(cut(elements, spec.piece_bytes, spec.element_bytes))
             if pieces and spec.rank_count > 1:
                 yield _Pass(plan, _Tree(spec, rank, number), elements, pieces)
                 plan = plan.from_transfer(2 * pieces)
 
 
 def _schedule(spec: CollectiveSpec, rank: int, *, up: bool, down: bool) -> LaneSchedule:
-    size_bytes = spec.element_count * ELEMENT_BYTES
+    size_bytes = spec.size_bytes
     schedule = new_schedule(spec, rank, {DATA: size_bytes} | ({SCRATCH: 2 * size_bytes} if up else {}))
     for tree in _passes(spec, rank, schedule):
         tree.add_lanes(up=up, down=down)

@@ -6,7 +6,6 @@ from weft.jobs.traces.assembling import whole_call
 from weft.jobs.traces.chakra.messages import CollectiveType
 from weft.jobs.traces.errors import TraceError
 from weft.traffic.jobs import CollectiveCall
-from weft.traffic.schedule_nodes import ELEMENT_BYTES
 
 _COLLECTIVES = {
     CollectiveType.ALL_REDUCE: "allreduce",
@@ -36,7 +35,7 @@ def call_of(number: int, input_bytes: int, members: int, place: str) -> Collecti
         valid = ", ".join(f"{each.name} {each.value}" for each in _COLLECTIVES)
         raise TraceError(f"{place}: comm_type {named} cannot be run (valid: {valid})") from None
     if kind == CollectiveType.BARRIER:
-        input_bytes = ELEMENT_BYTES
+        input_bytes = CollectiveCall.dtype.element_bytes
     try:
         return whole_call(collective, input_bytes * (members if collective == _GATHERED else 1), members)
     except ValueError as error:

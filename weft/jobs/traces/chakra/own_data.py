@@ -12,8 +12,8 @@ from weft.jobs.traces.errors import TraceError
 from weft.quantities.json_problems import described
 from weft.quantities.units import shown
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall
-from weft.traffic.schedule_nodes import DataType
 
 FILE_ATTRIBUTE = "weft"
 """Of a file's GlobalMetadata: `RankData` as JSON."""
