@@ -12,6 +12,8 @@ LEFT, RIGHT, TOP, BOTTOM = 60, 16, 34, 46
 COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#7b5ea7")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
 TICKS = 5
+MOST_DOTS = 40
+"""A curve of more points is a line alone."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -116,7 +118,7 @@ def _panel(panel: Panel, number: int) -> list[str]:
         parts += [
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{COLOURS[index]}"/>'
             for x, y in places
-            if y >= TOP
+            if y >= TOP and len(places) <= MOST_DOTS
         ]
         y = TOP + 14 + 17 * index
         parts += [f'<path d="M{LEFT + 10} {y}h28" {style}/>', _text(LEFT + 44, y + 4, name, anchor="start")]

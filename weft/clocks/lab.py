@@ -210,6 +210,7 @@ class Lab(abc.ABC):
                 tenant_settings(self.options.tenants),
             ),
             routing=self.options.routing.kind,
+            placement=self.options.aggregation.placement,
         )
 
     def _require_queues_for_a_frame(self) -> None:

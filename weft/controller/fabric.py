@@ -295,6 +295,7 @@ class FabricController:
             self._queue_keys,
             first_epoch,
             self._settings.of(TenantSettings),
+            self._settings.placement,
         )
 
     async def recover(self) -> Recovery:

@@ -14,6 +14,7 @@ from weft.controller.errors import JobError
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.job import Job, PlannedTree
 from weft.controller.memberships import JobMembership, membership
+from weft.controller.placement import DEFAULT_PLACEMENT, PLACEMENTS
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.slots import SlotPool
 from weft.controller.tenants import NO_TENANTS, NOBODY, Tenant, TenantSettings, exceeds
@@ -34,6 +35,7 @@ class JobTable:
         fabric: where.
         slot_capacity: slots of each switch (half the size of the program's slot registers).
         tenants: who may use how much.
+        placement: by what trees are placed, a name of `weft.controller.placement`. Raises SettingError for others.
         queue_keys: draws the jobs' secrets.
         first_epoch: epoch of the first job; every job and every rebuild takes the next one. Epoch 0 is never
             used, because registers start as epoch 0.
@@ -47,8 +49,10 @@ class JobTable:
         queue_keys: QueueKeys = random_queue_key,
         first_epoch: int = 1,
         tenants: TenantSettings = NO_TENANTS,
+        placement: str = DEFAULT_PLACEMENT,
     ) -> None:
         tenants.check(slot_capacity)
+        self._placement = PLACEMENTS.named(placement)
         self._fabric = fabric
         self._tenants = tenants
         self._pools = {
@@ -291,7 +295,8 @@ class JobTable:
                     promised[port] += other.weight
                     own[port] += other.share if owner is not NOBODY and other.tenant == owner.name else 0.0
         full = {name for name, pool in self._pools.items() if not pool.has_room(job.slot_count, owner.name)}
-        return TreeLoad(roots, promised, own, owner.bandwidth, job.share, full)
+        load = TreeLoad(roots, promised, own, owner.bandwidth, job.share, full)
+        return self._placement.view(load, job.job_id)
 
     def _release(self, job: Job) -> None:
         for planned in job.trees:

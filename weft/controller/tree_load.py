@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from weft.controller.tenants import exceeds
 from weft.topologies import Endpoint, PortSpec, SwitchSpec
 
-Preference = tuple[bool, int, int, float, int]
+Preference = tuple[bool, int, int, float, int, int]
+Order = Callable[[str], int]
+"""From the name of a switch, or of a port, to its place among others that are equally good."""
+
+
+def as_listed(_name: str) -> int:
+    """Return the same place for all: they stay in the fabric's order."""
+    return 0
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,7 @@ class TreeLoad:
         most: up to which a tenant's trees may be promised a link; None: no limit.
         weight: what the new tree is promised of each link.
         full: switches that have not got the slots.
+        order: of what is equally good otherwise, lowest first.
 
     """
 
@@ -31,6 +39,11 @@ class TreeLoad:
     most: float | None = None
     weight: float = 1.0
     full: Container[str] = ()
+    order: Order = as_listed
+
+    def unseen(self, order: Order = as_listed) -> TreeLoad:
+        """Return this with the same slots and quotas, but without the trees of others, and in another order."""
+        return replace(self, roots={}, promised={}, order=order)
 
     def of_link(self, upper: Endpoint) -> float:
         """Return what trees are promised of a link."""
@@ -41,7 +54,7 @@ class TreeLoad:
         return exceeds(self.own.get(upper, 0.0) + self.weight, self.most)
 
     def preference(self, root: SwitchSpec, parents: Mapping[str, PortSpec]) -> Preference:
-        """Return a sort key of a root and its tree: room, tier, size, the fullest link's load, trees of the root."""
+        """Return a sort key of a root and its tree: room, tier, size, fullest link, the root's trees, order."""
         uppers = [upper_end(port) for port in parents.values()]
         return (
             not self.has_room([root.name, *parents]) or any(map(self.lacks, uppers)),
@@ -49,6 +62,7 @@ class TreeLoad:
             len(parents),
             max(map(self.of_link, uppers), default=0.0),
             self.roots.get(root.name, 0),
+            self.order(root.name),
         )
 
     def has_room(self, switches: Iterable[str]) -> bool:

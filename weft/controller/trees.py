@@ -102,7 +102,7 @@ def plan_tree(
         hosts: names of the workers, in order of their ranks.
         failures: what is down.
         load: what present trees take. Of the smallest trees whose switches and links have room, it is one whose fullest
-            link has the least load; then one whose root has the fewest trees.
+            link has the least load; then one whose root has the fewest trees; then the first in its order.
 
     Raises:
         JobError: a node would have more children than a bitmap has bits, or no root reaches all leaves.
@@ -197,6 +197,7 @@ def _ports_up(
                 port.peer.node not in pending,
                 not load.has_room([port.peer.node]),
                 load.of_link(upper_end(port)),
+                load.order(str(upper_end(port))),
             )
         )
         chosen[name] = ways[0]
@@ -232,7 +233,13 @@ def _choose_centre(
         raise JobError(f"no switch of plane {plane} reaches all leaves of the job: {shown}")
     root = min(
         radii,
-        key=lambda name: (radii[name], not load.has_room([name]), load.roots.get(name, 0), places[name]),
+        key=lambda name: (
+            radii[name],
+            not load.has_room([name]),
+            load.roots.get(name, 0),
+            load.order(name),
+            places[name],
+        ),
     )
     return fabric.switch(root), _ports_inwards(fabric, root, leaves, failures)
 

@@ -41,6 +41,14 @@ class _Joined:
     epochs: Mapping[int, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Moved:
+    """Whether a reduction has trees after a failure, and what workers send again; None: it waits."""
+
+    has_trees: bool
+    repeated_messages: int | None = None
+
+
 class AggregationJobs:
     """Jobs over the planes that are in use, one for each group of ranks that reduces at a time.
 
@@ -156,13 +164,16 @@ class AggregationJobs:
                 for job_id, joined in self._joined.items()
                 if joined.epochs and not self._has_its_trees(job_id)
             ]
-            have_trees = [self._move(endpoints, job_id, self._joined[job_id]) for job_id in hit]
-            return not all(have_trees)
+            moved = [self._move(endpoints, job_id, self._joined[job_id]) for job_id in hit]
         finally:
             self._is_following = False
+        repeated = [each.repeated_messages for each in moved if each.repeated_messages is not None]
+        if repeated:
+            self._lab.link_events.note_resumed(sum(repeated))
+        return not all(each.has_trees for each in moved)
 
-    def _move(self, endpoints: EndpointGroup, job_id: int, joined: _Joined) -> bool:
-        """Have a reduction go on; return whether it has trees."""
+    def _move(self, endpoints: EndpointGroup, job_id: int, joined: _Joined) -> _Moved:
+        """Have a reduction go on, if it can."""
         ranks = self._ranks(joined.group)
         hosts = self._hosts(endpoints, ranks)
         stopped = endpoints.stop_streams(job_id, ranks)
@@ -171,8 +182,8 @@ class AggregationJobs:
             are_posted = any(each.posted > each.first_message for each in stopped.agreed.values())
             if are_posted and joined.group.ranks is None and has_ring(self._lab, hosts):
                 reduce_in_ring(self._lab, endpoints, stopped)
-                self._note_resumed(stopped)
-            return False
+                return _Moved(has_trees=False, repeated_messages=_repeated(stopped))
+            return _Moved(has_trees=False)
         lanes = self._lab.options.aggregation.lanes
         stopped.move(
             {
@@ -183,12 +194,8 @@ class AggregationJobs:
                 for rank, host in zip(ranks, hosts, strict=True)
             }
         )
-        self._note_resumed(stopped)
         self._joined[job_id] = replace(joined, epochs=_epochs(carrying))
-        return True
-
-    def _note_resumed(self, stopped: StoppedStreams) -> None:
-        self._lab.link_events.note_resumed(sum(each.repeated for each in stopped.agreed.values()))
+        return _Moved(has_trees=True, repeated_messages=_repeated(stopped))
 
     def _carrying(
         self, job_id: int, joined: _Joined, hosts: Sequence[str]
@@ -268,6 +275,10 @@ class AggregationJobs:
     def _leave(self, job_id: int) -> None:
         for each in {job_id, *self._joined.pop(job_id).epochs}:
             self._lab.controller.discard_job(each)
+
+
+def _repeated(stopped: StoppedStreams) -> int:
+    return sum(each.repeated for each in stopped.agreed.values())
 
 
 def _epochs(carrying: Mapping[int, Mapping[str, JobMembership]]) -> dict[int, int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weft.controller.entities import Entity
+from weft.controller.placement.kind import DEFAULT_PLACEMENT
 from weft.controller.target import EMBEDDED, TargetFacts
 from weft.topologies import FabricSpec, SwitchSpec
 
@@ -28,12 +29,14 @@ class Settings:
         target: units of the switches.
         features: settings of features, at most one of each feature's class; those left out have their defaults.
         routing: kind of routing, a name of `weft.controller.routing`.
+        placement: by what trees of aggregation jobs are placed, a name of `weft.controller.placement`.
 
     """
 
     target: TargetFacts = EMBEDDED
     features: tuple[object, ...] = ()
     routing: str = DEFAULT_ROUTING
+    placement: str = DEFAULT_PLACEMENT
 
     def of(self, kind: type[_Chosen]) -> _Chosen:
         """Return a feature's settings, given their class."""
