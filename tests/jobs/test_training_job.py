@@ -1,5 +1,7 @@
 """Jobs of training steps: bubbles of pipelines, bytes by kind, groups."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,8 @@ from weft.jobs.formulas.memory import rank_memory
 from weft.jobs.models import MODELS, Experts, Transformer
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.pipeline_schedules import PIPELINE_SCHEDULES, Pass, most_held
-from weft.jobs.traffic_bytes import sent_bytes
-from weft.jobs.training_job import pipeline_job, training_job
+from weft.jobs.traffic_bytes import TRAINING_TRAFFIC, sent_bytes
+from weft.jobs.training_job import called_algorithms, pipeline_job, training_job
 from weft.jobs.training_plan import PlanError, Precisions, TrainingPlan
 from weft.traffic.jobs.breakdown import breakdowns
 from weft.traffic.jobs.checks import check_job
@@ -310,3 +312,30 @@ def test_a_straggler_stalls_the_rest():
     assert found[2].stall_ps == 0 == found[2].bubble_ps
     assert found[0].stall_ps > 0.4 * found[0].compute_ps.total()
     assert len({each.total_ps for each in found}) == 1
+
+
+@pytest.mark.parametrize(
+    "parallel",
+    [
+        {"data": 4, "tensor": 2, "context": 2},
+        {"data": 4, "tensor": 2, "sequence": True, "zero": 3},
+        {"data": 2, "pipeline": 4, "zero": 1},
+        {"data": 4, "expert": 2, "tensor": 2, "sequence": True, "model": MIXED},
+        {"data": 1, "context": 1, "tensor": 4},
+    ],
+)
+def test_algorithms_are_checked_for_the_collectives_that_groups_call(parallel):
+    plan = plan_of(**parallel)
+    named = {kind: "in-network" for kind in TRAINING_TRAFFIC if kind != "expert"}
+    named["expert"] = "direct"
+    job = training_job(replace(plan, algorithms=named))
+    called = set()
+    for part in job.parts:
+        categories = part.operations.categories
+        for row in part.operations.of_kind(Kind.COLLECTIVE):
+            group, call = part.operations.calls[part.operations.target[row]]
+            category, made = categories[part.operations.category[row]], job.calls[call]
+            assert made.algorithm == named[category]
+            called.add((category, made.collective, job.groups[part.groups[group]].ranks))
+    checked = called_algorithms(replace(plan, algorithms=named))
+    assert called == {(*key, group) for key, groups in checked.items() for group in groups}

@@ -39,13 +39,14 @@ def test_groups_of_any_ranks_reduce_at_the_same_time():
                 reduction(5, 0, 3),
                 reduction(3, 4, dtype="int32", operation="max"),
                 reduction(6, 7, at="3us"),
+                reduction(6, 5, 4, 3, 2, 1, 7),
                 reduction(2, size=4096),
                 everybody,
             ]
         }
     )
     found = result.of(COLLECTIVES)
-    assert [each.ranks for each in found] == [3, 2, 2, 1, 8]
+    assert [each.ranks for each in found] == [3, 2, 2, 7, 1, 8]
     assert all(each.verified and each.wrong == 0 for each in found)
     assert result.ok
 

@@ -12,8 +12,6 @@ from weft.jobs.models import Experts
 from weft.jobs.program_writer import ExpertPeer, GroupKind, Peer, ProgramWriter, Stream
 from weft.jobs.training_plan import TrainingPlan
 
-_CATEGORY = "expert"
-
 
 class ExpertExchange(ABC):
     """Writes what a rank sends and receives for the routed experts of a layer."""
@@ -46,7 +44,7 @@ class _Direct(ExpertExchange):
 
     def dispatch(self, writer: ProgramWriter, token_bytes: int) -> None:
         """Send tokens to experts."""
-        writer.collective(GroupKind.EXPERT, "alltoall", self._copies * token_bytes, Stream.EXPERT, _CATEGORY)
+        writer.collective(GroupKind.EXPERT, "alltoall", self._copies * token_bytes, Stream.EXPERT)
 
     def combine(self, writer: ProgramWriter, token_bytes: int) -> None:
         """Send results back."""
@@ -78,11 +76,11 @@ class _OncePerHost(ExpertExchange):
 
     def _across(self, writer: ProgramWriter, token_bytes: int) -> None:
         size_bytes = self._tokens * token_bytes
-        writer.collective(GroupKind.EXPERT_ACROSS_HOSTS, "alltoall", size_bytes, Stream.EXPERT, _CATEGORY)
+        writer.collective(GroupKind.EXPERT_ACROSS_HOSTS, "alltoall", size_bytes, Stream.EXPERT)
 
     def _within(self, writer: ProgramWriter, token_bytes: int) -> None:
         size_bytes = self._copies * token_bytes
-        writer.collective(GroupKind.EXPERT_WITHIN_HOST, "alltoall", size_bytes, Stream.EXPERT, _CATEGORY)
+        writer.collective(GroupKind.EXPERT_WITHIN_HOST, "alltoall", size_bytes, Stream.EXPERT)
 
 
 class _Drawn(ExpertExchange):
@@ -108,4 +106,4 @@ class _Drawn(ExpertExchange):
         others = [each for each in range(len(size_bytes)) if each != self._member]
         sent: dict[Peer, int] = {ExpertPeer(each): int(size_bytes[self._member, each]) for each in others}
         received: dict[Peer, int] = {ExpertPeer(each): int(size_bytes[each, self._member]) for each in others}
-        writer.exchange(sent, received, _CATEGORY)
+        writer.exchange(sent, received, GroupKind.EXPERT.category)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from weft.jobs.parallelism import Parallelism
+from weft.traffic.collectives import collective_named
 from weft.traffic.jobs import CollectiveCall, Operations, OperationsBuilder
 
 
@@ -21,6 +22,13 @@ class GroupKind(Enum):
     EXPERT_WITHIN_HOST = "expert within host"
     EXPERT_DATA = "expert data"
     EMBEDDING = "embedding"
+
+    @property
+    def category(self) -> str:
+        """Of its collectives, the kind of traffic: one of `weft.jobs.traffic_bytes.TRAINING_TRAFFIC`."""
+        if self is GroupKind.EMBEDDING:
+            return "pipeline"  # between its first and last stage
+        return "data" if self is GroupKind.EXPERT_DATA else self.value.split()[0]
 
 
 @dataclass(frozen=True)
@@ -67,12 +75,20 @@ class ProgramWriter:
     Args:
         group_sizes: ranks of each kind of group that the program's ranks are in; collectives of others are left out.
         calls: places of all calls in `Job.calls`, of all programs of a job; new ones are added.
+        algorithms: of collectives, by category; those of others are left to the group.
     """
 
-    def __init__(self, group_sizes: Mapping[GroupKind, int], calls: dict[CollectiveCall, int]) -> None:
+    def __init__(
+        self,
+        group_sizes: Mapping[GroupKind, int],
+        calls: dict[CollectiveCall, int],
+        algorithms: Mapping[str, str] | None = None,
+    ) -> None:
         self._sizes = group_sizes
         self._slots = {kind: slot for slot, kind in enumerate(group_sizes)}
         self._calls = calls
+        self._algorithms = algorithms or {}
+        self._reduced_in_network: dict[GroupKind, int] = {}
         self._builder = OperationsBuilder()
         self._cursor: tuple[int, ...] = ()
         self._pending: tuple[int, str, str] | None = None
@@ -103,11 +119,9 @@ class ProgramWriter:
         if duration_ps:
             self._pending = (duration_ps, category, name)
 
-    def collective(
-        self, kind: GroupKind, collective: str, size_bytes: int, stream: Stream, category: str
-    ) -> None:
+    def collective(self, kind: GroupKind, collective: str, size_bytes: int, stream: Stream) -> None:
         """Add a collective, which the next operation follows."""
-        operation = self.beside(kind, collective, size_bytes, stream, category)
+        operation = self.beside(kind, collective, size_bytes, stream)
         if operation is not None:
             self._cursor = (operation,)
 
@@ -117,27 +131,35 @@ class ProgramWriter:
         collective: str,
         size_bytes: int,
         stream: Stream,
-        category: str,
         *,
         after: Iterable[int | None] | None = None,
     ) -> int | None:
         """Add a collective that runs beside what follows; return its number, None in a group of one rank.
 
-        Its size is rounded up to elements for every rank. It follows what `after` names, by default the cursor.
+        Its size is rounded up to elements for every rank. It follows what `after` names, by default the cursor. In the
+        network it also follows the group's collective before it, because these have to be in one order on all ranks.
         """
         self._flush()
         ranks = self._sizes.get(kind, 1)
         if ranks == 1 or not size_bytes:
             return None
         unit = ranks * CollectiveCall.dtype.element_bytes
-        call = CollectiveCall(collective, -(-size_bytes // unit) * unit)
-        return self._builder.collective(
+        algorithm = self._algorithms.get(kind.category, "")
+        call = CollectiveCall(collective, -(-size_bytes // unit) * unit, algorithm)
+        in_network = bool(algorithm) and collective_named(collective).algorithm(algorithm).in_network
+        before = [each for each in (self._cursor if after is None else after) if each is not None]
+        if in_network and kind in self._reduced_in_network:
+            before = list(dict.fromkeys((*before, self._reduced_in_network[kind])))
+        operation = self._builder.collective(
             self._slots[kind],
             self._calls.setdefault(call, len(self._calls)),
             stream=stream,
-            after=[each for each in (self._cursor if after is None else after) if each is not None],
-            category=category,
+            after=before,
+            category=kind.category,
         )
+        if in_network:
+            self._reduced_in_network[kind] = operation
+        return operation
 
     def send(self, peer: Peer, size_bytes: int, tag: int, category: str) -> None:
         """Add a send beside what follows."""

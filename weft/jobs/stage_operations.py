@@ -29,7 +29,7 @@ def stage_operations(
         calls: as of `ProgramWriter`.
         member: the ranks' number among those that share their experts; it matters where routing is not balanced.
     """
-    writer = ProgramWriter(group_sizes, calls)
+    writer = ProgramWriter(group_sizes, calls, plan.algorithms)
     program = _StageProgram(plan, stage, writer, member)
     for step in plan.stage_steps[stage]:
         program.add(step)
@@ -75,9 +75,7 @@ class _StageProgram:
         writer, parallel = self._writer, self._plan.parallel
         if parallel.pipeline > 1 and self._plan.model.is_gpt:
             # The first and the last stage sum the gradients of their copies of the embedding.
-            writer.collective(
-                GroupKind.EMBEDDING, "allreduce", embedding_bytes(self._plan), Stream.DATA, "pipeline"
-            )
+            writer.collective(GroupKind.EMBEDDING, "allreduce", embedding_bytes(self._plan), Stream.DATA)
         writer.wait_for([self._last_reduction])
         writer.compute(ComputeTimes(self._plan).optimizer(self._stage), "optimizer", "optimizer")
         if parallel.zero not in (1, 2):
@@ -86,7 +84,7 @@ class _StageProgram:
         for part in range(parallel.virtual_stages):
             for unit in self._plan.units_of(self._stage, part):
                 for kind, size_bytes in self._of_unit(unit, "weights"):
-                    gathered = writer.beside(kind, "allgather", size_bytes, Stream.DATA, "data", after=before)
+                    gathered = writer.beside(kind, "allgather", size_bytes, Stream.DATA, after=before)
                     before = before if gathered is None else (gathered,)
 
     def _reduce_gradients(self, unit: int, step: Step) -> None:
@@ -97,7 +95,7 @@ class _StageProgram:
         collective = "reducescatter" if zero else "allreduce"
         for kind, size_bytes in self._of_unit(unit, "gradients"):
             after = (*self._writer.cursor, self._last_reduction)
-            reduced = self._writer.beside(kind, collective, size_bytes, Stream.DATA, "data", after=after)
+            reduced = self._writer.beside(kind, collective, size_bytes, Stream.DATA, after=after)
             if reduced is not None:
                 self._last_reduction = reduced
 
@@ -112,7 +110,6 @@ class _StageProgram:
                 "allgather",
                 size_bytes,
                 Stream.WEIGHTS,
-                "data",
                 after=(*self._visited, self._last_gather),
             )
             if gathered is not None:

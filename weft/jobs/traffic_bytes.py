@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from weft.traffic.collectives import collective_named
-from weft.traffic.jobs import Job, Kind
+from weft.traffic.jobs import CollectiveCall, Job, Kind
 from weft.traffic.jobs.operations import bytes_by_category
 
 TRAINING_TRAFFIC = ("tensor", "context", "pipeline", "data", "expert")
@@ -17,8 +17,8 @@ TRAINING_TRAFFIC = ("tensor", "context", "pipeline", "data", "expert")
 def sent_bytes(job: Job, rank: int) -> Counter[str]:
     """Return the bytes that a rank sends, by category.
 
-    Of a collective this is its size times its bus bandwidth factor (nccl-tests, doc/PERFORMANCE.md): what every rank
-    sends if all send alike and nothing twice.
+    Of a collective among hosts this is its size times its bus bandwidth factor (nccl-tests, doc/PERFORMANCE.md): what
+    every rank sends if all send alike and nothing twice. In the network a rank sends its input, once.
     """
     part = job.parts[rank]
     operations = part.operations
@@ -29,6 +29,13 @@ def sent_bytes(job: Job, rank: int) -> Counter[str]:
         group, number = operations.calls[slot]
         call = job.calls[number]
         ranks = len(job.groups[part.groups[group]].ranks)
-        factor = collective_named(call.collective).bus_bandwidth_factor(ranks)
-        found[operations.categories[category]] += int(count) * round(call.size_bytes * factor)
+        found[operations.categories[category]] += int(count) * _sent_of_call(call, ranks)
     return found
+
+
+def _sent_of_call(call: CollectiveCall, ranks: int) -> int:
+    collective = collective_named(call.collective)
+    if call.algorithm and collective.algorithm(call.algorithm).in_network:
+        element_bytes = call.dtype.element_bytes
+        return collective.input_elements(call.size_bytes // element_bytes, ranks) * element_bytes
+    return round(call.size_bytes * collective.bus_bandwidth_factor(ranks))

@@ -75,6 +75,32 @@ def group_sizes(plan: TrainingPlan, stage: int) -> dict[GroupKind, int]:
     return {kind: size for kind, size in sizes.items() if size > 1}
 
 
+def collectives_of(plan: TrainingPlan, kind: GroupKind) -> tuple[str, ...]:
+    """Return which collectives groups of a kind call."""
+    match kind.category:
+        case "tensor":
+            return ("allgather", "reducescatter") if plan.parallel.sequence else ("allreduce",)
+        case "context":
+            return ("allgather", "reducescatter")
+        case "data":
+            return ("allgather", "reducescatter") if plan.parallel.zero else ("allreduce",)
+        case "expert":
+            return ("alltoall",)
+    return ("allreduce",)
+
+
+def called_algorithms(plan: TrainingPlan) -> dict[tuple[str, str], set[tuple[int, ...]]]:
+    """Return which groups call collectives by algorithms that the plan names, by kind of traffic and collective."""
+    found: dict[tuple[str, str], set[tuple[int, ...]]] = {}
+    for stage in range(plan.parallel.pipeline if plan.algorithms else 0):
+        for kind in group_sizes(plan, stage):
+            if kind.category in plan.algorithms:
+                groups = {group_of(plan, kind, rank) for rank in plan.parallel.stage_ranks(stage)}
+                for collective in collectives_of(plan, kind):
+                    found.setdefault((kind.category, collective), set()).update(groups)
+    return found
+
+
 def group_of(plan: TrainingPlan, kind: GroupKind, rank: int) -> tuple[int, ...]:
     """Return the ranks of a rank's group of a kind, in order."""
     parallel = plan.parallel

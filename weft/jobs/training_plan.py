@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -68,7 +69,7 @@ class TrainingPlan:
         routing: of tokens to experts.
         ranks_per_host: which stand side by side, in the order of their numbers.
         seed: of what tokens choose.
-
+        algorithms: of the groups' collectives, by kind of traffic; a group chooses its own for others.
     """
 
     model: Transformer
@@ -81,6 +82,7 @@ class TrainingPlan:
     routing: Routing = field(default_factory=Routing)
     ranks_per_host: int = 1
     seed: int = 1
+    algorithms: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise PlanError for degrees that do not divide what they share."""

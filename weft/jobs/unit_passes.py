@@ -113,18 +113,18 @@ class UnitPasses:
         """Gather an input that sequence parallelism has not kept whole, beside what follows."""
         if not self._plan.parallel.sequence:
             return None
-        return self._writer.beside(GroupKind.TENSOR, "allgather", self._size, Stream.TENSOR, "tensor")
+        return self._writer.beside(GroupKind.TENSOR, "allgather", self._size, Stream.TENSOR)
 
     def _scatter(self) -> None:
         """Have tensor ranks sum their parts of a result."""
         self._tensor("reducescatter" if self._plan.parallel.sequence else "allreduce", self._size)
 
     def _tensor(self, collective: str, size_bytes: int) -> None:
-        self._writer.collective(GroupKind.TENSOR, collective, size_bytes, Stream.TENSOR, "tensor")
+        self._writer.collective(GroupKind.TENSOR, collective, size_bytes, Stream.TENSOR)
 
     def _context(self, collective: str) -> None:
         size_bytes = key_value_bytes(self._plan)
-        self._writer.collective(GroupKind.CONTEXT, collective, size_bytes, Stream.CONTEXT, "context")
+        self._writer.collective(GroupKind.CONTEXT, collective, size_bytes, Stream.CONTEXT)
 
     def _routed(self, layer: int, name: str, category: str, passes: int) -> None:
         plan, exchange = self._plan, self._exchange

@@ -9,14 +9,14 @@ from weft.controller.errors import JobError
 from weft.controller.failures import NO_FAILURES
 from weft.controller.trees import plan_tree
 from weft.run.collectives import collective_spec
-from weft.run.jobs import rank_places
+from weft.run.jobs import intact_places
 from weft.run.reducing_groups import groups_of
 from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import is_class_reference
-from weft.traffic.collectives import AUTO, Collective
+from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, Collective
 from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.jobs.placing import placed_call
@@ -108,23 +108,39 @@ def check_group(
     """
     if root >= len(ranks):
         raise KeyProblem(f"{key}.root", f"{root} is not one of the ranks 0 to {len(ranks) - 1}")
-    rates_bps = tuple(nic.link.rate_bps for nic in topology.hosts[0].nics)
-    places = rank_places(topology, rates_bps)
     for number, name in enumerate(algorithms):
-        call = CollectiveCall(collective.reference, 0, name, root=root)
-        try:
-            placed = placed_call(call, [places.hosts[rank] for rank in ranks], places)
-        except ValueError as error:
-            raise KeyProblem(f"{key}.algorithms[{number}]", str(error)) from None
-        if placed.is_in_network and (
-            objection := objection_to_nics(topology) or _objection_to_trees(topology, ranks)
-        ):
+        if objection := group_objection(collective, name, ranks, topology, root):
             raise KeyProblem(f"{key}.algorithms[{number}]", objection)
+
+
+def group_objection(
+    collective: Collective, algorithm: str, ranks: Sequence[int], topology: FabricSpec, root: int = 0
+) -> str:
+    """Return why an algorithm cannot run on some ranks of a fabric, "" if it can."""
+    places = intact_places(topology)
+    call = CollectiveCall(collective.reference, 0, algorithm, root=root)
+    try:
+        placed = placed_call(call, [places.hosts[rank] for rank in ranks], places)
+    except ValueError as error:
+        return str(error)
+    return (
+        (objection_to_nics(topology) or _objection_to_trees(topology, ranks)) if placed.is_in_network else ""
+    )
 
 
 def any_in_network(collective: Collective, algorithms: Sequence[str]) -> bool:
     """Return whether switches reduce in one of these algorithms; `auto` chooses none such where they may not."""
     return any(collective.algorithm(name).in_network for name in algorithms if name != AUTO)
+
+
+def is_in_network(algorithm: str) -> bool:
+    """Return whether switches reduce in an algorithm of this name, of whatever collective has it."""
+    return any(
+        each.in_network
+        for collective in COLLECTIVE_KINDS.values()
+        for each in collective.algorithms
+        if each.name == algorithm
+    )
 
 
 def check_algorithms(

@@ -80,6 +80,16 @@ def rank_places(
     return RankPlaces(tuple(hosts), plane_rates_bps, traffic_classes)
 
 
+def intact_places(topology: FabricSpec) -> RankPlaces:
+    """Return the places of a fabric whose planes are all in use."""
+    return rank_places(topology, tuple(nic.link.rate_bps for nic in topology.hosts[0].nics))
+
+
+def first_ranks(count: int, places: RankPlaces) -> tuple[int, ...]:
+    """Return so many of the fabric's ranks, host by host."""
+    return tuple(sorted(range(len(places.hosts)), key=lambda rank: (places.hosts[rank], rank))[:count])
+
+
 def placed_ranks(job: Job, ranks: Sequence[int] | None, places: RankPlaces) -> PlacedRanks:
     """Return where a job's ranks are: on those given, else on the first ones, host by host.
 
@@ -91,7 +101,7 @@ def placed_ranks(job: Job, ranks: Sequence[int] | None, places: RankPlaces) -> P
             raise BadInputError(
                 f"a job of {count} ranks on a fabric of {available} (valid: up to {available})"
             )
-        ranks = tuple(sorted(range(available), key=lambda rank: (places.hosts[rank], rank))[:count])
+        ranks = first_ranks(count, places)
     return PlacedRanks(job, ranks, places)
 
 

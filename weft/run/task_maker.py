@@ -193,8 +193,9 @@ class TaskMaker:
 
     def _reducing(self, placed: PlacedRanks) -> tuple[ReducingGroup, ...]:
         """Return for which of a job's ranks the network reduces. Raises BadInputError if NICs keep it from that."""
+        found = placed.reductions()
         reducing = tuple(
-            ReducingGroup(each.ranks, traffic_class=each.traffic_class) for each in placed.reductions()
+            ReducingGroup(each.ranks, traffic_class=each.traffic_class, jobs=len(found)) for each in found
         )
         if reducing and (objection := objection_to_nics(self._topology)):
             raise BadInputError(objection)

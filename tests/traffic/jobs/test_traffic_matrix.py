@@ -5,9 +5,14 @@ from collections import Counter
 import pytest
 
 from weft import Fabric, topologies
+from weft.jobs.models import Transformer
+from weft.jobs.parallelism import Parallelism
+from weft.jobs.traffic_bytes import sent_bytes
+from weft.jobs.training_job import training_job
+from weft.jobs.training_plan import TrainingPlan
 from weft.topologies import shortest_paths
 from weft.traffic.header_sizes import IMMEDIATE, RETH, overhead_bytes
-from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, RankPart
+from weft.traffic.jobs import CollectiveCall, Group, Job, Kind, OperationsBuilder, RankPart
 
 MTU = 1024
 PIECE_BYTES = 16 * 1024
@@ -87,6 +92,27 @@ def test_bytes_per_link_equal_the_analytic_traffic_matrix(hosts_per_leaf):
     assert ran.retransmissions == 0
     assert {link: each["packets"] for link, each in found.items()} == packets
     assert {link: each["bytes"] for link, each in found.items()} == sent_bytes
+
+
+def test_gradients_that_the_network_sums_cross_each_link_once():
+    """Each way: a packet of 256 elements, and one of exponents for every 64 of them (docs/spec/aggregation.md)."""
+    model = Transformer(layers=2, hidden=64, heads=2, feed_forward=128, vocabulary=512, sequence=64)
+    job = training_job(TrainingPlan(model, Parallelism(data=4), algorithms={"data": "in-network"}))
+    operations = job.parts[0].operations
+    calls = [
+        job.calls[operations.calls[slot][1]]
+        for slot in operations.target[operations.of_kind(Kind.COLLECTIVE)]
+    ]
+    data_packets = [-(-call.size_bytes // 1024) for call in calls]
+    assert sent_bytes(job, 0) == {"data": sum(call.size_bytes for call in calls)}
+    fabric = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2)
+    with Fabric(fabric, clock="virtual", aggregation={"lanes": 256}) as running:
+        running.run_job(job)
+        found = transmitted(running)
+    assert len(found) == 2 * len(fabric.links)
+    assert {each["packets"] for each in found.values()} == {
+        sum(each + -(-each // 64) for each in data_packets)
+    }
 
 
 def transmitted(running):

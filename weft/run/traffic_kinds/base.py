@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -113,12 +113,7 @@ class JobItem(JoinableItem):
 
     def check_kinds(self, kinds: Sequence[str], key: str) -> None:
         """Check that `classes` names none but these kinds of traffic. Raises KeyProblem for a key below `key`."""
-        for name in self.classes:
-            if name not in kinds:
-                raise KeyProblem(
-                    f"{key}.classes",
-                    f"no kind of traffic {shown(name)}; {did_you_mean(name, kinds)}",
-                )
+        check_named_kinds(self.classes, kinds, f"{key}.classes")
 
     def with_classes(self, job: Job) -> Job:
         """Return a job with the classes of what it sends, in place of its own of the same kinds."""
@@ -127,6 +122,13 @@ class JobItem(JoinableItem):
         sent = JobClasses(job).names
         own = {name: each for name, each in self.classes.items() if name in sent}
         return replace(job, traffic_classes=job.traffic_classes | own)
+
+
+def check_named_kinds(names: Iterable[str], kinds: Sequence[str], key: str) -> None:
+    """Check that names are those of kinds of traffic. Raises KeyProblem for `key`, their own."""
+    for name in names:
+        if name not in kinds:
+            raise KeyProblem(key, f"no kind of traffic {shown(name)}; {did_you_mean(name, kinds)}")
 
 
 def items_of(scenario: Scenario) -> tuple[TrafficItem, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
@@ -18,20 +18,24 @@ from weft.jobs.models import MODELS, Transformer, model_title
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.plan_summary import PlanSummary, summary_of
 from weft.jobs.traffic_bytes import TRAINING_TRAFFIC
-from weft.jobs.training_job import training_job
+from weft.jobs.training_job import called_algorithms, training_job
 from weft.jobs.training_plan import PlanError, Precisions, Recomputation, TrainingPlan
 from weft.quantities.definitions import number, whole
 from weft.quantities.readable import counted, format_time
 from weft.recording.operations import operations_table
 from weft.results.critical_paths import critical_path_result
 from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult, training_job_result
-from weft.run.jobs import JobRun
+from weft.run.algorithms import group_objection, is_in_network
+from weft.run.jobs import JobRun, first_ranks, intact_places
 from weft.run.task import Task
-from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, JobItem, check_ranks
+from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, JobItem, check_named_kinds, check_ranks
 from weft.scenario.places import KeyProblem
 from weft.scenario.presets import Presets
+from weft.scenario.traffic import AlgorithmName
+from weft.scenario.values import Text
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
+from weft.traffic.collectives import collective_named
 from weft.traffic.jobs import Job, OperationsError
 from weft.traffic.jobs.breakdown import breakdowns
 
@@ -69,6 +73,12 @@ class TrainingJobTraffic(JobItem):
     jitter: Annotated[float, number(0, 2)] = 0.0
     """Standard deviation of the logarithm of a factor of each computation, which the seed draws from a log-normal
     distribution of median 1."""
+    algorithms: dict[Annotated[str, Text("a kind of traffic", r"\S", "data")], AlgorithmName] = Field(
+        default={}
+    )
+    """Of the collectives of kinds of its traffic; other groups take the first one of hosts that suits them."""
+    tenant: str = ""
+    """Whose quotas its reductions in the network have, a name of `tenants`; by default nobody's."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's rank of each of the job's; by default the first ones, host by host."""
 
@@ -85,6 +95,7 @@ class TrainingJobTraffic(JobItem):
             routing=self.routing,
             ranks_per_host=ranks_per_host,
             seed=seed,
+            algorithms=self.algorithms,
         )
 
     @property
@@ -95,6 +106,7 @@ class TrainingJobTraffic(JobItem):
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that degrees divide what they share, that there are ranks enough, and that memory suffices."""
         self.check_kinds(TRAINING_TRAFFIC, key)
+        check_named_kinds(self.algorithms, TRAINING_TRAFFIC, f"{key}.algorithms")
         try:
             plan = self.plan(fabric.ranks_per_host or 1)
             count = plan.parallel.rank_count
@@ -113,6 +125,26 @@ class TrainingJobTraffic(JobItem):
             check_duration(plan, self._slowest)
         except PlanError as problem:
             raise KeyProblem(f"{key}.{problem.key}", str(problem)) from None
+
+    @property
+    def reduces_in_network(self) -> bool:
+        """Whether switches reduce for a kind of traffic."""
+        return any(map(is_in_network, self.algorithms.values()))
+
+    def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
+        """Yield whose it is."""
+        yield f"{key}.tenant", self.tenant, self.reduces_in_network
+
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check that groups can call their collectives by the algorithms that are named."""
+        plan = self.plan(topology.scale_up.ranks_per_host if topology.scale_up else 1)
+        ranks = self.ranks or first_ranks(plan.parallel.rank_count, intact_places(topology))
+        for (kind, name), groups in called_algorithms(plan).items():
+            collective = collective_named(name)
+            for group in sorted(groups):
+                on_fabric = [ranks[rank] for rank in group]
+                if objection := group_objection(collective, self.algorithms[kind], on_fabric, topology):
+                    raise KeyProblem(f"{key}.algorithms.{kind}", objection)
 
     def job(self, fabric: FabricSpec, seed: int) -> tuple[Job, PlanSummary]:
         """Return the job of a step, and what is known of it before it is run."""
@@ -166,4 +198,4 @@ class TrainingJobTraffic(JobItem):
                 operations_table(job, ran.times),
             )
 
-        return fabric.tasks.job(job, self.ranks).noted(TRAINING_JOBS, result)
+        return fabric.tasks.job(job, self.ranks).noted(TRAINING_JOBS, result).of(self.tenant)
