@@ -23,6 +23,7 @@ from weft.ranks.client import CoordinatorProcess, RankClient
 from weft.ranks.coordinator import Coordinator
 from weft.ranks.errors import RanksError
 from weft.results.link_events import LinkEventResult
+from weft.traffic.data_types import FLOAT_FORMATS, DataType, elements_of, numbers
 
 US = 10**6
 RANKS = 4
@@ -99,6 +100,55 @@ def test_every_collective_gives_what_numpy_computes(tmp_path: Path, algorithm: s
         np.testing.assert_array_equal(own["alltoall"], np.concatenate(parts))
         np.testing.assert_array_equal(own["broadcast"], inputs[2])
     np.testing.assert_array_equal(results[1]["reduce"], np.max(inputs, axis=0))
+
+
+@pytest.mark.parametrize(("algorithm", "group"), [("ring", (0, 2, 3)), ("in-network", ALL)])
+def test_elements_of_every_type_are_reduced_by_every_operation(
+    tmp_path: Path, algorithm: str, group: tuple[int, ...]
+) -> None:
+    """Small whole numbers, as such or as elements of the type; their sums are exact, and averages rounded once."""
+    numbers_of = [np.random.default_rng(rank).integers(-9, 9, 50) * 12 for rank in group]
+    calls = [(dtype, "average") for dtype in DataType]
+    calls += [(dtype, operation) for dtype in FLOAT_FORMATS for operation in ("sum", "max", "min")]
+    whole = [dtype for dtype in DataType if not dtype.is_float]
+    calls += [
+        (dtype, operation) for dtype in whole for operation in ("sum", "max", "min", "and", "or", "xor")
+    ]
+
+    def work(rank: RankClient) -> Any:
+        if rank.rank not in group:
+            return None
+        own = numbers_of[group.index(rank.rank)]
+        made = [
+            rank.call(
+                call_of("allreduce", 50, group, dtype=dtype, operation=operation),
+                own if rank.rank % 2 else elements_of(own, dtype),
+            )
+            for dtype, operation in calls
+        ]
+        return [each.wait(60) for each in made]
+
+    with serving(tmp_path / "s", algorithm) as said:
+        results = as_ranks(tmp_path / "s", work)
+    assert said[-1] == ""
+    for rank in group:
+        for (dtype, operation), result in zip(calls, results[rank], strict=True):
+            assert result.dtype == dtype.storage
+            expected = combined(numbers_of, dtype, operation)
+            np.testing.assert_array_equal(numbers(result, dtype), expected, f"{operation} of {dtype}")
+
+
+def combined(inputs: list[Any], dtype: DataType, operation: str) -> Any:
+    """What NumPy makes of whole numbers: sums wrap in the type, averages are rounded as hosts do."""
+    ufuncs = {
+        "sum": np.add, "average": np.add, "max": np.maximum, "min": np.minimum,
+        "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    }  # fmt: skip
+    total = ufuncs[operation].reduce(inputs)
+    if dtype.is_float:
+        return numbers(elements_of(total / len(inputs) if operation == "average" else total, dtype), dtype)
+    wrapped = total.astype(dtype.storage)
+    return np.trunc(wrapped / len(inputs)) if operation == "average" else wrapped
 
 
 def test_ranks_meet_at_the_last_one_and_clocks_repeat(tmp_path: Path) -> None:

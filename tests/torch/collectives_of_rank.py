@@ -13,8 +13,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.uint8]
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+INTEGERS = [torch.int32, torch.int64, torch.int8, torch.uint8]
 OPERATIONS = [dist.ReduceOp.SUM, dist.ReduceOp.MIN, dist.ReduceOp.MAX]
+OF_BITS = [dist.ReduceOp.BAND, dist.ReduceOp.BOR, dist.ReduceOp.BXOR]
 
 
 def data(dtype: torch.dtype, *shape: int, seed: int = 0) -> torch.Tensor:
@@ -92,7 +94,7 @@ def own_results() -> dict[str, Any]:
     """What gloo has not: reduce-scatters, averages, lists of tensors for everybody."""
     rank, world = dist.get_rank(), dist.get_world_size()
     results: dict[str, Any] = {}
-    for dtype in (torch.float32, torch.bfloat16, torch.int64):
+    for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.int16):
         out = torch.zeros(2, dtype=dtype)
         dist.reduce_scatter_tensor(out, torch.arange(2 * world).to(dtype))
         results[f"reduce_scatter_tensor {dtype}"] = out.tolist()
@@ -101,9 +103,10 @@ def own_results() -> dict[str, Any]:
         out, [torch.full((2,), float(rank + each)) for each in range(world)], dist.ReduceOp.MAX
     )
     results["reduce_scatter"] = out.tolist()
-    mean = torch.full((3,), float(rank))
-    dist.all_reduce(mean, dist.ReduceOp.AVG)
-    results["average"] = mean.tolist()
+    for dtype in (*FLOATS, *INTEGERS, torch.int16):
+        mean = torch.full((3,), rank).to(dtype)
+        dist.all_reduce(mean, dist.ReduceOp.AVG)
+        results[f"average {dtype}"] = mean.tolist()
     lists = [torch.zeros(1 + rank, dtype=torch.int16) for _ in range(world)]
     dist.all_to_all(lists, [torch.full((1 + each,), rank, dtype=torch.int16) for each in range(world)])
     results["all_to_all"] = [each.tolist() for each in lists]
@@ -127,7 +130,8 @@ def refusals() -> dict[str, str]:
     texts = {}
     for name, call in {
         "product": lambda: dist.all_reduce(torch.ones(2), dist.ReduceOp.PRODUCT),
-        "average of integers": lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), dist.ReduceOp.AVG),
+        "average of bool": lambda: dist.all_reduce(torch.ones(2, dtype=torch.bool), dist.ReduceOp.AVG),
+        "bits of floats": lambda: dist.all_reduce(torch.ones(2), dist.ReduceOp.BAND),
         "sizes": lambda: dist.all_gather_into_tensor(torch.zeros(3), torch.zeros(1)),
         "any source": lambda: dist.recv(torch.zeros(1)),
     }.items():
@@ -141,9 +145,8 @@ def refusals() -> dict[str, str]:
 if __name__ == "__main__":
     dist.init_process_group("weft")
     WEFT, GLOO = dist.group.WORLD, dist.new_group(backend="gloo")
-    for kind in DTYPES:
-        for reduction in OPERATIONS:
-            # Sums of halves are rounded at every addition by gloo, once by Weft.
+    for kind in (*FLOATS, *INTEGERS):
+        for reduction in (*OPERATIONS, *(OF_BITS if kind in INTEGERS else ())):
             bound = {
                 torch.float32: 1e-5,
                 torch.float64: 1e-12,

@@ -51,16 +51,19 @@ def test_every_collective_gives_what_gloo_gives(tmp_path: Path, algorithm: str) 
     found = [json.loads((tmp_path / f"rank{rank}.json").read_text()) for rank in range(RANKS)]
     for rank, own in enumerate(found):
         results = own["results"]
-        for name in ("float32", "bfloat16", "int64"):
+        for name in ("float32", "bfloat16", "int64", "int16"):
             assert results[f"reduce_scatter_tensor torch.{name}"] == [8.0 * rank, 8.0 * rank + 4]
         assert results["reduce_scatter"] == [3.0 + rank] * 2
-        assert results["average"] == [1.5] * 3
+        averages = {name: values for name, values in results.items() if name.startswith("average")}
+        assert len(averages) == 9
+        # The sum is 6; averages of integers are rounded towards zero.
+        assert all(values == ([1.5] if "float" in name else [1]) * 3 for name, values in averages.items())
         assert results["all_to_all"] == [[each] * (1 + rank) for each in range(RANKS)]
         assert results["objects"] == [{"rank": each} for each in range(RANKS)]
         assert results["async"] == [True] * 3
         assert results.get("pair") == ([3.0, 3.0] if rank < 2 else None)
         refusals = own["refusals"]
-        assert set(refusals) == {"product", "average of integers", "sizes", "any source"}
+        assert set(refusals) == {"product", "average of bool", "bits of floats", "sizes", "any source"}
         assert all("valid: " in text for text in refusals.values())
 
 
@@ -105,7 +108,7 @@ if dist.get_rank() == 1:
 try:
     dist.all_reduce(torch.ones(3))
 except RuntimeError as error:
-    print("ERROR", error)
+    sys.stdout.write(f"ERROR {error}\\n")  # in one piece, beside what the others print
 """
 
 

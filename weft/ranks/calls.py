@@ -6,11 +6,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from weft.ranks.errors import RanksError
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.data_types import DataType
 
-DTYPES = ("int32", "float32")
+DTYPES = tuple(DataType)
 """Of what the fabric reduces; what is only moved travels as int32, whatever it is."""
 COLLECTIVES = ("allreduce", "reduce", "reducescatter", "allgather", "alltoall", "broadcast", "barrier")
-OPERATIONS = ("sum", "max", "min")
+OPERATIONS = tuple(each.name.lower() for each in Operation)
 MAX_NAME = 256
 
 
@@ -52,6 +54,15 @@ class Call:
     def has_input(self, place: int) -> bool:
         """Return whether the rank at a place of the group gives data."""
         return self.collective != "broadcast" or place == self.root
+
+    def input_bytes(self, place: int) -> int:
+        """Return the size of what the rank at a place of the group gives."""
+        return self.elements * DataType(self.dtype).element_bytes if self.has_input(place) else 0
+
+    @property
+    def storage(self) -> str:
+        """Name of the NumPy type of arrays that hold its elements."""
+        return DataType(self.dtype).storage
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""

@@ -21,6 +21,7 @@ from weft.ranks import frames
 from weft.ranks.calls import Call
 from weft.ranks.coordinator import READY
 from weft.ranks.errors import RanksError
+from weft.traffic.data_types import DataType, elements_of
 
 SOCKET = "coordinator"
 
@@ -104,11 +105,12 @@ class RankClient:
         self._reader.start()
 
     def call(self, call: Call, data: NDArray[Any]) -> Pending:
-        """Call a collective at the rank's present time; `data` is this rank's input, flat.
+        """Call a collective at the rank's present time; `data` is this rank's input, flat, rounded to the call's type.
 
+        Arrays of uint16 hold the bits of bfloat16, here and in the result.
         Ranks of a group must make the same calls of a stream in the same order. Several may be under way.
         """
-        own = np.ascontiguousarray(data, call.dtype) if call.has_input(call.ranks.index(self.rank)) else None
+        own = _as_elements(data, call) if call.has_input(call.ranks.index(self.rank)) else None
         pending = Pending(call)
         with self._lock:
             number = self._numbers[call.stream, call.ranks]
@@ -150,7 +152,7 @@ class RankClient:
         key = header["stream"], tuple(header["ranks"]), header["number"]
         with self._lock:
             pending = self._pending.pop(key)
-        pending.finish(np.frombuffer(data, pending.call.dtype), header["ended_ps"], "")
+        pending.finish(np.frombuffer(data, pending.call.storage), header["ended_ps"], "")
 
     def _fail(self, why: str) -> None:
         """End all calls, and those to come; the first reason is the one."""
@@ -159,6 +161,10 @@ class RankClient:
             ended, self._pending = list(self._pending.values()), {}
         for each in ended:
             each.finish(None, 0, self._failure)
+
+
+def _as_elements(data: NDArray[Any], call: Call) -> NDArray[Any]:
+    return data if data.dtype == call.storage else elements_of(data, DataType(call.dtype))
 
 
 class CoordinatorProcess:

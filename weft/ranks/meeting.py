@@ -54,8 +54,8 @@ class Meeting:
         Raises RanksError if another rank has called something else, or for data of another size.
         """
         place = call.ranks.index(rank)
-        if len(data) != (4 * call.elements if call.has_input(place) else 0):
-            raise RanksError(f"rank {rank}: {call}, with {len(data)} B (valid: {4 * call.elements})")
+        if len(data) != call.input_bytes(place):
+            raise RanksError(f"rank {rank}: {call}, with {len(data)} B (valid: {call.input_bytes(place)})")
         own = (call.stream, call.ranks, rank)
         number = self._numbers[own]
         self._numbers[own] += 1
@@ -66,7 +66,7 @@ class Meeting:
                 f"ranks {met.first} and {rank} do not call the same, as number {number} of their group: "
                 f"rank {met.first} {met.call}; rank {rank} {call}"
             )
-        given = np.frombuffer(data, call.dtype) if data else np.zeros(call.elements, call.dtype)
+        given = np.frombuffer(data, call.storage) if data else np.zeros(call.elements, call.storage)
         met.issued_ps[place], met.data[place] = issued_ps, given
         return self._waiting.pop(key) if not met.missing else None
 

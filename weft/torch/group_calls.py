@@ -18,29 +18,41 @@ from weft.ranks.client import Pending
 from weft.torch import tensors
 from weft.torch.member import Member
 from weft.torch.work import Finish, WeftWork
+from weft.traffic.data_types import data_type_of
 
 _OPERATIONS = {
     dist.ReduceOp.RedOpType.SUM: "sum",
-    dist.ReduceOp.RedOpType.AVG: "sum",
+    dist.ReduceOp.RedOpType.AVG: "average",
     dist.ReduceOp.RedOpType.MIN: "min",
     dist.ReduceOp.RedOpType.MAX: "max",
+    dist.ReduceOp.RedOpType.BAND: "and",
+    dist.ReduceOp.RedOpType.BOR: "or",
+    dist.ReduceOp.RedOpType.BXOR: "xor",
 }
+_OF_BITS = ("and", "or", "xor")
 
 
 def operation_of(opts: Any, inputs: Sequence[Any], title: str) -> str:
     """Return how to reduce. Raises ValueError for what cannot be."""
     kind = dist.ReduceOp.RedOpType.SUM if opts is None else opts.reduceOp.op
     if kind not in _OPERATIONS:
-        raise ValueError(f"weft: {title} by {kind.name} (valid: SUM, AVG, MIN, MAX)")
+        raise ValueError(
+            f"weft: {title} by {kind.name} (valid: {', '.join(each.name for each in _OPERATIONS)})"
+        )
     for each in inputs:
         tensors.check(each, title)
-        if each.dtype.is_complex or (
-            kind == dist.ReduceOp.RedOpType.AVG and not each.dtype.is_floating_point
-        ):
+        if not _can_be_reduced(each.dtype, _OPERATIONS[kind]):
             raise ValueError(
-                f"weft: {title} of {each.dtype} by {kind.name} (valid: of floats; SUM, MIN, MAX of integers)"
+                f"weft: {title} of {each.dtype} by {kind.name} (valid: SUM, AVG, MIN, MAX of integers and floats; "
+                "BAND, BOR, BXOR of integers and bool; SUM, MIN, MAX of bool)"
             )
     return _OPERATIONS[kind]
+
+
+def _can_be_reduced(dtype: torch.dtype, operation: str) -> bool:
+    if dtype.is_complex or (dtype.is_floating_point and operation in _OF_BITS):
+        return False
+    return dtype != torch.bool or operation != "average"
 
 
 @dataclass(frozen=True)
@@ -61,16 +73,14 @@ class GroupCalls:
             return self.call(title, "allreduce", elements, operation=operation)
         return self.call(title, "reduce", elements, operation=operation, root=root)
 
-    def put_reduced(self, tensor: Any, result: NDArray[Any], operation: str, opts: Any) -> None:
+    def put_reduced(self, tensor: Any, result: NDArray[Any], operation: str) -> None:
         """Fill a tensor with what the fabric has reduced, or gathered for ranks to reduce."""
         if tensor.dtype in tensors.REDUCED_BY_FABRIC:
-            tensors.put_elements(tensor, result)
+            tensors.put(tensor, result)
         else:
             parts = np.split(result, len(self.ranks))
-            own = [tensors.from_words(each, tensor.numel(), tensor.dtype) for each in parts]
+            own = [tensors.first_of(each, tensor.numel(), tensor.dtype) for each in parts]
             tensor.copy_(tensors.reduced(own, operation).view(tensor.shape))
-        if opts is not None and opts.reduceOp == dist.ReduceOp.AVG:
-            tensor.div_(len(self.ranks))
 
     def moved(self, title: str, collective: str, tensor: Any, root: int = 0) -> Pending:
         """Call a collective that moves a tensor's bytes."""
@@ -89,12 +99,14 @@ class GroupCalls:
         stream: str | None = None,
     ) -> Pending:
         """Call a collective of the fabric, by default in this group, at the rank's present time."""
+        dtype = data_type_of(data.dtype)
+        assert dtype is not None, "words, or elements that the fabric reduces"
         self.member.compute()
         call = Call(
             stream or self.name,
             ranks or self.ranks,
             collective,
-            data.dtype.name,
+            dtype,
             data.size,
             operation,
             root,

@@ -60,7 +60,7 @@ class WeftProcessGroup(NamedGroup):
 
         def finish(results: list[NDArray[Any]]) -> None:
             for tensor, result in zip(outputs, results, strict=True):
-                self._calls.put_reduced(tensor, result, operation, opts)
+                self._calls.put_reduced(tensor, result, operation)
 
         return self._calls.work(calls, finish, list(inputs))
 
@@ -78,7 +78,7 @@ class WeftProcessGroup(NamedGroup):
 
         def finish(results: list[NDArray[Any]]) -> None:
             if self._calls.rank == root:
-                self._calls.put_reduced(tensor, results[0], operation, opts)
+                self._calls.put_reduced(tensor, results[0], operation)
 
         return self._calls.work([call], finish, list(inputs))
 
@@ -90,7 +90,7 @@ class WeftProcessGroup(NamedGroup):
         def finish(results: list[NDArray[Any]]) -> None:
             if self._calls.rank != opts.rootRank:
                 for tensor, words in zip(moved, results, strict=True):
-                    tensors.put_words(tensor, words)
+                    tensors.put(tensor, words)
 
         return self._calls.work(calls, finish, list(tensors_))
 
@@ -141,7 +141,7 @@ class WeftProcessGroup(NamedGroup):
         call = self._calls.call("scatter", "broadcast", words, root=opts.rootRank)
 
         def finish(results: list[NDArray[Any]]) -> None:
-            tensors.put_words(own, results[0][self._calls.rank * count :])
+            tensors.put(own, results[0][self._calls.rank * count :])
 
         return self._calls.work([call], finish, outputs)
 
@@ -211,7 +211,7 @@ class WeftProcessGroup(NamedGroup):
 
         def finish(results: list[NDArray[Any]]) -> None:
             if title == "recv":
-                tensors.put_words(tensor, results[0])
+                tensors.put(tensor, results[0])
 
         return self._calls.work([call], finish, list(tensors_))
 
@@ -229,7 +229,7 @@ class WeftProcessGroup(NamedGroup):
         def finish(results: list[NDArray[Any]]) -> None:
             parts = np.split(results[0], len(self._calls.ranks))
             for tensor, words in zip(into, parts, strict=bool(into)):
-                tensors.put_words(tensor, words)
+                tensors.put(tensor, words)
 
         return self._calls.work([call], finish, outputs)
 
@@ -248,7 +248,7 @@ class WeftProcessGroup(NamedGroup):
             )
 
         def finish(results: list[NDArray[Any]]) -> None:
-            self._calls.put_reduced(own, results[0], operation, opts)
+            self._calls.put_reduced(own, results[0], operation)
 
         return self._calls.work([call], finish, [own])
 
@@ -271,7 +271,7 @@ class WeftProcessGroup(NamedGroup):
 
         def finish(results: list[NDArray[Any]]) -> None:
             for tensor, part in zip(into, np.split(results[0], count), strict=True):
-                tensors.put_words(tensor, part)
+                tensors.put(tensor, part)
 
         return self._calls.work([call], finish, outputs)
 

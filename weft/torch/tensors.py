@@ -10,9 +10,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-REDUCED_BY_FABRIC = {torch.float32: "float32", torch.int32: "int32"}
+from weft.traffic.data_types import DataType
+
+REDUCED_BY_FABRIC: dict[torch.dtype, DataType] = {getattr(torch, each): each for each in DataType}
 """Other types are gathered over the fabric, and each rank reduces them itself."""
-_HALVES = (torch.float16, torch.bfloat16)
+_COMBINE = {
+    "sum": torch.add,
+    "average": torch.add,
+    "max": torch.maximum,
+    "min": torch.minimum,
+    "and": torch.bitwise_and,
+    "or": torch.bitwise_or,
+    "xor": torch.bitwise_xor,
+}
 _WORD_BYTES = 4
 
 
@@ -25,14 +35,13 @@ def check(tensor: Any, what: str) -> None:
 
 
 def elements_of(tensor: Any) -> NDArray[Any]:
-    """Return a tensor's elements, flat."""
-    found: NDArray[Any] = tensor.detach().reshape(-1).contiguous().numpy()
-    return found
+    """Return a tensor's elements as the fabric reduces them, flat."""
+    return _bytes_of(tensor).view(REDUCED_BY_FABRIC[tensor.dtype].storage)
 
 
 def words_of(tensor: Any) -> NDArray[np.int32]:
     """Return a tensor's bytes as int32, the last one padded with zeros."""
-    data = tensor.detach().reshape(-1).contiguous().view(torch.uint8).numpy()
+    data = _bytes_of(tensor)
     padded = np.zeros(-(-data.size // _WORD_BYTES) * _WORD_BYTES, np.uint8)
     padded[: data.size] = data
     return padded.view(np.int32)
@@ -43,32 +52,28 @@ def word_count(elements: int, dtype: torch.dtype) -> int:
     return int(-(-elements * dtype.itemsize // _WORD_BYTES))
 
 
-def put_words(tensor: Any, words: NDArray[Any]) -> None:
-    """Fill a tensor with the bytes of words."""
-    tensor.copy_(from_words(words, tensor.numel(), tensor.dtype).view(tensor.shape))
+def put(tensor: Any, array: NDArray[Any]) -> None:
+    """Fill a tensor with the bytes of words, or of elements of its type."""
+    tensor.copy_(first_of(array, tensor.numel(), tensor.dtype).view(tensor.shape))
 
 
-def from_words(words: NDArray[Any], elements: int, dtype: torch.dtype) -> Any:
-    """Return the first elements that words hold."""
-    data = np.ascontiguousarray(words).view(np.uint8)[: elements * dtype.itemsize]
+def first_of(array: NDArray[Any], elements: int, dtype: torch.dtype) -> Any:
+    """Return the first elements that words, or elements of that type, hold."""
+    data = np.ascontiguousarray(array).view(np.uint8)[: elements * dtype.itemsize]
     # Of its own memory, which is aligned for any type.
     return torch.from_numpy(data.copy()).view(dtype)
 
 
-def put_elements(tensor: Any, elements: NDArray[Any]) -> None:
-    """Fill a tensor with elements of its type."""
-    tensor.copy_(torch.from_numpy(np.array(elements)).view(tensor.shape))
-
-
 def reduced(parts: Sequence[Any], operation: str) -> Any:
-    """Return ranks' tensors reduced in order of the ranks; halves are added in float32 and rounded once."""
-    dtype = parts[0].dtype
-    if operation == "sum":
-        wide = [part.float() for part in parts] if dtype in _HALVES else parts
-        return reduce(torch.add, wide).to(dtype)
-    return reduce(torch.maximum if operation == "max" else torch.minimum, parts)
+    """Return ranks' tensors reduced in order of the ranks; averages of integers are rounded towards zero."""
+    combined = reduce(_COMBINE[operation], parts)
+    if operation != "average":
+        return combined
+    return torch.div(
+        combined, len(parts), rounding_mode=None if combined.dtype.is_floating_point else "trunc"
+    )
 
 
-def averaged(tensor: Any, ranks: int) -> None:
-    """Divide a sum by the number of ranks."""
-    tensor.div_(ranks)
+def _bytes_of(tensor: Any) -> NDArray[np.uint8]:
+    found: NDArray[np.uint8] = tensor.detach().reshape(-1).contiguous().view(torch.uint8).numpy()
+    return found
