@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("weft.commands.schema", "schema"),
     "topology": ("weft.commands.topology", "topology"),
     "job": ("weft.commands.job", "job"),
+    "switch-cost": ("weft.commands.switch_cost", "switch_cost"),
     "stf": ("weft.commands.stf", "stf"),
     "clean": ("weft.commands.clean", "clean"),
 }

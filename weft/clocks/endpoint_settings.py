@@ -161,5 +161,10 @@ def default_slot_count(
         path = longest_path(fabric, packet_bytes)
         product_bytes = bandwidth_delay_product_bytes(path, packet_bytes, packet_bytes)
         product_bytes += _latencies_ps(path, switch_latency_ps) * path.rate_bps // (8 * 10**12)
+    return min(MAX_SLOTS * LANE_COUNT // lane_count, slots_of_product(product_bytes, packet_bytes))
+
+
+def slots_of_product(product_bytes: int, packet_bytes: int) -> int:
+    """Return the slots that hold two bandwidth-delay products of packets: a power of two, at least 16."""
     packets = max(16, -(-2 * product_bytes // packet_bytes))
-    return int(min(MAX_SLOTS * LANE_COUNT // lane_count, 1 << (packets - 1).bit_length()))
+    return 1 << (packets - 1).bit_length()

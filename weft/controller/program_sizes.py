@@ -1,0 +1,126 @@
+"""Sizes that a compiled program declares: of registers, of table entries, and of what it keeps of a packet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from finsy.proto import p4i
+
+from weft.controller.errors import PipelineError
+
+_COUNT_BITS = 64
+"""Of packets, or of bytes: int64 in P4Runtime's CounterData."""
+
+
+@dataclass(frozen=True)
+class RegisterSize:
+    """A register array: its name in P4Info, the bits of a cell, and how many cells it has."""
+
+    name: str
+    cell_bits: int
+    cells: int
+
+    @property
+    def bits(self) -> int:
+        """Of all cells."""
+        return self.cell_bits * self.cells
+
+    @property
+    def control(self) -> str:
+        """Name of the control that declares it."""
+        return self.name.rpartition(".")[0]
+
+
+@dataclass(frozen=True)
+class EntrySize:
+    """An entry of a table.
+
+    Attributes:
+        table: alias of the table.
+        key_bits: of all fields, with a mask as wide for those that are not exact.
+        action_bits: the widest parameter list of the actions that entries may have, and which of these it is.
+        counter_bits: of direct counters.
+        table_size: how many entries the table holds.
+
+    """
+
+    table: str
+    key_bits: int
+    action_bits: int
+    counter_bits: int
+    table_size: int
+
+    @property
+    def bits(self) -> int:
+        """Of all that an entry has."""
+        return self.key_bits + self.action_bits + self.counter_bits
+
+
+@dataclass(frozen=True)
+class PacketSize:
+    """Bits that the program keeps of a packet: local variables and metadata of its own, and header fields."""
+
+    metadata_bits: int
+    header_bits: int
+
+
+def register_sizes(p4info: p4i.P4Info) -> list[RegisterSize]:
+    """Return all registers of a program, in P4Info's order. Those of structs have no width there: PipelineError."""
+    found = []
+    for register in p4info.registers:
+        if register.type_spec.WhichOneof("type_spec") != "bitstring":
+            raise PipelineError(f"register {register.preamble.name} is not one of bits")
+        kind = register.type_spec.bitstring
+        bits = getattr(kind, kind.WhichOneof("type_spec")).bitwidth
+        found.append(RegisterSize(register.preamble.name, int(bits), int(register.size)))
+    return found
+
+
+def entry_size(p4info: p4i.P4Info, table: str) -> EntrySize:
+    """Return the size of an entry of a table, given its alias. Raises PipelineError if there is none such."""
+    found = next((each for each in p4info.tables if each.preamble.alias == table), None)
+    if found is None:
+        raise PipelineError(f"P4Info has no table {table!r}")
+    exact = p4i.MatchField.EXACT
+    key_bits = sum(each.bitwidth * (1 if each.match_type == exact else 2) for each in found.match_fields)
+    of_entries = {each.id for each in found.action_refs if each.scope != p4i.ActionRef.DEFAULT_ONLY}
+    parameters = [
+        sum(each.bitwidth for each in action.params)
+        for action in p4info.actions
+        if action.preamble.id in of_entries
+    ]
+    choice_bits = (len(parameters) - 1).bit_length() if parameters else 0
+    counter_bits = sum(
+        _COUNT_BITS * (2 if counter.spec.unit == p4i.CounterSpec.BOTH else 1)
+        for counter in p4info.direct_counters
+        if counter.direct_table_id == found.preamble.id
+    )
+    action_bits = max(parameters, default=0) + choice_bits
+    return EntrySize(table, key_bits, action_bits, counter_bits, int(found.size))
+
+
+def packet_size(program: Mapping[str, Any]) -> PacketSize:
+    """Return what a program keeps of a packet, given its BMv2 JSON; v1model's own metadata are left out."""
+    bits = {each["name"]: _bits_of(each) for each in program["header_types"]}
+    metadata, headers = 0, 0
+    for header in program["headers"]:
+        if not header["metadata"]:
+            headers += bits[header["header_type"]]
+        elif header["name"] != "standard_metadata":
+            metadata += bits[header["header_type"]]
+    return PacketSize(metadata, headers)
+
+
+def standard_field_bits(program: Mapping[str, Any], name: str) -> int:
+    """Return the width of a field of v1model's own metadata, given a program's BMv2 JSON."""
+    (standard,) = (each for each in program["header_types"] if each["name"] == "standard_metadata")
+    return next(int(width) for field, width, *_ in standard["fields"] if field == name)
+
+
+def _bits_of(header_type: Mapping[str, Any]) -> int:
+    # A field of variable length has "*" for its width, and padding is not the program's.
+    return sum(
+        width for name, width, *_ in header_type["fields"] if isinstance(width, int) and name != "_padding"
+    )

@@ -1,0 +1,161 @@
+"""What reduction in the network costs a switch: slots, entries, and how many jobs a memory holds.
+
+Sizes are those that the compiled program declares. Which entries a job needs is what the controller plans for one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import finsy
+
+from weft.controller.errors import JobError
+from weft.controller.features.aggregation import aggregation_entities
+from weft.controller.jobs import MAX_JOB_ID, JobTable
+from weft.controller.pipeline import SLOT_REGISTER, Pipeline
+from weft.controller.program_sizes import (
+    EntrySize,
+    PacketSize,
+    RegisterSize,
+    entry_size,
+    packet_size,
+    register_sizes,
+    standard_field_bits,
+)
+from weft.controller.trees import MAX_CHILDREN
+from weft.topologies import leaf_spine
+
+
+@dataclass(frozen=True)
+class TableCost:
+    """Entries that a job has in a table of a switch."""
+
+    entry: EntrySize
+    entries: int
+
+    @property
+    def bits(self) -> int:
+        """Of all of a job's entries."""
+        return self.entry.bits * self.entries
+
+    @property
+    def most_jobs(self) -> int:
+        """How many jobs' entries the table holds."""
+        return self.entry.table_size // self.entries
+
+
+@dataclass(frozen=True)
+class JobCost:
+    """What a job takes of a switch that is a node of its tree, below another one.
+
+    Attributes:
+        children: workers below a leaf, or switches below a spine.
+        slots: of the job.
+        slot_bits: registers of all of them.
+        tables: entries.
+        group_bits: the multicast group that copies results to the children.
+
+    """
+
+    children: int
+    slots: int
+    slot_bits: int
+    tables: tuple[TableCost, ...]
+    group_bits: int
+
+    @property
+    def entry_bits(self) -> int:
+        """Of its entries and its group."""
+        return sum(each.bits for each in self.tables) + self.group_bits
+
+    @property
+    def bits(self) -> int:
+        """All."""
+        return self.slot_bits + self.entry_bits
+
+
+class SwitchCost:
+    """What a program takes of a switch. Raises PipelineError for one without aggregation."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._p4info = pipeline.p4info
+        self._program = json.loads(pipeline.device_config)
+        self.slots = pipeline.slot_capacity()
+        """Of the program as it is compiled."""
+        registers = register_sizes(self._p4info)
+        tag = next(each for each in registers if each.name.rpartition(".")[2] == SLOT_REGISTER)
+        self.slot_registers = [
+            each for each in registers if each.control == tag.control and each.cells == tag.cells
+        ]
+        """Registers with cells for each slot."""
+        self.other_registers: list[RegisterSize] = [
+            each for each in registers if each not in self.slot_registers
+        ]
+        """Registers of the program's other parts, which do not depend on jobs."""
+
+    @property
+    def slot_bits(self) -> int:
+        """Registers of a slot, in both its versions."""
+        return sum(each.bits for each in self.slot_registers) // self.slots
+
+    @property
+    def other_bits(self) -> int:
+        """Of the registers that do not depend on jobs."""
+        return sum(each.bits for each in self.other_registers)
+
+    @cached_property
+    def packet(self) -> PacketSize:
+        """What the program keeps of a packet."""
+        return packet_size(self._program)
+
+    def job(self, children: int, slots: int) -> JobCost:
+        """Return what a job takes. Raises JobError for children that a node cannot have."""
+        if not 1 <= children <= MAX_CHILDREN:
+            raise JobError(f"{children} children of a node (valid: 1 to {MAX_CHILDREN})")
+        entries, replicas = _planned(children)
+        tables = [TableCost(entry_size(self._p4info, table), count) for table, count in entries.items()]
+        widths = {
+            name: standard_field_bits(self._program, name)
+            for name in ("mcast_grp", "egress_port", "egress_rid")
+        }
+        group_bits = widths["mcast_grp"] + replicas * (widths["egress_port"] + widths["egress_rid"])
+        return JobCost(children, slots, slots * self.slot_bits, tuple(tables), group_bits)
+
+    def limits(self, job: JobCost, memory_bytes: int | None = None) -> dict[str, int]:
+        """Return how many such jobs fit, by what limits them.
+
+        Without a memory these are slots of the program as compiled; with one, it has the program's other registers,
+        and for each job its slots and entries.
+        """
+        if memory_bytes is None:
+            room = {"slots": self.slots // job.slots}
+        else:
+            room = {"memory": max(0, memory_bytes * 8 - self.other_bits) // job.bits}
+        tables = {each.entry.table: each.most_jobs for each in job.tables}
+        return {**room, **tables, "job ids": MAX_JOB_ID}
+
+    def memory_bytes(self, job: JobCost, jobs: int) -> int:
+        """Return what so many jobs need, with the program's other registers."""
+        return -(-(self.other_bits + jobs * job.bits) // 8)
+
+
+@cache
+def _planned(children: int) -> tuple[Mapping[str, int], int]:
+    """Return how many entries the controller plans for a node with so many children and a parent, and replicas."""
+    fabric = leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=children)
+    below, beyond = fabric.hosts[:children], fabric.hosts[children]
+    jobs = JobTable(fabric, slot_capacity=1)
+    jobs.add(1, [host.name for host in (*below, beyond)], slot_count=1)
+    (leaf,) = {host.nics[0].switch for host in below}
+    entries: Counter[str] = Counter()
+    replicas = 0
+    for entity in aggregation_entities(fabric, jobs.jobs)[leaf]:
+        if isinstance(entity, finsy.P4TableEntry):
+            entries[entity.table_id] += 1
+        elif isinstance(entity, finsy.P4MulticastGroupEntry):
+            replicas += len(entity.replicas)
+    return entries, replicas
