@@ -13,9 +13,11 @@ from weft import Fabric, topologies
 from weft.errors import CheckFailedError
 from weft.results.link_events import LinkEventResult
 from weft.run.collectives import random_elements
+from weft.run.jobs import PlacedJob
 from weft.scenario import ControlSection
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.data_types import DataType
+from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, RankPart
 from weft.traffic.training import Layer, TrainingStep
 
 US = 10**6
@@ -254,3 +256,53 @@ def test_the_reductions_of_a_training_step_go_on(name: str, request: pytest.Fixt
     assert reductions.resumed()
     reductions.mend()
     reductions.check("float32")
+
+
+@pytest.fixture(scope="module")
+def full_of_groups() -> Iterator[Fabric]:
+    """Two planes whose switches have slots for two jobs: of two groups, or of two streams of one in the same plane."""
+    fabric = topologies.leaf_spine(
+        planes=2, leaves=2, spines=1, hosts_per_leaf=4, host_rate_bps=100 * 10**9, delay_ps=US
+    )
+    scheduling = {"classes": [2, 3]}
+    with Fabric(fabric, clock="virtual", control=CONTROL, slots=2048, scheduling=scheduling) as made:
+        yield made
+        made.summary()  # raises what has gone wrong, and where packets are missing
+
+
+def two_groups(dtype: str, data_class: int) -> Job:
+    """Two all-reduces, one after the other, in each of two groups that cross leaves; none is in order of its ranks."""
+    builder = OperationsBuilder()
+    first = builder.collective(0, 0)
+    builder.collective(0, 1, after=[first])
+    operations = builder.build()
+    groups = (Group("three", (4, 0, 2)), Group("four", (1, 7, 3, 5)))
+    numbers = {rank: number for number, group in enumerate(groups) for rank in group.ranks}
+    idle = RankPart(OperationsBuilder().build())
+    parts = [RankPart(operations, (), (numbers[rank],)) if rank in numbers else idle for rank in range(8)]
+    sizes = (4 * ELEMENTS, ELEMENTS)
+    calls = tuple(CollectiveCall("allreduce", size, "in-network", DataType(dtype)) for size in sizes)
+    return Job("groups", tuple(parts), groups, calls, {"allreduce": data_class})
+
+
+@pytest.mark.parametrize(("dtype", "data_class"), [("int32", 3), ("float32", 2)])
+@pytest.mark.parametrize("when", ["early", "in the middle"])
+def test_a_ring_takes_over_from_the_trees_of_a_group(
+    full_of_groups: Fabric, when: str, dtype: str, data_class: int
+) -> None:
+    """One group gets the other plane's trees, the other its ring, from the message that it has reached."""
+    fabric, job = full_of_groups, two_groups(dtype, data_class)
+    known = len(fabric.lab.link_events.results)
+    (undisturbed,) = fabric.run_jobs([PlacedJob(job, data="random")])
+    assert undisturbed.verdict.wrong == 0
+    fabric.schedule_link("p1l0", "p1s0", "down", int(WHENS[when] * undisturbed.duration_ps) + 5 * US)
+    (ran,) = fabric.run_jobs([PlacedJob(job, data="random")])
+    assert (ran.verdict.wrong, ran.verdict.identical) == (0, True)
+    event, *_ = fabric.lab.link_events.results[known:]
+    assert sorted(event.lost_jobs) == [1, 2]
+    assert event.resumed_ps is not None
+    assert len({each.hosts for each in fabric.lab.controller.controller.jobs}) == 1
+    assert ran.duration_ps > undisturbed.duration_ps
+    fabric.schedule_link("p1l0", "p1s0", "up", 0)
+    while fabric.lab.controller.controller.failures.links or fabric.lab.operations.lost_planes:
+        fabric.lab.controller.call(asyncio.sleep(1e-3))

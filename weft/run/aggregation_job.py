@@ -180,8 +180,8 @@ class AggregationJobs:
         carrying = self._carrying(job_id, joined, hosts)
         if carrying is None:
             are_posted = any(each.posted > each.first_message for each in stopped.agreed.values())
-            if are_posted and joined.group.ranks is None and has_ring(self._lab, hosts):
-                reduce_in_ring(self._lab, endpoints, stopped)
+            if are_posted and has_ring(self._lab, hosts):
+                reduce_in_ring(self._lab, endpoints, stopped, ranks, joined.group.traffic_class)
                 return _Moved(has_trees=False, repeated_messages=_repeated(stopped))
             return _Moved(has_trees=False)
         lanes = self._lab.options.aggregation.lanes

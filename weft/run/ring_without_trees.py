@@ -13,12 +13,17 @@ from pathlib import Path
 
 from weft.clocks.lab import Lab
 from weft.controller.reachability import connected_parts
-from weft.run.collectives import collective_spec, found_collective
+from weft.jobs.plain_jobs import collectives_job
+from weft.run.jobs import rank_places
 from weft.topologies import Endpoint
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.control import EndpointGroup
 from weft.traffic.data_types import DataType
+from weft.traffic.jobs import CollectiveCall
+from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.moved_streams import StoppedStreams
+
+_COLLECTIVE = "allreduce"
 
 
 def has_ring(lab: Lab, hosts: Sequence[str]) -> bool:
@@ -32,15 +37,22 @@ def has_ring(lab: Lab, hosts: Sequence[str]) -> bool:
     )
 
 
-def reduce_in_ring(lab: Lab, endpoints: EndpointGroup, stopped: StoppedStreams) -> None:
-    """Have all ranks reduce what they have posted to streams that have stopped. Raises RunError if the ring fails."""
-    all_reduce, in_use = found_collective("allreduce"), lab.operations.planes_in_use
+def reduce_in_ring(
+    lab: Lab, endpoints: EndpointGroup, stopped: StoppedStreams, ranks: Sequence[int], traffic_class: int
+) -> None:
+    """Have ranks reduce what they have posted to streams that have stopped, in a class of traffic.
+
+    Raises RunError if the ring fails.
+    """
+    in_use = lab.operations.planes_in_use
+    rates_bps = [nic.link.rate_bps if nic.plane in in_use else 0 for nic in lab.fabric.hosts[0].nics]
+    places = rank_places(lab.fabric, tuple(rates_bps), lab.options.scheduling.data_classes)
 
     def ring(files: list[Path], count: int, dtype: DataType, operation: Operation) -> None:
-        spec = collective_spec(lab.fabric, all_reduce, "ring", count, dtype, operation.name.lower())
-        rates_bps = [nic.link.rate_bps if nic.plane in in_use else 0 for nic in lab.fabric.hosts[0].nics]
-        spec = replace(spec, plane_rates_bps=tuple(rates_bps))
-        endpoints.run(endpoints.prepare_collective(spec, "ring", files))
+        call = CollectiveCall(_COLLECTIVE, count * dtype.element_bytes, "ring", dtype, operation)
+        job = collectives_job("ring in place of trees", [call], len(ranks))
+        job = replace(job, traffic_classes={_COLLECTIVE: traffic_class})
+        endpoints.run(endpoints.prepare_job(PlacedRanks(job, ranks, places), files))
 
     with tempfile.TemporaryDirectory(dir=lab.directory) as directory:
         stopped.reduce(Path(directory), ring)

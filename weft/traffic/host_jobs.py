@@ -35,10 +35,11 @@ class HostJob:
         self._host = host
         self._command = command
         if command.provided is not None:
-            provided = command.provided
-            self._shared, self._operations, data = provided.shared, provided.operations, provided.data
+            self._shared, self._operations = command.provided.shared, command.provided.operations
+            data = command.provided.data
         else:
-            self._shared, self._operations = SharedParts(), _read_operations(command.operations)
+            self._shared, self._operations, data = SharedParts(), _read_operations(command.operations), None
+        if data is None:
             data = _map_data(command)
         self._buffers = self._buffers_over(data)
         largest = sink_bytes(command.part, self._operations, self._shared)
