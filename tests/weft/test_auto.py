@@ -6,6 +6,7 @@ from click.testing import CliRunner
 
 from weft import BadInputError, Fabric, topologies
 from weft.cli import weft
+from weft.run.algorithms import objections
 from weft.run.runner import run_scenario
 from weft.run.tuner import Point, extended, fit
 from weft.scenario import FidelitySection, parse_scenario
@@ -63,6 +64,30 @@ def test_the_choice_among_algorithms_of_hosts_is_as_fast(size_bytes, monkeypatch
         found = times_of_all(fabric, "allreduce", size_bytes)
         del found["in-network"]
         assert found["auto"] <= WITHIN * min(found.values())
+
+
+@pytest.mark.parametrize("ranks", [(5, 0, 3), (6, 4, 7, 5)])
+def test_a_group_has_a_choice_of_its_own(ranks):
+    """Of all ranks but those, and of those in another order, there may be another one."""
+    with Fabric(FABRICS["one plane"], clock="virtual", int_telemetry=False) as fabric:
+        for collective, size_bytes in (("allreduce", 200), ("allgather", 60_000), ("alltoall", 6000)):
+            found = {
+                name: fabric.collective_of_lengths(collective, size_bytes, name, ranks=ranks).time_ps
+                for name in choices(fabric, collective, ranks)
+            }
+            chosen = fabric.collective_of_lengths(collective, size_bytes, "auto", ranks=ranks)
+            assert chosen.ranks == len(ranks)
+            assert chosen.time_ps == found[chosen.choice.algorithm] <= WITHIN * min(found.values())
+        inputs = [np.arange(1000, dtype=np.int32)] * len(ranks)
+        run = fabric.collective("allreduce", inputs, "auto", ranks=ranks)
+        assert (run.result.algorithm, run.result.wrong) == ("auto", 0)
+        with pytest.raises((BadInputError, ValueError), match="rank 9"):
+            fabric.collective("allreduce", inputs, "auto", ranks=[*ranks[1:], 9])
+
+
+def choices(fabric, collective, ranks):
+    found = objections(fabric.topology, COLLECTIVE_KINDS[collective], ranks)
+    return [name for name, objection in found.items() if not objection]
 
 
 def test_a_choice_says_what_and_why():

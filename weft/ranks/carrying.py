@@ -67,7 +67,7 @@ class Carrier:
         names = [each.name for each in COLLECTIVE_KINDS[call.collective].algorithms]
         # What only passes between two needs no tree of switches.
         is_message = call.collective == "broadcast" and len(call.ranks) == 2
-        is_known = not is_message and (self._algorithm in names or (is_whole and self._algorithm == AUTO))
+        is_known = not is_message and self._algorithm in (AUTO, *names)
         algorithm = self._algorithm if is_known else names[0]
         task = self._fabric.tasks.collective(
             call.collective,

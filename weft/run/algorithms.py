@@ -8,6 +8,7 @@ from weft.clocks.lab import Progress
 from weft.controller.errors import JobError
 from weft.controller.failures import NO_FAILURES
 from weft.controller.trees import plan_tree
+from weft.errors import BadInputError
 from weft.run.collectives import collective_spec
 from weft.run.jobs import intact_places
 from weft.run.reducing_groups import groups_of
@@ -19,7 +20,7 @@ from weft.traffic.class_reference import is_class_reference
 from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, Collective
 from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall
-from weft.traffic.jobs.placing import placed_call
+from weft.traffic.jobs.placing import PlacedCall, placed_call
 from weft.traffic.schedules import CollectiveSpec, peers_of
 
 _ELEMENTS_OF_A_CHUNK = 64
@@ -34,11 +35,17 @@ def objection_to_nics(topology: FabricSpec) -> str:
     return f"in the network, ranks of {nics} NICs on {planes} planes cannot reduce (valid: one NIC a plane)"
 
 
-def objections(topology: FabricSpec, collective: Collective) -> dict[str, str]:
+def objections(
+    topology: FabricSpec, collective: Collective, ranks: Sequence[int] | None = None
+) -> dict[str, str]:
     """Return by name why the fabric, as long as nothing fails, has not what an algorithm needs; "" where it has.
 
-    Algorithms that so many ranks, or ranks of such hosts, cannot use are not among them.
+    Algorithms that so many ranks, or ranks of such hosts, cannot use are not among them. With `ranks` they are those of
+    a group, all algorithms are, and paths are not looked at.
     """
+    if ranks is not None:
+        names = [each.name for each in collective.algorithms]
+        return {name: group_objection(collective, name, ranks, topology) for name in names}
     return {
         name: _objection(topology, collective, name)
         for name in collective.suitable(_spec(topology, collective, 0))
@@ -109,7 +116,7 @@ def check_group(
     if root >= len(ranks):
         raise KeyProblem(f"{key}.root", f"{root} is not one of the ranks 0 to {len(ranks) - 1}")
     for number, name in enumerate(algorithms):
-        if objection := group_objection(collective, name, ranks, topology, root):
+        if name != AUTO and (objection := group_objection(collective, name, ranks, topology, root)):
             raise KeyProblem(f"{key}.algorithms[{number}]", objection)
 
 
@@ -117,15 +124,22 @@ def group_objection(
     collective: Collective, algorithm: str, ranks: Sequence[int], topology: FabricSpec, root: int = 0
 ) -> str:
     """Return why an algorithm cannot run on some ranks of a fabric, "" if it can."""
-    places = intact_places(topology)
-    call = CollectiveCall(collective.reference, 0, algorithm, root=root)
     try:
-        placed = placed_call(call, [places.hosts[rank] for rank in ranks], places)
-    except ValueError as error:
+        placed = placed_group(CollectiveCall(collective.reference, 0, algorithm, root=root), ranks, topology)
+    except BadInputError as error:
         return str(error)
     return (
         (objection_to_nics(topology) or _objection_to_trees(topology, ranks)) if placed.is_in_network else ""
     )
+
+
+def placed_group(call: CollectiveCall, ranks: Sequence[int], topology: FabricSpec) -> PlacedCall:
+    """Return how some ranks of a fabric carry out a call. Raises BadInputError for what cannot be."""
+    places = intact_places(topology)
+    try:
+        return placed_call(call, [places.hosts[rank] for rank in ranks], places)
+    except ValueError as error:
+        raise BadInputError(str(error)) from None
 
 
 def any_in_network(collective: Collective, algorithms: Sequence[str]) -> bool:

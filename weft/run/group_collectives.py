@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from weft.errors import BadInputError
 from weft.hints import did_you_mean
+from weft.results.choices import AlgorithmChoice
 from weft.results.collectives import CollectiveResult, collective_result
 from weft.results.verification import Verdict, verify
 from weft.run.collectives import OPERATIONS, Repetitions, data_of_ranks, data_type, results_of_ranks
 from weft.run.task import Ended
-from weft.traffic.collectives import Collective
+from weft.traffic.collectives import AUTO, Collective
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.schedules import CollectiveSpec
@@ -44,17 +45,22 @@ def collective_call(
 
 @dataclass(frozen=True)
 class GroupCollective:
-    """A collective, how it is called, and on which ranks."""
+    """A collective, how it is called, and on which ranks; `choice` is what `auto` stands for."""
 
     collective: Collective
     call: CollectiveCall
     placed: PlacedRanks
+    choice: AlgorithmChoice | None = None
 
     @property
     def name(self) -> str:
         """Of its phase."""
         ranks = len(self.placed.ranks)
-        return f"{self.collective.name} {self.call.size_bytes} B, {self.call.algorithm}, {ranks} ranks"
+        return f"{self.collective.name} {self.call.size_bytes} B, {self._asked_for}, {ranks} ranks"
+
+    @property
+    def _asked_for(self) -> str:
+        return AUTO if self.choice else self.call.algorithm
 
     @property
     def _spec(self) -> CollectiveSpec:
@@ -86,13 +92,14 @@ class GroupCollective:
         counting = [each for number, each in enumerate(ended) if not repetitions.is_warmup(number)]
         return collective_result(
             self.collective,
-            self.call.algorithm,
+            self._asked_for,
             self._spec,
             [each.outcome.duration_ps for each in counting],
             [each.counted for each in counting],
             [each.verdict for each in ended if each.verdict is not None],
             warmup=repetitions.warmup,
             data=data,
+            choice=self.choice,
         )
 
     def _results(self, outputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

@@ -44,5 +44,6 @@ class Probes:
             dtype=question.dtype,
             operation=question.operation,
             root=question.root,
+            ranks=question.ranks,
         )
         return fabric.run_unnoted(task, _PATIENCE_S, ", probe")

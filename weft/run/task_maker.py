@@ -87,8 +87,7 @@ class TaskMaker:
         found = found_collective(collective)
         elements = found.element_count(arrays[0].size, count)
         if ranks is not None:
-            call = collective_call(found, elements, algorithm, name, operation, root)
-            group = GroupCollective(found, call, self._placed(call, ranks))
+            group = self._group(found, elements, algorithm, name, operation, root, ranks)
             return self._of_group(group, arrays, data, Repetitions(repetitions, warmup))
         choice = self._choice(found, algorithm, elements, name, operation, root)
         algorithm_run = choice.algorithm if choice else algorithm
@@ -128,8 +127,7 @@ class TaskMaker:
         if not elements:
             raise BadInputError(f"{collective} of {size_bytes} B leaves {count} ranks nothing to exchange")
         if ranks is not None:
-            call = collective_call(found, elements, algorithm, dtype, operation, root)
-            group = GroupCollective(found, call, self._placed(call, ranks))
+            group = self._group(found, elements, algorithm, dtype, operation, root, ranks)
             return self._of_group(group, None, LENGTHS, Repetitions(repetitions, warmup))
         choice = self._choice(found, algorithm, elements, dtype, operation, root)
         algorithm_run = choice.algorithm if choice else algorithm
@@ -146,11 +144,34 @@ class TaskMaker:
         dtype: str,
         operation: str = "sum",
         root: int = 0,
+        ranks: Sequence[int] | None = None,
     ) -> AlgorithmChoice | None:
         """Return what `auto` stands for; None for another algorithm."""
         if algorithm != AUTO:
             return None
-        return self._tuner.choose(Question(collective, dtype, operation, root), elements)
+        of_group = None if ranks is None else tuple(ranks)
+        return self._tuner.choose(Question(collective, dtype, operation, root, of_group), elements)
+
+    def _group(
+        self,
+        collective: Collective,
+        elements: int,
+        algorithm: str,
+        dtype: str,
+        operation: str,
+        root: int,
+        ranks: Sequence[int],
+    ) -> GroupCollective:
+        """Return a collective of some ranks. Raises BadInputError and JobError for what cannot be."""
+        if algorithm == AUTO:
+            first = collective_call(
+                collective, elements, collective.algorithms[0].name, dtype, operation, root
+            )
+            self._placed(first, ranks)  # raises for ranks that the fabric has not
+        choice = self._choice(collective, algorithm, elements, dtype, operation, root, ranks)
+        chosen = choice.algorithm if choice else algorithm
+        call = collective_call(collective, elements, chosen, dtype, operation, root)
+        return GroupCollective(collective, call, self._placed(call, ranks), choice)
 
     def _placed(self, call: CollectiveCall, ranks: Sequence[int]) -> PlacedRanks:
         placed = placed_ranks(collectives_job(call.collective, [call], len(ranks)), ranks, self._places())

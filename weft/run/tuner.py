@@ -15,9 +15,10 @@ import numpy as np
 from weft.clocks.lab import Progress
 from weft.errors import BadInputError, CheckFailedError
 from weft.results.choices import AlgorithmChoice
-from weft.run.algorithms import objections
+from weft.run.algorithms import objections, placed_group
 from weft.run.collectives import collective_spec, data_type
 from weft.run.fabric_links import fabric_links
+from weft.run.group_collectives import collective_call
 from weft.scenario import FabricOptions
 from weft.topologies import FabricSpec
 from weft.traffic.collectives import Collective
@@ -33,12 +34,20 @@ _PROBE_BYTES = {"virtual": 128 << 20, "real": 1 << 19}
 
 @dataclass(frozen=True)
 class Question:
-    """What an algorithm is wanted for: a collective, and what besides its size a run depends on."""
+    """What an algorithm is wanted for: a collective, and what besides its size a run depends on.
+
+    `ranks` are those of a group, by their numbers in the fabric; None: all.
+    """
 
     collective: Collective
     dtype: str
     operation: str
     root: int
+    ranks: tuple[int, ...] | None = None
+
+    def rank_count(self, topology: FabricSpec) -> int:
+        """Return how many ranks take part."""
+        return topology.rank_count if self.ranks is None else len(self.ranks)
 
     @property
     def element_bytes(self) -> int:
@@ -82,8 +91,8 @@ class Tuner:
         self._topology, self._options = topology, options
         self._probe, self._progress = probe, progress
         self._links = fabric_links(topology, options)
-        self._probed: dict[tuple[str, str, str, int, str, int], int | None] = {}
-        self._suitable: dict[str, list[str]] = {}
+        self._probed: dict[tuple[object, ...], int | None] = {}
+        self._suitable: dict[tuple[str, tuple[int, ...] | None], list[str]] = {}
 
     def choose(self, question: Question, element_count: int) -> AlgorithmChoice:
         """Return the algorithm that is predicted to be the fastest for data of so many elements.
@@ -115,7 +124,7 @@ class Tuner:
     def _guesses(self, question: Question, element_count: int) -> dict[str, Cost]:
         """Return by algorithm what the topology alone says, of those that can run."""
         guesses, reasons = {}, []
-        for name in self._algorithms(question.collective):
+        for name in self._algorithms(question):
             try:
                 guesses[name] = self._cost(question, name, element_count)
             except BadInputError as error:
@@ -126,16 +135,18 @@ class Tuner:
             )
         return guesses
 
-    def _algorithms(self, collective: Collective) -> list[str]:
-        if collective.reference not in self._suitable:
-            found = objections(self._topology, collective)
-            self._suitable[collective.reference] = [
+    def _algorithms(self, question: Question) -> list[str]:
+        collective = question.collective
+        key = collective.reference, question.ranks
+        if key not in self._suitable:
+            found = objections(self._topology, collective, question.ranks)
+            self._suitable[key] = [
                 name
                 for name, objection in found.items()
                 if not objection
                 and not (collective.algorithm(name).in_network and self._options.fidelity.has_segments)
             ]
-        return self._suitable[collective.reference]
+        return self._suitable[key]
 
     def _cost(self, question: Question, algorithm: str, element_count: int) -> Cost:
         return question.collective.algorithm(algorithm).cost(
@@ -143,6 +154,16 @@ class Tuner:
         )
 
     def _spec(self, question: Question, algorithm: str, element_count: int) -> CollectiveSpec:
+        if question.ranks is not None:
+            call = collective_call(
+                question.collective,
+                element_count,
+                algorithm,
+                question.dtype,
+                question.operation,
+                question.root,
+            )
+            return placed_group(call, question.ranks, self._topology).spec
         return collective_spec(
             self._topology,
             question.collective,
@@ -173,12 +194,12 @@ class Tuner:
 
     def _elements(self, question: Question, size_bytes: int) -> int:
         collective, size_elements = question.collective, size_bytes // question.element_bytes
-        ranks = self._topology.rank_count
+        ranks = question.rank_count(self._topology)
         return collective.element_count(collective.input_elements(size_elements, ranks), ranks)
 
     def _probe_sizes(self, question: Question, size_bytes: int) -> Sequence[int]:
         """Return the two sizes of probes on both sides of a size, or nearest to it."""
-        ranks = self._topology.rank_count
+        ranks = question.rank_count(self._topology)
         least = question.collective.least_elements(ranks) * question.element_bytes
         most = max(least * _PROBE_FACTOR, _PROBE_BYTES[self._options.clock or "virtual"] // ranks)
         powers = (_FIRST_PROBE_BYTES * _PROBE_FACTOR**power for power in itertools.count())
@@ -197,6 +218,7 @@ class Tuner:
             question.dtype,
             question.operation,
             question.root,
+            question.ranks,
             algorithm,
             size_bytes,
         )
