@@ -9,6 +9,7 @@ import bench_in_network as bench
 import pytest
 
 from weft.paths import ROOT
+from weft.topologies import leaf_spine
 
 ALGORITHMS = ("in-network", "ring", "tree", "halving-doubling")
 
@@ -50,6 +51,20 @@ def test_small_all_reduces_take_the_same_time_for_any_number_of_ranks() -> None:
     assert {str(ranks): f"{time_us:,.1f}" for ranks, time_us in times.items()} == {
         ranks: rows[ranks] for ranks in ("4", "16", "64")
     }
+
+
+def test_one_wide_spine_spares_halving_doubling_its_collisions() -> None:
+    topology = leaf_spine(
+        planes=1,
+        leaves=2,
+        spines=1,
+        hosts_per_leaf=4,
+        host_rate_bps=100e9,
+        fabric_rate_bps=400e9,
+        queue_capacity_bytes=bench.QUEUE_CAPACITY_BYTES,
+    )
+    (row,) = bench.rows_of("sizes", topology, [("halving-doubling", 1 << 20)])
+    assert f"1 MiB on 8 ranks takes {row.time_us:.1f} µs" in (ROOT / "docs/in-network.md").read_text()
 
 
 @pytest.mark.slow
