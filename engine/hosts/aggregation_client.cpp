@@ -14,6 +14,9 @@ namespace weft {
 namespace {
 
 constexpr uint64_t kMaxRounds = 1ull << 32;  // the wire's round number
+// How many packets may follow each other to make up for the time in which others had the link. The switches'
+// meters allow for them (weft/controller/job_rates.py).
+constexpr TimePs kCatchUpPackets = 8;
 
 [[noreturn]] void refuse(const char* parameter, uint64_t value, const char* valid) {
   throw std::invalid_argument(std::string("aggregation client: ") + parameter + " " + std::to_string(value) +
@@ -120,12 +123,16 @@ bool AggregationClient::can_send_next() const {
 
 PacketPtr AggregationClient::pull(TimePs now) {
   if (error_ != CompletionStatus::kSuccess) return nullptr;
-  while (!resend_.empty()) {
+  const auto has_result_meanwhile = [this](uint64_t message) {
+    const Slot& slot = slot_of(message);
+    return !slot.busy || slot.message != message;
+  };
+  while (!resend_.empty() && has_result_meanwhile(resend_.front())) resend_.pop_front();
+  if (must_wait(now)) return nullptr;
+  if (!resend_.empty()) {
     const uint64_t message = resend_.front();
     resend_.pop_front();
-    Slot& slot = slot_of(message);
-    if (!slot.busy || slot.message != message) continue;  // its result came meanwhile
-    slot.queued = false;
+    slot_of(message).queued = false;
     ++counters_.retransmitted_packets;
     return send(now, message);
   }
@@ -135,6 +142,19 @@ PacketPtr AggregationClient::pull(TimePs now) {
   ++in_flight_;
   was_sent(message) ? void(++counters_.repeated_messages) : compose(message);
   return send(now, message);
+}
+
+// Whether a contribution could leave but for the rate.
+bool AggregationClient::must_wait(TimePs now) {
+  const bool waits = now < next_send_ps_ && (!resend_.empty() || can_send_next());
+  paced_until_ps_ = waits ? next_send_ps_ : kNever;
+  return waits;
+}
+
+void AggregationClient::pace_after(TimePs now, size_t frame_bytes) {
+  if (config_.rate_bps == 0) return;
+  const TimePs gap_ps = BitRate::serialisation_ps(frame_bytes, config_.rate_bps);
+  next_send_ps_ = std::max(next_send_ps_, now - kCatchUpPackets * gap_ps) + gap_ps;
 }
 
 uint16_t AggregationClient::destination_of(const AggregationPurpose& purpose) const {
@@ -182,7 +202,9 @@ PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
   const uint32_t backoff = std::min(slot.timeouts, config_.timeout_backoff_limit);
   timeouts_[backoff].push_back(
       {now + (config_.retransmission_timeout_ps << backoff), message, slot.transmissions});
-  return template_.build(pool_, headers_, sent.payload.data(), sent.payload.size());
+  PacketPtr packet = template_.build(pool_, headers_, sent.payload.data(), sent.payload.size());
+  pace_after(now, packet->frame_bytes());
+  return packet;
 }
 
 // Whether a result is accepted, and its number in the stream; counted if it is not.
@@ -238,7 +260,7 @@ void AggregationClient::on_packet(TimePs now, const roce::ParsedPacket& packet) 
   }
   ++counters_.results_accepted;
   if (packet.ecn == roce::kCe) ++counters_.ce_marked_packets;
-  window_.on_result(message, next_message_, packet.ecn == roce::kCe);
+  window_.on_result(message, next_message_, config_.rate_bps == 0 && packet.ecn == roce::kCe);
   finish(message);
   resend_overtaken(message);
   complete_front(now);
@@ -292,7 +314,7 @@ void AggregationClient::drop_stale_timeouts() {
 }
 
 TimePs AggregationClient::next_deadline() const {
-  TimePs earliest = kNever;
+  TimePs earliest = paced_until_ps_;
   for (const auto& level : timeouts_) {
     if (!level.empty()) earliest = std::min(earliest, level.front().deadline_ps);
   }
@@ -300,6 +322,7 @@ TimePs AggregationClient::next_deadline() const {
 }
 
 void AggregationClient::on_deadline(TimePs now) {
+  if (paced_until_ps_ <= now) paced_until_ps_ = kNever;
   for (auto& level : timeouts_) {
     while (!level.empty() && level.front().deadline_ps <= now) {
       const Timeout timeout = level.front();
@@ -318,6 +341,7 @@ void AggregationClient::fail(TimePs now, CompletionStatus status) {
   error_ = status;
   for (auto& level : timeouts_) level.clear();
   resend_.clear();
+  paced_until_ps_ = kNever;
   in_flight_ = 0;
   std::deque<Posted> failed;
   failed.swap(requests_);

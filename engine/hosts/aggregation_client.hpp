@@ -29,6 +29,9 @@ struct AggregationConfig {
   uint16_t slot_count = 64;               // most messages in flight: one bandwidth-delay product or more
   uint16_t lane_count = 64;               // of a packet with data, as the switches' program has them
   uint8_t data_class = roce::kDataClass;  // in which contributions travel, below roce::kDataClasses
+  // What the job is promised of the link, at which contributions leave, whole frames counted; marks do not
+  // slow them down then. 0: nothing is promised, and the window alone holds them back.
+  uint64_t rate_bps = 0;
 
   roce::MacAddress source_mac{};
   roce::MacAddress destination_mac{};
@@ -92,6 +95,7 @@ class AggregationClient : public QueuePair {
     return {.payload_bytes = 4u * headers_.aggregation->lane_count, .starts_message = false};
   }
   int data_class() const override { return config_.data_class; }
+  bool goes_first() const override { return config_.rate_bps != 0; }
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
 
@@ -175,6 +179,8 @@ class AggregationClient : public QueuePair {
   bool classify(const roce::ParsedPacket& packet, uint64_t& message);
   bool take_result(uint64_t message, const int32_t* lanes, bool has_overflowed);
   bool can_send_next() const;
+  bool must_wait(TimePs now);
+  void pace_after(TimePs now, size_t frame_bytes);
   void compose(uint64_t message);
   PacketPtr send(TimePs now, uint64_t message);
   void queue_resend(uint64_t message);
@@ -203,6 +209,8 @@ class AggregationClient : public QueuePair {
   uint64_t next_message_ = 0;    // next one to send for the first time
   uint64_t overtaken_from_ = 0;  // messages below have been looked at for an early retransmission
   uint32_t in_flight_ = 0;
+  TimePs next_send_ps_ = -kNever;              // when the rate lets the next contribution leave
+  TimePs paced_until_ps_ = kNever;             // the same while one waits for it
   std::deque<uint64_t> resend_;                // message numbers
   std::vector<std::deque<Timeout>> timeouts_;  // by backoff, each in order of deadline
 };

@@ -49,6 +49,7 @@ void AggregationClient::take_over(AggregationClient& before, uint64_t first_mess
   first_message_ = next_message_ = overtaken_from_ = first_message;
   before.first_message_ = before.next_message_ = before.overtaken_from_ = 0;
   before.in_flight_ = 0;
+  before.paced_until_ps_ = kNever;
   before.resend_.clear();
   for (auto& level : before.timeouts_) level.clear();
   std::fill(before.slots_.begin(), before.slots_.end(), Slot());
@@ -124,6 +125,7 @@ void AggregationClient::take_results(uint64_t first, uint64_t end, ReduceOperati
 void AggregationClient::skip_to(TimePs now, uint64_t end) {
   first_message_ = next_message_ = overtaken_from_ = end;
   in_flight_ = 0;
+  paced_until_ps_ = kNever;
   resend_.clear();
   for (auto& level : timeouts_) level.clear();
   std::fill(slots_.begin(), slots_.end(), Slot());

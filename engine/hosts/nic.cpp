@@ -40,6 +40,7 @@ struct Nic::Attachment final : InCacheLines, Waker {
         queue_pair(queue_pair_),
         port(port_),
         data_class(queue_pair.data_class()),
+        goes_first(queue_pair.goes_first()),
         timer(nic.engine_.events(), member_action<&Attachment::on_timer>(this)) {
     queue_pair.set_waker(this);
     queue_pair.set_recovery_times(&nic.recovery_times_);
@@ -59,6 +60,7 @@ struct Nic::Attachment final : InCacheLines, Waker {
   QueuePair& queue_pair;
   Port& port;
   const int data_class;
+  const bool goes_first;
   Timer timer;
   std::vector<uint32_t> numbers;
   std::shared_ptr<QueuePair> kept;
@@ -102,6 +104,7 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   PacketPtr next_of_class(TimePs now, int priority_class, PulledPacket& pulled);
   PacketPtr next_fetched(TimePs now, int& priority_class);
   void want_turns(Attachment& attachment);
+  void queue_data_turn(Attachment& attachment);
   void forget(Attachment& attachment);
   bool owns(const roce::IpAddress& address) const {
     return std::find(addresses.begin(), addresses.end(), address) != addresses.end();
@@ -173,9 +176,14 @@ void Nic::Port::want_turns(Attachment& attachment) {
   }
   if (!attachment.in_data_turns && attachment.queue_pair.may_have_data()) {
     attachment.in_data_turns = true;
-    data_turns[static_cast<size_t>(attachment.data_class)].push(&attachment);
+    queue_data_turn(attachment);
     classes_with_data |= 1u << attachment.data_class;
   }
+}
+
+void Nic::Port::queue_data_turn(Attachment& attachment) {
+  RingBuffer<Attachment*>& turns = data_turns[static_cast<size_t>(attachment.data_class)];
+  attachment.goes_first ? turns.push_front(&attachment) : turns.push(&attachment);
 }
 
 void Nic::Port::forget(Attachment& attachment) {
@@ -187,7 +195,8 @@ void Nic::Port::forget(Attachment& attachment) {
 }
 
 // Acknowledgements and CNPs first, then data, class by class as at any port, and in a class one packet of
-// each queue pair in turn. Who has nothing to send leaves the turns until it wakes.
+// each queue pair in turn, but for those that keep to a rate they have been promised, which go first. Who has
+// nothing to send leaves the turns until it wakes.
 PacketPtr Nic::Port::pull(TimePs now, int& priority_class) {
   priority_class = roce::kControlClass;
   if (PacketPtr packet = pull_control(now)) return packet;
@@ -244,7 +253,7 @@ PacketPtr Nic::Port::next_of_class(TimePs now, int priority_class, PulledPacket&
     packet = attachment.queue_pair.pull(now);
     attachment.arm_timer();
     attachment.in_data_turns = packet != nullptr && attachment.queue_pair.may_have_data();
-    if (attachment.in_data_turns) turns.push(&attachment);
+    if (attachment.in_data_turns) queue_data_turn(attachment);
     if (packet != nullptr) pulled = attachment.queue_pair.last_pulled();
   }
   if (turns.empty()) classes_with_data &= ~(1u << priority_class);

@@ -98,6 +98,8 @@ class QueuePair {
   virtual PulledPacket last_pulled() const = 0;
   // The class in which its data travels.
   virtual int data_class() const { return roce::kDataClass; }
+  // Whether it goes before others of its class, because it keeps to a rate that it has been promised.
+  virtual bool goes_first() const { return false; }
   // Whether these two may give a packet. If not, the NIC asks again after on_packet(), on_deadline() and
   // wake() only.
   virtual bool may_have_control() const { return true; }

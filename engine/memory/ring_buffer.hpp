@@ -42,6 +42,14 @@ class RingBuffer {
     ++size_;
   }
 
+  void push_front(T value) {
+    if (size_ == capacity_) [[unlikely]]
+      grow();
+    head_ = (head_ - 1) & static_cast<uint32_t>(mask());
+    std::construct_at(slots_ + head_, std::move(value));
+    ++size_;
+  }
+
   // Takes out every value that equals this one; the others keep their order.
   void erase(const T& value) {
     for (size_t left = size_; left > 0; --left) {

@@ -371,34 +371,37 @@ void bind_aggregation(py::module_& m) {
 
 Contributions go to `destination_ip` by way of `destination_mac`; results come to `group_ip`. `slot_count` is
 the window in messages, `lane_count` the lanes of a packet with data: 64, 128, 256 or 1024. `worker_numbers` are
-the tree's numbers of all workers, by rank in the job; none if these are the ranks. Raises ValueError for
+the tree's numbers of all workers, by rank in the job; none if these are the ranks. `rate_bps` is what the job is
+promised of the link, 0: nothing. Raises ValueError for
 parameters out of range or a group that is taken.)doc")
-      .def(py::init(
-               [](Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint16_t job_id,
-                  uint16_t epoch, uint32_t q_key, uint16_t rank, uint32_t rank_count, uint16_t slot_count,
-                  uint16_t lane_count, const std::string& destination_mac, const std::string& destination_ip,
-                  const std::string& group_ip, TimePs retransmission_timeout_ps, uint16_t source_udp_port,
-                  uint32_t timeout_backoff_limit, uint32_t retry_limit, uint32_t early_retransmit_distance,
-                  uint32_t worker_rank, std::vector<uint16_t> worker_numbers, uint8_t data_class) {
-                 AggregationConfig config;
-                 config.job_id = job_id;
-                 config.epoch = epoch;
-                 config.q_key = q_key;
-                 config.rank = rank;
-                 config.rank_count = rank_count;
-                 config.slot_count = slot_count;
-                 config.lane_count = lane_count;
-                 config.retransmission_timeout_ps = retransmission_timeout_ps;
-                 config.source_udp_port = source_udp_port;
-                 config.timeout_backoff_limit = timeout_backoff_limit;
-                 config.retry_limit = retry_limit;
-                 config.early_retransmit_distance = early_retransmit_distance;
-                 config.worker_rank = worker_rank;
-                 config.data_class = data_class;
-                 config.worker_numbers = std::move(worker_numbers);
-                 return make_aggregation_client(nic, port, std::move(completions), destination_mac,
-                                                destination_ip, group_ip, config);
-               }),
+      .def(py::init([](Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint16_t job_id,
+                       uint16_t epoch, uint32_t q_key, uint16_t rank, uint32_t rank_count,
+                       uint16_t slot_count, uint16_t lane_count, const std::string& destination_mac,
+                       const std::string& destination_ip, const std::string& group_ip,
+                       TimePs retransmission_timeout_ps, uint16_t source_udp_port,
+                       uint32_t timeout_backoff_limit, uint32_t retry_limit,
+                       uint32_t early_retransmit_distance, uint32_t worker_rank,
+                       std::vector<uint16_t> worker_numbers, uint8_t data_class, uint64_t rate_bps) {
+             AggregationConfig config;
+             config.job_id = job_id;
+             config.epoch = epoch;
+             config.q_key = q_key;
+             config.rank = rank;
+             config.rank_count = rank_count;
+             config.slot_count = slot_count;
+             config.lane_count = lane_count;
+             config.retransmission_timeout_ps = retransmission_timeout_ps;
+             config.source_udp_port = source_udp_port;
+             config.timeout_backoff_limit = timeout_backoff_limit;
+             config.retry_limit = retry_limit;
+             config.early_retransmit_distance = early_retransmit_distance;
+             config.worker_rank = worker_rank;
+             config.data_class = data_class;
+             config.rate_bps = rate_bps;
+             config.worker_numbers = std::move(worker_numbers);
+             return make_aggregation_client(nic, port, std::move(completions), destination_mac,
+                                            destination_ip, group_ip, config);
+           }),
            "nic"_a, "port"_a, "completions"_a, py::kw_only(), "job_id"_a, "epoch"_a, "q_key"_a, "rank"_a,
            "rank_count"_a, "slot_count"_a, "lane_count"_a = defaults.lane_count, "destination_mac"_a,
            "destination_ip"_a, "group_ip"_a, "retransmission_timeout_ps"_a,
@@ -406,7 +409,8 @@ parameters out of range or a group that is taken.)doc")
            "timeout_backoff_limit"_a = defaults.timeout_backoff_limit, "retry_limit"_a = defaults.retry_limit,
            "early_retransmit_distance"_a = defaults.early_retransmit_distance,
            "worker_rank"_a = defaults.worker_rank, "worker_numbers"_a = defaults.worker_numbers,
-           "data_class"_a = defaults.data_class, py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+           "data_class"_a = defaults.data_class, "rate_bps"_a = defaults.rate_bps, py::keep_alive<1, 2>(),
+           py::keep_alive<1, 4>())
       .def("stats", &aggregation_stats)
       .def("reset_stats",
            [](PythonAggregationClient& client) {

@@ -35,6 +35,9 @@ const bit<8> FLAG_OVERFLOW       = 1;
 // A result's lanes are for all workers.
 const bit<16> DESTINATION_ALL = 0xFFFF;
 
+// What a meter says of a packet that exceeds its rates.
+const bit<2> COLOUR_RED = 2;
+
 const bit<8> SLOT_COLLECTING = 0;
 const bit<8> SLOT_SENT_UP    = 1;
 const bit<8> SLOT_DONE       = 2;
@@ -92,6 +95,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                     inout DropReason drop_reason) {
     direct_counter(CounterType.packets_and_bytes) job_counter;
     direct_counter(CounterType.packets_and_bytes) member_counter;
+    // Holds a worker to what its job is promised of its link. Without rates, as of jobs without a promise, all is green.
+    direct_meter<bit<2>>(MeterType.bytes) member_meter;
     // Index: Outcome. What the slots did with the packets that passed all checks.
     counter(8, CounterType.packets_and_bytes) aggregation_outcomes;
 
@@ -165,6 +170,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     action child(bit<16> child_rank, bit<32> child_bit, bit<1> is_switch) {
         member_counter.count();
+        member_meter.read(meta.colour);
         rank = child_rank;
         worker_bit = child_bit;
         from_switch = is_switch;
@@ -188,6 +194,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
         actions = { child; parent; @defaultonly foreign_port; }
         const default_action = foreign_port();
         counters = member_counter;
+        meters = member_meter;
         size = 16384;
     }
 
@@ -304,6 +311,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
             aggregation_job.apply();
             if (drop_reason == DropReason.NONE) {
                 aggregation_member.apply();
+            }
+            if (drop_reason == DropReason.NONE && meta.colour == COLOUR_RED) {
+                drop_reason = DropReason.AGGREGATION_OVER_RATE;
             }
         }
         if (drop_reason == DropReason.NONE) {

@@ -22,6 +22,7 @@ enum bit<8> DropReason {
     UNKNOWN_NEIGHBOUR             = 8,
     UNHANDLED_LOCAL               = 9,
     IPV4_OPTIONS                  = 10,
+    AGGREGATION_OVER_RATE         = 15,
     AGGREGATION_BAD_HEADER        = 16,
     AGGREGATION_BAD_ICRC          = 17,
     AGGREGATION_FOREIGN_JOB       = 18,
@@ -54,6 +55,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
     action unknown_neighbour() { drop_counter.count(); }
     action unhandled_local() { drop_counter.count(); }
     action ipv4_options() { drop_counter.count(); }
+    action aggregation_over_rate() { drop_counter.count(); }
     action aggregation_bad_header() { drop_counter.count(); }
     action aggregation_bad_icrc() { drop_counter.count(); }
     action aggregation_foreign_job() { drop_counter.count(); }
@@ -81,7 +83,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             aggregation_wrong_epoch; aggregation_wrong_rank; aggregation_slot_out_of_range;
             aggregation_old_round; aggregation_duplicate; aggregation_unexpected_result;
             aggregation_wrong_operation; aggregation_wrong_ip_version; aggregation_not_forwarded;
-            aggregation_from_afar; aggregation_wrong_destination;
+            aggregation_from_afar; aggregation_wrong_destination; aggregation_over_rate;
             FOR_EACH_SERVICE_REASON(REASON_CHOICE) @defaultonly NoAction;
         }
         const default_action = NoAction();
@@ -96,6 +98,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             DropReason.UNKNOWN_NEIGHBOUR: unknown_neighbour();
             DropReason.UNHANDLED_LOCAL: unhandled_local();
             DropReason.IPV4_OPTIONS: ipv4_options();
+            DropReason.AGGREGATION_OVER_RATE: aggregation_over_rate();
             DropReason.AGGREGATION_BAD_HEADER: aggregation_bad_header();
             DropReason.AGGREGATION_BAD_ICRC: aggregation_bad_icrc();
             DropReason.AGGREGATION_FOREIGN_JOB: aggregation_foreign_job();

@@ -323,6 +323,7 @@ struct metadata_t {
     bit<32>        ecmp_selection;    // modulo the members of the group that are up, the one that is taken
     nonminimal_t   nonminimal;
     bit<3>         layer;             // of lanes, in which a packet goes on from here (virtual_lanes.p4)
+    bit<2>         colour;            // of the meter of a job's member (aggregation.p4)
     bit<1>         rewrite_icrc;      // egress computes the iCRC anew
     bit<1>         rewrite_neighbour; // the ICMPv6 checksum of a neighbour advertisement is to be computed
 }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import astuple
 
+import finsy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.controller.errors import JobError, SettingError
 from weft.controller.failures import Failures
+from weft.controller.features.aggregation import aggregation_entities
 from weft.controller.jobs import JobTable
 from weft.controller.slots import SlotPool
 from weft.controller.tenants import Tenant, TenantSettings
@@ -35,6 +38,36 @@ def test_a_tenant_has_its_slots_whatever_others_take() -> None:
     assert set(red.trees[0].slot_base.values()) == {70}
     with pytest.raises(JobError, match=r"at most 0, the largest free range of 10; taken: 10 by job 1\)"):
         jobs.add(4, HOSTS, 1)
+
+
+def test_workers_have_meters_of_what_their_job_is_promised() -> None:
+    """Twice the share of 10 Gb/s in bytes, a burst of a frame for each slot and 16 more; others have none."""
+    jobs = JobTable(FABRIC, 200, tenants=TenantSettings((BLUE, RED)), lane_count=256)
+    jobs.add(1, HOSTS[0::2], 20, tenant="blue", share=0.3)
+    jobs.add(2, HOSTS, 20, tenant="", ip_version=6)
+    jobs.add(3, HOSTS[1:4:2], 20, tenant="red", share=1e-5, ip_version=6)
+    assert {each[0].rate_bps for each in jobs.memberships(1).values()} == {3 * 10**9}
+    assert jobs.memberships(2)["h0"][0].rate_bps == 0
+    members = [
+        each
+        for entities in aggregation_entities(FABRIC, jobs.jobs).values()
+        for each in entities
+        if isinstance(each, finsy.P4TableEntry) and each.table_id == "aggregation_member"
+    ]
+    meters = {}
+    for each in members:
+        of_host = each.action.name == "child" and not each.action.args["is_switch"]
+        meters.setdefault((each.match["job_id"], of_host), set()).add(
+            each.meter_config and astuple(each.meter_config)
+        )
+    burst, small = (20 + 16) * (86 + 1024), (20 + 16) * (106 + 1024)
+    assert meters == {
+        (1, True): {(375_000_000, burst, 375_000_000, burst, 0)},
+        (1, False): {None},
+        (2, True): {None},
+        (2, False): {None},
+        (3, True): {(15_625, small, 15_625, small, 0)},
+    }
 
 
 def test_a_refusal_names_no_jobs_of_others() -> None:

@@ -10,6 +10,7 @@ from weft import topologies
 from weft.controller.elements import link_element
 from weft.run.fabric import Fabric
 from weft.scenario import AggregationSection
+from weft.scenario.tenants import TenantSection
 
 pytestmark = [
     pytest.mark.reference,
@@ -35,7 +36,14 @@ def test_both_algorithms_are_exact_on_bmv2(compiler, ip_version):
     topology = topologies.leaf_spine(
         planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=20_000_000, delay_ps=0
     )
-    with Fabric(topology, target="bmv2", compiler=compiler, ip_version=ip_version, dilation=1) as fabric:
+    tenants = {"blue": TenantSection(bandwidth=0.5)}
+    with Fabric(
+        topology, target="bmv2", compiler=compiler, ip_version=ip_version, dilation=1, tenants=tenants
+    ) as fabric:
+        # Hosts keep to the promise, and BMv2's meters let that pass.
+        promised = fabric.collective("allreduce", buffers(np.int32, 2000, 4), "in-network", tenant="blue")
+        assert promised.result.ok
+        assert "aggregation_over_rate" not in str(fabric.lab.controller.read_counters())
         for algorithm in ALGORITHMS:
             for dtype in (np.int32, np.float32):
                 assert fabric.collective("allreduce", buffers(dtype, 2000, 4), algorithm).result.ok

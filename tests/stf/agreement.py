@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from weft.compiler import CompileError, compile_file
-from weft.switch.backend import BackendError, SwitchBackend
+from weft.switch.backend import BackendError, SwitchBackend, TableEntry
 from weft.switch.bmv2json import Program, load_program
 from weft.switch.stf.cases import Case
 from weft.switch.stf.parser import parse_file
@@ -44,6 +44,12 @@ class _Both:
             return first
 
         return call
+
+    def table_entries(self, table: str) -> list[TableEntry]:
+        """Entries come in no particular order."""
+        first, second = (sorted(each.table_entries(table), key=repr) for each in self._switches)
+        assert first == second, (table, first, second)
+        return first
 
 
 def differences(case: Case) -> str | None:

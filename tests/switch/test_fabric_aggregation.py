@@ -19,7 +19,15 @@ from scapy.packet import Packet, Raw, raw
 
 from tests.traffic.slot_machine import COMBINE, OVERFLOW, Output, SlotMachine, combined
 from weft.compiler import compile_file
-from weft.switch.backend import ActionCall, ExactMatch, LpmMatch, Replica, SwitchBackend, TableEntry
+from weft.switch.backend import (
+    ActionCall,
+    ExactMatch,
+    LpmMatch,
+    MeterConfig,
+    Replica,
+    SwitchBackend,
+    TableEntry,
+)
 from weft.topologies.addressing import IpVersion, result_group_address, result_group_mac
 from weft.traffic.aggregation_format import IN_PACKETS, Kind, Operation, udp_length
 from weft.traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
@@ -39,6 +47,7 @@ ALL_WORKERS, WORKER_COUNT = 0xFFFF, 8
 SLOT_CAPACITY = 4096
 EPOCHS = itertools.count(1)
 REASONS = {
+    "over_rate": 15,
     "bad_header": 16,
     "bad_icrc": 17,
     "slot_out_of_range": 23,
@@ -302,6 +311,26 @@ def with_field(
     if to is not None:
         frame.dst, frame[IP].dst = MAC, to
     return frame
+
+
+def test_a_member_is_held_to_its_meter_and_others_are_not(twin: Twin) -> None:
+    """A burst of two packets, then one in a thousand seconds; without rates again, all pass."""
+    epoch, before = next(EPOCHS), drops(twin, "over_rate")
+    twin.both(lambda switch: set_job(switch, ROOT_JOB, epoch))
+    size = len(raw(packet(ROOT_JOB, [1])))
+    key = (ExactMatch(ROOT_JOB), ExactMatch(1))
+
+    def sent_by(rank: int, slot: int) -> int:
+        frame = packet(ROOT_JOB, [1], rank=rank, slot=slot, epoch=epoch)
+        twin.process(rank + 1, raw(frame))
+        return drops(twin, "over_rate") - before
+
+    for config, dropped in ((MeterConfig(0, 2 * size, 0, 2 * size), [0, 0, 1]), (None, [1, 1, 1])):
+        twin.both(
+            lambda switch, c=config: switch.direct_meter_write(f"{AGGREGATION}aggregation_member", key, 0, c)
+        )  # type: ignore[misc]
+        assert [sent_by(0, slot) for slot in (0, 1, 0)] == dropped
+        assert sent_by(1, 0) == dropped[-1]
 
 
 def spoilt(frame: Packet) -> Packet:

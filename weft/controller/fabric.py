@@ -296,6 +296,7 @@ class FabricController:
             first_epoch,
             self._settings.of(TenantSettings),
             self._settings.placement,
+            self._pipeline.lane_count(),
         )
 
     async def recover(self) -> Recovery:

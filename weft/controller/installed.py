@@ -14,6 +14,8 @@ async def read_installed(session: SwitchSession) -> EntitySet:
     Constant entries and the default actions that the program itself gives are left out.
     """
     constant = {table.id for table in session.schema.tables if table.is_const}
+    # An entry's meter is read only if it is asked for, and a table without meters may not be asked.
+    metered = {table.id for table in session.schema.tables if table.direct_meter is not None}
     engine = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
     entities = await session.read_raw(
         [
@@ -23,9 +25,15 @@ async def read_installed(session: SwitchSession) -> EntitySet:
             p4r.Entity(packet_replication_engine_entry=engine),
         ]
     )
+    asked = [
+        p4r.Entity(table_entry=p4r.TableEntry(table_id=each, meter_config=p4r.MeterConfig()))
+        for each in sorted(metered)
+    ]
+    with_meters = await session.read_raw(asked) if asked else []
+    found = [each for each in entities if each.table_entry.table_id not in metered]
     return entity_set(
         entity
-        for entity in entities
+        for entity in (*found, *with_meters)
         if not (
             entity.HasField("table_entry")
             and (entity.table_entry.table_id in constant or entity.table_entry.is_default_action)

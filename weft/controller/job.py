@@ -9,6 +9,8 @@ from weft.topologies.addressing import IpVersion
 
 UNPROMISED = 1.0
 """For what a job counts that is promised nothing and may take all of a link."""
+LANE_COUNT = 64
+"""Lanes of a packet with data, unless the program was compiled for others."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Job:
     """An admitted job: `hosts` in order of their ranks, one planned tree per plane, packets of one IP version.
 
     It belongs to `tenant`, "" for nobody, and is promised a `share` of the rate of its trees' links; 0: nothing.
+    Packets with data have `lane_count` lanes.
     """
 
     job_id: int
@@ -36,6 +39,7 @@ class Job:
     ip_version: IpVersion = 4
     tenant: str = ""
     share: float = 0.0
+    lane_count: int = LANE_COUNT
 
     @property
     def weight(self) -> float:

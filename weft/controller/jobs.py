@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from weft.controller.errors import JobError
 from weft.controller.failures import NO_FAILURES, Failures
-from weft.controller.job import Job, PlannedTree
+from weft.controller.job import LANE_COUNT, Job, PlannedTree
 from weft.controller.memberships import JobMembership, membership
 from weft.controller.placement import DEFAULT_PLACEMENT, PLACEMENTS
 from weft.controller.queue_keys import QueueKeys, random_queue_key
@@ -39,6 +39,7 @@ class JobTable:
         queue_keys: draws the jobs' secrets.
         first_epoch: epoch of the first job; every job and every rebuild takes the next one. Epoch 0 is never
             used, because registers start as epoch 0.
+        lane_count: of packets with data.
 
     """
 
@@ -50,6 +51,7 @@ class JobTable:
         first_epoch: int = 1,
         tenants: TenantSettings = NO_TENANTS,
         placement: str = DEFAULT_PLACEMENT,
+        lane_count: int = LANE_COUNT,
     ) -> None:
         tenants.check(slot_capacity)
         self._placement = PLACEMENTS.named(placement)
@@ -60,6 +62,7 @@ class JobTable:
         }
         self._queue_keys = queue_keys
         self._next_epoch = first_epoch
+        self._lane_count = lane_count
         self._seen_epochs: set[int] = set()
         self._jobs: dict[int, Job] = {}
         self._why_lost: dict[int, str] = {}
@@ -116,7 +119,17 @@ class JobTable:
             most = 1.0 if owner.bandwidth is None else owner.bandwidth
             raise JobError(f"job {job_id} wants {promised:g} of each link (valid: 0 to {most:g})")
         job = Job(
-            job_id, tuple(hosts), wanted, slot_count, self._take_epoch(), 0, (), ip_version, tenant, promised
+            job_id,
+            tuple(hosts),
+            wanted,
+            slot_count,
+            self._take_epoch(),
+            0,
+            (),
+            ip_version,
+            tenant,
+            promised,
+            self._lane_count,
         )
         job = self._planned(job, owner, failures)
         self._jobs[job_id] = job
@@ -138,7 +151,7 @@ class JobTable:
             except JobError as error:
                 refused[job.job_id] = str(error)
                 continue
-            self._jobs[job.job_id] = job
+            self._jobs[job.job_id] = replace(job, lane_count=self._lane_count)
         return refused
 
     def _reserve_held(self, job: Job) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Any
 
+from weft.controller.job_rates import promised_bps
 from weft.controller.trees import AggregationTree
 from weft.topologies import FabricSpec
 from weft.topologies.addressing import result_group_address, result_group_mac
@@ -34,6 +35,7 @@ class JobMembership:
         aggregation_mac: MAC of that leaf.
         group_address: where results come to.
         group_mac: MAC that results come to.
+        rate_bps: what the job is promised of the host's link, at most what it is of any link of the tree; 0: nothing.
 
     """
 
@@ -51,6 +53,7 @@ class JobMembership:
     aggregation_mac: str
     group_address: IPv4Address | IPv6Address
     group_mac: str
+    rate_bps: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values, addresses as text."""
@@ -84,4 +87,5 @@ def membership(
         aggregation_mac=leaf.mac,
         group_address=result_group_address(job.job_id, job.ip_version),
         group_mac=result_group_mac(job.job_id, job.ip_version),
+        rate_bps=promised_bps(fabric, job, tree),
     )

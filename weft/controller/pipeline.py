@@ -15,6 +15,7 @@ from weft.controller.encoding import EntityEncoder
 from weft.controller.errors import PipelineError
 
 SLOT_REGISTER = "slot_tag"
+_LANE_REGISTERS = "slot_lane"
 _VERSIONS_PER_SLOT = 2
 
 
@@ -53,6 +54,10 @@ class Pipeline:
                 schema.set_p4runtime_version(version)
             self._encoders[name] = EntityEncoder(schema)
         return self._encoders[name]
+
+    def lane_count(self) -> int:
+        """Lanes of an aggregation packet with data: each has a register. 0 if the program does not aggregate."""
+        return sum(register.preamble.alias.startswith(_LANE_REGISTERS) for register in self.p4info.registers)
 
     def slot_capacity(self) -> int:
         """Aggregation slots of a switch: half the slot registers' size, for a slot has two versions.

@@ -189,7 +189,7 @@ def stable_entity(entity: p4r.Entity) -> p4r.Entity:
     stable = copy.deepcopy(entity)
     if stable.HasField("table_entry"):
         entry = stable.table_entry
-        for volatile in ("counter_data", "meter_counter_data", "meter_config", "time_since_last_hit"):
+        for volatile in ("counter_data", "meter_counter_data", "time_since_last_hit"):
             entry.ClearField(volatile)
         fields = sorted(entry.match, key=lambda field: field.field_id)
         del entry.match[:]

@@ -1809,7 +1809,8 @@ class AggregationClient(_AggregationClient):
 
     Contributions go to `destination_ip` by way of `destination_mac`; results come to `group_ip`. `slot_count` is
     the window in messages, `lane_count` the lanes of a packet with data: 64, 128, 256 or 1024. `worker_numbers` are
-    the tree's numbers of all workers, by rank in the job; none if these are the ranks. Raises ValueError for
+    the tree's numbers of all workers, by rank in the job; none if these are the ranks. `rate_bps` is what the job is
+    promised of the link, 0: nothing. Raises ValueError for
     parameters out of range or a group that is taken.
     """
     def __init__(
@@ -1836,6 +1837,7 @@ class AggregationClient(_AggregationClient):
         worker_rank: int = 0,
         worker_numbers: collections.abc.Sequence[int] = [],
         data_class: int = 3,
+        rate_bps: int = 0,
     ) -> None: ...
     def contributions(
         self, first: int, end: int, operation: str, data_type: str = "int32"

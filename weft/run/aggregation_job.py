@@ -315,4 +315,5 @@ def host_membership(
         aggregation_mac=membership.aggregation_mac,
         group_address=str(membership.group_address),
         traffic_class=traffic_class,
+        rate_bps=membership.rate_bps,
     )

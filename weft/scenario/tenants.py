@@ -29,8 +29,8 @@ class TenantSection(Section):
     slots: Annotated[int, whole(1, MAX_TENANT_SLOTS)] | None = None
     """Of each switch, set aside for its jobs, which have no others; by default they share those of nobody."""
     bandwidth: Annotated[float, number(0, 1, above=True, example="0.25")] | None = None
-    """Share of each link that its jobs together may be promised, for admission and placement: no switch or host holds
-    them to it. By default there is no limit."""
+    """Share of each link that its jobs together are promised, in equal parts: hosts send at it, and switches drop what
+    exceeds it. By default there is no limit, and nothing is promised."""
 
 
 def tenant_settings(tenants: Mapping[str, TenantSection]) -> TenantSettings:

@@ -153,6 +153,7 @@ class Membership:
     lane_count: int = LANE_COUNT
     retransmission_timeout_ps: int | None = None
     traffic_class: TrafficClass = DATA_CLASS
+    rate_bps: Annotated[int, Between(0)] = 0
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,7 @@ class HostReductions:
             group_ip=membership.group_address,
             retransmission_timeout_ps=timeout_ps,
             data_class=membership.traffic_class,
+            rate_bps=membership.rate_bps,
         )
 
     def leave(self, plane: int, job_id: int) -> None:

@@ -13,6 +13,7 @@ from weft.controller.entities import Entity, entry, exact_arguments
 from weft.controller.features.kind import Feature, Row, port_name
 from weft.controller.features.multicast import multicast_group
 from weft.controller.job_notes import JobNote
+from weft.controller.job_rates import meter_of_worker, promised_bps
 from weft.controller.trees import TreeNode
 from weft.controller.worker_ranges import worker_ranges
 from weft.topologies import FabricSpec, SwitchSpec
@@ -32,14 +33,22 @@ def aggregation_entities(fabric: FabricSpec, jobs: Iterable[Job]) -> dict[str, l
     for job in jobs:
         for planned in job.trees:
             workers = worker_ranges(planned.tree)
+            rate_bps = promised_bps(fabric, job, planned.tree)
+            meter = meter_of_worker(job, rate_bps) if rate_bps else None
             for node in planned.tree.nodes:
-                node_entities = _node_entities(fabric, job, node, planned.slot_base[node.switch], workers)
+                slot_base = planned.slot_base[node.switch]
+                node_entities = _node_entities(fabric, job, node, slot_base, workers, meter)
                 entities.setdefault(node.switch, []).extend(node_entities)
     return entities
 
 
 def _node_entities(
-    fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int, workers: Mapping[str, range]
+    fabric: FabricSpec,
+    job: Job,
+    node: TreeNode,
+    slot_base: int,
+    workers: Mapping[str, range],
+    meter: finsy.P4MeterConfig | None,
 ) -> list[Entity]:
     # Job ids are unique on a switch and fit a group id, so the job's group has the job's number.
     entities: list[Entity] = [
@@ -48,18 +57,17 @@ def _node_entities(
     ]
     for child in node.children:
         match = {"job_id": job.job_id, "port": child.port}
-        is_switch = int(not fabric.switch(node.switch).port(child.port).peer_is_host)
-        child_bit = 1 << child.rank
-        entities.append(
-            entry(
-                "aggregation_member",
-                match,
-                "child",
-                child_rank=child.rank,
-                child_bit=child_bit,
-                is_switch=is_switch,
-            )
+        is_switch = not fabric.switch(node.switch).port(child.port).peer_is_host
+        member = entry(
+            "aggregation_member",
+            match,
+            "child",
+            child_rank=child.rank,
+            child_bit=1 << child.rank,
+            is_switch=int(is_switch),
         )
+        # What a switch sends follows from what its own workers send, who are held to the rate there.
+        entities.append(member if is_switch else replace(member, meter_config=meter))
         below = workers[child.name]
         entities.append(
             entry(CHILD_TABLE, match, "leads_to", first_worker=below.start, last_worker=below.stop - 1)

@@ -94,8 +94,13 @@ class ScriptedCells:
         self._backend.meter_write(self._meter(command).name, command.numbers[0], _meter_config(command))
 
     def configure_meters(self, command: SwitchCommand) -> None:
-        """Set the two rates of all cells."""
+        """Set the two rates of all cells, of a direct meter those of all entries that its table has."""
         meter = self._meter(command)
+        if meter.table is not None:
+            for entry in self._backend.table_entries(meter.table):
+                key, config = entry.key, _meter_config(command)
+                self._backend.direct_meter_write(meter.table, key, entry.priority, config)
+            return
         for index in range(meter.size):
             self._backend.meter_write(meter.name, index, _meter_config(command))
 

@@ -1,0 +1,40 @@
+"""What a job is promised of its trees' links as rates: hosts send at them, switches drop what exceeds them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import finsy
+
+from weft.controller.trees import AggregationTree
+from weft.topologies import FabricSpec
+
+if TYPE_CHECKING:
+    from weft.controller.job import Job
+
+_HEADER_BYTES = {4: 86, 6: 106}
+_LANE_BYTES = 4
+# BMv2 keeps a rate as a double of bytes per microsecond, which multiples of 2^-6 pass unchanged.
+_METER_STEP = 15_625
+_CATCH_UP_PACKETS = 16
+
+
+def promised_bps(fabric: FabricSpec, job: Job, tree: AggregationTree) -> int:
+    """Return the rate at which each worker may contribute to a tree, whole frames counted; 0: there is no promise.
+
+    It is the job's share of the slowest link of the tree: every link has to carry what its workers send.
+    """
+    rates = (fabric.switch(port.node).port(port.port).link.rate_bps for port in tree.ports())
+    return int(job.share * min(rates))
+
+
+def meter_of_worker(job: Job, rate_bps: int) -> finsy.P4MeterConfig:
+    """Return the meter that holds a worker of a job to a rate. One that keeps to it never exceeds the meter.
+
+    The burst is all that such a worker may have under way, a packet for each slot, should something have held it up and
+    then let go all at once; and the few that a host sends ahead to make up for time in which others had its link.
+    """
+    frame_bytes = _HEADER_BYTES[job.ip_version] + _LANE_BYTES * job.lane_count
+    burst = (job.slot_count + _CATCH_UP_PACKETS) * frame_bytes
+    rate = -(-rate_bps // (8 * _METER_STEP)) * _METER_STEP
+    return finsy.P4MeterConfig(cir=rate, cburst=burst, pir=rate, pburst=burst)
