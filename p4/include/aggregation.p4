@@ -125,7 +125,6 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     bit<32> combine = 0;
     bit<32> stored = 0;
     bit<32> added = 0;
-    bit<32> sum = 0;
     bit<32> overflow = 0;
     bit<32> larger = 0;
     // The sign bits of a lane's integers, and how far each is from its integer's lowest bit.
@@ -204,24 +203,23 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
         slot_lane##n.read(stored, index); \
         added = hdr.lanes.lane##n & keep; \
         stored = stored & combine; \
-        sum = ((added & ~signs) + (stored & ~signs)) ^ ((added ^ stored) & signs); \
-        overflow = overflow | (~(added ^ stored) & (added ^ sum)); \
-        hdr.lanes.lane##n = sum; \
-        slot_lane##n.write(index, sum);
+        hdr.lanes.lane##n = ((added & ~signs) + (stored & ~signs)) ^ ((added ^ stored) & signs); \
+        overflow = overflow | (~(added ^ stored) & (added ^ hdr.lanes.lane##n)); \
+        slot_lane##n.write(index, hdr.lanes.lane##n);
     action apply_sum() {
         FOR_EACH_LANE(LANE_SUM)
     }
 
-    // The larger in an unsigned order, into which `order` turns the integers' own, or for minima its opposite. Where the
-    // stored one is at least as large, its sign bit is set in `larger`: by the difference without the sign bits, which
-    // borrows from the sign's place alone, if the signs are the same. Then the sign fills its integer.
+    // The larger in an unsigned order, into which `order` turns the integers' own, or for minima its opposite. Where
+    // the stored one is at least as large, its sign bit is set in `larger`: by the difference without the sign bits,
+    // which borrows from the sign's place alone, if the signs are the same. Twice the sign less the lowest bit fills an
+    // integer. Variables are read seldom: p4c writes their expressions in place of them.
 #define LANE_EXTREME(n) \
         slot_lane##n.read(stored, index); \
         added = hdr.lanes.lane##n ^ order; \
-        sum = stored ^ order; \
-        larger = ((sum & ~added) | (~(sum ^ added) & ((sum | signs) - (added & ~signs)))) & signs; \
-        larger = larger | (larger - (larger >> sign_place)); \
-        hdr.lanes.lane##n = (stored & larger) | (hdr.lanes.lane##n & ~larger); \
+        stored = stored ^ order; \
+        larger = ((stored & ~added) | (~(stored ^ added) & ((stored | signs) - (added & ~signs)))) & signs; \
+        hdr.lanes.lane##n = hdr.lanes.lane##n ^ ((stored ^ added) & ((larger << 1) - (larger >> sign_place))); \
         slot_lane##n.write(index, hdr.lanes.lane##n);
     action apply_extreme() {
         order = hdr.aggregation.operation == OPERATION_MIN ? ~signs : signs;
