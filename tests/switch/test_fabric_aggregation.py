@@ -29,7 +29,7 @@ from weft.switch.backend import (
     TableEntry,
 )
 from weft.topologies.addressing import IpVersion, result_group_address, result_group_mac
-from weft.traffic.aggregation_format import IN_PACKETS, Kind, Operation, udp_length
+from weft.traffic.aggregation_format import IN_PACKETS, Kind, LaneType, Operation, udp_length
 from weft.traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
 from weft.traffic.layers.frames import HOP_LIMIT, SWITCH_HOP_LIMIT
 
@@ -135,13 +135,12 @@ def expected_ports(output: Output) -> list[int]:
     return [PARENT_PORT] if output.to == "parent" else [int(output.to) + 1]
 
 
-INT32, INT16, INT8 = range(3)
 steps = st.tuples(
     st.sampled_from([0, 1, 2, "result"]),  # who: a child, or the parent with a result
     st.integers(0, SLOTS - 1),
     st.integers(0, 3),  # round, above the first
     st.sampled_from([Operation.SUM] * 6 + [*IN_PACKETS]),
-    st.sampled_from([INT32, INT32, INT32, INT16, INT8]),
+    st.sampled_from([LaneType.INT32] * 3 + [LaneType.INT16, LaneType.INT8]),
     st.sampled_from([0, 0, 0, OVERFLOW]),
     st.integers(0, 2**16),
     st.sampled_from([True, True, False]),  # with lanes
@@ -217,17 +216,17 @@ def check_sent(
     assert sent[UDP].chksum == 0
 
 
-EXTREMES = {INT32: 2**31 - 1, INT16: 2**15 - 1, INT8: 2**7 - 1}
+EXTREMES = {each: 2 ** (8 * each.element_bytes - 1) - 1 for each in LaneType}
 
 
 @pytest.mark.parametrize("data_type", EXTREMES)
 @pytest.mark.parametrize("operation", IN_PACKETS)
 def test_every_operation_and_type_is_the_same_in_every_order_of_arrival(
-    twin: Twin, operation: Operation, data_type: int
+    twin: Twin, operation: Operation, data_type: LaneType
 ) -> None:
     """Lanes with extremes, each beside others, so that a carry or a comparison would show in its neighbour."""
     generator = np.random.default_rng(int(operation) * 3 + data_type)
-    size = 4 >> data_type
+    size = data_type.element_bytes
     largest = EXTREMES[data_type]
     values = np.array([0, 1, -1, 2, largest, largest - 1, -largest, -largest - 1])
     inputs = [
@@ -259,12 +258,12 @@ def test_every_operation_and_type_is_the_same_in_every_order_of_arrival(
 @given(st.sampled_from(list(EXTREMES)), st.permutations(range(CHILDREN)), st.data())
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_an_overflow_is_flagged_if_the_sum_has_one_and_not_if_no_partial_sum_can(
-    twin: Twin, data_type: int, order: list[int], data: st.DataObject
+    twin: Twin, data_type: LaneType, order: list[int], data: st.DataObject
 ) -> None:
     largest = EXTREMES[data_type]
     terms = data.draw(st.lists(st.integers(-largest - 1, largest), min_size=CHILDREN, max_size=CHILDREN))
-    place = data.draw(st.integers(0, (1 << data_type) - 1))
-    shift = 8 * (4 >> data_type) * place
+    place = data.draw(st.integers(0, data_type.elements - 1))
+    shift = 8 * data_type.element_bytes * place
     mask = 2 * largest + 1
     epoch = next(EPOCHS)
     twin.both(lambda switch: set_job(switch, ROOT_JOB, epoch))

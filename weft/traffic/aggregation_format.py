@@ -74,6 +74,24 @@ class Operation(IntEnum):
         return self in (Operation.AND, Operation.OR, Operation.XOR)
 
 
+class LaneType(IntEnum):
+    """What a lane holds: an integer, or as many narrow ones as fit."""
+
+    INT32 = 0
+    INT16 = 1
+    INT8 = 2
+
+    @property
+    def elements(self) -> int:
+        """How many integers a lane holds."""
+        return 1 << self
+
+    @property
+    def element_bytes(self) -> int:
+        """Size of an integer."""
+        return LANE_BYTES >> self
+
+
 IN_PACKETS = tuple(each for each in Operation if each < 256)
 """The operations of switches."""
 

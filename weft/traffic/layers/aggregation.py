@@ -29,6 +29,7 @@ from weft.traffic.aggregation_format import (
     LANE_COUNTS,
     RESULT_QP,
     Kind,
+    LaneType,
     Operation,
     udp_length,
 )
@@ -80,7 +81,7 @@ class AggregationHeader(Packet):
         IntField("round", 0),
         ShortField("rank", 0),
         FieldLenField("lane_count", None, count_of="lanes"),
-        ByteField("data_type", 0),
+        ByteEnumField("data_type", LaneType.INT32, {each.value: each.name.lower() for each in LaneType}),
         ByteField("flags", 0),
         ShortField("destination", ALL_WORKERS),
         LanesField("lanes"),

@@ -10,7 +10,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from weft.traffic.aggregation_format import ALL_WORKERS, CONTRIBUTION_QP, RESULT_QP, Kind, Operation
+from weft.traffic.aggregation_format import ALL_WORKERS, CONTRIBUTION_QP, RESULT_QP, Kind, LaneType, Operation
 from weft.traffic.layers.aggregation import AggregationHeader
 from weft.traffic.layers.int_shim import IntShim
 from weft.traffic.layers.roce import DETH, OPCODE, RETH, ROCE_UDP_PORT, ImmDt
@@ -46,7 +46,7 @@ def aggregation_frame(
     rank: int = 0,
     lanes: Sequence[int] = (0,),
     destination: int = ALL_WORKERS,
-    data_type: int = 0,
+    data_type: LaneType = LaneType.INT32,
     flags: int = 0,
     source_port: int = 0xC000,
     hop_limit: int = HOP_LIMIT,
