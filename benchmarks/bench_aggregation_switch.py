@@ -1,14 +1,14 @@
 """Additions of in-network aggregation per second and core, through a leaf's whole pipeline in memory.
 
-    .venv/bin/python benchmarks/bench_aggregation_switch.py [--lanes 64] [--packets N] [--json] [--realtime]
+    .venv/bin/python benchmarks/bench_aggregation_switch.py [--lanes 64] [--type int8] [--operation max] [--packets N]
 
 A leaf with eight hosts below a spine, programmed by the controller over P4Runtime, takes the contributions of all hosts
 to 64 slots, round after round: parse, check the iCRC, find job and member, add the lanes, and send what is complete
 to the spine with an iCRC of its own. The first contribution of a slot is stored, the other seven are added, so eight
-packets make seven additions a lane. With results, each complete slot is followed by the spine's result, which the leaf
-sends to the eight hosts. Beside it: the same packets through a null program, which is the runtime around any program;
-and NumPy, which adds the same lanes in arrays of the host's byte order. Each figure is the best of several rounds of
-processor time.
+packets make seven additions of each integer in a lane; other operations count alike. With results, each complete slot
+is followed by the spine's result, which the leaf sends to the eight hosts. Beside it: the same packets through a null
+program, which is the runtime around any program; and NumPy, which adds the same integers in arrays of the host's byte
+order. Each figure is the best of several rounds of processor time.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ from weft.scenario.program import Program
 from weft.switch.bmv2json import load_program
 from weft.switch.native import NativeSwitch
 from weft.topologies import leaf_spine
-from weft.traffic.aggregation_format import LANE_COUNT, LANE_COUNTS, Kind
+from weft.traffic.aggregation_format import IN_PACKETS, LANE_COUNT, LANE_COUNTS, Kind, LaneType, Operation
 from weft.traffic.layers import aggregation_frame
 from weft.traffic.layers.frames import SWITCH_HOP_LIMIT
 
@@ -45,6 +46,34 @@ GOAL_ADDITIONS_PER_S = 100e6
 Input = tuple[int, bytes]
 """A port and a frame that arrives there."""
 
+UFUNCS = {
+    Operation.SUM: np.add,
+    Operation.MAX: np.maximum,
+    Operation.MIN: np.minimum,
+    Operation.AND: np.bitwise_and,
+    Operation.OR: np.bitwise_or,
+    Operation.XOR: np.bitwise_xor,
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Lanes of a packet, what they hold and what is done with them."""
+
+    lanes: int
+    lane_type: LaneType
+    operation: Operation
+
+    @property
+    def type_name(self) -> str:
+        """Of the integers, also NumPy's."""
+        return self.lane_type.name.lower()
+
+    @property
+    def integers(self) -> int:
+        """In a packet."""
+        return self.lanes * self.lane_type.elements
+
 
 def programmed_leaf(program: Program) -> tuple[NativeSwitch, list[JobMembership]]:
     """The leaf, with a job of all hosts; and what the hosts must know of it."""
@@ -55,7 +84,7 @@ def programmed_leaf(program: Program) -> tuple[NativeSwitch, list[JobMembership]
     return switches[LEAF], [memberships[name][0] for name in of_leaf]
 
 
-def contributions(members: list[JobMembership], lanes: int, round_number: int, slot: int) -> Iterable[Input]:
+def contributions(members: list[JobMembership], work: Work, round_number: int, slot: int) -> Iterable[Input]:
     """Of all hosts, to a slot in a round."""
     rng = np.random.default_rng(slot)
     for member in members:
@@ -71,12 +100,14 @@ def contributions(members: list[JobMembership], lanes: int, round_number: int, s
             slot=slot,
             round_number=round_number,
             rank=member.rank,
-            lanes=rng.integers(-(2**31), 2**31, lanes).tolist(),
+            lanes=rng.integers(-(2**31), 2**31, work.lanes).tolist(),
+            operation=work.operation,
+            data_type=work.lane_type,
         )
         yield nic.switch_port, bytes(frame)
 
 
-def result(member: JobMembership, lanes: int, round_number: int, slot: int) -> Input:
+def result(member: JobMembership, work: Work, round_number: int, slot: int) -> Input:
     """Of the spine, to a slot in a round."""
     leaf = FABRIC.switch(LEAF)
     uplink = next(port for port in leaf.ports if not port.peer_is_host)
@@ -92,20 +123,22 @@ def result(member: JobMembership, lanes: int, round_number: int, slot: int) -> I
         epoch=member.epoch,
         slot=slot,
         round_number=round_number,
-        lanes=list(range(lanes)),
+        lanes=list(range(work.lanes)),
+        operation=work.operation,
+        data_type=work.lane_type,
         hop_limit=SWITCH_HOP_LIMIT,
     )
     return uplink.number, bytes(frame)
 
 
-def inputs(members: list[JobMembership], lanes: int, *, with_results: bool) -> list[Input]:
+def inputs(members: list[JobMembership], work: Work, *, with_results: bool) -> list[Input]:
     """What the leaf receives in all rounds: in each, what its hosts send to all slots, and the results."""
     listed: list[Input] = []
     for round_number in ROUND_NUMBERS:
         for slot in range(SLOTS):
-            listed += contributions(members, lanes, round_number, slot)
+            listed += contributions(members, work, round_number, slot)
         if with_results:
-            listed += [result(members[0], lanes, round_number, slot) for slot in range(SLOTS)]
+            listed += [result(members[0], work, round_number, slot) for slot in range(SLOTS)]
     return listed
 
 
@@ -138,40 +171,42 @@ def null_switch() -> NativeSwitch:
     return switch
 
 
-def numpy_additions_per_s(lanes: int, additions: int) -> float:
-    """NumPy's additions to all slots' lanes, one contribution to each at a time."""
-    slots = np.zeros((SLOTS, lanes), np.int32)
-    addends = np.random.default_rng(1).integers(-(2**31), 2**31, (CHILDREN, SLOTS, lanes)).astype(np.int32)
+def numpy_additions_per_s(work: Work, additions: int) -> float:
+    """NumPy's additions to the integers of all slots, one contribution to each at a time."""
+    combine = UFUNCS[work.operation]
+    slots = np.zeros((SLOTS, work.integers), work.type_name)
+    shape = CHILDREN, SLOTS, work.integers
+    addends = np.random.default_rng(1).integers(-(2**31), 2**31, shape).astype(work.type_name)
     passes = max(1, additions // addends.size)
 
     def run() -> None:
         for _ in range(passes):
             for each in addends:
-                np.add(slots, each, out=slots)
+                combine(slots, each, out=slots)
 
     return passes * addends.size / best_time_s(run)
 
 
-def measure(lanes: int, packets: int) -> list[Figure]:
+def measure(work: Work, packets: int) -> list[Figure]:
     """All figures."""
     with tempfile.TemporaryDirectory() as folder:
-        leaf, members = programmed_leaf(compiled_fabric(Path(folder), lanes))
+        leaf, members = programmed_leaf(compiled_fabric(Path(folder), work.lanes))
     complete = len(ROUND_NUMBERS) * SLOTS
-    plain, with_results = (inputs(members, lanes, with_results=wanted) for wanted in (False, True))
+    plain, with_results = (inputs(members, work, with_results=wanted) for wanted in (False, True))
     null = packets_per_s(null_switch(), plain, packets, len(plain))
     rate = packets_per_s(leaf, plain, packets, complete)
     rate_with_results = packets_per_s(leaf, with_results, packets, complete * (1 + CHILDREN))
-    additions = lanes * (CHILDREN - 1) / CHILDREN
-    additions_with_results = lanes * (CHILDREN - 1) / (CHILDREN + 1)
-    adding = rate * additions
-    numpy = numpy_additions_per_s(lanes, int(packets * additions))
+    additions = work.integers * (CHILDREN - 1) / CHILDREN
+    additions_with_results = work.integers * (CHILDREN - 1) / (CHILDREN + 1)
+    adding, unit = rate * additions, f"{work.type_name}/s"
+    numpy = numpy_additions_per_s(work, int(packets * additions))
     return [
         Figure("null program", null, "packets/s"),
         Figure("contributions", rate, "packets/s", "null program", rate / null),
-        Figure("  additions", adding, "int32/s", goal=GOAL_ADDITIONS_PER_S),
-        Figure("  beside NumPy", numpy, "int32/s", "NumPy", adding / numpy),
+        Figure("  additions", adding, unit, goal=GOAL_ADDITIONS_PER_S),
+        Figure("  beside NumPy", numpy, unit, "NumPy", adding / numpy),
         Figure("contributions and results", rate_with_results, "packets/s", "null program", rate_with_results / null),
-        Figure("  additions", rate_with_results * additions_with_results, "int32/s"),
+        Figure("  additions", rate_with_results * additions_with_results, unit),
     ]  # fmt: skip
 
 
@@ -179,12 +214,17 @@ def main() -> None:
     """Print the figures."""
     parser = argument_parser(__doc__)
     parser.add_argument("--lanes", type=int, default=LANE_COUNT, choices=LANE_COUNTS[1:], help="of a packet")
+    parser.add_argument(
+        "--type", default="int32", choices=[each.name.lower() for each in LaneType], help="of integers"
+    )
+    parser.add_argument("--operation", default="sum", choices=[each.name.lower() for each in IN_PACKETS])
     parser.add_argument("--packets", type=int, default=400_000, help="of each round")
     options = parser.parse_args()
     pin_this_process(1, realtime=options.realtime)
+    work = Work(options.lanes, LaneType[options.type.upper()], Operation[options.operation.upper()])
     report(
-        f"aggregation of {options.lanes} lanes, one core",
-        measure(options.lanes, options.packets),
+        f"aggregation of {work.lanes} lanes of {work.type_name} by {options.operation}, one core",
+        measure(work, options.packets),
         as_json=options.json,
     )
 
