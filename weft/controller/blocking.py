@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -128,10 +128,11 @@ class BlockingFabricController:
         ip_version: IpVersion = 4,
         tenant: str = "",
         share: float | None = None,
+        keep: Collection[int] = (),
     ) -> dict[str, tuple[JobMembership, ...]]:
         """See `FabricController.add_job`."""
         return self.call(
-            self._controller.add_job(job_id, hosts, slot_count, planes, ip_version, tenant, share)
+            self._controller.add_job(job_id, hosts, slot_count, planes, ip_version, tenant, share, keep)
         )
 
     def remove_job(self, job_id: int) -> None:
@@ -153,6 +154,10 @@ class BlockingFabricController:
     def job_epoch(self, job_id: int) -> int | None:
         """See `FabricController.job_epoch`."""
         return self.call(self._controller.job_epoch(job_id))
+
+    def was_evicted(self, job_id: int) -> bool:
+        """See `FabricController.was_evicted`."""
+        return self.call(self._controller.was_evicted(job_id))
 
     def job_uses_avoided(self, job_id: int) -> bool:
         """See `FabricController.job_uses_avoided`."""

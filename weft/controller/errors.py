@@ -19,6 +19,10 @@ class JobError(ControllerError, ValueError):
     """An aggregation job is impossible: unknown host, too many children, no slots left, no path to a root."""
 
 
+class NoSlotsError(JobError):
+    """A switch has not got the slots that an aggregation job wants."""
+
+
 class SwitchUnavailableError(ControllerError):
     """A switch does not answer, or the stream to it broke."""
 

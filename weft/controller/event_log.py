@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 EventKind = Literal[
     "link down", "link up", "programmed", "damped", "reused", "lossy", "slow", "cordoned", "draining", "drained",
     "restored", "kept in use", "still busy", "failed",
-    "plane lost", "plane found", "host lost", "host found", "swapped", "circuits",
+    "plane lost", "plane found", "host lost", "host found", "swapped", "circuits", "evicted",
 ]  # fmt: skip
 EVENT_KINDS = get_args(EventKind)
 MOST_EVENTS = 4096
@@ -25,7 +25,7 @@ class ControllerEvent:
     kind: EventKind
     """What it was."""
     element: str = ""
-    """Link, switch or plane that it is about; empty where it is about all switches."""
+    """Link, switch, plane or job that it is about; empty where it is about all switches."""
     detail: str = ""
     """More of it, for people."""
     duration_ps: int | None = None

@@ -26,7 +26,7 @@ import finsy
 import grpc
 
 from weft.controller.counters import PortCounters, SwitchCounters, read_counters, read_port_counters
-from weft.controller.errors import ControllerError, JobError, PipelineError, SettingError
+from weft.controller.errors import ControllerError, JobError, NoSlotsError, PipelineError, SettingError
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule, AclSettings
@@ -37,6 +37,7 @@ from weft.controller.features.services import ServicesSettings
 from weft.controller.installed import read_installed
 from weft.controller.job import Job
 from weft.controller.jobs import MAX_EPOCH, JobTable
+from weft.controller.leases import Leases, Packets, counted
 from weft.controller.lossless import LosslessSettings
 from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
@@ -44,7 +45,7 @@ from weft.controller.plan import FabricState, Planner, SwitchPlan
 from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EntitySet, plan_updates
-from weft.controller.recovery import Recovery, read_held_jobs, recovered
+from weft.controller.recovery import Recovery, read_held_jobs, read_job_entries, recovered
 from weft.controller.routing.channels import cycle_text
 from weft.controller.services import GROUP_ID, ServiceGroup, ServiceTable, ServiceUse
 from weft.controller.session import SwitchSession
@@ -162,6 +163,9 @@ class FabricController:
         on_dropped: called with a copy of `dropped_packet_ins` after it has changed, at most once a second.
 
     Attributes:
+        lease_s: how long a job may move no packet before it may have to make room for another, by the event loop's
+            clock; None: for ever.
+        on_evicted: called with jobs that have been removed for others.
         dropped_packet_ins: how many packets of each switch found `PACKET_QUEUE_LENGTH` others before `packet_ins`.
 
     """
@@ -192,9 +196,12 @@ class FabricController:
         self._push = push
         self._queue_keys = queue_keys
         self._jobs = self._new_jobs()
+        self._leases = Leases()
         self._services = ServiceTable(queue_keys)
         self._failures = NO_FAILURES
         self.avoided = NO_FAILURES
+        self.lease_s: float | None = None
+        self.on_evicted: Callable[[Sequence[Job]], None] = lambda _: None
         self._open_channel = open_channel
         self._channels: dict[str, Channel] = {}
         self._sessions: dict[str, SwitchSession] = {}
@@ -314,6 +321,7 @@ class FabricController:
         ahead = 1 if found.knows_epochs else MAX_EPOCH // 2
         last = max((job.epoch for job in found.jobs), default=0)
         self._jobs = self._new_jobs((last + ahead - 1) % MAX_EPOCH + 1)
+        self._leases = Leases()
         refused = self._jobs.adopt(found.jobs, found.epochs)
         return replace(found, jobs=self._jobs.jobs, lost={**found.lost, **refused})
 
@@ -326,10 +334,12 @@ class FabricController:
         ip_version: IpVersion = 4,
         tenant: str = "",
         share: float | None = None,
+        keep: Collection[int] = (),
     ) -> dict[str, tuple[JobMembership, ...]]:
         """Admit an aggregation job, whose packets are of one IP version, and program its trees.
 
-        `tenant` is whose it is, `share` what it is promised of each link, as `JobTable.add` has them.
+        `tenant` is whose it is, `share` what it is promised of each link, as `JobTable.add` has them. If slots are
+        lacking, jobs that have been idle for a lease make room, but for those to `keep`; to find out takes a lease.
 
         Returns:
             Per host name what it must know, one membership per plane.
@@ -338,7 +348,12 @@ class FabricController:
             JobError: it is impossible, or has lost its trees to a failure before they were programmed.
 
         """
-        self._jobs.add(job_id, hosts, slot_count, planes, self.routed_around, ip_version, tenant, share)
+        await self._admit(
+            lambda: self._jobs.add(
+                job_id, hosts, slot_count, planes, self.routed_around, ip_version, tenant, share
+            ),
+            keep,
+        )
         programmed = None
         # A failure meanwhile may give it other trees, in another epoch, or remove it.
         while (epoch := self._jobs.epoch(job_id)) not in (programmed, None):
@@ -352,6 +367,34 @@ class FabricController:
             why = self._jobs.why_lost(job_id) or "it was removed"
             raise JobError(f"job {job_id} has lost its trees while they were programmed: {why}")
         return self._jobs.memberships(job_id)
+
+    async def _admit(self, admit: Callable[[], Job], keep: Collection[int]) -> None:
+        """Admit a job, in place of idle ones if it has to be. Raises JobError if it cannot be."""
+        try:
+            admit()
+        except NoSlotsError:
+            if self.lease_s is None:
+                raise
+            evicted = await self._leases.make_room(
+                self._jobs, admit, self._read_job_packets, self.lease_s, keep
+            )
+            for job in evicted:
+                self._jobs.note_evicted(job.job_id)
+            self.on_evicted(evicted)
+
+    async def _read_job_packets(self) -> Packets:
+        names = [name for name in self._sessions if name not in self._failures.switches]
+        held = await self._on_all(lambda name: read_job_entries(self._sessions[name]), names)
+        return counted(
+            [
+                {(job_id, each.parameters["epoch"]): each.packets for job_id, each in of_switch.items()}
+                for of_switch in held
+            ]
+        )
+
+    async def was_evicted(self, job_id: int) -> bool:
+        """Return whether a job was removed because it was idle and others needed its slots."""
+        return self._jobs.was_evicted(job_id)
 
     async def remove_job(self, job_id: int) -> None:
         """Remove a job's trees and free its slots. JobError: there is no such job."""

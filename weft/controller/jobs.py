@@ -66,6 +66,7 @@ class JobTable:
         self._seen_epochs: set[int] = set()
         self._jobs: dict[int, Job] = {}
         self._why_lost: dict[int, str] = {}
+        self._evicted: set[int] = set()
 
     def rewire(self, fabric: FabricSpec) -> None:
         """Plan trees over other links from now on; those of present jobs stay."""
@@ -134,7 +135,20 @@ class JobTable:
         job = self._planned(job, owner, failures)
         self._jobs[job_id] = job
         self._why_lost.pop(job_id, None)
+        self._evicted.discard(job_id)
         return job
+
+    def put_back(self, job: Job) -> None:
+        """Have a job again that was removed, as it was. Raises JobError if others have its id or slots by now."""
+        self._require_free(job.job_id)
+        self._reserve_held(job)
+        self._jobs[job.job_id] = job
+
+    def has_promise(self, job: Job) -> bool:
+        """Return whether a job's tenant has what it is promised of its trees' links, beside the present jobs."""
+        owner = self._tenants.named(job.tenant)
+        load = self._load(owner, job)
+        return not any(load.lacks(port) for planned in job.trees for port in planned.tree.ports())
 
     def adopt(self, found: Iterable[Job], epochs: Iterable[int] = ()) -> dict[int, str]:
         """Take over jobs that switches hold already; new ones take no epoch that slots have seen.
@@ -174,6 +188,14 @@ class JobTable:
         job = self._jobs.get(job_id)
         return job.epoch if job is not None else None
 
+    def note_evicted(self, job_id: int) -> None:
+        """Note that a job has been removed because others needed its slots; until it is added again or discarded."""
+        self._evicted.add(job_id)
+
+    def was_evicted(self, job_id: int) -> bool:
+        """Return whether a job was removed because others needed its slots."""
+        return job_id in self._evicted
+
     def why_lost(self, job_id: int) -> str | None:
         """Return why a failure has left a job without a tree; None if it has one, or never existed."""
         return self._why_lost.get(job_id)
@@ -192,6 +214,7 @@ class JobTable:
 
     def discard(self, job_id: int) -> None:
         """Remove the job with this id, if there is one."""
+        self._evicted.discard(job_id)
         if job_id in self._jobs:
             self.remove(job_id)
 
@@ -249,9 +272,7 @@ class JobTable:
     def _check(self, job_id: int, hosts: Sequence[str], slot_count: int, planes: tuple[int, ...]) -> None:
         if not 1 <= job_id <= MAX_JOB_ID:
             raise JobError(f"job id {job_id} is out of range (valid: 1 to {MAX_JOB_ID})")
-        if job_id in self._jobs:
-            # Not which others are: tenants need not know of each other's jobs.
-            raise JobError(f"job {job_id} exists already (valid: an id that no job has)")
+        self._require_free(job_id)
         if not hosts:
             raise JobError(f"job {job_id} has no hosts (valid: at least 1)")
         repeated = [name for name, count in Counter(hosts).items() if count > 1]
@@ -269,6 +290,11 @@ class JobTable:
                 f"job {job_id} wants planes {list(planes)} "
                 f"(valid: different ones of 0 to {self._fabric.planes - 1})"
             )
+
+    def _require_free(self, job_id: int) -> None:
+        if job_id in self._jobs:
+            # Not which others are: tenants need not know of each other's jobs.
+            raise JobError(f"job {job_id} exists already (valid: an id that no job has)")
 
     def _planned(self, job: Job, owner: Tenant, failures: Failures) -> Job:
         """Return the job with its trees, slots and key. Raises JobError, and then keeps nothing of it."""

@@ -7,7 +7,7 @@ routes avoid them), drained (cordoned, then watched until no packet uses them) a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from weft.controller.event_log import ControllerEvent, EventKind, EventLog
 from weft.controller.fabric import FabricController, Repair, Written
 from weft.controller.failures import Failures
 from weft.controller.flap_damping import FlapDamping, FlapState
+from weft.controller.job import Job
 from weft.controller.link_watch import WatchLimits
 from weft.controller.reachability import hosts_cut_off, parts_hosts
 from weft.topologies import Endpoint, FabricLink, LinkEnds
@@ -95,6 +96,7 @@ class Operations:
         self._replans = 0
         self.on_losses: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[None]] = set()
+        controller.on_evicted = self._note_evicted
 
     @property
     def planes_in_use(self) -> tuple[int, ...]:
@@ -194,6 +196,13 @@ class Operations:
         if self.controller.has_lost_jobs:
             self.on_losses()
         return repair
+
+    def _note_evicted(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            detail = f"idle for a lease; others needed its {job.slot_count} slots"
+            self.note("evicted", f"job {job.job_id}", detail)
+        if jobs:
+            self.on_losses()
 
     async def _replanned(self, work: Coroutine[Any, Any, Repair]) -> Repair:
         self._replans += 1

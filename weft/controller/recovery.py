@@ -6,6 +6,7 @@ the next plan that is written. Hosts notice nothing: epoch, key, ranks and slots
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -30,7 +31,7 @@ _ROUND_BITS = 32
 class HeldJob:
     """A job's entries on one switch: the job's parameters and note, the ports of its children by rank.
 
-    `packets` of the job have come to the switch so far.
+    `packets` of the job have come to the switch so far, by the ports of its tree.
     """
 
     parameters: Mapping[str, int]
@@ -83,19 +84,24 @@ async def read_held_jobs(session: SwitchSession) -> HeldJobs:
 
 async def read_job_entries(session: SwitchSession) -> dict[int, HeldJob]:
     """Read the jobs of a switch, by id."""
-    counted = finsy.P4TableEntry(JOB_TABLE, counter_data=finsy.P4CounterData())
-    entries = await session.read([counted, finsy.P4TableEntry(MEMBER_TABLE)])
+    # Of members' entries: anybody's packets count at the job's own, before they are dropped.
+    counted = finsy.P4TableEntry(MEMBER_TABLE, counter_data=finsy.P4CounterData())
+    entries = await session.read([finsy.P4TableEntry(JOB_TABLE), counted])
     children: dict[int, dict[int, int]] = {}
+    packets: Counter[int] = Counter()
     for entry in entries:
-        arguments = exact_arguments(entry.action)
-        if entry.table_id == MEMBER_TABLE and "child_rank" in arguments:
-            children.setdefault(int(entry["job_id"]), {})[arguments["child_rank"]] = int(entry["port"])
+        if entry.table_id != MEMBER_TABLE or entry.is_default_action:
+            continue
+        job_id, arguments = int(entry["job_id"]), exact_arguments(entry.action)
+        packets[job_id] += entry.counter_data.packet_count if entry.counter_data else 0
+        if "child_rank" in arguments:
+            children.setdefault(job_id, {})[arguments["child_rank"]] = int(entry["port"])
     return {
         int(entry["job_id"]): HeldJob(
             exact_arguments(entry.action),
             entry.metadata,
             children.get(int(entry["job_id"]), {}),
-            entry.counter_data.packet_count if entry.counter_data else 0,
+            packets[int(entry["job_id"])],
         )
         for entry in entries
         if entry.table_id == JOB_TABLE and not entry.is_default_action

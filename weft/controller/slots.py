@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from weft.controller.errors import JobError
+from weft.controller.errors import JobError, NoSlotsError
 
 
 @dataclass
@@ -25,7 +25,7 @@ class SlotPool:
         """Reserve `count` slots for a job and return the first.
 
         Raises:
-            JobError: no gap is large enough; the message says how large the largest is, and who has the others.
+            NoSlotsError: no gap is large enough; the message says how large the largest is, and who has the others.
                 Tenants see their own jobs only.
 
         """
@@ -35,7 +35,7 @@ class SlotPool:
                 self._take(job_id, range(gap.start, gap.start + count), tenant)
                 return gap.start
         whole = len(self._region(tenant))
-        raise JobError(
+        raise NoSlotsError(
             f"job {job_id} wants {count} aggregation slots on {self.switch} (valid: at most "
             f"{max(map(len, gaps), default=0)}, the largest free range of {whole}{self._taken(tenant)})"
         )

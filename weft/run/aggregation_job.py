@@ -37,6 +37,7 @@ class _Joined:
 
     group: ReducingGroup
     share: float
+    hosts: tuple[str, ...]
     planes: tuple[int, ...] = ()
     epochs: Mapping[int, int] = field(default_factory=dict)
 
@@ -118,7 +119,7 @@ class AggregationJobs:
         ranks = self._ranks(group)
         hosts = self._hosts(endpoints, ranks)
         in_use = self._lab.operations.planes_in_use
-        self._joined[job_id] = _Joined(group, share)
+        self._joined[job_id] = _Joined(group, share, tuple(hosts))
         try:
             memberships = self._added(job_id, self._joined[job_id], hosts, in_use)
         except JobError as error:
@@ -130,7 +131,7 @@ class AggregationJobs:
             if not down:
                 raise
             raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error
-        self._joined[job_id] = _Joined(group, share, in_use, _epochs(memberships))
+        self._joined[job_id] = _Joined(group, share, tuple(hosts), in_use, _epochs(memberships))
         lanes = self._lab.options.aggregation.lanes
         endpoints.join(
             {
@@ -177,9 +178,11 @@ class AggregationJobs:
         ranks = self._ranks(joined.group)
         hosts = self._hosts(endpoints, ranks)
         stopped = endpoints.stop_streams(job_id, ranks)
+        are_posted = any(each.posted > each.first_message for each in stopped.agreed.values())
+        if not are_posted and self._lab.controller.was_evicted(job_id):
+            return _Moved(has_trees=False)  # others need its slots more, until there is something to reduce
         carrying = self._carrying(job_id, joined, hosts)
         if carrying is None:
-            are_posted = any(each.posted > each.first_message for each in stopped.agreed.values())
             if are_posted and has_ring(self._lab, hosts):
                 reduce_in_ring(self._lab, endpoints, stopped, ranks, joined.group.traffic_class)
                 return _Moved(has_trees=False, repeated_messages=_repeated(stopped))
@@ -202,10 +205,10 @@ class AggregationJobs:
     ) -> dict[int, dict[str, JobMembership]] | None:
         """Return the hosts' memberships for each stream, by its plane; None if there are no trees."""
         controller = self._lab.controller
-        if list(joined.epochs) == [job_id] and controller.job_epoch(job_id) is not None:
+        if list(joined.epochs) == [job_id] and self._is_there(job_id, joined):
             return _by_plane(controller.memberships(job_id))
         for each in joined.epochs:
-            controller.discard_job(each)
+            self._discard(each, joined)
         in_use = self._lab.operations.planes_in_use
         planes = [plane for plane in joined.planes if plane in in_use] or list(in_use)
         carrying: dict[int, dict[str, JobMembership]] = {}
@@ -231,6 +234,7 @@ class AggregationJobs:
             ip_version=self._lab.options.ip_version,
             tenant=joined.group.tenant,
             share=joined.share,
+            keep={*self._joined, *(each for other in self._joined.values() for each in other.epochs)},
         )
         return _by_plane(memberships)
 
@@ -273,8 +277,18 @@ class AggregationJobs:
             self._leave(job_id)
 
     def _leave(self, job_id: int) -> None:
-        for each in {job_id, *self._joined.pop(job_id).epochs}:
-            self._lab.controller.discard_job(each)
+        joined = self._joined.pop(job_id)
+        for each in {job_id, *joined.epochs}:
+            self._discard(each, joined)
+
+    def _discard(self, job_id: int, joined: _Joined) -> None:
+        """Remove a job, unless somebody else has one of this number, who has got it after an eviction."""
+        if self._is_there(job_id, joined) or self._lab.controller.job_epoch(job_id) is None:
+            self._lab.controller.discard_job(job_id)
+
+    def _is_there(self, job_id: int, joined: _Joined) -> bool:
+        jobs = self._lab.controller.controller.jobs
+        return any(job.job_id == job_id and job.hosts == joined.hosts for job in jobs)
 
 
 def _repeated(stopped: StoppedStreams) -> int:

@@ -21,6 +21,7 @@ from weft.quantities.readable import counted
 from weft.results.counters import HostTotals, longest_int_path, more_telling
 from weft.results.model import IntPath, Phase
 from weft.run.aggregation_job import AggregationJobs
+from weft.run.aggregation_leases import lease_s
 from weft.run.reducing_groups import ReducingGroup
 from weft.run.spare_hosts import replace_hosts
 from weft.run.task import Ended, Task, check_timeout
@@ -59,8 +60,9 @@ class Exchanges:
         return self._hosts
 
     def start(self, hosts: EndpointGroup) -> None:
-        """Begin with hosts whose endpoints have been started."""
+        """Begin with hosts whose endpoints have been started. BadInputError: jobs' leases are too short for them."""
         self._hosts = hosts
+        self._lab.controller.controller.lease_s = lease_s(self._lab.options.aggregation.lease, hosts)
         hosts.follow_trees(self._follow_trees)
 
     def _follow_trees(self) -> bool:

@@ -8,6 +8,7 @@ from pydantic import field_validator
 
 from weft.controller.placement import DEFAULT_PLACEMENT, PLACEMENTS
 from weft.hints import did_you_mean
+from weft.quantities.definitions import PositiveTime
 from weft.quantities.units import shown
 from weft.scenario.values import Name, Section
 
@@ -21,6 +22,11 @@ class AggregationSection(Section):
     placement: Annotated[str, Name("placement of trees", lambda: PLACEMENTS)] = DEFAULT_PLACEMENT
     """By what the controller chooses among the smallest trees that have room. `load`: the one whose fullest link is
     promised least to other jobs. `hash`: by the job's id. `first`: the first switch that serves."""
+
+    lease: PositiveTime | None = None
+    """How long a job may move no packet before its slots may be given to another that lacks some, once that is known:
+    the switches' counters are read then, and a lease later. By default twice the longest time after which a worker
+    repeats what has no result; less is refused."""
 
     @field_validator("placement")
     @classmethod

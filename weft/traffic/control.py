@@ -36,6 +36,7 @@ from weft.traffic.commands import (
 from weft.traffic.connections import Connections, RequirePath
 from weft.traffic.endpoint_calls import EndpointCalls, HostEndpoint
 from weft.traffic.host_config import HostConfig
+from weft.traffic.host_reductions import longest_repetition_ps
 from weft.traffic.host_stats import HostStats
 from weft.traffic.job_runs import JobRuns
 from weft.traffic.jobs.placing import PlacedRanks
@@ -119,6 +120,15 @@ class EndpointGroup:
     def traffic_kinds(self) -> TrafficKinds:
         """The numbers by which ports count what jobs send."""
         return self._jobs.kinds
+
+    def longest_repetition_ps(self) -> int:
+        """Return the longest time after which a worker of a reduction in the network repeats what has no result."""
+        return max(map(longest_repetition_ps, self._hosts))
+
+    @property
+    def dilation(self) -> float:
+        """How much slower than real time the hosts' clocks go."""
+        return self._hosts[0].dilation
 
     def now_ps(self) -> int:
         """Return the emulated time that all endpoints agree on."""

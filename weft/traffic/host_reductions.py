@@ -15,8 +15,11 @@ from weft.traffic.commands import Membership, StreamPart
 
 if TYPE_CHECKING:
     from weft.engine._core import AggregationStats
+    from weft.traffic.host_config import HostConfig
 
 _ERROR = "error"
+_BACKOFF_LIMIT = 5
+"""How often the time doubles after which a contribution is repeated."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,17 @@ REDUCTION_TOTALS = {
 def _totals_of(client: _core.AggregationClient) -> dict[str, int]:
     counters = cast("Mapping[str, int]", client.stats())
     return {name: counters[counter] for name, counter in REDUCTION_TOTALS.items()}
+
+
+def longest_repetition_ps(host: HostConfig) -> int:
+    """Return the longest time after which a host repeats a contribution that has no result."""
+    timeouts = (
+        _core.retransmission_timeout_ps(
+            nic.base_round_trip_ps, wall_clock_floor_ns=host.wall_clock_floor_ns, dilation=host.dilation
+        )
+        for nic in host.nics
+    )
+    return max(timeouts) << _BACKOFF_LIMIT
 
 
 class HostReductions:
@@ -81,6 +95,7 @@ class HostReductions:
             destination_ip=membership.aggregation_address,
             group_ip=membership.group_address,
             retransmission_timeout_ps=timeout_ps,
+            timeout_backoff_limit=_BACKOFF_LIMIT,
             data_class=membership.traffic_class,
             rate_bps=membership.rate_bps,
         )

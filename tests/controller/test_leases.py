@@ -1,0 +1,96 @@
+"""Leases: which jobs are idle, and which of them make room for another that lacks slots."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.controller.errors import JobError, NoSlotsError
+from weft.controller.job import Job
+from weft.controller.jobs import JobTable
+from weft.controller.leases import Leases, admit_in_place_of, counted
+from weft.controller.queue_keys import repeatable_queue_keys
+from weft.controller.tenants import Tenant, TenantSettings
+from weft.topologies import leaf_spine
+
+FABRIC = leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=3)
+HOSTS = [host.name for host in FABRIC.hosts]
+BLUE = Tenant("blue", slots=40, bandwidth=0.5)
+
+
+def table() -> JobTable:
+    return JobTable(FABRIC, 100, repeatable_queue_keys(1), tenants=TenantSettings((BLUE,)))
+
+
+def state(jobs: JobTable) -> tuple[tuple[Job, ...], dict[str, dict[int, range]]]:
+    return jobs.jobs, {switch.name: jobs.pool(switch.name).ranges() for switch in FABRIC.switches}
+
+
+def test_a_job_is_idle_when_its_packets_have_not_changed_for_a_lease() -> None:
+    leases = Leases()
+    assert leases.idle({(1, 1): 5, (2, 2): 0}, 10.0, 2.0) == []
+    assert leases.idle({(1, 1): 6, (2, 2): 0, (3, 3): 7}, 11.0, 2.0) == []
+    assert leases.idle({(1, 1): 6, (2, 2): 0, (3, 3): 7}, 12.0, 2.0) == [2]
+    # Job 2 is another one in a new epoch; those that are gone are forgotten.
+    assert leases.idle({(1, 1): 6, (2, 4): 0}, 13.0, 2.0) == [1]
+    assert leases.idle({(1, 1): 6, (2, 4): 0, (3, 3): 7}, 14.5, 2.0) == [1]
+    assert counted([{(1, 1): 2}, {(1, 1): 3, (2, 1): 0}]) == {(1, 1): 5, (2, 1): 0}
+
+
+def test_the_longest_idle_make_room_and_no_more_than_need_be() -> None:
+    jobs = table()
+    for job_id, hosts in ((1, HOSTS[:2]), (2, HOSTS), (3, HOSTS[3:]), (4, HOSTS)):
+        jobs.add(job_id, hosts, 15)
+    before = {job.job_id: job for job in jobs.jobs}
+    # At the second leaf jobs 2, 3 and 4 follow each other. Job 1, idle longest, has nothing there and stays.
+    evicted = admit_in_place_of(jobs, [1, 3, 2, 4], lambda: jobs.add(9, HOSTS[3:], 30))
+    assert [job.job_id for job in evicted] == [3, 2]
+    assert {job.job_id: job for job in jobs.jobs if job.job_id != 9} == {k: before[k] for k in (1, 4)}
+    assert jobs.pool("p0l1").ranges() == {9: range(30), 4: range(30, 45)}
+
+
+def test_where_nothing_helps_all_is_as_before() -> None:
+    jobs = table()
+    jobs.add(1, HOSTS, 30)
+    jobs.add(2, HOSTS, 30, tenant="blue")
+    before = state(jobs)
+    with pytest.raises(NoSlotsError, match="job 3 wants 50"):  # of blue's 40
+        admit_in_place_of(jobs, [1, 2], lambda: jobs.add(3, HOSTS, 50, tenant="blue", share=0.0))
+    assert state(jobs) == before
+    with pytest.raises(JobError, match=r"of which others of its tenant have 0\.5"):
+        admit_in_place_of(jobs, [1, 2], lambda: jobs.add(3, HOSTS, 20, tenant="blue"))
+    assert state(jobs) == before
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["", "blue"])), min_size=1, max_size=6),
+    st.integers(1, 60),
+    st.sampled_from(["", "blue"]),
+)
+@settings(deadline=None, max_examples=60)
+def test_jobs_stay_as_they_were_or_go(sizes: list[tuple[int, str]], wanted: int, tenant: str) -> None:
+    jobs = table()
+    for number, (size, owner) in enumerate(sizes, start=1):
+        try:
+            jobs.add(number, HOSTS, size, tenant=owner, share=0.1 if owner else 0.0)
+        except JobError:
+            continue
+    before = state(jobs)
+    known = {job.job_id: job for job in before[0]}
+    try:
+        evicted = admit_in_place_of(
+            jobs, list(known), lambda: jobs.add(99, HOSTS, wanted, tenant=tenant, share=0.0)
+        )
+    except JobError:
+        assert state(jobs) == before
+        return
+    gone = {job.job_id for job in evicted}
+    assert {job.job_id: job for job in jobs.jobs if job.job_id != 99} == {
+        k: v for k, v in known.items() if k not in gone
+    }
+    for ranges in state(jobs)[1].values():
+        taken = sorted(ranges.values(), key=lambda each: each.start)
+        assert all(one.stop <= other.start for one, other in itertools.pairwise(taken))

@@ -1,0 +1,26 @@
+"""How long an aggregation job may be idle before others may have its slots: the scenario's key, or by the hosts."""
+
+from __future__ import annotations
+
+from weft.errors import BadInputError
+from weft.quantities.readable import format_time
+from weft.traffic.control import EndpointGroup
+
+_PS_PER_S = 10**12
+
+
+def lease_s(chosen_ps: int | None, hosts: EndpointGroup) -> float:
+    """Return the lease in seconds of the controller's clock.
+
+    A reduction that waits for a worker is not idle: the others repeat themselves, after times that double up to a
+    bound. A lease is twice that bound at least, so no job in the middle of a reduction ever looks idle.
+
+    Raises:
+        BadInputError: the chosen lease is shorter.
+
+    """
+    least_ps = 2 * hosts.longest_repetition_ps()
+    if chosen_ps is not None and chosen_ps < least_ps:
+        least = f"{format_time(least_ps)} or more, twice the longest time after which a worker repeats itself"
+        raise BadInputError(f"aggregation.lease: {format_time(chosen_ps)} (valid: {least})")
+    return (chosen_ps or least_ps) * hosts.dilation / _PS_PER_S
