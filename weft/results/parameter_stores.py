@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from rich.console import Console
-from rich.table import Table
 
+from weft.results.figure_tables import print_figures
 from weft.results.kinds import MeasuredColumn, ResultKind
 from weft.results.latencies import Latencies, problems_of_service
 from weft.results.report_parts import Cell, ReportPart, ReportTable
@@ -126,15 +126,19 @@ def _row(each: ParameterStoreResult) -> list[Cell]:
     ]
 
 
+def _shown(cell: Cell) -> str:
+    return f"{cell:,}" if isinstance(cell, int | float) else str(cell)
+
+
 def print_parameter_stores(console: Console, results: Sequence[ParameterStoreResult]) -> None:
     """Print a row for each."""
-    console.print("\n[bold]parameter stores: pulls, µs[/bold] (time is emulated)")
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for column in _COLUMNS:
-        table.add_column(column, justify="right")
-    for each in results:
-        table.add_row(*(f"{cell:,}" if isinstance(cell, int | float) else str(cell) for cell in _row(each)))
-    console.print(table)
+    print_figures(
+        console,
+        "[bold]parameter stores: pulls, µs[/bold] (time is emulated)",
+        _COLUMNS,
+        (list(map(_shown, _row(each))) for each in results),
+        is_narrow=True,
+    )
 
 
 def report_parameter_stores(results: Sequence[ParameterStoreResult], _: FabricSpec) -> Iterator[ReportPart]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from rich.console import Console
-from rich.table import Table
 
+from weft.results.figure_tables import print_figures
 from weft.results.kinds import MeasuredColumn, ResultKind
 from weft.results.latencies import Latencies, problems_of_service
 from weft.results.report_parts import Cell, ReportPart, ReportTable
@@ -152,16 +152,10 @@ def _counter_row(each: CounterResult) -> list[Cell]:
     ]
 
 
-def _print_table(
-    console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]
-) -> None:
-    console.print(f"\n[bold]{title}[/bold] (time is emulated)")
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left")
-    for row in rows:
-        table.add_row(*(_shown(each) for each in row))
-    console.print(table)
+def _print(console: Console, what: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+    title = f"[bold]{what}: µs[/bold] (time is emulated)"
+    shown = (list(map(_shown, row)) for row in rows)
+    print_figures(console, title, columns, shown, names=columns[:1], is_narrow=True)
 
 
 def _shown(cell: Cell) -> str:
@@ -172,12 +166,12 @@ def _shown(cell: Cell) -> str:
 
 def print_barriers(console: Console, results: Sequence[BarrierResult]) -> None:
     """Print a row for each."""
-    _print_table(console, "barriers: µs", _BARRIER_COLUMNS, list(map(_barrier_row, results)))
+    _print(console, "barriers", _BARRIER_COLUMNS, map(_barrier_row, results))
 
 
 def print_counters(console: Console, results: Sequence[CounterResult]) -> None:
     """Print a row for each."""
-    _print_table(console, "counters of switches: µs", _COUNTER_COLUMNS, list(map(_counter_row, results)))
+    _print(console, "counters of switches", _COUNTER_COLUMNS, map(_counter_row, results))
 
 
 def report_barriers(results: Sequence[BarrierResult], _: FabricSpec) -> Iterator[ReportPart]:
@@ -200,7 +194,7 @@ BARRIERS = ResultKind(
     problems=lambda each: problems_of_service(each.latency_ps, each.time_ps),
     name="algorithm",
     labels=("algorithm", "ranks"),
-    measured=(MeasuredColumn("time of all", "µs", 3, "time_ps", _PS_PER_US),),
+    measured=(MeasuredColumn("mean barrier", "µs", 3, "latency_ps.mean", _PS_PER_US),),
 )
 COUNTERS = ResultKind(
     key="switch_counters",
