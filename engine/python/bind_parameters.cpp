@@ -14,9 +14,9 @@
 #include "hosts/parameter_store.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_columns.hpp"
+#include "python/bind_request_client.hpp"
 #include "python/bind_services.hpp"
 #include "python/bindings_support.hpp"
-#include "python/run_status.hpp"
 #include "python/statistics_dict.hpp"
 #include "python/typed.hpp"
 
@@ -123,44 +123,17 @@ void bind_parameters(py::module_& m) {
   declare_record<ParameterStoreCounters>("ParameterStoreCounters");
   using Client = PythonParameterClient;
   py::class_<ParameterClient, QueuePair, std::shared_ptr<ParameterClient>>(m, "_ParameterClient");
-  py::class_<Client, ParameterClient, std::shared_ptr<Client>>(
+  py::class_<Client, ParameterClient, std::shared_ptr<Client>> client(
       m, "ParameterClient",
       R"doc(A worker's requests to a parameter store, one run of them: pulls of blocks, and pushes.
 
-`window` requests, a power of two, are under way at once. Raises ValueError for parameters out of range.)doc")
+`window` requests, a power of two, are under way at once. Raises ValueError for parameters out of range.)doc");
+  define_request_client(client);
+  client
       .def(py::init(&make_client), "nic"_a, "port"_a, "executor"_a, py::kw_only(), "blocks"_a, "pushes"_a,
            "window"_a, "group_id"_a, "epoch"_a, "q_key"_a, "client"_a, "destination_mac"_a,
            "destination_ip"_a, "retransmission_timeout_ps"_a, py::keep_alive<1, 2>())
-      .def(
-          "start",
-          [](Client& client, TimePs start_ps) {
-            PythonGuard guard(client.engine);
-            client.start(std::max(start_ps, client.engine.now()));
-          },
-          "start_ps"_a = 0,
-          "Send the first request at start_ps (now, if that is past). RuntimeError the second time.")
-      .def(
-          "cancel",
-          [](Client& client) {
-            PythonGuard guard(client.engine);
-            client.cancel(client.engine.now());
-          },
-          "End the run, if it has not ended.")
-      .def(
-          "status",
-          [](Client& client) {
-            PythonGuard guard(client.engine);
-            return run_status(client.status());
-          },
-          "The run's state; nodes are requests.")
       .def("records", &records, "Columns of all requests, in their order.")
-      .def(
-          "retransmitted_packets",
-          [](Client& client) {
-            PythonGuard guard(client.engine);
-            return client.retransmitted_packets();
-          },
-          "Requests sent again.")
       .def(
           "spoilt_blocks",
           [](Client& client) {

@@ -12,8 +12,8 @@
 #include "hosts/service_client.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_columns.hpp"
+#include "python/bind_request_client.hpp"
 #include "python/bindings_support.hpp"
-#include "python/run_status.hpp"
 #include "python/statistics_dict.hpp"
 #include "python/typed.hpp"
 
@@ -81,12 +81,14 @@ void bind_services(py::module_& m) {
   using Client = PythonServiceClient;
   const ServiceConfig defaults;
   py::class_<ServiceClient, QueuePair, std::shared_ptr<ServiceClient>>(m, "_ServiceClient");
-  py::class_<Client, ServiceClient, std::shared_ptr<Client>>(
+  py::class_<Client, ServiceClient, std::shared_ptr<Client>> client(
       m, "ServiceClient",
       R"doc(A host's requests to a service of switches: barriers, or additions to counters, one run of them.
 
 Requests go to `destination_ip` by way of `destination_mac`, answers come to `group_ip`. `cells` are used in turn;
-`window` requests are under way at once. Raises ValueError for parameters out of range or a group that is taken.)doc")
+`window` requests are under way at once. Raises ValueError for parameters out of range or a group that is taken.)doc");
+  define_request_client(client);
+  client
       .def(py::init([](Nic& nic, int port, std::shared_ptr<ScheduleExecutor> executor,
                        const std::string& operation, uint32_t requests, uint16_t cells, uint16_t window,
                        uint64_t addend, uint16_t group_id, uint16_t epoch, uint32_t q_key, uint16_t member,
@@ -116,37 +118,8 @@ Requests go to `destination_ip` by way of `destination_mac`, answers come to `gr
            "group_ip"_a, "retransmission_timeout_ps"_a, "source_udp_port"_a = defaults.source_udp_port,
            "timeout_backoff_limit"_a = defaults.requests.timeout_backoff_limit,
            "retry_limit"_a = defaults.requests.retry_limit, py::keep_alive<1, 2>())
-      .def(
-          "start",
-          [](Client& client, TimePs start_ps) {
-            PythonGuard guard(client.engine);
-            client.start(std::max(start_ps, client.engine.now()));
-          },
-          "start_ps"_a = 0,
-          "Send the first request at start_ps (now, if that is past). RuntimeError the second time.")
-      .def(
-          "cancel",
-          [](Client& client) {
-            PythonGuard guard(client.engine);
-            client.cancel(client.engine.now());
-          },
-          "End the run, if it has not ended.")
-      .def(
-          "status",
-          [](Client& client) {
-            PythonGuard guard(client.engine);
-            return run_status(client.status());
-          },
-          "The run's state; nodes are requests.")
       .def("records", &records,
            "Columns of all requests, in their order; those without an answer have finished at 0.")
-      .def(
-          "retransmitted_packets",
-          [](Client& client) {
-            PythonGuard guard(client.engine);
-            return client.retransmitted_packets();
-          },
-          "Requests sent again.")
       .def(
           "counters",
           [](Client& client) {
