@@ -6,7 +6,6 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from scapy.contrib.roce import BTH
 from scapy.fields import (
     BitEnumField,
     BitField,
@@ -17,7 +16,6 @@ from scapy.fields import (
     IntField,
     ShortField,
 )
-from scapy.layers.inet import UDP
 from scapy.packet import Packet, Raw, bind_bottom_up
 
 from weft.traffic.aggregation_format import (
@@ -33,8 +31,9 @@ from weft.traffic.aggregation_format import (
     Operation,
     udp_length,
 )
-from weft.traffic.layers.roce import DETH, OPCODE
+from weft.traffic.layers.roce import DETH, is_datagram
 
+_QUEUE_PAIRS = (CONTRIBUTION_QP, RESULT_QP)
 _UDP_LENGTHS = frozenset(map(udp_length, LANE_COUNTS))
 
 
@@ -91,18 +90,7 @@ class AggregationHeader(Packet):
     def dispatch_hook(cls, _pkt: bytes | None = None, *args: Any, **kwargs: Any) -> type[Packet]:
         """Dissect as Raw what is ordinary RoCEv2: another opcode, destination queue pair or UDP length."""
         below = kwargs.get("_underlayer")
-        return cls if below is None or _carries_aggregation(below) else Raw
-
-
-def _carries_aggregation(deth: Packet) -> bool:
-    bth = deth.underlayer
-    if not isinstance(bth, BTH) or not isinstance(bth.underlayer, UDP):
-        return False
-    return (
-        bth.opcode == OPCODE["UD_SEND_ONLY"]
-        and bth.dqpn in (CONTRIBUTION_QP, RESULT_QP)
-        and bth.underlayer.len in _UDP_LENGTHS
-    )
+        return cls if below is None or is_datagram(below, _QUEUE_PAIRS, _UDP_LENGTHS) else Raw
 
 
 bind_bottom_up(DETH, AggregationHeader)

@@ -30,6 +30,29 @@ def ip_header(source: str, destination: str, dscp: int, ecn: int, hop_limit: int
     return IP(src=source, dst=destination, tos=traffic_class, ttl=hop_limit, flags="DF", id=0)
 
 
+def datagram_headers(
+    *,
+    source_mac: str,
+    destination_mac: str,
+    source_ip: str,
+    destination_ip: str,
+    qkey: int,
+    queue_pairs: tuple[int, int],
+    psn: int,
+    source_port: int,
+    hop_limit: int,
+) -> Packet:
+    """Return all headers of a SEND ONLY datagram from one of two queue pairs to the other; PSNs are modulo 2²⁴."""
+    source_qp, destination_qp = queue_pairs
+    return (
+        Ether(src=source_mac, dst=destination_mac)
+        / ip_header(source_ip, destination_ip, DATA_DSCP, ECT0, hop_limit)
+        / UDP(sport=source_port, dport=ROCE_UDP_PORT, chksum=0)
+        / BTH(opcode=OPCODE["UD_SEND_ONLY"], migreq=1, dqpn=destination_qp, psn=psn & 0xFFFFFF)
+        / DETH(qkey=qkey, source_qp=source_qp)
+    )
+
+
 def aggregation_frame(
     *,
     source_mac: str,
@@ -52,26 +75,29 @@ def aggregation_frame(
     hop_limit: int = HOP_LIMIT,
 ) -> Packet:
     """Return an aggregation frame, header-only without lanes; its fields may be changed before it is built."""
-    destination_qp = CONTRIBUTION_QP if kind is Kind.CONTRIBUTION else RESULT_QP
-    return (
-        Ether(src=source_mac, dst=destination_mac)
-        / ip_header(source_ip, destination_ip, DATA_DSCP, ECT0, hop_limit)
-        / UDP(sport=source_port, dport=ROCE_UDP_PORT, chksum=0)
-        / BTH(opcode=OPCODE["UD_SEND_ONLY"], migreq=1, dqpn=destination_qp, psn=round_number & 0xFFFFFF)
-        / DETH(qkey=qkey, source_qp=CONTRIBUTION_QP)
-        / AggregationHeader(
-            kind=kind,
-            operation=operation,
-            job_id=job_id,
-            epoch=epoch,
-            slot=slot,
-            round=round_number,
-            rank=rank,
-            destination=destination,
-            data_type=data_type,
-            flags=flags,
-            lanes=list(lanes),
-        )
+    below = datagram_headers(
+        source_mac=source_mac,
+        destination_mac=destination_mac,
+        source_ip=source_ip,
+        destination_ip=destination_ip,
+        qkey=qkey,
+        queue_pairs=(CONTRIBUTION_QP, CONTRIBUTION_QP if kind is Kind.CONTRIBUTION else RESULT_QP),
+        psn=round_number,
+        source_port=source_port,
+        hop_limit=hop_limit,
+    )
+    return below / AggregationHeader(
+        kind=kind,
+        operation=operation,
+        job_id=job_id,
+        epoch=epoch,
+        slot=slot,
+        round=round_number,
+        rank=rank,
+        destination=destination,
+        data_type=data_type,
+        flags=flags,
+        lanes=list(lanes),
     )
 
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from scapy.contrib.roce import BTH
 from scapy.fields import BitEnumField, BitField, ByteField, IntField, ShortField
-from scapy.layers.inet import UDP
-from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from weft.traffic.layers.frames import DATA_DSCP, ECT0, HOP_LIMIT, ip_header
-from weft.traffic.layers.roce import DETH, OPCODE, ROCE_UDP_PORT
+from weft.traffic.layers.frames import HOP_LIMIT, datagram_headers
+from weft.traffic.layers.roce import DETH, is_datagram
 from weft.traffic.service_format import (
     BLOCK_BYTES,
     HEADER_VERSION,
@@ -23,6 +20,7 @@ from weft.traffic.service_format import (
 )
 
 _QUEUE_PAIRS = (PARAMETER_STORE_QP, PARAMETER_CLIENT_QP)
+_UDP_LENGTHS = (PARAMETER_UDP_LENGTH, PARAMETER_UDP_LENGTH + BLOCK_BYTES)
 
 
 class ParameterHeader(Packet):
@@ -48,18 +46,7 @@ class ParameterHeader(Packet):
     def dispatch_hook(cls, _pkt: bytes | None = None, *args: Any, **kwargs: Any) -> type[Packet]:
         """Dissect as Raw what is ordinary RoCEv2: another opcode, destination queue pair or UDP length."""
         below = kwargs.get("_underlayer")
-        return cls if below is None or _carries_parameters(below) else Raw
-
-
-def _carries_parameters(deth: Packet) -> bool:
-    bth = deth.underlayer
-    if not isinstance(bth, BTH) or not isinstance(bth.underlayer, UDP):
-        return False
-    return (
-        bth.opcode == OPCODE["UD_SEND_ONLY"]
-        and bth.dqpn in _QUEUE_PAIRS
-        and bth.underlayer.len in (PARAMETER_UDP_LENGTH, PARAMETER_UDP_LENGTH + BLOCK_BYTES)
-    )
+        return cls if below is None or is_datagram(below, _QUEUE_PAIRS, _UDP_LENGTHS) else Raw
 
 
 def parameter_frame(
@@ -78,14 +65,18 @@ def parameter_frame(
     """Return a frame of `service_format.PARAMETER_FRAME_BYTES`; `fields` are the header's."""
     asks = kind in (ParameterKind.PULL, ParameterKind.PUSH)
     to, source = _QUEUE_PAIRS if asks else reversed(_QUEUE_PAIRS)
-    frame = (
-        Ether(src=source_mac, dst=destination_mac)
-        / ip_header(source_ip, destination_ip, DATA_DSCP, ECT0, hop_limit)
-        / UDP(sport=source_port, dport=ROCE_UDP_PORT, chksum=0)
-        / BTH(opcode=OPCODE["UD_SEND_ONLY"], migreq=1, dqpn=to, psn=fields.get("sequence", 0) & 0xFFFFFF)
-        / DETH(qkey=qkey, source_qp=source)
-        / ParameterHeader(kind=kind, **fields)
+    below = datagram_headers(
+        source_mac=source_mac,
+        destination_mac=destination_mac,
+        source_ip=source_ip,
+        destination_ip=destination_ip,
+        qkey=qkey,
+        queue_pairs=(source, to),
+        psn=fields.get("sequence", 0),
+        source_port=source_port,
+        hop_limit=hop_limit,
     )
+    frame = below / ParameterHeader(kind=kind, **fields)
     return frame / Raw(block_data) if kind in (ParameterKind.PUSH, ParameterKind.VALUE) else frame
 
 

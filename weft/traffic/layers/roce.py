@@ -7,8 +7,11 @@ the UDP encapsulation.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from scapy.contrib.roce import AETH, BTH, CNP_OPCODE, CNPPadding, cnp
 from scapy.fields import BitField, IntField, XBitField, XIntField, XLongField
+from scapy.layers.inet import UDP
 from scapy.packet import Packet, Raw, bind_layers
 
 from weft.traffic.roce_port import ROCE_UDP_PORT
@@ -28,6 +31,7 @@ __all__ = [
     "CNPPadding",
     "ImmDt",
     "cnp",
+    "is_datagram",
 ]
 
 
@@ -116,6 +120,16 @@ class DETH(Packet):
             return ImmDt
         found: type[Packet] = super().guess_payload_class(payload)
         return found
+
+
+def is_datagram(deth: Packet, queue_pairs: Container[int], udp_lengths: Container[int]) -> bool:
+    """Return whether a frame, dissected up to its DETH, is a SEND ONLY to these queue pairs, of these UDP lengths."""
+    bth = deth.underlayer
+    if not isinstance(bth, BTH) or not isinstance(bth.underlayer, UDP):
+        return False
+    return (
+        bth.opcode == OPCODE["UD_SEND_ONLY"] and bth.dqpn in queue_pairs and bth.underlayer.len in udp_lengths
+    )
 
 
 class AtomicETH(Packet):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from scapy.contrib.roce import BTH
 from scapy.fields import BitEnumField, BitField, ByteEnumField, IntField, LongField, ShortField
-from scapy.layers.inet import UDP
-from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from weft.traffic.layers.frames import DATA_DSCP, ECT0, HOP_LIMIT, ip_header
-from weft.traffic.layers.roce import DETH, OPCODE, ROCE_UDP_PORT
+from weft.traffic.layers.frames import HOP_LIMIT, datagram_headers
+from weft.traffic.layers.roce import DETH, is_datagram
 from weft.traffic.service_format import (
     ANSWER_QP,
     HEADER_VERSION,
@@ -20,6 +17,9 @@ from weft.traffic.service_format import (
     Kind,
     Operation,
 )
+
+_QUEUE_PAIRS = (REQUEST_QP, ANSWER_QP)
+_UDP_LENGTHS = (UDP_LENGTH,)
 
 
 class ServiceHeader(Packet):
@@ -44,18 +44,7 @@ class ServiceHeader(Packet):
     def dispatch_hook(cls, _pkt: bytes | None = None, *args: Any, **kwargs: Any) -> type[Packet]:
         """Dissect as Raw what is ordinary RoCEv2: another opcode, destination queue pair or UDP length."""
         below = kwargs.get("_underlayer")
-        return cls if below is None or _carries_service(below) else Raw
-
-
-def _carries_service(deth: Packet) -> bool:
-    bth = deth.underlayer
-    if not isinstance(bth, BTH) or not isinstance(bth.underlayer, UDP):
-        return False
-    return (
-        bth.opcode == OPCODE["UD_SEND_ONLY"]
-        and bth.dqpn in (REQUEST_QP, ANSWER_QP)
-        and bth.underlayer.len == UDP_LENGTH
-    )
+        return cls if below is None or is_datagram(below, _QUEUE_PAIRS, _UDP_LENGTHS) else Raw
 
 
 def service_frame(
@@ -71,16 +60,18 @@ def service_frame(
     **fields: Any,
 ) -> Packet:
     """Return a frame of `service_format.FRAME_BYTES`; `fields` are the header's."""
-    destination_qp = REQUEST_QP if kind is Kind.REQUEST else ANSWER_QP
-    psn = fields.get("sequence", 0) & 0xFFFFFF
-    return (
-        Ether(src=source_mac, dst=destination_mac)
-        / ip_header(source_ip, destination_ip, DATA_DSCP, ECT0, hop_limit)
-        / UDP(sport=source_port, dport=ROCE_UDP_PORT, chksum=0)
-        / BTH(opcode=OPCODE["UD_SEND_ONLY"], migreq=1, dqpn=destination_qp, psn=psn)
-        / DETH(qkey=qkey, source_qp=REQUEST_QP)
-        / ServiceHeader(kind=kind, **fields)
+    below = datagram_headers(
+        source_mac=source_mac,
+        destination_mac=destination_mac,
+        source_ip=source_ip,
+        destination_ip=destination_ip,
+        qkey=qkey,
+        queue_pairs=(REQUEST_QP, REQUEST_QP if kind is Kind.REQUEST else ANSWER_QP),
+        psn=fields.get("sequence", 0),
+        source_port=source_port,
+        hop_limit=hop_limit,
     )
+    return below / ServiceHeader(kind=kind, **fields)
 
 
 # Before layers that are bound to any DETH: both kinds have this source.
