@@ -7,6 +7,9 @@ rings over their own NICs, so that every rail carries as much; an all-gather ins
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from weft.traffic.costs import Cost, Links, nic_bytes, piece_bytes, pipelined
 from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, ChunkTable, Formula, LaneSchedule
 from weft.traffic.schedule_nodes import DATA, SCRATCH
@@ -73,14 +76,18 @@ class HostExchange:
                 plan.receive(self.pieces[other], self._channel_to(other), slot=0)
 
 
-def hierarchical_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
+Between: TypeAlias = Callable[[LanePlan, HostExchange, range, int], int]
+"""Adds the all-reduce of a chunk between hosts: the plan of a plane, the exchange inside hosts, the chunk's elements,
+and marks of those that the host has reduced. Returns marks of those that all hosts have reduced."""
+
+
+def all_reduce_inside_and_between(spec: CollectiveSpec, rank: int, between: Between) -> LaneSchedule:
     """All-reduce inside hosts, between them by rail, inside them again."""
     size_bytes = spec.size_bytes
     # What comes from other hosts lands as far on as its place; behind that is what comes from the host's ranks, whose
     # chunks are rounded up.
     rounding_bytes = len(spec.plane_rates_bps) * spec.ranks_per_host * spec.element_bytes
     schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: 2 * size_bytes + rounding_bytes})
-    local = spec.position(rank) % spec.ranks_per_host
     for plane, stripe in enumerate(spec.stripes()):
         if not stripe:
             continue
@@ -89,19 +96,30 @@ def hierarchical_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
         host = HostExchange(plan, chunks)
         ready = schedule.add_marks()
         host.reduce_scatter(ready)
-        if spec.host_count > 1 and chunks[local]:
-            ring = Ring(
-                plan,
-                host.host,
-                lambda other, local=local: spec.rank_at(other * spec.ranks_per_host + local),  # type: ignore[misc]
-                ChunkTable.evenly(chunks[local], spec.host_count),
-            )
-            reduced = schedule.add_marks()
-            ring.reduce_scatter(after=ready, marks=reduced)
-            ring.all_gather(marks=reduced, goes_on=True)
-            ready = reduced
+        own = chunks[host.local]
+        if spec.host_count > 1 and own:
+            ready = between(plan, host, own, ready)
         host.all_gather(ready)
     return schedule
+
+
+def hierarchical_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
+    """All-reduce by rings between hosts."""
+    return all_reduce_inside_and_between(spec, rank, _ring_between)
+
+
+def _ring_between(plan: LanePlan, host: HostExchange, elements: range, ready: int) -> int:
+    spec = plan.spec
+    ring = Ring(
+        plan,
+        host.host,
+        lambda other: spec.rank_at(other * spec.ranks_per_host + host.local),
+        ChunkTable.evenly(elements, spec.host_count),
+    )
+    reduced = plan.schedule.add_marks()
+    ring.reduce_scatter(after=ready, marks=reduced)
+    ring.all_gather(marks=reduced, goes_on=True)
+    return reduced
 
 
 def inside_cost(spec: CollectiveSpec, links: Links) -> Cost:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from weft.traffic.aggregation_format import has_exponents
 from weft.traffic.costs import Cost, Links, nic_bytes
 from weft.traffic.lane_schedule import AGGREGATE, Chunk, ChunkTable, Formula, LaneSchedule
-from weft.traffic.schedule_nodes import DATA, SCRATCH
-from weft.traffic.schedules.hierarchical import HostExchange, inside_cost
+from weft.traffic.schedules.hierarchical import HostExchange, all_reduce_inside_and_between, inside_cost
 from weft.traffic.schedules.in_network import aggregation_cost
-from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
+from weft.traffic.schedules.lane_plan import LanePlan
 from weft.traffic.schedules.plan import MAX_PIECES
 from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import BLOCK_ELEMENTS, split_evenly
@@ -25,25 +24,14 @@ _EXCHANGED_PIECE_ELEMENTS, _MAX_EXCHANGED_PIECES = 64 * 1024, 8
 
 def hierarchical_in_network_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce inside hosts, in the network by rail, inside hosts again."""
-    size_bytes = spec.size_bytes
-    rounding_bytes = len(spec.plane_rates_bps) * spec.ranks_per_host * spec.element_bytes
-    schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: 2 * size_bytes + rounding_bytes})
-    local = spec.position(rank) % spec.ranks_per_host
-    for plane, stripe in enumerate(spec.stripes()):
-        if not stripe:
-            continue
-        plan = LanePlan(spec, rank, schedule, plane)
-        chunks = split_evenly(stripe, spec.ranks_per_host)
-        host = HostExchange(plan, chunks)
-        ready = schedule.add_marks()
-        host.reduce_scatter(ready)
-        if spec.host_count > 1 and chunks[local]:
-            reduced = schedule.add_marks()
-            for tree, elements in spec.of_trees(chunks[local], plane):
-                _aggregate(plan, elements, tree, ready, reduced)
-            ready = reduced
-        host.all_gather(ready)
-    return schedule
+    return all_reduce_inside_and_between(spec, rank, _trees_between)
+
+
+def _trees_between(plan: LanePlan, _: HostExchange, elements: range, ready: int) -> int:
+    reduced = plan.schedule.add_marks()
+    for tree, part in plan.spec.of_trees(elements, plan.plane):
+        _aggregate(plan, part, tree, ready, reduced)
+    return reduced
 
 
 def _aggregate(plan: LanePlan, elements: range, tree: int, ready: int, reduced: int) -> None:
