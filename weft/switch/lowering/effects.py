@@ -33,7 +33,7 @@ _Place: TypeAlias = tuple[str, int | None]
 
 _Node = TypeVar("_Node", bound=Hashable)
 
-_ASSIGNMENTS = frozenset(
+ASSIGNMENTS = frozenset(
     {
         "assign",
         "modify_field",
@@ -103,7 +103,7 @@ class Effects:
         target = call.arguments[0] if call.arguments else None
         inputs: list[object] = list(call.arguments)
         writes: frozenset[Name] = frozenset()
-        if call.name in _ASSIGNMENTS and isinstance(target, FieldRef):
+        if call.name in ASSIGNMENTS and isinstance(target, FieldRef):
             inputs = inputs[1:]
             writes = frozenset({(target.header, target.field)})
         for argument in call.arguments:

@@ -15,24 +15,14 @@ from weft.switch.bmv2json import (
     RegisterArrayRef,
     RuntimeData,
 )
+from weft.switch.lowering.effects import ASSIGNMENTS
 from weft.switch.lowering.layout import BlockLayout
 from weft.switch.lowering.register_layout import RegisterLayout
 
 JUMPS = frozenset({"_jump", "_jump_if_zero"})
-_ASSIGNMENTS = frozenset(
-    {
-        "assign",
-        "modify_field",
-        "add",
-        "subtract",
-        "bit_xor",
-        "bit_or",
-        "bit_and",
-        "shift_left",
-        "shift_right",
-    }
+_ALLOWED = (
+    (ASSIGNMENTS - {"modify_field_with_hash_based_offset"}) | JUMPS | {"register_read", "register_write"}
 )
-_ALLOWED = _ASSIGNMENTS | JUMPS | {"register_read", "register_write"}
 _WHOLE_BITS = frozenset({8, 16, 32, 64})
 
 Moving: TypeAlias = FieldRef | RegisterArrayRef
