@@ -106,7 +106,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     register<bit<8>>(SLOT_VERSIONS)  slot_has_lanes; // 0: only headers have come
     register<bit<32>>(SLOT_VERSIONS) slot_request;   // operation, data type, destination
     register<bit<8>>(SLOT_VERSIONS)  slot_flags;     // of the lanes
-    register<bit<1>>(SLOT_VERSIONS)  slot_marked;   // a contribution, or the result, met congestion
+    register<bit<1>>(SLOT_VERSIONS)  slot_marked;    // a contribution, or the result, met congestion
 #define LANE_REGISTER(n) register<bit<32>>(SLOT_VERSIONS) slot_lane##n;
     FOR_EACH_LANE(LANE_REGISTER)
 

@@ -8,9 +8,11 @@ import pytest
 from end_to_end_data import ALGORITHMS, buffers
 from weft import topologies
 from weft.controller.elements import link_element
+from weft.run.collectives import random_elements
 from weft.run.fabric import Fabric
 from weft.scenario import AggregationSection
 from weft.scenario.tenants import TenantSection
+from weft.traffic.data_types import DataType
 
 pytestmark = [
     pytest.mark.reference,
@@ -61,6 +63,23 @@ def test_packets_of_every_width_are_reduced_on_bmv2(lanes):
     with Fabric(topology, target="bmv2", dilation=1, aggregation=AggregationSection(lanes=lanes)) as fabric:
         for dtype in (np.int32, np.float32):
             assert fabric.collective("allreduce", buffers(dtype, 5000, 2), "in-network").result.ok
+
+
+def test_narrow_types_and_every_operation_are_right_on_bmv2():
+    topology = topologies.leaf_spine(
+        planes=1, leaves=1, spines=0, hosts_per_leaf=2, host_rate_bps=10_000_000, delay_ps=0
+    )
+    with Fabric(topology, target="bmv2", dilation=1) as fabric:
+        for dtype, operation in (
+            (DataType.INT8, "sum"), (DataType.INT16, "max"), (DataType.INT8, "min"), (DataType.INT8, "and"),
+            (DataType.INT16, "or"), (DataType.INT32, "xor"), (DataType.BFLOAT16, "average"),
+            (DataType.FLOAT16, "max"),
+        ):  # fmt: skip
+            inputs = [random_elements(np.random.default_rng(rank), dtype, 1000) for rank in range(2)]
+            result = fabric.collective("allreduce", inputs, "in-network", operation=operation).result
+            assert result.ok, (dtype, operation)
+            assert result.packets_aggregated > 0
+            assert (result.overflowed_packets > 0) == (operation == "sum")
 
 
 def test_a_link_is_cordoned_and_restored_on_bmv2():

@@ -10,7 +10,9 @@ from weft import Fabric, topologies
 from weft.run.algorithms import objections
 from weft.run.runner import run_scenario
 from weft.scenario import ControlSection, load_scenario, parse_scenario
+from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.data_types import DataType
 
 RANKS, PACKETS = 4, 64  # of 64 lanes, of a rank's data; ranks 0 and 1 are below p0l0, 2 and 3 below p0l1
 LANES, HEADER = 342, 86
@@ -88,6 +90,26 @@ def test_under_loss_on_every_link_results_are_as_right(collective, dtype):
     assert run.ok
     assert run.verified
     assert run.retransmissions > 0 or collective == "barrier"
+
+
+def test_every_type_and_operation_is_right_under_loss_and_overflows_are_counted():
+    """Random integers of the whole range overflow in sums; nothing else leaves its type's range."""
+    traffic = [
+        {"collective": "allreduce", "algorithms": ["in-network"], "dtype": dtype.value,
+         "operation": operation.name.lower(), "sizes": ["5KB"]}
+        for dtype in DataType
+        for operation in Operation
+        if not (dtype.is_float and operation.is_bitwise)
+    ]  # fmt: skip
+    fabric = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
+    scenario = {"clock": "virtual", "fabric": fabric, "traffic": traffic, "faults": {"loss": 0.02}}
+    runs = run_scenario(parse_scenario(scenario)).collectives
+    assert len(runs) == 33
+    assert all(run.ok and run.verified for run in runs)
+    assert sum(run.retransmissions for run in runs) > 0
+    for run in runs:
+        overflows = run.dtype.startswith("int") and run.operation in ("sum", "average")
+        assert (run.overflowed_packets > 0) == overflows, (run.dtype, run.operation)
 
 
 def test_ranks_in_any_order_get_what_is_theirs():

@@ -31,7 +31,8 @@ KEYS = all_keys()
 IDS = [key.path for _, key in KEYS]
 # At their upper bound these give fabrics and runs that take too long for a test.
 LARGE = ("gradients", "bytes_per_sender", "permutation", "sizes", ".count", "repetitions", "planes", "leaves", "spines",
-         "pods", "cores_per_spine", "hosts_per_leaf", "ranks_per_host", "warmup", ".block", "y).reads")  # fmt: skip
+         "pods", "cores_per_spine", "hosts_per_leaf", "ranks_per_host", "warmup", ".block", "y).reads", "steps",
+         "micro_batches", "mlp.hidden")  # fmt: skip
 
 
 def outcome_of(section: SectionOfKeys, key: Key, value: Any) -> Any:
