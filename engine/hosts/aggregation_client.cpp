@@ -71,7 +71,8 @@ AggregationClient::AggregationClient(const AggregationConfig& config, PacketPool
       handler_(handler),
       headers_(contribution_headers(config)),
       template_(headers_),
-      window_(config_.slot_count) {
+      window_(config_.slot_count),
+      timeout_(config_.retransmission_timeout_ps, config_.timeout_backoff_limit) {
   slots_.resize(config_.slot_count);
   sent_.resize(size_t{2} * config_.slot_count);
   timeouts_.resize(config_.timeout_backoff_limit + 1);
@@ -138,7 +139,7 @@ PacketPtr AggregationClient::pull(TimePs now) {
   }
   if (!can_send_next()) return nullptr;
   const uint64_t message = next_message_++;
-  slot_of(message) = Slot{true, false, message, 0, 0};
+  slot_of(message) = Slot{true, false, message, 0, 0, now};
   ++in_flight_;
   was_sent(message) ? void(++counters_.repeated_messages) : compose(message);
   return send(now, message);
@@ -199,9 +200,8 @@ PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
   Slot& slot = slot_of(message);
   ++slot.transmissions;
   ++counters_.contributions_sent;
-  const uint32_t backoff = std::min(slot.timeouts, config_.timeout_backoff_limit);
-  timeouts_[backoff].push_back(
-      {now + (config_.retransmission_timeout_ps << backoff), message, slot.transmissions});
+  const uint32_t doublings = timeout_.doublings(slot.timeouts);
+  timeouts_[doublings].push_back({now + timeout_.after(doublings), message, slot.transmissions});
   PacketPtr packet = template_.build(pool_, headers_, sent.payload.data(), sent.payload.size());
   pace_after(now, packet->frame_bytes());
   return packet;
@@ -261,6 +261,7 @@ void AggregationClient::on_packet(TimePs now, const roce::ParsedPacket& packet) 
   ++counters_.results_accepted;
   if (packet.ecn == roce::kCe) ++counters_.ce_marked_packets;
   window_.on_result(message, next_message_, config_.rate_bps == 0 && packet.ecn == roce::kCe);
+  timeout_.on_result(message, next_message_, now - slot_of(message).sent_ps);
   finish(message);
   resend_overtaken(message);
   complete_front(now);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hosts/aggregation_request.hpp"
+#include "hosts/aggregation_timeout.hpp"
 #include "hosts/aggregation_window.hpp"
 #include "hosts/queue_pair.hpp"
 #include "observe/statistics.hpp"
@@ -146,6 +147,7 @@ class AggregationClient : public QueuePair {
     uint64_t message = 0;
     uint32_t timeouts = 0;
     uint32_t transmissions = 0;
+    TimePs sent_ps = 0;  // the first time
   };
   // What was sent, and may have to be sent in another epoch: a reduction in place overwrites its source.
   struct Sent {
@@ -201,6 +203,7 @@ class AggregationClient : public QueuePair {
   roce::HeaderTemplate template_;
 
   AggregationWindow window_;
+  AggregationTimeout timeout_;
   std::vector<Slot> slots_;
   std::vector<Sent> sent_;  // by message modulo its size
   std::deque<Posted> requests_;
@@ -212,7 +215,7 @@ class AggregationClient : public QueuePair {
   TimePs next_send_ps_ = -kNever;              // when the rate lets the next contribution leave
   TimePs paced_until_ps_ = kNever;             // the same while one waits for it
   std::deque<uint64_t> resend_;                // message numbers
-  std::vector<std::deque<Timeout>> timeouts_;  // by backoff, each in order of deadline
+  std::vector<std::deque<Timeout>> timeouts_;  // by doublings, each in order of deadline
 };
 
 }  // namespace weft
