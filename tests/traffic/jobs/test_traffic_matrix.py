@@ -95,7 +95,7 @@ def test_bytes_per_link_equal_the_analytic_traffic_matrix(hosts_per_leaf):
 
 
 def test_gradients_that_the_network_sums_cross_each_link_once():
-    """Each way: a packet of 256 elements, and one of exponents for every 64 of them (docs/spec/aggregation.md)."""
+    """Each way: a packet of 64 elements, and one of exponents for every 64 of them (docs/spec/aggregation.md)."""
     model = Transformer(layers=2, hidden=64, heads=2, feed_forward=128, vocabulary=512, sequence=64)
     job = training_job(TrainingPlan(model, Parallelism(data=4), algorithms={"data": "in-network"}))
     operations = job.parts[0].operations
@@ -103,10 +103,10 @@ def test_gradients_that_the_network_sums_cross_each_link_once():
         job.calls[operations.calls[slot][1]]
         for slot in operations.target[operations.of_kind(Kind.COLLECTIVE)]
     ]
-    data_packets = [-(-call.size_bytes // 1024) for call in calls]
+    data_packets = [-(-call.size_bytes // 256) for call in calls]
     assert sent_bytes(job, 0) == {"data": sum(call.size_bytes for call in calls)}
     fabric = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2)
-    with Fabric(fabric, clock="virtual", aggregation={"lanes": 256}) as running:
+    with Fabric(fabric, clock="virtual") as running:
         running.run_job(job)
         found = transmitted(running)
     assert len(found) == 2 * len(fabric.links)
