@@ -31,12 +31,12 @@ def state(jobs: JobTable) -> tuple[tuple[Job, ...], dict[str, dict[int, range]]]
 
 def test_a_job_is_idle_when_its_packets_have_not_changed_for_a_lease() -> None:
     leases = Leases()
-    assert leases.idle({(1, 1): 5, (2, 2): 0}, 10.0, 2.0) == []
-    assert leases.idle({(1, 1): 6, (2, 2): 0, (3, 3): 7}, 11.0, 2.0) == []
-    assert leases.idle({(1, 1): 6, (2, 2): 0, (3, 3): 7}, 12.0, 2.0) == [2]
+    assert leases.idle({(1, 1): 5, (2, 2): 0}, 10.0, lambda _: 2.0) == []
+    assert leases.idle({(1, 1): 6, (2, 2): 0, (3, 3): 7}, 11.0, lambda _: 2.0) == []
+    assert leases.idle({(1, 1): 6, (2, 2): 0, (3, 3): 7}, 12.0, lambda _: 2.0) == [2]
     # Job 2 is another one in a new epoch; those that are gone are forgotten.
-    assert leases.idle({(1, 1): 6, (2, 4): 0}, 13.0, 2.0) == [1]
-    assert leases.idle({(1, 1): 6, (2, 4): 0, (3, 3): 7}, 14.5, 2.0) == [1]
+    assert leases.idle({(1, 1): 6, (2, 4): 0}, 13.0, lambda _: 2.0) == [1]
+    assert leases.idle({(1, 1): 6, (2, 4): 0, (3, 3): 7}, 14.5, lambda _: 2.0) == [1]
     assert counted([{(1, 1): 2}, {(1, 1): 3, (2, 1): 0}]) == {(1, 1): 5, (2, 1): 0}
 
 

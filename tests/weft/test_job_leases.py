@@ -16,11 +16,13 @@ from weft.controller.errors import JobError, NoSlotsError
 from weft.controller.features.acl import AclRule
 from weft.errors import BadInputError
 from weft.scenario import AggregationSection
+from weft.scenario.tenants import TenantSection
 from weft.topologies import leaf_spine
 
 SLOTS = 3000  # of 4,096: room for one such job
 TOPOLOGY = leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=100 * 10**9)
 MS = 10**9
+FRAME_BITS = 8 * 342
 
 
 def lab_fabric(**options: Any) -> Fabric:
@@ -142,6 +144,31 @@ def test_a_job_in_the_middle_of_a_reduction_is_never_evicted() -> None:
         assert fabric.hosts.now_ps() - began_ps > lease_s * 10**12
         assert len(refused) == 1
         assert [(job.job_id, job.epoch) for job in control.jobs] == [(1, epoch)]
+        assert evictions(fabric) == []
+        fabric.summary()
+
+
+def test_a_job_whose_promise_lets_packets_through_seldom_is_not_idle() -> None:
+    """At 200 kb/s its workers send a packet in 13.7 ms, and a lease is 2.2 ms otherwise."""
+    with lab_fabric(tenants={"blue": TenantSection(bandwidth=2e-6)}) as fabric:
+        control = fabric.lab.controller.controller
+        assert control.lease_s is not None
+        gap_s = FRAME_BITS / 200_000
+        assert control.lease_s < gap_s / 4
+        refused: list[str] = []
+
+        async def meanwhile() -> None:
+            await asyncio.sleep(2e-3)
+            try:
+                await control.add_job(50, ["h0", "h2"], SLOTS)
+            except NoSlotsError as error:
+                refused.append(str(error))
+
+        begin(fabric, meanwhile)
+        run = fabric.collective("allreduce", inputs(64 * 24), "in-network", ranks=[0, 3], tenant="blue")
+        assert run.result.ok
+        assert run.result.time_ps > 10 * gap_s * 10**12
+        assert len(refused) == 1
         assert evictions(fabric) == []
         fabric.summary()
 

@@ -36,6 +36,7 @@ from weft.controller.features.parameter_cache import ParameterCacheSettings, Par
 from weft.controller.features.services import ServicesSettings
 from weft.controller.installed import read_installed
 from weft.controller.job import Job
+from weft.controller.job_rates import packet_gap_s
 from weft.controller.jobs import MAX_EPOCH, JobTable
 from weft.controller.leases import Leases, Packets, counted
 from weft.controller.lossless import LosslessSettings
@@ -165,6 +166,7 @@ class FabricController:
     Attributes:
         lease_s: how long a job may move no packet before it may have to make room for another, by the event loop's
             clock; None: for ever.
+        dilation: how much slower than that clock the hosts' are.
         on_evicted: called with jobs that have been removed for others.
         dropped_packet_ins: how many packets of each switch found `PACKET_QUEUE_LENGTH` others before `packet_ins`.
 
@@ -201,6 +203,7 @@ class FabricController:
         self._failures = NO_FAILURES
         self.avoided = NO_FAILURES
         self.lease_s: float | None = None
+        self.dilation = 1.0
         self.on_evicted: Callable[[Sequence[Job]], None] = lambda _: None
         self._open_channel = open_channel
         self._channels: dict[str, Channel] = {}
@@ -376,11 +379,18 @@ class FabricController:
             if self.lease_s is None:
                 raise
             evicted = await self._leases.make_room(
-                self._jobs, admit, self._read_job_packets, self.lease_s, keep
+                self._jobs, admit, self._read_job_packets, self._lease_of, keep
             )
             for job in evicted:
                 self._jobs.note_evicted(job.job_id)
             self.on_evicted(evicted)
+
+    def _lease_of(self, job_id: int) -> float:
+        """Return a job's lease; longer where its promise has so low a rate that its packets come seldom."""
+        assert self.lease_s is not None
+        known = {job.job_id: job for job in self.jobs}
+        gap_s = packet_gap_s(self.fabric, known[job_id]) if job_id in known else 0.0
+        return self.lease_s + 2 * gap_s * self.dilation
 
     async def _read_job_packets(self) -> Packets:
         names = [name for name in self._sessions if name not in self._failures.switches]

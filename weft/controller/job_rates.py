@@ -28,13 +28,24 @@ def promised_bps(fabric: FabricSpec, job: Job, tree: AggregationTree) -> int:
     return int(job.share * min(rates))
 
 
+def packet_gap_s(fabric: FabricSpec, job: Job) -> float:
+    """Return the longest time between two packets of a worker that has something to send; 0: there is no promise."""
+    if not job.share:
+        return 0.0
+    slowest = min(promised_bps(fabric, job, planned.tree) for planned in job.trees)
+    return 8 * _frame_bytes(job) / max(slowest, 1)
+
+
+def _frame_bytes(job: Job) -> int:
+    return _HEADER_BYTES[job.ip_version] + _LANE_BYTES * job.lane_count
+
+
 def meter_of_worker(job: Job, rate_bps: int) -> finsy.P4MeterConfig:
     """Return the meter that holds a worker of a job to a rate. One that keeps to it never exceeds the meter.
 
     The burst is all that such a worker may have under way, a packet for each slot, should something have held it up and
     then let go all at once; and the few that a host sends ahead to make up for time in which others had its link.
     """
-    frame_bytes = _HEADER_BYTES[job.ip_version] + _LANE_BYTES * job.lane_count
-    burst = (job.slot_count + _CATCH_UP_PACKETS) * frame_bytes
+    burst = (job.slot_count + _CATCH_UP_PACKETS) * _frame_bytes(job)
     rate = -(-rate_bps // (8 * _METER_STEP)) * _METER_STEP
     return finsy.P4MeterConfig(cir=rate, cburst=burst, pir=rate, pburst=burst)

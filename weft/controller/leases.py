@@ -18,6 +18,8 @@ from weft.controller.jobs import JobTable
 
 Packets: TypeAlias = Mapping[tuple[int, int], int]
 """Of each job, by id and epoch, that its switches have counted."""
+LeaseOf: TypeAlias = Callable[[int], float]
+"""How long a job may move no packet, in seconds by the event loop's clock."""
 
 
 class Leases:
@@ -26,8 +28,8 @@ class Leases:
     def __init__(self) -> None:
         self._seen: dict[tuple[int, int], tuple[int, float]] = {}
 
-    def idle(self, packets: Packets, now_s: float, lease_s: float) -> list[int]:
-        """Return the jobs that have moved none for a lease, given what is counted now, longest idle first."""
+    def idle(self, packets: Packets, now_s: float, lease_of: LeaseOf) -> list[int]:
+        """Return the jobs that have moved none for their lease, given what is counted now, longest idle first."""
         unknown = (-1, now_s)
         self._seen = {
             job: self._seen[job] if self._seen.get(job, unknown)[0] == count else (count, now_s)
@@ -36,7 +38,7 @@ class Leases:
         idle = [
             (since_s, job_id)
             for (job_id, _), (_, since_s) in self._seen.items()
-            if since_s + lease_s <= now_s
+            if since_s + lease_of(job_id) <= now_s
         ]
         return [job_id for _, job_id in sorted(idle)]
 
@@ -45,12 +47,12 @@ class Leases:
         jobs: JobTable,
         admit: Callable[[], Job],
         read: Callable[[], Awaitable[Packets]],
-        lease_s: float,
+        lease_of: LeaseOf,
         keep: Collection[int] = (),
     ) -> list[Job]:
         """Admit a job that lacks slots in place of idle ones, but for those to `keep`; return these, which are removed.
 
-        `admit` is tried, `read` counts packets. It waits for a lease if it has not looked before.
+        `admit` is tried, `read` counts packets. It waits for the longest lease if it has not looked before.
 
         Raises:
             JobError: as `admit`. No job is removed then.
@@ -58,9 +60,10 @@ class Leases:
         """
         others = [job.job_id for job in jobs.jobs if job.job_id not in keep]
         _require_possible(jobs, others, admit)
+        longest_s = max(map(lease_of, others))
         clock = asyncio.get_running_loop()
         for has_waited in (False, True):
-            idle = self.idle(await read(), clock.time(), lease_s)
+            idle = self.idle(await read(), clock.time(), lease_of)
             known = {job.job_id for job in jobs.jobs}
             try:
                 return admit_in_place_of(
@@ -69,7 +72,7 @@ class Leases:
             except NoSlotsError:
                 if has_waited:
                     raise
-            await asyncio.sleep(lease_s)
+            await asyncio.sleep(longest_s)
         raise AssertionError
 
 

@@ -63,6 +63,7 @@ class Exchanges:
         """Begin with hosts whose endpoints have been started. BadInputError: jobs' leases are too short for them."""
         self._hosts = hosts
         self._lab.controller.controller.lease_s = lease_s(self._lab.options.aggregation.lease, hosts)
+        self._lab.controller.controller.dilation = hosts.dilation
         hosts.follow_trees(self._follow_trees)
 
     def _follow_trees(self) -> bool:
