@@ -52,7 +52,7 @@ def test_results_name_the_lanes():
     with fabric(128) as shared:
         shared.collective_of_lengths("allreduce", 4096, "in-network")
         made_by = shared.summary().made_by
-    assert made_by.parameters["aggregation"] == {"lanes": 128}
+    assert made_by.parameters["aggregation"]["lanes"] == 128
     assert made_by.parameters["effective"]["largest_frame_bytes"] >= frame_bytes(4, 128)
 
 
