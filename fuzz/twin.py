@@ -36,13 +36,14 @@ class Twin:
             for primitive in action.primitives
         )
 
-    def both(self, act: Callable[[SwitchBackend], Any]) -> None:
-        """Do the same to each. Raises the native switch's BackendError if both refuse."""
-        native, oracle = (_refusal(act, switch) for switch in (self.native, self.oracle))
+    def both(self, act: Callable[[SwitchBackend], Any]) -> Any:
+        """Do the same to each; return what the native switch answers. Raises its BackendError if both refuse."""
+        (answer, native), (_, oracle) = (_answer(act, switch) for switch in (self.native, self.oracle))
         if (native is None) is not (oracle is None):
             raise Finding(f"a request is answered {native!r} by the native switch, {oracle!r} by the oracle")
         if native is not None:
             raise native
+        return answer
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """What leaves, copies in any order."""
@@ -97,12 +98,11 @@ class Twin:
         _require_same(f"counter {name}", *counts)
 
 
-def _refusal(act: Callable[[SwitchBackend], Any], switch: SwitchBackend) -> BackendError | None:
+def _answer(act: Callable[[SwitchBackend], Any], switch: SwitchBackend) -> tuple[Any, BackendError | None]:
     try:
-        act(switch)
+        return act(switch), None
     except BackendError as error:
-        return error
-    return None
+        return None, error
 
 
 def _events(switch: SwitchBackend) -> list[StreamEvent]:
