@@ -1,6 +1,6 @@
 """All-reduces in the network beside those of hosts: by size, by number of ranks, under loss, beside published figures.
 
-    .venv/bin/python benchmarks/bench_in_network.py [sizes|ranks|loss|sharp]… [--ranks N…] [--sizes SIZE…]
+    .venv/bin/python benchmarks/bench_in_network.py [sizes|ranks|loss|sharp|servers]… [--ranks N…] [--sizes SIZE…]
         [--rates GBPS…] [--dtype NAME] [--lanes N] [--algorithms NAME…] [--losses P…] [--picture FILE.svg] [--json]
 
 Two tiers of fabric.p4 switches without oversubscription, up to four spines, links of 1 µs, one rank a host. Sums of
@@ -12,6 +12,7 @@ is data, in packets of `--lanes` elements. Times are emulated, so the machine do
 - loss: time of 1 MiB on 8 ranks against the loss of every link, mean of three draws.
 - sharp: 128 hosts as in Graham et al., COMHPC 2016: 100 Gb/s, links of 50 ns, switches of 90 ns, without costs of hosts
   and with assumed ones (`SHARP_NIC`); packets of 64 lanes, 256 bytes as there.
+- servers: a step of 8 workers with a parameter server on one of their hosts, and with one on each.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from rich.console import Console
 from rich.table import Table
 
 from weft import Fabric
+from weft.jobs.parameter_server import parameter_server_job
+from weft.jobs.parameter_server.plan import ParameterServerPlan
 from weft.scenario import AggregationSection, FaultsSection, NicSection, SwitchingSection, TransportSection
 from weft.topologies import FabricSpec, leaf_spine
 
@@ -59,6 +62,10 @@ SIZE_AXIS = LogAxis(
     }
 )
 HOSTS_PER_LEAF = {4: 2, 8: 4, 16: 4, 32: 8, 64: 8, 128: 16, 256: 16, 512: 32, 1024: 32}
+SERVED_RANKS = 8
+SERVED_BYTES = (1 << 12, 1 << 20, 1 << 24)
+COMPUTE_PS = 1
+FREE_GB_PER_S = 1e6
 SHARP_NIC = NicSection(dma_latency=300_000, per_packet_overhead=100_000)
 SHARP_2016 = {8: (6.01, 2.83), 4096: (46.93, 14.48)}
 """Published times in µs by size: of hosts and of switches."""
@@ -105,16 +112,8 @@ def rows_of(
 ) -> Iterator[Row]:
     """All-reduces (algorithm, size) on one fabric, one after the other."""
     rate_bps = topology.hosts[0].nics[0].link.rate_bps
-    with Fabric(
-        topology,
-        clock="virtual",
-        seed=1,
-        mtu_bytes=4096,
-        int_telemetry=False,
-        transport=TransportSection(retransmission="selective-repeat"),
-        faults=FaultsSection(loss=loss),
-        aggregation=AggregationSection(lanes=lanes),
-        **options,
+    with _started(
+        topology, faults=FaultsSection(loss=loss), aggregation=AggregationSection(lanes=lanes), **options
     ) as fabric:
         for algorithm, size_bytes in cases:
             found = fabric.collective_of_lengths(
@@ -137,6 +136,18 @@ def rows_of(
                 share,
                 found.retransmissions,
             )
+
+
+def _started(topology: FabricSpec, **options: Any) -> Fabric:
+    return Fabric(
+        topology,
+        clock="virtual",
+        seed=1,
+        mtu_bytes=4096,
+        int_telemetry=False,
+        transport=TransportSection(retransmission="selective-repeat"),
+        **options,
+    )
 
 
 def _runs(algorithm: str, ranks: int, size_bytes: int) -> bool:
@@ -186,11 +197,49 @@ def beside_sharp(options: argparse.Namespace) -> Iterator[Row]:
         )
 
 
+def by_servers(options: argparse.Namespace) -> Iterator[Row]:
+    """Time by a parameter server on the host of a worker, and by one on each worker's."""
+    for rate in options.rates:
+        topology = fabric_of(SERVED_RANKS, rate)
+        for servers in (1, SERVED_RANKS):
+            for size_bytes in SERVED_BYTES:
+                yield row_of_servers(topology, servers, size_bytes)
+
+
+def row_of_servers(topology: FabricSpec, servers: int, size_bytes: int) -> Row:
+    """A step of ranks that compute for next to no time, with servers that add for free, as hosts do elsewhere here."""
+    plan = ParameterServerPlan(
+        servers,
+        topology.rank_count,
+        size_bytes,
+        1,
+        COMPUTE_PS,
+        colocated=True,
+        memory_bandwidth_gb_per_s=FREE_GB_PER_S,
+    )
+    rate_bps = topology.hosts[0].nics[0].link.rate_bps
+    with _started(topology) as fabric:
+        found = fabric.run_job(parameter_server_job(plan).job)
+    time_ps = found.duration_ps - COMPUTE_PS
+    return Row(
+        "servers",
+        topology.rank_count,
+        rate_bps / 1e9,
+        size_bytes,
+        0.0,
+        f"parameter server, {servers}",
+        time_ps / 1e6,
+        size_bytes * 8e12 / rate_bps / time_ps,
+        found.retransmissions,
+    )
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
     "sizes": by_size,
     "ranks": by_ranks,
     "loss": by_loss,
     "sharp": beside_sharp,
+    "servers": by_servers,
 }
 
 

@@ -53,6 +53,13 @@ def test_small_all_reduces_take_the_same_time_for_any_number_of_ranks() -> None:
     }
 
 
+def test_times_of_parameter_servers_are_those_of_the_page() -> None:
+    rows = {bytes_of(row[0]): row for row in rows_of_table("8 workers")}
+    for size_bytes in (1 << 12, 1 << 20):
+        found = [bench.row_of_servers(bench.fabric_of(8, 100), servers, size_bytes) for servers in (1, 8)]
+        assert rows[size_bytes][3:] == [f"{each.time_us:,.1f}" for each in found]
+
+
 def test_one_wide_spine_spares_halving_doubling_its_collisions() -> None:
     topology = leaf_spine(
         planes=1,
