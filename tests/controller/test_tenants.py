@@ -91,7 +91,8 @@ def test_a_refusal_names_no_jobs_of_others() -> None:
         ({"hosts": ["h0", "h1"], "tenant": "blue"}, "host h1 is not one of its hosts"),
         ({"hosts": ["h0"], "tenant": "green"}, "unknown tenant 'green' .valid: blue, red"),
         ({"hosts": ["h0"], "tenant": "blue", "share": 0.6}, r"wants 0.6 of each link .valid: 0 to 0.5"),
-        ({"hosts": ["h0"], "share": -0.1}, r"wants -0.1 of each link .valid: 0 to 1"),
+        ({"hosts": ["h0"], "share": -0.1}, r"wants -0.1 of each link .valid: 0 to 0"),
+        ({"hosts": ["h0"], "share": 0.1}, r"wants 0.1 of each link .valid: 0 to 0"),
     ],
 )
 def test_what_a_tenant_has_not_is_refused(wanted: dict, what: str) -> None:

@@ -160,3 +160,13 @@ def test_sums_in_the_network_are_within_the_stated_bound(dtype, data, ranks, cou
 def test_types_of_arrays():
     assert [data_type_of(np.dtype(each.storage)) for each in DataType] == list(DataType)
     assert data_type_of(np.dtype(np.float64)) is None
+
+
+def test_a_number_between_two_floats_is_rounded_to_bfloat16_once():
+    """As a float32 it would be halfway, which goes to even; it is above that."""
+    wide = np.array([1 + 2**-8 + 2**-40, -1 - 2**-8 - 2**-40, 1 + 2**-8, 1 + 2**-8 - 2**-40, 1e39])
+    assert elements_of(wide, DataType.BFLOAT16).tolist() == [0x3F81, 0xBF81, 0x3F80, 0x3F80, 0x7F80]
+
+
+def test_floats_become_integers_towards_zero_and_modulo_their_range():
+    assert elements_of(np.array([2.7, -2.7, 300.0]), DataType.INT8).tolist() == [2, -2, 44]

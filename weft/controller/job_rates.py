@@ -25,7 +25,7 @@ def promised_bps(fabric: FabricSpec, job: Job, tree: AggregationTree) -> int:
     It is the job's share of the slowest link of the tree: every link has to carry what its workers send.
     """
     rates = (fabric.switch(port.node).port(port.port).link.rate_bps for port in tree.ports())
-    return int(job.share * min(rates))
+    return max(1, int(job.share * min(rates))) if job.share else 0
 
 
 def packet_gap_s(fabric: FabricSpec, job: Job) -> float:

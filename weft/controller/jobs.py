@@ -101,7 +101,7 @@ class JobTable:
     ) -> Job:
         """Admit a job with one tree per plane; all or nothing.
 
-        `share` is what it is promised of each link; by default all that its tenant may have.
+        `share` is what it is promised of each link, some of its tenant's bandwidth; by default all of that.
 
         Raises:
             JobError: id taken or out of range, no or repeated hosts, unknown plane or IP version, no slots, no root;
@@ -116,8 +116,8 @@ class JobTable:
         owner = self._tenants.named(tenant)
         owner.check_hosts(job_id, hosts)
         promised = (owner.bandwidth or 0.0) if share is None else share
-        if not 0 <= promised <= 1 or exceeds(promised, owner.bandwidth):
-            most = 1.0 if owner.bandwidth is None else owner.bandwidth
+        most = owner.bandwidth or 0.0
+        if promised < 0 or exceeds(promised, most):
             raise JobError(f"job {job_id} wants {promised:g} of each link (valid: 0 to {most:g})")
         job = Job(
             job_id,

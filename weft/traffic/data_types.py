@@ -87,11 +87,20 @@ def numbers(elements: NDArray[Any], dtype: DataType) -> NDArray[Any]:
 
 
 def elements_of(values: NDArray[Any], dtype: DataType) -> NDArray[Any]:
-    """Return the elements nearest to some numbers (ties to even); integers modulo their range."""
+    """Return the floats nearest to some numbers (ties to even), or integers, towards zero and modulo their range."""
     if dtype is not DataType.BFLOAT16:
+        if values.dtype.kind == "f" and not dtype.is_float:
+            values = values.astype(np.int64)
         with np.errstate(over="ignore"):
             return values.astype(dtype.storage)
-    bits = values.astype(np.float32).view(np.uint32)
+    # The first of two roundings is to odd, so that the second one rounds as if it were the only one (Boldo and
+    # Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+    exact = values.astype(np.float64)
+    with np.errstate(over="ignore"):
+        near = exact.astype(np.float32)
+    beyond = np.abs(near.astype(np.float64)) > np.abs(exact)
+    cut = np.where(beyond, np.nextafter(near, np.float32(0)), near)
+    bits = cut.view(np.uint32) | (near != exact).astype(np.uint32)
     # Half of the last bit kept, or a little less where that bit is even.
     rounded = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
     return np.where(np.isnan(values), np.uint16(0x7FC0), rounded.astype(np.uint16))

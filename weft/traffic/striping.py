@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 BLOCK_ELEMENTS = 64
-"""Stripes start on whole aggregation packets."""
+"""Stripes start on whole aggregation packets, of 64 lanes with an element each."""
 
 
 def stripe(element_count: int, plane_rates_bps: Sequence[int]) -> list[range]:

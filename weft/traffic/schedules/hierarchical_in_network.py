@@ -54,7 +54,7 @@ def _aggregate(plan: LanePlan, elements: range, tree: int, ready: int, reduced: 
 
 
 def _pieces(spec: CollectiveSpec, elements: range) -> list[range]:
-    """Cut into pieces of whole blocks, so that no packet is part full but the last."""
+    """Cut into pieces of whole blocks: of 32 bits to an element, no packet of 64 lanes is part full but the last."""
     least, most = _PIECE_ELEMENTS, MAX_PIECES
     if has_exponents(spec.dtype, spec.operation):
         least, most = _EXCHANGED_PIECE_ELEMENTS, _MAX_EXCHANGED_PIECES
