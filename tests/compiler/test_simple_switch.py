@@ -61,6 +61,7 @@ def test_script_passes(program: Path, script: Path, tmp_path: Path) -> None:
 P4C_DEVIATES = {"select_without_match": "p4c lets a packet that no case fits go on without the error NoMatch"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", own_cases(), ids=lambda case: case.name)
 def test_own_script_passes_with_p4c(
     case: Case, p4c: P4c, tmp_path: Path, request: pytest.FixtureRequest

@@ -126,6 +126,7 @@ def test_a_file_that_has_changed_is_run_again(user, monkeypatch):
     ]
 
 
+@pytest.mark.slow
 def test_a_sweep_knows_a_pattern_by_its_content(tmp_path):
     (tmp_path / "mine.py").write_text(
         HEAD + "  def __init__(self, size): self.size = size\n"

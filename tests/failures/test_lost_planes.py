@@ -79,6 +79,7 @@ def test_a_collective_goes_on_over_the_other_planes(began_us: int, collective: s
         assert after.time_ps == pytest.approx(whole.time_ps * 3 / 2, rel=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", [TransportSection(), SPRAYED], ids=["go-back-n", "sprayed"])
 def test_it_does_not_matter_when_a_plane_is_lost(began_us: int, transport: TransportSection) -> None:
     for after_us in range(2, 120, 9):

@@ -35,6 +35,7 @@ def test_seeds_are_sound(name: str) -> None:
     assert [outcome for outcome in outcomes if outcome.startswith(bad) or "is refused" in outcome] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TARGETS))
 @pytest.mark.timeout(600)
 def test_mutated_cases_break_no_promise(name: str) -> None:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import pytest
 import ruamel.yaml
 
 from weft.paths import LABS_DIRECTORY
@@ -18,6 +19,7 @@ def test_its_points_are_valid():
     assert len({point.identity for point in points}) == 24
 
 
+@pytest.mark.slow
 def test_its_plot_has_a_curve_for_each_ring_and_one_for_the_network(tmp_path):
     tree = ruamel.yaml.YAML(typ="safe").load((LAB / "sweep.yaml").read_text(encoding="utf-8"))
     tree["grid"] = {"fabric.hosts_per_leaf": [1, 2], "traffic[0].sizes": [["4KiB"], ["16KiB"]]}

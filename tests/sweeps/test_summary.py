@@ -112,6 +112,7 @@ def swept(small, tmp_path_factory):
     return result
 
 
+@pytest.mark.slow
 def test_a_sweep_has_one_page_that_leads_to_its_points(swept):
     page = write_sweep_report(swept.directory, swept.directory / "report.html").read_text()
     assert "4 of 4 points finished" in page
@@ -134,6 +135,7 @@ def test_a_sweep_has_one_page_that_leads_to_its_points(swept):
     assert by_control["x"]["scale"] == "category"
 
 
+@pytest.mark.slow
 def test_a_damaged_point_is_reported_and_the_others_are_shown(swept, tmp_path):
     copy = shutil.copytree(swept.directory, tmp_path / "copy")
     first = swept.directory_of(swept.points[0]).relative_to(swept.directory)
@@ -169,6 +171,7 @@ def test_a_damaged_index_is_an_error_with_its_place(tmp_path, text, message):
     assert re.search(message, str(done.exception))
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_varies(small, tmp_path):
     command = [sys.executable, "-m", "weft", "sweep", str(small), "--out", str(tmp_path / "out")]
     axes = ["--grid", "traffic[0].bytes_per_sender=4KiB,64KiB", "--grid", "seed=1"]

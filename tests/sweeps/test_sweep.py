@@ -22,6 +22,7 @@ def read(table):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_the_table_is_the_same_for_any_number_of_workers(small, tmp_path):
     grid = {"fabric.hosts_per_leaf": [3, 4, 5]}
     one = weft.sweep(small, tmp_path / "one", grid=grid, workers=1)
@@ -54,6 +55,7 @@ def test_a_point_s_scenario_runs_by_itself(small, tmp_path):
     assert (tmp_path / "again" / "results.json").read_bytes() == (directory / "results.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_failed_point_stops_no_other_and_is_tried_again_only_if_asked(small, tmp_path, recorder):
     result = weft.sweep(small, tmp_path / "out", grid=LOSSY, workers=2)
     assert not result.ok
@@ -70,6 +72,7 @@ def test_a_failed_point_stops_no_other_and_is_tried_again_only_if_asked(small, t
     assert recorder.labels == ["faults.loss=0.95"]
 
 
+@pytest.mark.slow
 def test_more_values_run_only_what_is_new(small, tmp_path, recorder):
     weft.sweep(small, tmp_path / "out", grid={"seed": [1]})
     result = weft.sweep(small, tmp_path / "out", grid={"seed": [1, 2]}, progress=recorder)
@@ -77,6 +80,7 @@ def test_more_values_run_only_what_is_new(small, tmp_path, recorder):
     assert len(read(result.table)) == 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_goes_on_where_it_was(small, tmp_path, recorder):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "weft", "sweep", str(small), "--grid", "seed=1..4", "--workers", "1"]
@@ -106,6 +110,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(small, tmp_path, recorder):
     assert result.table.read_bytes() == whole.table.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_is_a_failed_point(small, tmp_path):
     def kill_the_first():
         deadline = time.monotonic() + 120
@@ -123,6 +128,7 @@ def test_a_run_that_is_killed_is_a_failed_point(small, tmp_path):
     assert [error for _, error in result.failed()] == ["its process was ended by SIGKILL"]
 
 
+@pytest.mark.slow
 def test_a_cluster_runs_the_points(small, tmp_path):
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
         result = weft.sweep(small, tmp_path / "out", grid={"seed": [1]}, scheduler=cluster.scheduler_address)
@@ -142,6 +148,7 @@ def test_workers_are_ours_or_the_cluster_s(small, tmp_path):
         weft.sweep(small, tmp_path / "out", workers=2, scheduler="tcp://x:1")
 
 
+@pytest.mark.slow
 def test_a_directory_is_one_sweep_s_at_a_time(small, tmp_path):
     class Second:
         def begin(self, points, left):
@@ -154,6 +161,7 @@ def test_a_directory_is_one_sweep_s_at_a_time(small, tmp_path):
     assert weft.sweep(small, tmp_path / "out", progress=Second()).ok
 
 
+@pytest.mark.slow
 def test_the_command_prints_rows_and_failures(small, tmp_path):
     command = [sys.executable, "-m", "weft", "sweep", str(small), "--out", str(tmp_path / "out")]
     done = subprocess.run(

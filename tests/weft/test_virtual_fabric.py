@@ -110,6 +110,7 @@ def test_faults_are_the_seeds(tmp_path):
     assert [each.time_ps for each in first.collectives] != [each.time_ps for each in other.collectives]
 
 
+@pytest.mark.slow
 def test_hash_order_decides_nothing(tmp_path):
     """Processes with other hash seeds give the same file."""
     scenario = tmp_path / "scenario.yaml"

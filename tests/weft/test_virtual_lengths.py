@@ -58,6 +58,7 @@ def test_switches_count_the_bytes_that_are_not_written_out(mtu_bytes):
     assert counted[0][0][1].bytes > 50_000
 
 
+@pytest.mark.slow
 def test_captures_hold_the_same_frames_but_for_the_icrc(tmp_path):
     frames = {}
     for data in ("zeros", "lengths"):

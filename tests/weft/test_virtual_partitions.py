@@ -85,6 +85,7 @@ def test_pauses_cross_partitions_at_the_same_times_for_every_number_of_workers(t
     assert written[0] == written[1] == written[2]
 
 
+@pytest.mark.slow
 def test_workers_are_an_option_of_the_command_and_not_in_the_results(tmp_path):
     written = []
     for workers in ("1", "2"):
