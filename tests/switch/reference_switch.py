@@ -116,6 +116,11 @@ class ReferenceSwitch:
             writer.close()
         self._settle()
 
+    def _wants_to_run(self) -> bool:
+        """Whether a thread of the switch runs or waits for a core, which a busy machine may withhold for long."""
+        states = Path(f"/proc/{self._process.pid}/task").glob("*/stat")
+        return any(each.read_text().rpartition(")")[2].split()[0] in "RD" for each in states)
+
     def _settle(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
         quiet_polls, size = 0, -1
@@ -124,7 +129,7 @@ class ReferenceSwitch:
                 now = self._log_path.stat().st_size
             except FileNotFoundError:  # not begun yet, or the switch moves a full log away just now
                 now = -1
-            quiet_polls = quiet_polls + 1 if now == size >= 0 else 0
+            quiet_polls = quiet_polls + 1 if now == size >= 0 and not self._wants_to_run() else 0
             size = now
             time.sleep(0.01)
 
