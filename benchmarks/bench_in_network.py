@@ -42,10 +42,8 @@ SIZES = (4, 256, 4 << 10, 64 << 10, 1 << 20, 16 << 20)
 RANKS = (4, 16, 64, 256, 1024)
 LOSSES = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 SMALL_BYTES, LARGE_BYTES = 8, 1 << 20
-MOST_BYTES = {True: 8 << 30, False: 8 << 30}
-"""Of all ranks' data together, in the network and by hosts, which send lengths: larger runs are left out."""
-SLOW_RING_RANKS = 256
-"""A ring of more ranks has too many steps to be run here."""
+MOST_BYTES = 8 << 30
+"""Of all ranks' data together, which is in memory where switches reduce it: larger runs are left out."""
 SPINES = 4
 QUEUE_CAPACITY_BYTES = 4 << 20
 PATIENCE_S = 100.0
@@ -150,18 +148,12 @@ def _started(topology: FabricSpec, **options: Any) -> Fabric:
     )
 
 
-def _runs(algorithm: str, ranks: int, size_bytes: int) -> bool:
-    return ranks * size_bytes <= MOST_BYTES[algorithm == "in-network"] and (
-        algorithm != "ring" or ranks <= SLOW_RING_RANKS
-    )
-
-
 def by_size(options: argparse.Namespace) -> Iterator[Row]:
     """Time by size."""
     for ranks in options.ranks or (8, 64):
         for rate in options.rates:
             cases = [(name, size) for size in options.sizes for name in options.algorithms]
-            runs = [each for each in cases if _runs(each[0], ranks, each[1])]
+            runs = [each for each in cases if ranks * each[1] <= MOST_BYTES]
             yield from rows_of(
                 "sizes", fabric_of(ranks, rate), runs, dtype=options.dtype, lanes=options.lanes
             )
@@ -175,7 +167,7 @@ def by_ranks(options: argparse.Namespace) -> Iterator[Row]:
             yield from rows_of(
                 "ranks",
                 fabric_of(ranks, rate),
-                [each for each in cases if _runs(each[0], ranks, each[1])],
+                cases,
                 lanes=options.lanes,
             )
 
