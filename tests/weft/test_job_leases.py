@@ -25,8 +25,8 @@ MS = 10**9
 FRAME_BITS = 8 * 342
 
 
-def lab_fabric(**options: Any) -> Fabric:
-    return Fabric(TOPOLOGY, clock="virtual", slots=SLOTS, **options)
+def lab_fabric(slots: int = SLOTS, **options: Any) -> Fabric:
+    return Fabric(TOPOLOGY, clock="virtual", slots=slots, **options)
 
 
 def inputs(elements: int = 5000) -> list[NDArray[np.int32]]:
@@ -96,8 +96,8 @@ def test_an_owner_that_was_idle_between_reductions_joins_again() -> None:
 
 
 def test_an_owner_that_is_idle_within_a_run_joins_again_when_it_reduces() -> None:
-    """Its hosts compute for 20 ms, while another job takes its slots and leaves again."""
-    with lab_fabric() as fabric:
+    """Two jobs' hosts compute while another takes their slots. The first has its ring, the second trees once more."""
+    with lab_fabric(slots=SLOTS // 2) as fabric:
 
         async def meanwhile() -> None:
             control = fabric.lab.controller.controller
@@ -105,13 +105,36 @@ def test_an_owner_that_is_idle_within_a_run_joins_again_when_it_reduces() -> Non
             await control.add_job(50, ["h0", "h2"], SLOTS)
             assert [job.job_id for job in control.jobs] == [50]
 
-        task = fabric.tasks.collective("allreduce", inputs(), "in-network", ranks=[0, 3]).at(20 * MS)
+        tasks = [
+            fabric.tasks.collective("allreduce", inputs(), "in-network", ranks=[0, 3]).at(time_ms * MS)
+            for time_ms in (20, 40)
+        ]
+        began_ps = fabric.hosts.now_ps()
+        begin(fabric, meanwhile)
+        results = fabric.run_together(tasks)
+        assert all(result.ok for result in results)
+        assert fabric.hosts.now_ps() - began_ps > 40 * MS
+        assert evictions(fabric) == ["job 1", "job 2", "job 50"]
+        assert 2 in jobs_of(fabric)
+        fabric.summary()
+
+
+def test_a_reduction_does_not_wait_for_leases_of_others() -> None:
+    """Job 1 loses its slots while its hosts compute. Its ring takes over at once, though a lease is 200 ms."""
+    with lab_fabric(aggregation=AggregationSection(lease=200 * MS)) as fabric:
+
+        async def meanwhile() -> None:
+            await asyncio.sleep(1e-3)
+            await fabric.lab.controller.controller.add_job(50, ["h0", "h2"], SLOTS)
+
+        task = fabric.tasks.collective("allreduce", inputs(), "in-network", ranks=[0, 3]).at(300 * MS)
         began_ps = fabric.hosts.now_ps()
         begin(fabric, meanwhile)
         (result,) = fabric.run_together([task])
         assert result.ok
-        assert fabric.hosts.now_ps() - began_ps > 20 * MS
-        assert evictions(fabric) == ["job 1", "job 50"]
+        assert fabric.hosts.now_ps() - began_ps < 320 * MS
+        assert evictions(fabric) == ["job 1"]
+        assert jobs_of(fabric) == [50]
         fabric.summary()
 
 
@@ -177,6 +200,7 @@ def test_leases_begin_anew_when_a_controller_takes_jobs_over() -> None:
     with lab_fabric() as fabric:
         blocking = fabric.lab.controller
         lease_s = blocking.controller.lease_s
+        assert lease_s is not None
         blocking.add_job(50, ["h0", "h2"], SLOTS)
         with pytest.raises(NoSlotsError):
             blocking.add_job(51, ["h0", "h2"], SLOTS, keep=[50])

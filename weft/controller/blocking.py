@@ -129,10 +129,11 @@ class BlockingFabricController:
         tenant: str = "",
         share: float | None = None,
         keep: Collection[int] = (),
+        wait: bool = True,
     ) -> dict[str, tuple[JobMembership, ...]]:
         """See `FabricController.add_job`."""
         return self.call(
-            self._controller.add_job(job_id, hosts, slot_count, planes, ip_version, tenant, share, keep)
+            self._controller.add_job(job_id, hosts, slot_count, planes, ip_version, tenant, share, keep, wait)
         )
 
     def remove_job(self, job_id: int) -> None:

@@ -338,11 +338,13 @@ class FabricController:
         tenant: str = "",
         share: float | None = None,
         keep: Collection[int] = (),
+        wait: bool = True,
     ) -> dict[str, tuple[JobMembership, ...]]:
         """Admit an aggregation job, whose packets are of one IP version, and program its trees.
 
         `tenant` is whose it is, `share` what it is promised of each link, as `JobTable.add` has them. If slots are
-        lacking, jobs that have been idle for a lease make room, but for those to `keep`; to find out takes a lease.
+        lacking, jobs that have been idle for a lease make room, but for those to `keep`. To find out takes a lease;
+        without `wait`, only those make room that earlier admissions have seen idle for so long.
 
         Returns:
             Per host name what it must know, one membership per plane.
@@ -356,6 +358,7 @@ class FabricController:
                 job_id, hosts, slot_count, planes, self.routed_around, ip_version, tenant, share
             ),
             keep,
+            wait,
         )
         programmed = None
         # A failure meanwhile may give it other trees, in another epoch, or remove it.
@@ -371,7 +374,7 @@ class FabricController:
             raise JobError(f"job {job_id} has lost its trees while they were programmed: {why}")
         return self._jobs.memberships(job_id)
 
-    async def _admit(self, admit: Callable[[], Job], keep: Collection[int]) -> None:
+    async def _admit(self, admit: Callable[[], Job], keep: Collection[int], wait: bool) -> None:
         """Admit a job, in place of idle ones if it has to be. Raises JobError if it cannot be."""
         try:
             admit()
@@ -379,7 +382,7 @@ class FabricController:
             if self.lease_s is None:
                 raise
             evicted = await self._leases.make_room(
-                self._jobs, admit, self._read_job_packets, self._lease_of, keep
+                self._jobs, admit, self._read_job_packets, self._lease_of, keep, wait
             )
             for job in evicted:
                 self._jobs.note_evicted(job.job_id)

@@ -49,10 +49,12 @@ class Leases:
         read: Callable[[], Awaitable[Packets]],
         lease_of: LeaseOf,
         keep: Collection[int] = (),
+        wait: bool = True,
     ) -> list[Job]:
         """Admit a job that lacks slots in place of idle ones, but for those to `keep`; return these, which are removed.
 
-        `admit` is tried, `read` counts packets. It waits for the longest lease if it has not looked before.
+        `admit` is tried, `read` counts packets. It waits for the longest lease if it has not looked before,
+        unless it is not to `wait`.
 
         Raises:
             JobError: as `admit`. No job is removed then.
@@ -70,7 +72,7 @@ class Leases:
                     jobs, [each for each in idle if each in known and each not in keep], admit
                 )
             except NoSlotsError:
-                if has_waited:
+                if has_waited or not wait:
                     raise
             await asyncio.sleep(longest_s)
         raise AssertionError

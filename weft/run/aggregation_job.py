@@ -203,7 +203,10 @@ class AggregationJobs:
     def _carrying(
         self, job_id: int, joined: _Joined, hosts: Sequence[str]
     ) -> dict[int, dict[str, JobMembership]] | None:
-        """Return the hosts' memberships for each stream, by its plane; None if there are no trees."""
+        """Return the hosts' memberships for each stream, by its plane; None if there are no trees.
+
+        Hosts have stopped, so it does not wait until other jobs have been idle for a lease: later ones see that.
+        """
         controller = self._lab.controller
         if list(joined.epochs) == [job_id] and self._is_there(job_id, joined):
             return _by_plane(controller.memberships(job_id))
@@ -213,9 +216,10 @@ class AggregationJobs:
         planes = [plane for plane in joined.planes if plane in in_use] or list(in_use)
         carrying: dict[int, dict[str, JobMembership]] = {}
         try:
-            carrying |= self._added(job_id, joined, hosts, planes)
+            carrying |= self._added(job_id, joined, hosts, planes, wait=False)
             for place, plane in enumerate(plane for plane in joined.planes if plane not in planes):
-                other = self._added(self._free_id(), joined, hosts, [planes[place % len(planes)]])
+                instead = [planes[place % len(planes)]]
+                other = self._added(self._free_id(), joined, hosts, instead, wait=False)
                 (carrying[plane],) = other.values()
         except JobError:
             for added in _epochs(carrying):
@@ -224,7 +228,7 @@ class AggregationJobs:
         return carrying
 
     def _added(
-        self, job_id: int, joined: _Joined, hosts: Sequence[str], planes: Sequence[int]
+        self, job_id: int, joined: _Joined, hosts: Sequence[str], planes: Sequence[int], wait: bool = True
     ) -> dict[int, dict[str, JobMembership]]:
         memberships = self._lab.controller.add_job(
             job_id,
@@ -235,6 +239,7 @@ class AggregationJobs:
             tenant=joined.group.tenant,
             share=joined.share,
             keep={*self._joined, *(each for other in self._joined.values() for each in other.epochs)},
+            wait=wait,
         )
         return _by_plane(memberships)
 
