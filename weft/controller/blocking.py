@@ -160,6 +160,10 @@ class BlockingFabricController:
         """See `FabricController.was_evicted`."""
         return self.call(self._controller.was_evicted(job_id))
 
+    def note_evicted(self, job_id: int) -> None:
+        """See `FabricController.note_evicted`."""
+        self.call(self._controller.note_evicted(job_id))
+
     def job_uses_avoided(self, job_id: int) -> bool:
         """See `FabricController.job_uses_avoided`."""
         return self.call(self._controller.job_uses_avoided(job_id))

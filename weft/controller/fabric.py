@@ -38,7 +38,7 @@ from weft.controller.installed import read_installed
 from weft.controller.job import Job
 from weft.controller.job_rates import packet_gap_s
 from weft.controller.jobs import MAX_EPOCH, JobTable
-from weft.controller.leases import Leases, Packets, counted
+from weft.controller.leases import Admit, Leases, Packets, counted
 from weft.controller.lossless import LosslessSettings
 from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
@@ -354,7 +354,7 @@ class FabricController:
 
         """
         await self._admit(
-            lambda: self._jobs.add(
+            lambda jobs: jobs.add(
                 job_id, hosts, slot_count, planes, self.routed_around, ip_version, tenant, share
             ),
             keep,
@@ -374,15 +374,15 @@ class FabricController:
             raise JobError(f"job {job_id} has lost its trees while they were programmed: {why}")
         return self._jobs.memberships(job_id)
 
-    async def _admit(self, admit: Callable[[], Job], keep: Collection[int], wait: bool) -> None:
+    async def _admit(self, admit: Admit, keep: Collection[int], wait: bool) -> None:
         """Admit a job, in place of idle ones if it has to be. Raises JobError if it cannot be."""
         try:
-            admit()
+            admit(self._jobs)
         except NoSlotsError:
             if self.lease_s is None:
                 raise
             evicted = await self._leases.make_room(
-                self._jobs, admit, self._read_job_packets, self._lease_of, keep, wait
+                lambda: self._jobs, admit, self._read_job_packets, self._lease_of, keep, wait
             )
             for job in evicted:
                 self._jobs.note_evicted(job.job_id)
@@ -408,6 +408,10 @@ class FabricController:
     async def was_evicted(self, job_id: int) -> bool:
         """Return whether a job was removed because it was idle and others needed its slots."""
         return self._jobs.was_evicted(job_id)
+
+    async def note_evicted(self, job_id: int) -> None:
+        """Note that an attempt to add a job again, which was evicted, has left it without slots."""
+        self._jobs.note_evicted(job_id)
 
     async def remove_job(self, job_id: int) -> None:
         """Remove a job's trees and free its slots. JobError: there is no such job."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 
 from weft.controller.errors import JobError
@@ -68,6 +69,16 @@ class JobTable:
         self._why_lost: dict[int, str] = {}
         self._evicted: set[int] = set()
 
+    def copy(self) -> JobTable:
+        """Return another table with the same jobs, to try on it what may not stay."""
+        other = copy(self)
+        other._pools = {name: pool.copy() for name, pool in self._pools.items()}
+        other._seen_epochs = set(self._seen_epochs)
+        other._jobs = dict(self._jobs)
+        other._why_lost = dict(self._why_lost)
+        other._evicted = set(self._evicted)
+        return other
+
     def rewire(self, fabric: FabricSpec) -> None:
         """Plan trees over other links from now on; those of present jobs stay."""
         self._fabric = fabric
@@ -124,7 +135,7 @@ class JobTable:
             tuple(hosts),
             wanted,
             slot_count,
-            self._take_epoch(),
+            0,
             0,
             (),
             ip_version,
@@ -133,6 +144,9 @@ class JobTable:
             self._lane_count,
         )
         job = self._planned(job, owner, failures)
+        # Only jobs that are admitted take epochs, however often others are refused.
+        epoch = self._take_epoch()
+        job = replace(job, epoch=epoch, q_key=self._queue_keys(job_id, epoch))
         self._jobs[job_id] = job
         self._why_lost.pop(job_id, None)
         self._evicted.discard(job_id)
@@ -297,7 +311,7 @@ class JobTable:
             raise JobError(f"job {job_id} exists already (valid: an id that no job has)")
 
     def _planned(self, job: Job, owner: Tenant, failures: Failures) -> Job:
-        """Return the job with its trees, slots and key. Raises JobError, and then keeps nothing of it."""
+        """Return the job with its trees and slots. Raises JobError, and then keeps nothing of it."""
         load = self._load(owner, job)
         trees = [plan_tree(self._fabric, plane, job.hosts, failures, load) for plane in job.planes]
         for tree in trees:
@@ -322,7 +336,7 @@ class JobTable:
             for switch in reserved:
                 self._pools[switch].release(job.job_id)
             raise
-        return replace(job, q_key=self._queue_keys(job.job_id, job.epoch), trees=tuple(planned))
+        return replace(job, trees=tuple(planned))
 
     def _load(self, owner: Tenant, job: Job) -> TreeLoad:
         """Return what present jobs take, and what a job of a tenant needs besides."""

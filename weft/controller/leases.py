@@ -21,6 +21,9 @@ Packets: TypeAlias = Mapping[tuple[int, int], int]
 LeaseOf: TypeAlias = Callable[[int], float]
 """How long a job may move no packet, in seconds by the event loop's clock."""
 
+Admit: TypeAlias = Callable[[JobTable], Job]
+"""Admits a job to a table."""
+
 
 class Leases:
     """Since when jobs have moved no packet, as far as anybody has looked."""
@@ -28,24 +31,25 @@ class Leases:
     def __init__(self) -> None:
         self._seen: dict[tuple[int, int], tuple[int, float]] = {}
 
-    def idle(self, packets: Packets, now_s: float, lease_of: LeaseOf) -> list[int]:
-        """Return the jobs that have moved none for their lease, given what is counted now, longest idle first."""
+    def idle(self, packets: Packets, now_s: float, lease_of: LeaseOf) -> list[tuple[int, int]]:
+        """Return the jobs that have moved none for their lease, given what is counted now, longest idle first.
+
+        They are named by id and epoch: another job may have got the id since.
+        """
         unknown = (-1, now_s)
         self._seen = {
             job: self._seen[job] if self._seen.get(job, unknown)[0] == count else (count, now_s)
             for job, count in packets.items()
         }
         idle = [
-            (since_s, job_id)
-            for (job_id, _), (_, since_s) in self._seen.items()
-            if since_s + lease_of(job_id) <= now_s
+            (since_s, job) for job, (_, since_s) in self._seen.items() if since_s + lease_of(job[0]) <= now_s
         ]
-        return [job_id for _, job_id in sorted(idle)]
+        return [job for _, job in sorted(idle)]
 
     async def make_room(
         self,
-        jobs: JobTable,
-        admit: Callable[[], Job],
+        table: Callable[[], JobTable],
+        admit: Admit,
         read: Callable[[], Awaitable[Packets]],
         lease_of: LeaseOf,
         keep: Collection[int] = (),
@@ -53,24 +57,23 @@ class Leases:
     ) -> list[Job]:
         """Admit a job that lacks slots in place of idle ones, but for those to `keep`; return these, which are removed.
 
-        `admit` is tried, `read` counts packets. It waits for the longest lease if it has not looked before,
-        unless it is not to `wait`.
+        `admit` is tried on the present `table`, `read` counts packets. It waits for the longest lease if it has not
+        looked before, unless it is not to `wait`.
 
         Raises:
             JobError: as `admit`. No job is removed then.
 
         """
-        others = [job.job_id for job in jobs.jobs if job.job_id not in keep]
-        _require_possible(jobs, others, admit)
+        others = [job.job_id for job in table().jobs if job.job_id not in keep]
+        admit_in_place_of(table().copy(), others, admit)  # raises if even all of them are not enough
         longest_s = max(map(lease_of, others))
         clock = asyncio.get_running_loop()
         for has_waited in (False, True):
             idle = self.idle(await read(), clock.time(), lease_of)
-            known = {job.job_id for job in jobs.jobs}
+            jobs = table()
+            free = [each for each, epoch in idle if jobs.epoch(each) == epoch and each not in keep]
             try:
-                return admit_in_place_of(
-                    jobs, [each for each in idle if each in known and each not in keep], admit
-                )
+                return admit_in_place_of(jobs, free, admit)
             except NoSlotsError:
                 if has_waited or not wait:
                     raise
@@ -78,7 +81,7 @@ class Leases:
         raise AssertionError
 
 
-def admit_in_place_of(jobs: JobTable, idle: Sequence[int], admit: Callable[[], Job]) -> list[Job]:
+def admit_in_place_of(jobs: JobTable, idle: Sequence[int], admit: Admit) -> list[Job]:
     """Admit a job in place of as few idle ones as need be, the first of them first; return those.
 
     Raises:
@@ -89,7 +92,7 @@ def admit_in_place_of(jobs: JobTable, idle: Sequence[int], admit: Callable[[], J
     pending = list(idle)
     while True:
         try:
-            admit()
+            admit(jobs)
             break
         except JobError as error:
             if not isinstance(error, NoSlotsError) or not pending:
@@ -108,18 +111,6 @@ def _fits_still(jobs: JobTable, job: Job) -> bool:
     except JobError:
         return False
     return True
-
-
-def _require_possible(jobs: JobTable, others: Sequence[int], admit: Callable[[], Job]) -> None:
-    """Raise what `admit` does even if all others make room. Changes nothing."""
-    before = jobs.jobs
-    admit_in_place_of(jobs, others, admit)
-    after = {job.job_id: job for job in jobs.jobs}
-    for job_id in after.keys() - {job.job_id for job in before}:
-        jobs.remove(job_id)
-    for job in before:
-        if job.job_id not in after:
-            jobs.put_back(job)
 
 
 def counted(held: Collection[Mapping[tuple[int, int], int]]) -> Packets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from weft.controller.errors import JobError, NoSlotsError
 
@@ -39,6 +39,10 @@ class SlotPool:
             f"job {job_id} wants {count} aggregation slots on {self.switch} (valid: at most "
             f"{max(map(len, gaps), default=0)}, the largest free range of {whole}{self._taken(tenant)})"
         )
+
+    def copy(self) -> SlotPool:
+        """Return another pool with the same slots taken."""
+        return replace(self, _ranges=dict(self._ranges), _tenants=dict(self._tenants))
 
     def has_room(self, count: int, tenant: str = "") -> bool:
         """Return whether `allocate` would find so many slots."""

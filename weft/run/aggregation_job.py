@@ -210,6 +210,7 @@ class AggregationJobs:
         controller = self._lab.controller
         if list(joined.epochs) == [job_id] and self._is_there(job_id, joined):
             return _by_plane(controller.memberships(job_id))
+        was_evicted = controller.was_evicted(job_id)
         for each in joined.epochs:
             self._discard(each, joined)
         in_use = self._lab.operations.planes_in_use
@@ -224,6 +225,8 @@ class AggregationJobs:
         except JobError:
             for added in _epochs(carrying):
                 controller.discard_job(added)
+            if was_evicted:
+                controller.note_evicted(job_id)
             return None
         return carrying
 
