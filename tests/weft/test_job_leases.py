@@ -196,6 +196,25 @@ def test_a_job_whose_promise_lets_packets_through_seldom_is_not_idle() -> None:
         fabric.summary()
 
 
+def test_admission_waits_for_no_longer_lease_than_it_needs() -> None:
+    """At 200 kb/s a lease is 27 ms longer. The job that has it goes only if the other's slots are not enough."""
+    with lab_fabric(tenants={"blue": TenantSection(bandwidth=2e-6)}) as fabric:
+        blocking = fabric.lab.controller
+        lease_s = blocking.controller.lease_s
+        assert lease_s is not None
+        blocking.add_job(50, ["h0", "h2"], 1000, tenant="blue")
+        blocking.add_job(51, ["h0", "h2"], SLOTS)
+        began_ps = fabric.hosts.now_ps()
+        blocking.add_job(52, ["h0", "h2"], SLOTS)
+        assert jobs_of(fabric) == [50, 52]
+        assert (fabric.hosts.now_ps() - began_ps) / 10**12 == pytest.approx(lease_s, rel=0.01)
+        blocking.add_job(53, ["h0", "h2"], 4000)
+        assert jobs_of(fabric) == [53]
+        waited_s = (fabric.hosts.now_ps() - began_ps) / 10**12
+        assert waited_s == pytest.approx(lease_s + 2 * FRAME_BITS / 200_000, rel=0.01)
+        fabric.summary()
+
+
 def test_leases_begin_anew_when_a_controller_takes_jobs_over() -> None:
     with lab_fabric() as fabric:
         blocking = fabric.lab.controller

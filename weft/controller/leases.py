@@ -57,8 +57,8 @@ class Leases:
     ) -> list[Job]:
         """Admit a job that lacks slots in place of idle ones, but for those to `keep`; return these, which are removed.
 
-        `admit` is tried on the present `table`, `read` counts packets. It waits for the longest lease if it has not
-        looked before, unless it is not to `wait`.
+        `admit` is tried on the present `table`, `read` counts packets. Where the idle ones are too few and it
+        is to `wait`, it looks again as each lease ends of those that might be idle, until the last.
 
         Raises:
             JobError: as `admit`. No job is removed then.
@@ -66,19 +66,31 @@ class Leases:
         """
         others = [job.job_id for job in table().jobs if job.job_id not in keep]
         admit_in_place_of(table().copy(), others, admit)  # raises if even all of them are not enough
-        longest_s = max(map(lease_of, others))
         clock = asyncio.get_running_loop()
-        for has_waited in (False, True):
-            idle = self.idle(await read(), clock.time(), lease_of)
+        due_s = clock.time()
+        ends_s: list[float] | None = None
+        while True:
+            packets = await read()
+            now_s = max(clock.time(), due_s)  # a loop's timers may fire a moment early
+            idle = self.idle(packets, now_s, lease_of)
             jobs = table()
             free = [each for each, epoch in idle if jobs.epoch(each) == epoch and each not in keep]
             try:
                 return admit_in_place_of(jobs, free, admit)
             except NoSlotsError:
-                if has_waited or not wait:
+                if ends_s is None:
+                    ends_s = self._ends_s(others, now_s, lease_of) if wait else []
+                if not ends_s:
                     raise
-            await asyncio.sleep(longest_s)
-        raise AssertionError
+            due_s = ends_s.pop(0)
+            await asyncio.sleep(due_s - clock.time())
+
+    def _ends_s(self, others: Collection[int], now_s: float, lease_of: LeaseOf) -> list[float]:
+        """Return when the leases of others end that have not yet, should they move no packet until then."""
+        ends_s = {
+            since_s + lease_of(job_id) for (job_id, _), (_, since_s) in self._seen.items() if job_id in others
+        }
+        return sorted(each for each in ends_s if each > now_s)
 
 
 def admit_in_place_of(jobs: JobTable, idle: Sequence[int], admit: Admit) -> list[Job]:
