@@ -45,7 +45,7 @@ def test_workers_have_meters_of_what_their_job_is_promised() -> None:
     jobs = JobTable(FABRIC, 200, tenants=TenantSettings((BLUE, RED)), lane_count=256)
     jobs.add(1, HOSTS[0::2], 20, tenant="blue", share=0.3)
     jobs.add(2, HOSTS, 20, tenant="", ip_version=6)
-    jobs.add(3, HOSTS[1:4:2], 20, tenant="red", share=1e-5, ip_version=6)
+    jobs.add(3, HOSTS[1:4:2], 20, tenant="red", share=1.25e-5, ip_version=6)
     assert {each[0].rate_bps for each in jobs.memberships(1).values()} == {3 * 10**9}
     assert jobs.memberships(2)["h0"][0].rate_bps == 0
     members = [
@@ -68,6 +68,22 @@ def test_workers_have_meters_of_what_their_job_is_promised() -> None:
         (2, False): {None},
         (3, True): {(15_625, small, 15_625, small, 0)},
     }
+
+
+def test_a_promise_that_no_meter_holds_is_refused() -> None:
+    """125 kb/s is the least, of links of 10 Gb/s 1.25e-5."""
+    with pytest.raises(
+        SettingError,
+        match=r"blue.bandwidth: 1e-09 of links of 10 Gb/s .* .valid: 1\.25e-05 or more, 125 kb/s.$",
+    ):
+        table(Tenant("blue", bandwidth=1e-9))
+    jobs = table(Tenant("blue", bandwidth=1.25e-5))
+    with pytest.raises(
+        JobError, match=r"job 1 of blue: 6e-06 of links of 10 Gb/s .* .valid: 1\.25e-05 or more"
+    ):
+        jobs.add(1, HOSTS[:2], 4, tenant="blue", share=6e-6)
+    assert jobs.add(1, HOSTS[:2], 4, tenant="blue").epoch == 1
+    jobs.add(2, HOSTS[:2], 4, tenant="blue", share=0.0)
 
 
 def test_a_refusal_names_no_jobs_of_others() -> None:

@@ -163,6 +163,10 @@ def test_items_of_tenants_have_their_quotas():
         ),
         ({"tenants": {"blue": {"bandwidth": 0}}}, "tenants.blue.bandwidth"),
         (
+            {"tenants": {"blue": {"bandwidth": 1e-9}}},
+            "tenants.blue.bandwidth: 1e-09 of links of .* is too little",
+        ),
+        (
             {"tenants": TENANTS, "traffic": [reduction(0, 1, tenant="blu")]},
             "no tenant 'blu'; did you mean 'blue'",
         ),

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import finsy
 
+from weft.controller.errors import JobError
+from weft.controller.tenants import LEAST_PROMISE_BPS, objection_to_promise
 from weft.controller.trees import AggregationTree
 from weft.topologies import FabricSpec
 
@@ -14,8 +16,7 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES = {4: 86, 6: 106}
 _LANE_BYTES = 4
-# BMv2 keeps a rate as a double of bytes per microsecond, which multiples of 2^-6 pass unchanged.
-_METER_STEP = 15_625
+_METER_STEP = LEAST_PROMISE_BPS // 8
 _CATCH_UP_PACKETS = 16
 
 
@@ -24,8 +25,17 @@ def promised_bps(fabric: FabricSpec, job: Job, tree: AggregationTree) -> int:
 
     It is the job's share of the slowest link of the tree: every link has to carry what its workers send.
     """
-    rates = (fabric.switch(port.node).port(port.port).link.rate_bps for port in tree.ports())
-    return max(1, int(job.share * min(rates))) if job.share else 0
+    return max(1, int(job.share * _slowest_bps(fabric, tree))) if job.share else 0
+
+
+def require_promise(fabric: FabricSpec, job: Job, tree: AggregationTree) -> None:
+    """Raise JobError if a job is promised something of a tree's links, but too little."""
+    if job.share and (why := objection_to_promise(job.share, _slowest_bps(fabric, tree))):
+        raise JobError(f"job {job.job_id} of {job.tenant}: {why}")
+
+
+def _slowest_bps(fabric: FabricSpec, tree: AggregationTree) -> int:
+    return min(fabric.switch(port.node).port(port.port).link.rate_bps for port in tree.ports())
 
 
 def packet_gap_s(fabric: FabricSpec, job: Job) -> float:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from weft.controller.errors import JobError
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.job import LANE_COUNT, Job, PlannedTree
+from weft.controller.job_rates import require_promise
 from weft.controller.memberships import JobMembership, membership
 from weft.controller.placement import DEFAULT_PLACEMENT, PLACEMENTS
 from weft.controller.queue_keys import QueueKeys, random_queue_key
@@ -55,6 +56,7 @@ class JobTable:
         lane_count: int = LANE_COUNT,
     ) -> None:
         tenants.check(slot_capacity)
+        tenants.check_promises(fabric.fastest_bps)
         self._placement = PLACEMENTS.named(placement)
         self._fabric = fabric
         self._tenants = tenants
@@ -315,6 +317,7 @@ class JobTable:
         load = self._load(owner, job)
         trees = [plan_tree(self._fabric, plane, job.hosts, failures, load) for plane in job.planes]
         for tree in trees:
+            require_promise(self._fabric, job, tree)
             for port in tree.ports():
                 if load.lacks(port):
                     raise JobError(

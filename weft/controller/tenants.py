@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.controller.errors import JobError, SettingError
+from weft.quantities.readable import format_rate
 
 WHOLE = 1.0
+LEAST_PROMISE_BPS = 125_000
+"""Meters hold multiples of it exactly: BMv2 keeps a rate as a double of bytes per microsecond, these are of 2^-6.
+
+At less, a meter would let through more than is promised, and packets would be so far apart that a lease takes seconds.
+"""
 _ROUNDING = 1e-9
 
 
@@ -75,6 +81,12 @@ class TenantSettings:
         if bandwidth > WHOLE + _ROUNDING:
             raise SettingError(f"tenants have {bandwidth:g} of each link together (valid: up to 1)")
 
+    def check_promises(self, fastest_bps: int) -> None:
+        """Raise SettingError if even of the fastest links a tenant would be promised too little."""
+        for tenant in self.tenants:
+            if tenant.bandwidth is not None and (why := objection_to_promise(tenant.bandwidth, fastest_bps)):
+                raise SettingError(f"{tenant.name}.bandwidth: {why}")
+
     def named(self, name: str) -> Tenant:
         """Return a tenant, for "" nobody, who has no limits. Raises JobError."""
         if not name:
@@ -98,3 +110,14 @@ NO_TENANTS = TenantSettings()
 def exceeds(share: float, limit: float | None) -> bool:
     """Return whether a sum of shares is above a limit, by more than rounding."""
     return limit is not None and share > limit + _ROUNDING
+
+
+def objection_to_promise(share: float, rate_bps: int) -> str:
+    """Return why so small a share of links cannot be promised, "" if it can."""
+    least = LEAST_PROMISE_BPS / max(rate_bps, 1)
+    if share >= least * (1 - _ROUNDING):
+        return ""
+    return (
+        f"{share:g} of links of {format_rate(rate_bps)} is too little "
+        f"(valid: {least:g} or more, {format_rate(LEAST_PROMISE_BPS)})"
+    )

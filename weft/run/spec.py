@@ -23,7 +23,7 @@ from weft.scenario.link_checks import check_events, check_int_rates, check_links
 from weft.scenario.mtu_checks import check_link_mtu
 from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_routing
-from weft.scenario.tenants import check_hosts_of_tenants
+from weft.scenario.tenants import check_hosts_of_tenants, check_promises
 from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
 
@@ -99,6 +99,7 @@ def _check(spec: RunSpec) -> None:
     check_links(spec.fabric, spec.options)
     check_events(spec.fabric, spec.options)
     check_hosts_of_tenants(spec.options.tenants, [host.name for host in spec.fabric.hosts])
+    check_promises(spec.options.tenants, spec.fabric.fastest_bps)
     watches_links = spec.options.controller.link_watch is not None
     check_circuits(spec.fabric, spec.options.circuits, watches_links)
     check_int_rates(spec.fabric, spec.options)

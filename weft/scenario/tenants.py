@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from weft.controller.errors import SettingError
-from weft.controller.tenants import Tenant, TenantSettings
+from weft.controller.tenants import Tenant, TenantSettings, objection_to_promise
 from weft.hints import did_you_mean
 from weft.quantities.definitions import number, whole
 from weft.quantities.units import shown
@@ -30,7 +30,7 @@ class TenantSection(Section):
     """Of each switch, set aside for its jobs, which have no others; by default they share those of nobody."""
     bandwidth: Annotated[float, number(0, 1, above=True, example="0.25")] | None = None
     """Share of each link that its jobs together are promised, in equal parts: hosts send at it, and switches drop what
-    exceeds it. By default there is no limit, and nothing is promised."""
+    exceeds it. A job's part is 125 kb/s or more. By default there is no limit, and nothing is promised."""
 
 
 def tenant_settings(tenants: Mapping[str, TenantSection]) -> TenantSettings:
@@ -48,6 +48,13 @@ def check_tenants(tenants: Mapping[str, TenantSection], slot_capacity: int) -> N
         tenant_settings(tenants).check(slot_capacity)
     except SettingError as error:
         raise KeyProblem("tenants", str(error)) from None
+
+
+def check_promises(tenants: Mapping[str, TenantSection], fastest_bps: int) -> None:
+    """Check that tenants are promised enough of some links. Raises KeyProblem."""
+    for name, tenant in tenants.items():
+        if tenant.bandwidth is not None and (why := objection_to_promise(tenant.bandwidth, fastest_bps)):
+            raise KeyProblem(f"tenants.{name}.bandwidth", why)
 
 
 def check_hosts_of_tenants(tenants: Mapping[str, TenantSection], hosts: list[str]) -> None:

@@ -138,6 +138,11 @@ class FabricSpec:
         return tuple(first.values())
 
     @cached_property
+    def fastest_bps(self) -> int:
+        """Rate of the fastest link at a switch; 0 if there is none."""
+        return max((port.link.rate_bps for switch in self.switches for port in switch.ports), default=0)
+
+    @cached_property
     def joins_all_hosts(self) -> bool:
         """Whether links lead from each host to all others in every plane."""
         return all(
