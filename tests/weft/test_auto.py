@@ -10,6 +10,7 @@ from weft.run.algorithms import objections
 from weft.run.runner import run_scenario
 from weft.run.tuner import Point, extended, fit
 from weft.scenario import FidelitySection, parse_scenario
+from weft.scenario.tenants import TenantSection
 from weft.topologies import with_scale_up
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.costs import Cost
@@ -155,6 +156,65 @@ def test_segments_leave_the_switches_out():
     ) as fabric:
         choice = fabric.collective_of_lengths("allreduce", 4096, "auto").choice
     assert "in-network" not in (choice.algorithm, choice.runner_up)
+
+
+def test_a_tenant_s_choice_knows_its_promise():
+    tenants = {"blue": TenantSection(bandwidth=0.02)}
+    with Fabric(FABRICS["one plane"], clock="virtual", tenants=tenants) as fabric:
+        for size_bytes in (100_000, 200):
+            found = {
+                tenant: fabric.collective_of_lengths("allreduce", size_bytes, "auto", tenant=tenant)
+                for tenant in ("blue", "")
+            }
+            assert found[""].choice.algorithm == "in-network"
+            for each in found.values():
+                assert each.choice.predicted_ps == pytest.approx(each.time_ps, rel=0.1)
+            slow = fabric.collective_of_lengths("allreduce", size_bytes, "in-network", tenant="blue")
+            assert found["blue"].time_ps <= slow.time_ps
+            if size_bytes > 200:
+                assert slow.time_ps > 5 * found["blue"].time_ps
+
+
+def test_an_algorithm_that_has_no_slots_is_left_out():
+    """A tenant for whom all slots are set aside has them for its probes, too; for others there are none."""
+    tenants = {"blue": TenantSection(slots=4096)}
+    reasons = []
+    with Fabric(FABRICS["one plane"], clock="virtual", tenants=tenants, progress=reasons.append) as fabric:
+        blue, nobody = (
+            fabric.collective_of_lengths("allreduce", 4096, "auto", tenant=tenant) for tenant in ("blue", "")
+        )
+        with pytest.raises(BadInputError, match="unknown tenant 'red'"):
+            fabric.collective_of_lengths("allreduce", 4096, "auto", tenant="red")
+    assert blue.choice.algorithm == "in-network"
+    assert "in-network" not in (nobody.choice.algorithm, nobody.choice.runner_up)
+    (reason,) = (each for each in reasons if "left out" in each)
+    assert reason.startswith("auto: in-network left out: job 1 wants")
+    assert "aggregation slots on p0s0 (valid: at most 0" in reason
+
+
+@pytest.mark.parametrize("kind", ["collective", "training_step"])
+def test_an_item_s_choice_is_its_tenant_s(kind):
+    items = {
+        "collective": {"collective": "allreduce", "sizes": ["4KiB"]},
+        "training_step": {
+            "training_step": "data-parallel",
+            "layers": [{"gradients": "4KiB", "forward": "1us", "backward": "1us"}],
+        },
+    }
+    item = items[kind] | {"algorithms": ["auto"], "tenant": "blue"}
+    scenario = {
+        "clock": "virtual",
+        "fabric": {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
+        "tenants": {"blue": {"slots": 4096}},
+        "traffic": [item, {"together": [item, {"permutation": "4KiB"}]}],
+    }
+    result = run_scenario(parse_scenario(scenario))
+    assert result.ok
+    results = result.traffic[f"{kind}s"]
+    chosen = [found.choice.algorithm if kind == "collective" else found.algorithm for found in results]
+    assert chosen == ["in-network"] * 2
+    with pytest.raises(BadInputError, match="tenants have quotas of reductions in the network"):
+        parse_scenario(scenario | {"traffic": [item | {"algorithms": ["ring"]}]})
 
 
 def test_an_algorithm_may_not_be_named_auto(tmp_path):

@@ -147,6 +147,12 @@ def any_in_network(collective: Collective, algorithms: Sequence[str]) -> bool:
     return any(collective.algorithm(name).in_network for name in algorithms if name != AUTO)
 
 
+def may_reduce(collective: Collective, algorithms: Sequence[str]) -> bool:
+    """Return whether switches reduce in one of these algorithms, or may in one that `auto` chooses."""
+    can = any(each.in_network for each in collective.algorithms)
+    return any_in_network(collective, algorithms) or (AUTO in algorithms and can)
+
+
 def is_in_network(algorithm: str) -> bool:
     """Return whether switches reduce in an algorithm of this name, of whatever collective has it."""
     return any(

@@ -237,10 +237,11 @@ class Fabric:
             operation=operation,
             root=root,
             ranks=ranks,
+            tenant=tenant,
             data=data,
             repetitions=repetitions,
             warmup=warmup,
-        ).of(tenant)
+        )
         figures, ended = self._run(task, timeout_s)
         return CollectiveRun(task.arrays(ended[-1].outputs), figures)
 
@@ -272,9 +273,10 @@ class Fabric:
             operation=operation,
             root=root,
             ranks=ranks,
+            tenant=tenant,
             repetitions=repetitions,
             warmup=warmup,
-        ).of(tenant)
+        )
         return self._run(task, timeout_s)[0]
 
     @raised_as_weft_errors()
@@ -303,7 +305,7 @@ class Fabric:
             BadInputError, CheckFailedError: as `collective`.
         """
         check_timeout(timeout_s)
-        task = self.tasks.training_step(step, algorithm, gradients, dtype=dtype).of(tenant)
+        task = self.tasks.training_step(step, algorithm, gradients, dtype=dtype, tenant=tenant)
         return self._run(task, timeout_s + step.compute_ps / 10**12 * self.options.dilation)[0]
 
     @raised_as_weft_errors()

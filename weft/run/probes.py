@@ -10,7 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from weft.controller.errors import NoSlotsError
 from weft.error_translation import raised_as_weft_errors
+from weft.errors import CheckFailedError
 from weft.run.spec import RunSpec
 from weft.scenario import ObserveSection
 
@@ -34,7 +36,10 @@ class Probes:
 
     @raised_as_weft_errors()
     def __call__(self, question: Question, algorithm: str, size_bytes: int) -> int:
-        """Return how long a collective of a size takes by an algorithm, in ps. Raises CheckFailedError."""
+        """Return how long a collective of a size takes by an algorithm, in ps.
+
+        Raises CheckFailedError, also where switches have not the slots for it.
+        """
         is_virtual = self._fabric.options.clock == "virtual"
         fabric = self._copy() if is_virtual else self._fabric
         task = fabric.tasks.collective_of_lengths(
@@ -45,5 +50,9 @@ class Probes:
             operation=question.operation,
             root=question.root,
             ranks=question.ranks,
+            tenant=question.tenant,
         )
-        return fabric.run_unnoted(task, _PATIENCE_S, ", probe")
+        try:
+            return fabric.run_unnoted(task, _PATIENCE_S, ", probe")
+        except NoSlotsError as error:
+            raise CheckFailedError(str(error)) from error

@@ -111,7 +111,10 @@ class Task(Generic[T]):
         return bool(self.reducing)
 
     def of(self, tenant: str) -> Task[T]:
-        """Return the task as a tenant's, whose quotas its reductions in the network have; "" stands for nobody."""
+        """Return the task as a tenant's, whose quotas its reductions in the network have; "" stands for nobody.
+
+        What `auto` chose is for the tenant that the task was made for.
+        """
         return replace(self, reducing=tuple(replace(group, tenant=tenant) for group in self.reducing))
 
     def at(self, after_ps: int) -> Task[T]:

@@ -77,6 +77,7 @@ class TaskMaker:
         operation: str = "sum",
         root: int = 0,
         ranks: Sequence[int] | None = None,
+        tenant: str = "",
         data: str = "given",
         repetitions: int = 1,
         warmup: int = 0,
@@ -87,9 +88,9 @@ class TaskMaker:
         found = found_collective(collective)
         elements = found.element_count(arrays[0].size, count)
         if ranks is not None:
-            group = self._group(found, elements, algorithm, name, operation, root, ranks)
-            return self._of_group(group, arrays, data, Repetitions(repetitions, warmup))
-        choice = self._choice(found, algorithm, elements, name, operation, root)
+            group = self._group(found, elements, algorithm, name, operation, root, ranks, tenant)
+            return self._of_group(group, arrays, data, Repetitions(repetitions, warmup)).of(tenant)
+        choice = self._choice(found, algorithm, elements, name, operation, root, tenant=tenant)
         algorithm_run = choice.algorithm if choice else algorithm
         spec = self._spec(found, algorithm_run, elements, name, operation, root)
         inputs = data_of_ranks(found, spec, arrays)
@@ -100,7 +101,7 @@ class TaskMaker:
         task = self._collective(
             found, algorithm, spec, inputs, data, Repetitions(repetitions, warmup), choice
         )
-        return replace(task, arrays=shaped)
+        return replace(task, arrays=shaped).of(tenant)
 
     @raised_as_weft_errors()
     def collective_of_lengths(
@@ -113,6 +114,7 @@ class TaskMaker:
         operation: str = "sum",
         root: int = 0,
         ranks: Sequence[int] | None = None,
+        tenant: str = "",
         repetitions: int = 1,
         warmup: int = 0,
     ) -> Task[CollectiveResult]:
@@ -127,14 +129,15 @@ class TaskMaker:
         if not elements:
             raise BadInputError(f"{collective} of {size_bytes} B leaves {count} ranks nothing to exchange")
         if ranks is not None:
-            group = self._group(found, elements, algorithm, dtype, operation, root, ranks)
-            return self._of_group(group, None, LENGTHS, Repetitions(repetitions, warmup))
-        choice = self._choice(found, algorithm, elements, dtype, operation, root)
+            group = self._group(found, elements, algorithm, dtype, operation, root, ranks, tenant)
+            return self._of_group(group, None, LENGTHS, Repetitions(repetitions, warmup)).of(tenant)
+        choice = self._choice(found, algorithm, elements, dtype, operation, root, tenant=tenant)
         algorithm_run = choice.algorithm if choice else algorithm
         spec = self._spec(found, algorithm_run, elements, dtype, operation, root)
-        return self._collective(
+        task = self._collective(
             found, algorithm, spec, None, LENGTHS, Repetitions(repetitions, warmup), choice
         )
+        return task.of(tenant)
 
     def _choice(
         self,
@@ -145,12 +148,13 @@ class TaskMaker:
         operation: str = "sum",
         root: int = 0,
         ranks: Sequence[int] | None = None,
+        tenant: str = "",
     ) -> AlgorithmChoice | None:
         """Return what `auto` stands for; None for another algorithm."""
         if algorithm != AUTO:
             return None
         of_group = None if ranks is None else tuple(ranks)
-        return self._tuner.choose(Question(collective, dtype, operation, root, of_group), elements)
+        return self._tuner.choose(Question(collective, dtype, operation, root, of_group, tenant), elements)
 
     def _group(
         self,
@@ -161,6 +165,7 @@ class TaskMaker:
         operation: str,
         root: int,
         ranks: Sequence[int],
+        tenant: str,
     ) -> GroupCollective:
         """Return a collective of some ranks. Raises BadInputError and JobError for what cannot be."""
         if algorithm == AUTO:
@@ -168,7 +173,7 @@ class TaskMaker:
                 collective, elements, collective.algorithms[0].name, dtype, operation, root
             )
             self._placed(first, ranks)  # raises for ranks that the fabric has not
-        choice = self._choice(collective, algorithm, elements, dtype, operation, root, ranks)
+        choice = self._choice(collective, algorithm, elements, dtype, operation, root, ranks, tenant)
         chosen = choice.algorithm if choice else algorithm
         call = collective_call(collective, elements, chosen, dtype, operation, root)
         return GroupCollective(collective, call, self._placed(call, ranks), choice)
@@ -284,6 +289,7 @@ class TaskMaker:
         gradients: Sequence[NDArray[Any]] | None = None,
         *,
         dtype: str = "float32",
+        tenant: str = "",
     ) -> Task[TrainingStepResult]:
         """Return a step of data-parallel training."""
         TIME.check(step.compute_ps, "the step's compute times")
@@ -295,7 +301,7 @@ class TaskMaker:
         count = step.gradient_count if inputs is None else inputs[0].size
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         largest = max(len(gradients) for gradients, _ in step.buckets(name.element_bytes))
-        if (choice := self._choice(all_reduce, algorithm, largest, name)) is not None:
+        if (choice := self._choice(all_reduce, algorithm, largest, name, tenant=tenant)) is not None:
             algorithm = choice.algorithm
         spec = self._spec(all_reduce, algorithm, count, name)
         reducing = groups_of(spec, all_reduce.algorithm(algorithm))
@@ -343,7 +349,7 @@ class TaskMaker:
             inputs,
             verified if inputs is not None else None,
             reducing=reducing,
-        )
+        ).of(tenant)
 
     @raised_as_weft_errors()
     def incast(

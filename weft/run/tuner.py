@@ -36,7 +36,8 @@ _PROBE_BYTES = {"virtual": 128 << 20, "real": 1 << 19}
 class Question:
     """What an algorithm is wanted for: a collective, and what besides its size a run depends on.
 
-    `ranks` are those of a group, by their numbers in the fabric; None: all.
+    `ranks` are those of a group, by their numbers in the fabric; None: all. `tenant` is whose quotas a reduction in the
+    network has, "" nobody's.
     """
 
     collective: Collective
@@ -44,6 +45,7 @@ class Question:
     operation: str
     root: int
     ranks: tuple[int, ...] | None = None
+    tenant: str = ""
 
     def rank_count(self, topology: FabricSpec) -> int:
         """Return how many ranks take part."""
@@ -219,6 +221,7 @@ class Tuner:
             question.operation,
             question.root,
             question.ranks,
+            question.tenant,
             algorithm,
             size_bytes,
         )

@@ -14,7 +14,14 @@ from weft.clocks.lab import Progress
 from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import MessageSize, whole
 from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult
-from weft.run.algorithms import any_in_network, check_algorithms, check_group, check_paths, suitable
+from weft.run.algorithms import (
+    any_in_network,
+    check_algorithms,
+    check_group,
+    check_paths,
+    may_reduce,
+    suitable,
+)
 from weft.run.collectives import random_elements
 from weft.run.gradients import mlp_gradients
 from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks, require_one
@@ -116,7 +123,8 @@ class CollectiveTraffic(JoinableItem):
 
     def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
         """Yield whose it is."""
-        yield f"{key}.tenant", self.tenant, self.reduces_in_network
+        may = may_reduce(self._definition(), self.algorithms or ())
+        yield f"{key}.tenant", self.tenant, may
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has what algorithms need."""
@@ -152,14 +160,17 @@ class CollectiveTraffic(JoinableItem):
         [inputs], [algorithm] = self._inputs(ranks, seed), list(self.algorithms or [])
 
         def task(fabric: Fabric) -> Task[CollectiveResult]:
-            options: dict[str, Any] = {"operation": self.operation, "root": self.root, "ranks": self.ranks}
+            options: dict[str, Any] = {
+                "operation": self.operation,
+                "root": self.root,
+                "ranks": self.ranks,
+                "tenant": self.tenant,
+            }
             if isinstance(inputs, int):
-                task = fabric.tasks.collective_of_lengths(
+                return fabric.tasks.collective_of_lengths(
                     self.collective, inputs, algorithm, dtype=self.dtype, **options
                 )
-            else:
-                task = fabric.tasks.collective(self.collective, inputs, algorithm, data=self.data, **options)
-            return task.of(self.tenant)
+            return fabric.tasks.collective(self.collective, inputs, algorithm, data=self.data, **options)
 
         return task
 

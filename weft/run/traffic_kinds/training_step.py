@@ -15,7 +15,7 @@ from weft.quantities.definitions import TIME, MessageSize, Size, Time, whole
 from weft.quantities.units import shortest_time
 from weft.results.collectives import LENGTHS
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult
-from weft.run.algorithms import any_in_network, check_algorithms, check_paths, suitable
+from weft.run.algorithms import any_in_network, check_algorithms, check_paths, may_reduce, suitable
 from weft.run.collectives import random_elements
 from weft.run.traffic_kinds.base import JoinableItem, require_one
 from weft.scenario.places import KeyProblem
@@ -89,7 +89,8 @@ class TrainingStepTraffic(JoinableItem):
 
     def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
         """Yield whose it is."""
-        yield f"{key}.tenant", self.tenant, self.reduces_in_network
+        may = may_reduce(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or ())
+        yield f"{key}.tenant", self.tenant, may
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has what algorithms need."""
@@ -118,8 +119,8 @@ class TrainingStepTraffic(JoinableItem):
         """Make the gradients."""
         step, [algorithm] = self._step(), list(self.algorithms or [])
         gradients = self._gradients(step, ranks, seed)
-        return lambda fabric: fabric.tasks.training_step(step, algorithm, gradients, dtype=self.dtype).of(
-            self.tenant
+        return lambda fabric: fabric.tasks.training_step(
+            step, algorithm, gradients, dtype=self.dtype, tenant=self.tenant
         )
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
