@@ -95,6 +95,18 @@ def test_as_many_jobs_as_fit_are_admitted_and_no_more(slots: int) -> None:
     assert len(planned) == most * (1 + sum(each.entries for each in job.tables))
 
 
+@pytest.mark.parametrize("slots", [256, 300, 0xFFFF])
+def test_jobs_begin_where_their_entries_can_say(slots: int) -> None:
+    """However large the memory is: the range of one more job would begin beyond what `slot_base` holds."""
+    cost, program = compiled(0)
+    job = cost.job(RANKS, slots)
+    most = min(cost.limits(job, 1 << 40).values())
+    (action,) = (each for each in program["actions"] if each["name"].endswith(".set_job"))
+    width = next(each["bitwidth"] for each in action["runtime_data"] if each["name"] == "slot_base")
+    first_slots = range(0, (most + 1) * slots, slots)
+    assert [base < 1 << width for base in first_slots[-2:]] == [True, False]
+
+
 @given(ranks=st.integers(1, 32), slots=st.integers(1, 5000), memory_bytes=st.integers(1, 1 << 32))
 def test_memory_and_jobs_follow_from_each_other(ranks: int, slots: int, memory_bytes: int) -> None:
     cost, _ = compiled(0)
@@ -140,7 +152,8 @@ def test_a_program_without_slots_is_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["--jobs", "1025"], "--jobs 1025: aggregation_job has room for 1,024 of 8 ranks"),
+        (["--jobs", "1025", "--slots", "1"], "--jobs 1025: aggregation_job has room for 1,024 of 8 ranks"),
+        (["--jobs", "257", "--slots", "256"], "--jobs 257: slot_base has room for 256 of 8 ranks"),
         (["--jobs", "1", "--memory", "1MiB"], "each follows from the other"),
         (["--ranks", "33"], "1<=x<=32"),
         (["--rate", "5"], "did you mean 5Gb/s?"),

@@ -101,6 +101,16 @@ def entry_size(p4info: p4i.P4Info, table: str) -> EntrySize:
     return EntrySize(table, key_bits, action_bits, counter_bits, int(found.size))
 
 
+def parameter_bits(p4info: p4i.P4Info, action: str, parameter: str) -> int:
+    """Return the width of a parameter of an action, given its alias. Raises PipelineError if there is none such."""
+    for each in p4info.actions:
+        if each.preamble.alias == action:
+            for found in each.params:
+                if found.name == parameter:
+                    return int(found.bitwidth)
+    raise PipelineError(f"P4Info has no action {action!r} with a parameter {parameter!r}")
+
+
 def packet_size(program: Mapping[str, Any]) -> PacketSize:
     """Return what a program keeps of a packet, given its BMv2 JSON; v1model's own metadata are left out."""
     bits = {each["name"]: _bits_of(each) for each in program["header_types"]}

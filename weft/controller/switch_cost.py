@@ -14,7 +14,7 @@ from functools import cache, cached_property
 import finsy
 
 from weft.controller.errors import JobError
-from weft.controller.features.aggregation import aggregation_entities
+from weft.controller.features.aggregation import JOB_ACTION, aggregation_entities
 from weft.controller.jobs import MAX_JOB_ID, JobTable
 from weft.controller.pipeline import SLOT_REGISTER, Pipeline
 from weft.controller.program_sizes import (
@@ -23,11 +23,14 @@ from weft.controller.program_sizes import (
     RegisterSize,
     entry_size,
     packet_size,
+    parameter_bits,
     register_sizes,
     standard_field_bits,
 )
 from weft.controller.trees import MAX_CHILDREN
 from weft.topologies import leaf_spine
+
+_SLOT_BASE = "slot_base"
 
 
 @dataclass(frozen=True)
@@ -129,14 +132,16 @@ class SwitchCost:
         """Return how many such jobs fit, by what limits them.
 
         Without a memory these are slots of the program as compiled; with one, it has the program's other registers,
-        and for each job its slots and entries.
+        and for each job its slots and entries. Ranges of jobs follow one another, and each begins where `slot_base` of
+        its entry can say.
         """
         if memory_bytes is None:
             room = {"slots": self.slots // job.slots}
         else:
             room = {"memory": max(0, memory_bytes * 8 - self.other_bits) // job.bits}
         tables = {each.entry.table: each.most_jobs for each in job.tables}
-        return {**room, **tables, "job ids": MAX_JOB_ID}
+        bases = 1 << parameter_bits(self._p4info, JOB_ACTION, _SLOT_BASE)
+        return {**room, **tables, _SLOT_BASE: -(-bases // job.slots), "job ids": MAX_JOB_ID}
 
     def memory_bytes(self, job: JobCost, jobs: int) -> int:
         """Return what so many jobs need, with the program's other registers."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from weft.controller.lab import Lab
     from weft.controller.session import SwitchSession
 
+JOB_ACTION = "set_job"
 CHILD_TABLE = "aggregation_child"
 _NO_MAC = "00:00:00:00:00:00"
 
@@ -84,7 +85,7 @@ def _job_entry(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> 
     planned = entry(
         "aggregation_job",
         {"job_id": job.job_id},
-        "set_job",
+        JOB_ACTION,
         queue_key=job.q_key,
         epoch=job.epoch,
         ip_version=job.ip_version,
