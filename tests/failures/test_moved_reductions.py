@@ -15,6 +15,7 @@ from weft.results.link_events import LinkEventResult
 from weft.run.collectives import random_elements
 from weft.run.jobs import PlacedJob
 from weft.scenario import ControlSection
+from weft.scenario.tenants import TenantSection
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, RankPart
@@ -38,8 +39,8 @@ def inputs(dtype: str, ranks: int) -> list[NDArray[np.generic]]:
 class Reductions:
     """A fabric and what its reductions give, and take, when nothing fails."""
 
-    def __init__(self, fabric: Fabric) -> None:
-        self.fabric = fabric
+    def __init__(self, fabric: Fabric, tenant: str = "") -> None:
+        self.fabric, self._tenant = fabric, tenant
         self._known = 0
         self.undisturbed = {"float32": self.reduced("float32")}
         began_ps = fabric.hosts.now_ps()
@@ -52,7 +53,7 @@ class Reductions:
     def reduced(self, dtype: str) -> NDArray[np.generic]:
         """Return the sum that all ranks have."""
         run = self.fabric.collective(
-            "allreduce", inputs(dtype, self.fabric.topology.rank_count), "in-network"
+            "allreduce", inputs(dtype, self.fabric.topology.rank_count), "in-network", tenant=self._tenant
         )
         assert run.result.ok
         assert len({buffer.tobytes() for buffer in run.buffers}) == 1
@@ -180,6 +181,28 @@ def test_the_stream_of_a_lost_plane_goes_on_in_the_other_one(
     two_planes.mend()
     two_planes.check(dtype)
     assert [job.planes for job in two_planes.fabric.lab.controller.controller.jobs] == [(0, 1)]
+
+
+@pytest.mark.parametrize(("planes", "lost", "share"), [(2, 1, 0.3), (3, 1, 0.3), (3, 2, 0.2)])
+def test_the_streams_of_a_plane_share_a_promise(planes: int, lost: int, share: float) -> None:
+    """Of a link, the jobs of a tenant have no more together than before."""
+    topology = topologies.leaf_spine(
+        planes=planes, leaves=2, spines=1, hosts_per_leaf=1, host_rate_bps=100 * 10**9, delay_ps=US
+    )
+    tenants = {"blue": TenantSection(bandwidth=0.6)}
+    with Fabric(topology, clock="virtual", control=CONTROL, tenants=tenants) as fabric:
+        reductions = Reductions(fabric, "blue")
+        for plane in range(lost):
+            reductions.fail((f"p{plane}l0", f"p{plane}s0"), "in the middle", 500 * US)
+        assert reductions.check("int32")
+        jobs = fabric.lab.controller.controller.jobs
+        assert [job.tenant for job in jobs] == ["blue"] * (1 + lost)
+        assert [job.share for job in jobs] == pytest.approx([share] * (1 + lost))
+        reductions.mend()
+        reductions.check("int32")
+        (job,) = fabric.lab.controller.controller.jobs
+        assert (job.planes, job.share) == (tuple(range(planes)), 0.6)
+        fabric.summary()
 
 
 @pytest.fixture(scope="module")

@@ -215,12 +215,15 @@ class AggregationJobs:
             self._discard(each, joined)
         in_use = self._lab.operations.planes_in_use
         planes = [plane for plane in joined.planes if plane in in_use] or list(in_use)
+        moved = [plane for plane in joined.planes if plane not in planes]
+        streams = 1 + -(-len(moved) // len(planes))  # of the planes that carry most
+        parted = replace(joined, share=joined.share / streams)
         carrying: dict[int, dict[str, JobMembership]] = {}
         try:
-            carrying |= self._added(job_id, joined, hosts, planes, wait=False)
-            for place, plane in enumerate(plane for plane in joined.planes if plane not in planes):
+            carrying |= self._added(job_id, parted, hosts, planes, wait=False)
+            for place, plane in enumerate(moved):
                 instead = [planes[place % len(planes)]]
-                other = self._added(self._free_id(), joined, hosts, instead, wait=False)
+                other = self._added(self._free_id(), parted, hosts, instead, wait=False)
                 (carrying[plane],) = other.values()
         except JobError:
             for added in _epochs(carrying):
