@@ -167,6 +167,17 @@ PARAMETERS = held_of(job_table())["p0l0"].jobs[1].parameters
         ({"note": b""}, "no note"),
         ({"note": b"[1]"}, "no note"),
         ({"note": b'{"tenant": 3, "share": 0, "workers": [0, 1]}'}, "note is not a manager's"),
+        ({"note": b'{"tenant": "", "share": ' + b"9" * 400 + b', "workers": [0, 1]}'}, "no note"),
+        ({"note": b"[" * 4096}, "no note"),
+        ({"note": b'{"tenant": "", "share": 0, "workers": ' + b"[" * 4096}, "no note"),
+        *(
+            ({"note": b'{"tenant": "", "share": %s, "workers": [0, 1]}' % share}, "note is not a manager's")
+            for share in (b"1e400", b"-1e400", b"NaN", b"1.01", b"-0.01")
+        ),
+        *(
+            ({"note": JobNote(name, 0.0, (0, 1)).as_bytes()}, "note is not a manager's")
+            for name in ("\ud800", "\x1b[2J")
+        ),
         ({"note": JobNote("blue", 0.0, (1, 2)).as_bytes()}, "another life"),
         ({"note": JobNote("", 0.0, (1,)).as_bytes()}, "notes 1 workers and has 2"),
         ({"note": JobNote("", 0.0, (1, 7)).as_bytes()}, "has workers"),

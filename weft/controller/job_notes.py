@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.controller.errors import JobError
+from weft.controller.tenants import WHOLE, exceeds
 
 MOST_NOTE_BYTES = 4096
 
@@ -37,8 +38,10 @@ class JobNote:
         try:
             fields: Any = json.loads(data[:MOST_NOTE_BYTES])
             note = cls(fields["tenant"], float(fields["share"]), tuple(fields["workers"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise JobError(f"its entry has no note of a manager: {error!r}") from None
-        if not isinstance(note.tenant, str) or not all(type(each) is int for each in note.workers):
+        is_name = isinstance(note.tenant, str) and note.tenant.isprintable()
+        is_share = note.share >= 0 and not exceeds(note.share, WHOLE)  # NaN is none
+        if not is_name or not is_share or not all(type(each) is int for each in note.workers):
             raise JobError(f"its entry's note is not a manager's: {data[:80]!r}")
         return note
