@@ -17,6 +17,7 @@ from test_controller_cli import state as state  # a fixture
 from weft import Fabric
 from weft.controller.cli import controller as command
 from weft.controller.fabric import FabricController
+from weft.controller.job_notes import JobNote
 from weft.controller.job_views import FabricJobs, SwitchJobs, job_rows, slot_rows, tenant_rows
 from weft.controller.recovery import HeldJob, read_job_entries
 from weft.scenario.tenants import TenantSection, tenant_settings
@@ -63,9 +64,9 @@ def test_rows_are_what_switches_hold_after_reductions() -> None:
     assert (slots["p1s0"]["free"], slots["p1s0"]["largest_gap"]) == (4096 - 96, 3584 - 32)
     assert tenant_rows(found) == [
         {"tenant": "blue", "hosts": ["h0", "h1", "h2"], "jobs": [1], "slots": 512, "slots_used": 64,
-         "bandwidth": 0.5, "bandwidth_used": 0.5},
+         "bandwidth": 0.5, "bandwidth_used": 0.5, "silent": None},
         {"tenant": None, "hosts": None, "jobs": [9], "slots": None, "slots_used": 32,
-         "bandwidth": None, "bandwidth_used": 0.0},
+         "bandwidth": None, "bandwidth_used": 0.0, "silent": None},
     ]  # fmt: skip
     shown = json.dumps([job_rows(found), slot_rows(found), tenant_rows(found)])
     assert not any(str(secret) in shown for secret in secrets)
@@ -76,6 +77,8 @@ def test_rows_are_what_switches_hold_after_reductions() -> None:
     assert (broken["roots"], broken["planes"], broken["workers"]) == (["p1s0"], None, 2)
     (row,) = [each for each in slot_rows(silent) if each["switch"] == "p0s0"]
     assert (row["taken"], row["free"], row["largest_gap"]) == ([], None, None)
+    # What the others hold counts.
+    assert tenant_rows(silent) == [row | {"silent": ["p0s0"]} for row in tenant_rows(found)]
 
 
 def test_the_commands_read_a_lab(state: Path) -> None:
@@ -116,6 +119,25 @@ def test_a_switch_alone_has_no_jobs_of_a_fabric(view: str) -> None:
     assert (result.exit_code, "needs a running lab" in result.output) == (2, True)
 
 
+def test_what_a_tenant_has_of_a_switch_is_a_sum_over_its_jobs() -> None:
+    """Also of jobs that are not whole: their slots and their promise are taken all the same."""
+    fabric = leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2)
+    entries = {
+        number: HeldJob(
+            {"slot_base": 8 * number, "slot_count": 8, "is_root": 0, "parent_port": 3},
+            JobNote("blue", share, (0,)).as_bytes(),
+            {0: number},
+        )
+        for number, share in ((1, 0.25), (2, 0.125))
+    }
+    switches = {
+        "p0l0": SwitchJobs(64, entries), "p0l1": SwitchJobs(64, {1: entries[1]}), "p0s0": SwitchJobs(64, None)
+    }  # fmt: skip
+    (row,) = tenant_rows(FabricJobs(fabric, tenant_settings(TENANTS), switches))
+    assert (row["jobs"], row["slots_used"], row["bandwidth_used"]) == ([1, 2], 16, 0.375)
+    assert row["silent"] == ["p0s0"]
+
+
 def test_entries_of_another_program_s_hand_are_shown_too() -> None:
     fabric = leaf_spine(planes=1, leaves=1, spines=1, hosts_per_leaf=2)
     entry = HeldJob(
@@ -129,4 +151,5 @@ def test_entries_of_another_program_s_hand_are_shown_too() -> None:
     ]
     assert all("no note of a manager" in row["state"] for row in job_rows(found))
     assert slot_rows(found)[0]["free"] == 12  # two have the same
-    assert tenant_rows(found) == []
+    (nobody,) = tenant_rows(found)
+    assert (nobody["tenant"], nobody["jobs"], nobody["slots_used"]) == (None, [3, 4], 8)

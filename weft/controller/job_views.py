@@ -6,7 +6,7 @@ Nothing is kept aside: whose a job is and what it is promised stand with its ent
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from weft.controller.recovery import HeldJob, HeldJobs, read_job_entries, recove
 from weft.controller.session import SwitchSession
 from weft.controller.slots import SlotPool
 from weft.controller.tenants import NOBODY, Tenant, TenantSettings
-from weft.topologies import Endpoint, FabricSpec
+from weft.topologies import FabricSpec
 
 
 @dataclass(frozen=True)
@@ -140,27 +140,44 @@ def _taken(job_id: int, held: HeldJob) -> dict[str, Any]:
 
 
 def tenant_rows(found: FabricJobs) -> list[Row]:
-    """Tenants: their quotas, and the most that their jobs have of a switch's slots and are promised of a link."""
-    jobs = recovered(found.fabric, {name: HeldJobs(each) for name, each in found.held.items()}).jobs
+    """Tenants: their quotas, and the most that their jobs have of a switch's slots and are promised of a link.
+
+    All entries count, also of jobs that are not whole; those of switches that do not answer are not known.
+    """
     known = {tenant.name: tenant for tenant in found.tenants.tenants}
+    held: defaultdict[str, list[_HeldAt]] = defaultdict(list)
+    for switch, jobs in found.held.items():
+        for job_id, each in jobs.items():
+            note = _note(each)
+            held[note.tenant].append(_HeldAt(switch, job_id, each, note.share))
     # Jobs of nobody are shown where there are some, as are those of tenants that the lab does not know.
-    others = {job.tenant for job in jobs} - set(known)
-    owners = [*known.values(), *(Tenant(name) for name in sorted(others))]
-    return [_tenant_row(owner, [job for job in jobs if job.tenant == owner.name]) for owner in owners]
+    owners = [*known.values(), *(Tenant(name) for name in sorted(set(held) - set(known)))]
+    return [
+        _tenant_row(owner, held.get(owner.name, [])) | {"silent": found.silent or None} for owner in owners
+    ]
 
 
-def _tenant_row(owner: Tenant, jobs: Iterable[Job]) -> Row:
-    slots, shares = defaultdict[str, int](int), defaultdict[Endpoint, float](float)
-    for job in jobs:
-        for planned in job.trees:
-            for switch in planned.slot_base:
-                slots[switch] += job.slot_count
-            for port in planned.tree.ports():
-                shares[port] += job.share
+@dataclass(frozen=True)
+class _HeldAt:
+    """What a switch holds of a job, and what that is promised of each link."""
+
+    switch: str
+    job_id: int
+    held: HeldJob
+    share: float
+
+
+def _tenant_row(owner: Tenant, jobs: Iterable[_HeldAt]) -> Row:
+    job_ids, slots, shares = set[int](), Counter[str](), defaultdict[tuple[str, int], float](float)
+    for each in jobs:
+        job_ids.add(each.job_id)
+        slots[each.switch] += len(each.held.slots)
+        for port in each.held.ports:
+            shares[each.switch, port] += each.share
     return {
         "tenant": None if owner.name == NOBODY.name else owner.name,
         "hosts": sorted(owner.hosts) or None,
-        "jobs": [job.job_id for job in jobs],
+        "jobs": sorted(job_ids),
         "slots": owner.slots,
         "slots_used": max(slots.values(), default=0),
         "bandwidth": owner.bandwidth,

@@ -45,6 +45,14 @@ class HeldJob:
         base = self.parameters["slot_base"]
         return range(base, base + self.parameters["slot_count"])
 
+    @property
+    def ports(self) -> set[int]:
+        """Its ports of the switch: to children, and to the parent."""
+        return {
+            *self.children.values(),
+            *(() if self.parameters["is_root"] else (self.parameters["parent_port"],)),
+        }
+
 
 @dataclass(frozen=True)
 class HeldJobs:
@@ -188,8 +196,7 @@ def _node(fabric: FabricSpec, name: str, held: HeldJob) -> TreeNode:
     ranks = sorted(held.children)
     if ranks != list(range(len(ranks))) or parameters["full_bitmap"] != (1 << len(ranks)) - 1:
         raise JobError(f"{name} lacks entries of its children")
-    ports = [*held.children.values(), *([] if parameters["is_root"] else [parameters["parent_port"]])]
-    if any(not 1 <= port <= len(switch.ports) for port in ports):
+    if any(not 1 <= port <= len(switch.ports) for port in held.ports):
         raise JobError(f"{name} has a port of it that there is not")
     children = tuple(
         TreeChild(switch.port(port).peer.node, port, rank) for rank, port in sorted(held.children.items())
