@@ -241,8 +241,8 @@ def test_after_a_run_is_cut_off_the_next_one_is_exact(pair, tmp_path):
         ({"command": "pcap", "plane": 0, "path": "/nonexistent/x"}, "/nonexistent/x"),
         ({"command": "join", "jobs": [{"plane": 0, "job_id": -1}]}, "field"),
         (
-            {"command": "collective", "run": 1, "algorithm": "ring", "spec": SPEC | {"dtype": "int8"}},
-            r"'spec\.dtype' is 'int8' \(valid: int32, float32\)",
+            {"command": "collective", "run": 1, "algorithm": "ring", "spec": SPEC | {"dtype": "int64"}},
+            r"'spec\.dtype' is 'int64' \(valid: float32, float16, bfloat16, int32, int16, int8\)",
         ),
         (
             {"command": "collective", "run": 1, "algorithm": "tram", "spec": SPEC},
