@@ -7,6 +7,7 @@ routes avoid them), drained (cordoned, then watched until no packet uses them) a
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -96,7 +97,14 @@ class Operations:
         self._replans = 0
         self.on_losses: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[None]] = set()
-        controller.on_evicted = self._note_evicted
+        noting = weakref.WeakMethod(self._note_evicted)  # a strong one would be a cycle
+
+        def note_evicted(jobs: Sequence[Job]) -> None:
+            note = noting()
+            if note is not None:
+                note(jobs)
+
+        controller.on_evicted = note_evicted
 
     @property
     def planes_in_use(self) -> tuple[int, ...]:
