@@ -26,6 +26,7 @@ from scheduling import pin_this_process
 
 from weft.compiler import compile_file
 from weft.controller.jobs import JobMembership
+from weft.results.verification import UFUNCS
 from weft.scenario.program import Program
 from weft.switch.bmv2json import load_program
 from weft.switch.native import NativeSwitch
@@ -45,15 +46,6 @@ GOAL_ADDITIONS_PER_S = 100e6
 
 Input = tuple[int, bytes]
 """A port and a frame that arrives there."""
-
-UFUNCS = {
-    Operation.SUM: np.add,
-    Operation.MAX: np.maximum,
-    Operation.MIN: np.minimum,
-    Operation.AND: np.bitwise_and,
-    Operation.OR: np.bitwise_or,
-    Operation.XOR: np.bitwise_xor,
-}
 
 
 @dataclass(frozen=True)

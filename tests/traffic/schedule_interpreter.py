@@ -8,21 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.engine import _core
+from weft.results.verification import UFUNCS
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.data_types import DataType, elements_of, numbers
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.native_schedule import RemoteBuffer, build_native_schedule
 from weft.traffic.schedule_nodes import DATA, SINK, ZEROS, Channel
 
-UFUNC = {
-    Operation.SUM: np.add,
-    Operation.AVERAGE: np.add,
-    Operation.MAX: np.maximum,
-    Operation.MIN: np.minimum,
-    Operation.AND: np.bitwise_and,
-    Operation.OR: np.bitwise_or,
-    Operation.XOR: np.bitwise_xor,
-}
+UFUNC = {**UFUNCS, Operation.AVERAGE: np.add}
 _BUFFER_BITS = 40
 """A buffer's address is its number, shifted by so much."""
 

@@ -8,19 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.engine import _core
+from weft.results.verification import UFUNCS
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.data_types import FLOAT_FORMATS, DataType, data_type_of, elements_of, numbers
 
 NARROW = [DataType.FLOAT16, DataType.BFLOAT16]
 INTEGERS = [DataType.INT32, DataType.INT16, DataType.INT8]
-UFUNCS = {
-    Operation.SUM: np.add,
-    Operation.MAX: np.maximum,
-    Operation.MIN: np.minimum,
-    Operation.AND: np.bitwise_and,
-    Operation.OR: np.bitwise_or,
-    Operation.XOR: np.bitwise_xor,
-}
 
 
 def bits_of(dtype):

@@ -19,7 +19,7 @@ from weft.traffic.collectives import Algorithm, Array, Collective
 from weft.traffic.data_types import FLOAT_FORMATS, FloatFormat, numbers
 from weft.traffic.schedules import CollectiveSpec
 
-_UFUNCS = {
+UFUNCS = {
     Operation.SUM: np.add,
     Operation.MAX: np.maximum,
     Operation.MIN: np.minimum,
@@ -27,6 +27,7 @@ _UFUNCS = {
     Operation.OR: np.bitwise_or,
     Operation.XOR: np.bitwise_xor,
 }
+"""What each operation does with two elements; an average is a sum, divided in the end."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ def _reduction(
     operation = spec.operation.combined_by
     if operation is not Operation.SUM or not spec.dtype.is_float:
         # Sums of integers wrap.
-        reduced = _accumulated(_UFUNCS[operation], iter(terms))
+        reduced = _accumulated(UFUNCS[operation], iter(terms))
         return reduced.astype(np.float64), np.zeros(reduced.shape)
     exact, float_format = _summed(terms), FLOAT_FORMATS[spec.dtype]
     if parts_in_network is None:
