@@ -32,6 +32,7 @@ LAYERS = [
     "jobs",
     "recording",
     "results",
+    "cost",
     "clocks",
     "run",
     "ranks",

@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "topology": ("weft.commands.topology", "topology"),
     "job": ("weft.commands.job", "job"),
     "switch-cost": ("weft.commands.switch_cost", "switch_cost"),
+    "cost": ("weft.commands.cost", "cost"),
     "stf": ("weft.commands.stf", "stf"),
     "clean": ("weft.commands.clean", "clean"),
 }

@@ -10,7 +10,7 @@ import pytest
 import pages
 from weft.paths import ROOT
 
-DOCS = [ROOT / "docs" / name for name in ("parameter-server.md", "topologies.md")]
+DOCS = [ROOT / "docs" / name for name in ("cost.md", "parameter-server.md", "topologies.md")]
 PAGES = [*sorted((ROOT / "labs").glob("*/README.md")), *DOCS]
 
 

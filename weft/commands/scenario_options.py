@@ -12,6 +12,8 @@ from weft.errors import BadInputError
 from weft.quantities.units import shown
 from weft.scenario import Change, read_yaml
 
+_EXAMPLES = {"--set": "fabric.host_rate=100Gb/s", "--assume": "energy.years=5"}
+
 set_option = click.option(
     "--set",
     "assignments",
@@ -61,7 +63,7 @@ def changes_of(options: Mapping[str, object]) -> list[Change]:
         BadInputError: a value of `--set` is no YAML, or `--link-down` names no link.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    changes = [_assignment(text) for text in cast("Sequence[str]", given.pop("assignments", ()))]
+    changes = assignments_of("--set", cast("Sequence[str]", given.pop("assignments", ())))
     links = cast("Sequence[str]", given.pop("links_down", ()))
     changes += [Change(name, value, f"--{name.replace('_', '-')}") for name, value in given.items()]
     return changes + [
@@ -69,9 +71,14 @@ def changes_of(options: Mapping[str, object]) -> list[Change]:
     ]
 
 
-def _assignment(text: str) -> Change:
+def assignments_of(option: str, texts: Sequence[str]) -> list[Change]:
+    """Return what `KEY=VALUE` of an option change. Raises BadInputError."""
+    return [_assignment(option, text) for text in texts]
+
+
+def _assignment(option: str, text: str) -> Change:
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not key:
-        raise BadInputError(f"--set {shown(text)}: is not KEY=VALUE, such as fabric.host_rate=100Gb/s")
-    return Change(key, read_yaml(value, f"--set {key}"), f"--set {key}")
+        raise BadInputError(f"{option} {shown(text)}: is not KEY=VALUE, such as {_EXAMPLES[option]}")
+    return Change(key, read_yaml(value, f"{option} {key}"), f"{option} {key}")

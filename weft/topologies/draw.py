@@ -34,6 +34,7 @@ from weft.topologies.fabric import FabricLink, FabricSpec
 _MOST_TITLES = 20_000
 """Links beyond which they have no tooltips of their own, which would outweigh all the rest."""
 _PNG_WIDTH = 2400
+_SUFFIXES = (".svg", ".png", ".html")
 MOST_LINKS = 4096
 """Of a fabric whose switches are drawn one by one."""
 
@@ -48,22 +49,36 @@ def draw(fabric: FabricSpec, path: str | Path, link_style: LinkStyles | None = N
 
     """
     target = Path(path)
-    if target.suffix == ".svg":
-        target.write_text(_drawing(fabric, link_style), encoding="utf-8")
-    elif target.suffix == ".html":
-        page = (Path(__file__).parent / "drawing.html").read_text(encoding="utf-8")
-        target.write_text(page.replace("<!-- drawing -->", _drawing(fabric, link_style)), encoding="utf-8")
-    elif target.suffix == ".png":
-        _write_png(_drawing(fabric, link_style), target)
-    else:
-        raise TopologyError(
-            f"cannot draw to {target.name!r}: unknown suffix {target.suffix!r} (valid: '.svg', '.png', '.html')"
-        )
+    require_picture_suffix(target)
+    write_picture(to_svg(fabric, link_style, most_links=MOST_LINKS), target)
     return target
 
 
-def _drawing(fabric: FabricSpec, link_style: LinkStyles | None) -> str:
-    return to_svg(fabric, link_style, most_links=MOST_LINKS)
+def require_picture_suffix(target: Path) -> None:
+    """Check that `write_picture` can write such a file. Raises TopologyError."""
+    if target.suffix not in _SUFFIXES:
+        raise TopologyError(
+            f"cannot draw to {target.name!r}: unknown suffix {target.suffix!r} "
+            f"(valid: {', '.join(map(repr, _SUFFIXES))})"
+        )
+
+
+def write_picture(svg: str, target: Path, title: str = "Topology") -> None:
+    """Write a picture as .svg, as .png, or as an .html page of this title, which zooms and pans.
+
+    Raises:
+        TopologyError: another file suffix, or a PNG without cairosvg, which makes it.
+
+    """
+    require_picture_suffix(target)
+    if target.suffix == ".svg":
+        target.write_text(svg, encoding="utf-8")
+    elif target.suffix == ".html":
+        page = (Path(__file__).parent / "drawing.html").read_text(encoding="utf-8")
+        page = page.replace("<title>Topology</title>", f"<title>{escaped(title)}</title>")
+        target.write_text(page.replace("<!-- drawing -->", svg), encoding="utf-8")
+    else:
+        _write_png(svg, target)
 
 
 def _write_png(svg: str, target: Path) -> None:

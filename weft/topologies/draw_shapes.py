@@ -54,8 +54,12 @@ def document(
     body: Sequence[str],
     background: str | None,
     corner: tuple[float, float] = (0.0, 0.0),
+    label: str = "topology",
 ) -> str:
-    """Return a drawing of this size, its upper left corner where said; a `background` of None is transparent."""
+    """Return a drawing of this size, its upper left corner where said; a `background` of None is transparent.
+
+    `label` is what screen readers say of it.
+    """
     x, y = corner
     at = f'x="{x:g}" y="{y:g}" ' if corner != (0.0, 0.0) else ""
     filled = [f'<rect {at}width="100%" height="100%" fill={quoted(background)}/>'] if background else []
@@ -63,7 +67,7 @@ def document(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
             f'viewBox="{x:g} {y:g} {width:g} {height:g}" font-family="sans-serif" font-size="12" '
-            'text-anchor="middle" role="img" aria-label="topology">',
+            f'text-anchor="middle" role="img" aria-label={quoted(label)}>',
             *filled,
             *body,
             "</svg>\n",

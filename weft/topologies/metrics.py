@@ -119,6 +119,47 @@ def fabric_metrics(fabric: FabricSpec) -> FabricMetrics:
     return FabricMetrics(len(fabric.hosts), len(fabric.switches), len(fabric.links), found)
 
 
+def fabric_bisection(fabric: FabricSpec) -> tuple[int, bool]:
+    """Return the bandwidth in b/s between two halves of the hosts in all planes together, and whether it is exact.
+
+    Networks that no link joins, such as rails, are halved each. A network of one switch is halved within the switch,
+    which gives what half of its hosts send.
+    """
+    shapes: dict[object, list[int]] = defaultdict(list)
+    for plane in range(fabric.planes):
+        shapes[_shape(fabric, plane)].append(plane)
+    total, is_exact = 0, True
+    for planes in shapes.values():
+        for switches in _joined_switches(fabric, planes[0]):
+            numbers = {switch.name: number for number, switch in enumerate(switches)}
+            found = _bisection(switches, _links(switches, numbers))
+            if found is not None:
+                total += len(planes) * found.bandwidth_bps
+                is_exact = is_exact and found.exact
+            else:
+                rates = sorted(port.link.rate_bps for switch in switches for port in switch.host_ports)
+                total += len(planes) * sum(rates[: len(rates) // 2])
+    return total, is_exact
+
+
+def _joined_switches(fabric: FabricSpec, plane: int) -> list[list[SwitchSpec]]:
+    """Return the switches of each network of a plane that links join, those with hosts first to be found."""
+    left = {switch.name: switch for switch in fabric.switches_of_plane(plane)}
+    networks = []
+    while left:
+        name, first = next(iter(left.items()))
+        reached = {name: first}
+        waiting = [first]
+        while waiting:
+            for port in waiting.pop().fabric_ports:
+                peer = port.peer.node
+                if peer not in reached:
+                    reached[peer] = left[peer]
+                    waiting.append(left[peer])
+        networks.append([left.pop(each) for each in list(left) if each in reached])
+    return networks
+
+
 class _Pairs:
     """How many pairs of hosts two sets of switches have."""
 

@@ -1,0 +1,154 @@
+"""`weft cost`: what fabrics cost and draw, by a table of assumed prices."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from weft.cli import EXISTING_FILE, SCENARIO_FILE
+from weft.commands.scenario_options import assignments_of, set_option
+from weft.errors import BadInputError
+
+if TYPE_CHECKING:
+    from weft.cost import CostFigures, PriceTable
+    from weft.scenario import Change
+    from weft.topologies import FabricSpec
+
+_SCENARIO_SUFFIXES = (".yaml", ".yml")
+
+
+@click.command()
+@click.argument("files", metavar="FILE…", type=SCENARIO_FILE, nargs=-1)
+@click.option(
+    "--table", is_flag=True, help="Write the shipped table of prices, to be edited, and do nothing else."
+)
+@click.option("--prices", type=EXISTING_FILE, help="A table of prices in place of the shipped one.")
+@click.option(
+    "--assume",
+    "assumptions",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any key of the table, such as energy.years=5 or layout.accelerators_per_rack=16; several may be given.",
+)
+@click.option("--accelerator", metavar="NAME", help="Of the table; shows the network's share of the whole.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also draw price and power against bisection bandwidth: an .svg, .png or .html file.",
+)
+@set_option
+def cost(
+    files: tuple[Path, ...],
+    table: bool,
+    prices: Path | None,
+    assumptions: tuple[str, ...],
+    accelerator: str | None,
+    as_json: bool,
+    plot: Path | None,
+    assignments: tuple[str, ...],
+) -> None:
+    """Print the bill of fabrics: switches, NICs, cables; price and power, capital and energy over years.
+
+    FILE is a scenario, lab:NAME, or a file that holds a topology (node-link JSON, GraphML). Several are compared.
+    Prices are assumptions that you replace by your own (docs/cost.md), no quotation.
+    """
+    from weft.cost import cost_figures, read_prices, shipped_table_text
+    from weft.cost.printing import as_dict, caption, print_bill, print_comparison
+    from weft.results.printing import make_console
+
+    if table:
+        if files or prices or assumptions:
+            raise click.UsageError("--table writes the shipped table: give nothing else with it")
+        click.echo(shipped_table_text(), nl=False)
+        return
+    if not files:
+        raise click.UsageError("give a scenario, lab:NAME, or a topology's file")
+    _require_picture(plot)
+    chosen = read_prices(prices, assignments_of("--assume", assumptions))
+    changes = assignments_of("--set", assignments)
+    fabrics = _named([_fabric_of(file, changes) for file in files], files)
+    costs = []
+    for file, (name, fabric) in zip(files, fabrics, strict=True):
+        try:
+            costs.append(cost_figures(name, fabric, chosen, accelerator))
+        except BadInputError as error:
+            raise BadInputError(f"{file}: {error}") from None
+    if as_json:
+        click.echo(json.dumps(as_dict(costs, chosen), indent=1))
+    else:
+        console = make_console()
+        if len(costs) == 1:
+            print_bill(console, costs[0], chosen, _scale_up_note(fabrics[0][1]))
+        else:
+            print_comparison(console, costs, chosen)
+        console.print(caption(chosen), soft_wrap=True, markup=False)
+    if plot is not None:
+        _draw(plot, costs, chosen)
+        click.echo(f"wrote {plot}", err=as_json)
+
+
+def _fabric_of(file: Path, changes: Sequence[Change]) -> tuple[str, FabricSpec]:
+    """Return the name and the fabric of a scenario, or of a topology's file."""
+    from weft.scenario import apply_changes, load_scenario, parse_scenario
+    from weft.scenario.topology import build_topology
+
+    if file.suffix in _SCENARIO_SUFFIXES:
+        scenario = load_scenario(file, changes)
+        name = scenario.name or file.stem
+    else:
+        tree = {"fabric": {"path": str(file.resolve())}}
+        options = apply_changes(tree, changes)
+        scenario = parse_scenario(tree, str(file), units_required=True, options=options)
+        name = file.stem
+    with scenario.places.locating():
+        return name, build_topology(scenario.fabric)
+
+
+def _named(fabrics: Sequence[tuple[str, FabricSpec]], files: Sequence[Path]) -> list[tuple[str, FabricSpec]]:
+    """Give fabrics of one name those of their files, with the folder where these are the same."""
+    times = Counter(name for name, _ in fabrics)
+    stems = Counter(file.stem for file in files)
+    return [
+        (name if times[name] == 1 else file.stem if stems[file.stem] == 1 else str(file), fabric)
+        for (name, fabric), file in zip(fabrics, files, strict=True)
+    ]
+
+
+def _scale_up_note(fabric: FabricSpec) -> str:
+    if fabric.scale_up is None:
+        return ""
+    return (
+        f"The scale-up links of the hosts' {fabric.scale_up.ranks_per_host} ranks are not priced: "
+        "they are part of the server."
+    )
+
+
+def _require_picture(plot: Path | None) -> None:
+    """Check the file's suffix before anything is computed. Raises BadInputError."""
+    from weft.topologies import TopologyError
+    from weft.topologies.draw import require_picture_suffix
+
+    if plot is not None:
+        try:
+            require_picture_suffix(plot)
+        except TopologyError as error:
+            raise BadInputError(str(error)) from None
+
+
+def _draw(plot: Path, costs: Sequence[CostFigures], table: PriceTable) -> None:
+    from weft.cost.chart import trade_off_svg
+    from weft.system.writing import written_whole
+    from weft.topologies import TopologyError
+    from weft.topologies.draw import write_picture
+
+    try:
+        with written_whole(plot) as partial:
+            write_picture(trade_off_svg(costs, table), partial, "Cost of fabrics")
+    except TopologyError as error:
+        raise BadInputError(str(error)) from None

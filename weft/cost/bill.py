@@ -1,0 +1,220 @@
+"""The bill of a fabric: switches by the ports that they need, NICs, and cables by what reaches."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import fsum
+from typing import TypeVar
+
+from weft.cost.layout import Floor, floor_of
+from weft.cost.prices import CopperPrice, PriceTable, SwitchPrice, TransceiverPrice, of_class
+from weft.errors import BadInputError
+from weft.quantities.units import shortest_rate
+from weft.topologies import FabricSpec, SwitchSpec
+
+
+@dataclass(frozen=True)
+class Item:
+    """A line of a bill: `count` pieces; price and watts of all of them together, metres of cables."""
+
+    kind: str
+    name: str
+    count: int
+    price: float
+    watts: float
+    metres: float = 0.0
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a fabric consists of, with the length of its longest cable and the racks of its hosts."""
+
+    items: tuple[Item, ...]
+    longest_m: float
+    host_racks: int
+
+    @property
+    def price(self) -> float:
+        """Of all items."""
+        return fsum(item.price for item in self.items)
+
+    @property
+    def watts(self) -> float:
+        """Of all items."""
+        return fsum(item.watts for item in self.items)
+
+    def count_of(self, kind: str) -> int:
+        """Return the pieces of a kind."""
+        return sum(item.count for item in self.items if item.kind == kind)
+
+
+def bill_of(fabric: FabricSpec, table: PriceTable) -> Bill:
+    """Return the bill of a fabric by a table of prices.
+
+    A link of a rate that the table lacks takes the next higher one. Scale-up links are part of their hosts.
+
+    Raises:
+        BadInputError: the table has nothing that serves: no switch of enough ports, no cable that reaches.
+    """
+    floor = floor_of(fabric, table.layout)
+    lines = _Lines()
+    for ports, switches in _by_ports(fabric).items():
+        box = _box(ports, switches[0], table)
+        lines.add("switch", box.name, len(switches), box.price, box.watts)
+    nics = Counter(nic.link.rate_bps for host in fabric.hosts for nic in host.nics)
+    for rate_bps, count in sorted(nics.items()):
+        nic = min(of_class(table.nics, rate_bps, "NIC"), key=lambda each: (each.price, each.watts))
+        lines.add("nic", f"NIC {shortest_rate(nic.rate)}", count, nic.price, nic.watts)
+    lengths = [*_add_cables(fabric, table, floor, lines), *_add_circuits(fabric, table, floor, lines)]
+    return Bill(lines.items(), max(lengths, default=0.0), floor.host_racks)
+
+
+@dataclass
+class _Lines:
+    """Items under way: pieces of one kind and name are one line."""
+
+    _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _figures: dict[tuple[str, str], list[tuple[float, float, float]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def add(self, kind: str, name: str, count: int, price: float, watts: float, metres: float = 0.0) -> None:
+        """Add pieces; price, watts and metres are those of one."""
+        self._counts[kind, name] += count
+        self._figures[kind, name].append((count * price, count * watts, count * metres))
+
+    def items(self) -> tuple[Item, ...]:
+        return tuple(
+            Item(
+                kind, name, count, *(fsum(column) for column in zip(*self._figures[kind, name], strict=True))
+            )
+            for (kind, name), count in self._counts.items()
+        )
+
+
+_PortCounts = tuple[tuple[int, int], ...]
+"""Ports that a switch needs by their links' rate in b/s, in order of the rate."""
+
+
+def _by_ports(fabric: FabricSpec) -> dict[_PortCounts, list[SwitchSpec]]:
+    """Return the switches by the ports that they need."""
+    found: dict[_PortCounts, list[SwitchSpec]] = defaultdict(list)
+    for switch in fabric.switches:
+        rates = Counter(port.link.rate_bps for port in switch.ports)
+        found[tuple(sorted(rates.items()))].append(switch)
+    return found
+
+
+def _box(ports: _PortCounts, switch: SwitchSpec, table: PriceTable) -> SwitchPrice:
+    """Return the cheapest switch that has these ports."""
+    fastest = max(rate for rate, _ in ports)
+    fitting = [
+        box
+        for box in table.switches
+        if box.rate >= fastest and sum(box.ports_for(count, rate) for rate, count in ports) <= box.ports
+    ]
+    if not fitting:
+        needed = " and ".join(f"{count} ports of {shortest_rate(rate)}" for rate, count in ports)
+        raise BadInputError(
+            f"{switch.name} needs {needed}; the table of prices has no switch for that "
+            f"(valid: {', '.join(f'{box.ports} x {shortest_rate(box.rate)}' for box in table.switches)})"
+        )
+    return min(fitting, key=lambda box: (box.price, box.watts, box.ports))
+
+
+def _add_cables(fabric: FabricSpec, table: PriceTable, floor: Floor, lines: _Lines) -> list[float]:
+    """Add the links that are no circuits; returns their lengths, each once."""
+    circuits = fabric.circuits.port_of if fabric.circuits is not None else {}
+    counts: Counter[tuple[int, float]] = Counter()
+    example: dict[tuple[int, float], str] = {}
+    for link in fabric.links:
+        if link.a not in circuits:
+            key = link.link.rate_bps, floor.length_m(link.a.node, link.b.node)
+            counts[key] += 1
+            example.setdefault(key, str(link))
+    for (rate_bps, length_m), count in sorted(counts.items()):
+        _add_links(table, rate_bps, length_m, count, lines, example[rate_bps, length_m])
+    return [length_m for _, length_m in counts]
+
+
+def _add_links(
+    table: PriceTable, rate_bps: int, length_m: float, count: int, lines: _Lines, example: str
+) -> None:
+    """Add links of a length: of copper and optics what reaches and costs less, copper where both cost the same."""
+    cables = _reaching(table.copper, rate_bps, length_m)
+    optics = _reaching(table.transceivers, rate_bps, length_m)
+    copper = min(cables, key=lambda each: each.price + length_m * each.price_per_m, default=None)
+    optic = min(optics, key=lambda each: (each.price, each.watts), default=None)
+    fibre = table.fibre.price + length_m * table.fibre.price_per_m
+    if copper is not None:
+        price = copper.price + length_m * copper.price_per_m
+        if optic is None or price <= 2 * optic.price + fibre:
+            name = f"copper {shortest_rate(copper.rate)} up to {copper.reach_m:g} m"
+            lines.add("copper", name, count, price, copper.watts, length_m)
+            return
+    if optic is None:
+        raise _unreached(table, rate_bps, length_m, example)
+    _add_transceivers(optic, 2 * count, lines)
+    lines.add("fibre", "fibre", count, fibre, 0.0, length_m)
+
+
+_Reaching = TypeVar("_Reaching", CopperPrice, TransceiverPrice)
+
+
+def _reaching(items: Sequence[_Reaching], rate_bps: int, length_m: float) -> list[_Reaching]:
+    """Return the items of the lowest rate that is enough, as far as they reach."""
+    rates = [each.rate for each in items if each.rate >= rate_bps]
+    return [each for each in items if each.rate == min(rates, default=0) and each.reach_m >= length_m]
+
+
+def _unreached(table: PriceTable, rate_bps: int, length_m: float, example: str) -> BadInputError:
+    valid = [
+        f"{what} of {shortest_rate(each.rate)} up to {each.reach_m:g} m"
+        for what, items in (("copper", table.copper), ("optics", table.transceivers))
+        for each in items
+        if each.rate >= rate_bps
+    ]
+    return BadInputError(
+        f"{example}: the table of prices has no cable for {shortest_rate(rate_bps)} over {length_m:g} m "
+        f"(valid: {', '.join(valid) or 'none of this rate'})"
+    )
+
+
+def _add_transceivers(optic: TransceiverPrice, count: int, lines: _Lines) -> None:
+    name = f"transceiver {shortest_rate(optic.rate)} up to {optic.reach_m:g} m"
+    lines.add("transceiver", name, count, optic.price, optic.watts)
+
+
+def _add_circuits(fabric: FabricSpec, table: PriceTable, floor: Floor, lines: _Lines) -> list[float]:
+    """Add the circuit switches, and to each of their ports a fibre and the transceiver at its far end.
+
+    Light goes through: a transceiver has to reach over its own fibre and the longest other one of the circuit switch.
+    Returns the lengths of the fibres.
+    """
+    if fabric.circuits is None:
+        return []
+    found: list[float] = []
+    for switch in fabric.circuits.switches:
+        boxes = [each for each in table.circuit_switches if each.ports >= len(switch.ports)]
+        if not boxes:
+            valid = ", ".join(f"{each.ports} ports" for each in table.circuit_switches) or "none there"
+            raise BadInputError(
+                f"{switch.name} is an optical circuit switch of {len(switch.ports)} ports; the table of prices has "
+                f"none (valid: {valid})"
+            )
+        box = min(boxes, key=lambda each: (each.price, each.watts))
+        lines.add("circuit switch", f"circuit switch {box.ports} ports", 1, box.price, box.watts)
+        lengths = [floor.length_m(switch.name, end.node) for end in switch.ports]
+        for end, length_m in zip(switch.ports, lengths, strict=True):
+            rate_bps = fabric.switch(end.node).port(end.port).link.rate_bps
+            reach_m = length_m + max(lengths)
+            optics = _reaching(table.transceivers, rate_bps, reach_m)
+            if not optics:
+                raise _unreached(table, rate_bps, reach_m, f"{end}-{switch.name}")
+            _add_transceivers(min(optics, key=lambda each: (each.price, each.watts)), 1, lines)
+            fibre = table.fibre.price + length_m * table.fibre.price_per_m
+            lines.add("fibre", "fibre", 1, fibre, 0.0, length_m)
+        found += lengths
+    return found

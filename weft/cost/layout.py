@@ -1,0 +1,96 @@
+"""Where the nodes of a fabric stand, and how long cables between them are.
+
+Hosts fill racks in order, racks fill rows. A switch stands in the rack at the median of what it is cabled to nearer to
+the hosts, taken by row and by place within the row: a leaf of one rack's hosts on top of that rack, spines in the
+middle of their leaves, cores in the middle of the hall. Of sums of distances along rows and aisles the median is the
+least (so cables are short). Racks have room for whatever stands in them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median_low
+
+from weft.cost.prices import FloorLayout
+from weft.errors import BadInputError
+from weft.topologies import FabricSpec
+
+Rack = tuple[int, int]
+"""Row, and place within it."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """Racks of all nodes, circuit switches included."""
+
+    layout: FloorLayout
+    racks: Mapping[str, Rack]
+    host_racks: int
+    """Racks with hosts."""
+
+    def length_m(self, a: str, b: str) -> float:
+        """Return the length of a cable between two nodes."""
+        layout, (row, place), (other_row, other_place) = self.layout, self.racks[a], self.racks[b]
+        if (row, place) == (other_row, other_place):
+            return layout.in_rack_m
+        along = abs(row - other_row) * layout.row_pitch_m + abs(place - other_place) * layout.rack_pitch_m
+        return 2 * layout.drop_m + along + layout.slack_m
+
+
+def floor_of(fabric: FabricSpec, layout: FloorLayout) -> Floor:
+    """Return where a fabric's nodes stand. Raises BadInputError if a host does not fit into a rack."""
+    racks, count = _racks_of_hosts(fabric, layout)
+    _place_switches(fabric, racks)
+    if fabric.circuits is not None:
+        for switch in fabric.circuits.switches:
+            racks[switch.name] = _median(racks[end.node] for end in switch.ports)
+    return Floor(layout, racks, count)
+
+
+def _racks_of_hosts(fabric: FabricSpec, layout: FloorLayout) -> tuple[dict[str, Rack], int]:
+    if fabric.scale_up is None:
+        hosts: list[tuple[int, ...]] = [(index,) for index in range(len(fabric.hosts))]
+    else:
+        hosts = list(fabric.scale_up.hosts(len(fabric.hosts)))
+    per_rack = layout.accelerators_per_rack // len(hosts[0])
+    if per_rack == 0:
+        raise BadInputError(
+            f"layout.accelerators_per_rack: {layout.accelerators_per_rack} is not enough for a host of "
+            f"{len(hosts[0])} (valid: at least {len(hosts[0])})"
+        )
+    racks = {
+        fabric.hosts[index].name: divmod(number // per_rack, layout.racks_per_row)
+        for number, host in enumerate(hosts)
+        for index in host
+    }
+    return racks, -(-len(hosts) // per_rack)
+
+
+def _place_switches(fabric: FabricSpec, racks: dict[str, Rack]) -> None:
+    """Place the switches, tier by tier; those that nothing leads to stand in the first rack."""
+    neighbours: dict[str, list[str]] = defaultdict(list)
+    for configured in fabric.configurations:
+        for link in configured.links:
+            neighbours[link.a.node].append(link.b.node)
+            neighbours[link.b.node].append(link.a.node)
+    for switch in fabric.switches:
+        if switch.host_ports:
+            racks[switch.name] = _median(racks[port.peer.node] for port in switch.host_ports)
+    waiting = sorted((each for each in fabric.switches if each.name not in racks), key=lambda each: each.tier)
+    while waiting:
+        ready = [each for each in waiting if any(peer in racks for peer in neighbours[each.name])]
+        # A tier at a time, so that what is nearer to the hosts decides.
+        ready = [each for each in ready if each.tier == ready[0].tier]
+        found = {
+            each.name: _median(racks[peer] for peer in neighbours[each.name] if peer in racks)
+            for each in ready
+        }
+        racks.update(found or {each.name: (0, 0) for each in waiting})
+        waiting = [each for each in waiting if each.name not in racks]
+
+
+def _median(racks: Iterable[Rack]) -> Rack:
+    listed = list(racks)
+    return median_low(row for row, _ in listed), median_low(place for _, place in listed)

@@ -1,0 +1,214 @@
+"""The table of prices and watts that `weft cost` computes with: its sections, and the reading of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Protocol, TypeVar
+
+import pydantic
+from pydantic import Field
+
+from weft.errors import BadInputError
+from weft.hints import did_you_mean
+from weft.quantities.definitions import UNITS_REQUIRED, Rate, number, whole
+from weft.quantities.section import Section
+from weft.quantities.text import Text
+from weft.quantities.units import shortest_rate
+from weft.scenario import Change, apply_changes, read_mapping, read_yaml
+from weft.scenario.explain import explain
+from weft.scenario.places import Places
+from weft.topologies.addressing import MAX_PORTS
+
+SHIPPED_TABLE = Path(__file__).parent / "prices.yaml"
+_MOST = 1e9
+
+Money = Annotated[float, number(0, _MOST, example="450")]
+Watts = Annotated[float, number(0, 1e6, example="10")]
+Metres = Annotated[float, number(0, 1e5, example="3")]
+_Line = Annotated[str, Text("a text of one line", r"\A[^\n\r\x00-\x1f\x7f]{1,300}\Z", "assumed")]
+_Name = Annotated[
+    str, Text("a name of letters, digits, - and _", r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,31}\Z", "H100")
+]
+
+
+class SwitchPrice(Section):
+    """A switch as it is sold."""
+
+    ports: Annotated[int, whole(1, 4096)]
+    """All of one rate."""
+    rate: Rate
+    """Of a port."""
+    split: Annotated[int, whole(1, 64)] = 1
+    """Into how many links a port can be divided at most, each of at most its part of the port's rate."""
+    price: Money
+    """Without transceivers."""
+    watts: Watts
+    """Without transceivers."""
+
+    @property
+    def name(self) -> str:
+        """What the bill calls it."""
+        return f"switch {self.ports} x {shortest_rate(self.rate)}"
+
+    def ports_for(self, links: int, rate_bps: int) -> int:
+        """Return how many ports so many links of a rate take; ValueError for a rate above the ports'."""
+        if rate_bps > self.rate:
+            raise ValueError(f"{rate_bps} b/s is above {self.rate} b/s")
+        return -(-links // min(self.split, self.rate // rate_bps))
+
+
+class NicPrice(Section):
+    """A NIC of one port."""
+
+    rate: Rate
+    price: Money
+    watts: Watts
+
+
+class CopperPrice(Section):
+    """A copper cable with its two ends."""
+
+    rate: Rate
+    reach_m: Metres
+    """Longest cable there is."""
+    price: Money
+    """Whatever the length is."""
+    price_per_m: Money = 0.0
+    watts: Watts = 0.0
+    """Of both ends together."""
+
+
+class TransceiverPrice(Section):
+    """An optical transceiver, one of the two of a link."""
+
+    rate: Rate
+    reach_m: Metres
+    """Longest fibre."""
+    price: Money
+    watts: Watts
+
+
+class FibrePrice(Section):
+    """The fibre of an optical link, with its connectors."""
+
+    price: Money
+    """Whatever the length is."""
+    price_per_m: Money = 0.0
+
+
+class CircuitSwitchPrice(Section):
+    """An optical circuit switch as it is sold."""
+
+    ports: Annotated[int, whole(1, MAX_PORTS * 64)]
+    price: Money
+    watts: Watts
+
+
+class AcceleratorPrice(Section):
+    """An accelerator with its share of its server, without NICs of the fabric."""
+
+    price: Money
+    watts: Watts
+
+
+class FloorLayout(Section):
+    """Where racks stand and how cables run between them; `weft.cost.layout` has the model."""
+
+    accelerators_per_rack: Annotated[int, whole(1, 4096)] = 32
+    """Hosts fill racks in order; a host of several accelerators is in one rack."""
+    racks_per_row: Annotated[int, whole(1, 4096)] = 16
+    rack_pitch_m: Metres = 0.6
+    """From a rack to the next one in its row."""
+    row_pitch_m: Metres = 3.0
+    """From a row to the next one."""
+    in_rack_m: Metres = 2.0
+    """Length of a cable within a rack."""
+    drop_m: Metres = 2.0
+    """From a port up to the tray above the racks, at each end of a cable between racks."""
+    slack_m: Metres = 1.0
+    """That a cable between racks is longer than its way."""
+
+
+class Energy(Section):
+    """What years of operation cost."""
+
+    price_per_kwh: Money = 0.10
+    pue: Annotated[float, number(1, 10, example="1.3")] = 1.3
+    """Power usage effectiveness: energy of the whole site over that of its equipment (ISO/IEC 30134-2)."""
+    years: Annotated[float, number(0, 50, above=True, example="4")] = 4.0
+    """That the equipment is used and paid for."""
+    cost_of_capital: Annotated[float, number(0, 1, example="0.08")] = 0.0
+    """Interest in a year, as a share: the price is paid as an annuity over `years`. 0: the price alone."""
+
+
+class PriceTable(Section):
+    """All that `weft cost` assumes."""
+
+    date: _Line
+    """When the figures were assumed or collected."""
+    source: _Line
+    """Where they are from; every output repeats it."""
+    currency: Annotated[str, Text("a currency", r"\A[^\s\x00-\x1f\x7f]{1,8}\Z", "$")] = "$"
+    switches: list[SwitchPrice] = Field(min_length=1)
+    nics: list[NicPrice] = Field(min_length=1)
+    copper: list[CopperPrice] = Field(default_factory=list)
+    """Empty: all links are optical."""
+    transceivers: list[TransceiverPrice] = Field(min_length=1)
+    fibre: FibrePrice
+    circuit_switches: list[CircuitSwitchPrice] = Field(default_factory=list)
+    accelerators: dict[_Name, AcceleratorPrice] = Field(default_factory=dict)
+    layout: FloorLayout = FloorLayout()
+    energy: Energy = Energy()
+
+    def accelerator(self, name: str) -> AcceleratorPrice:
+        """Return the accelerator of a name. Raises BadInputError with the valid ones."""
+        if name not in self.accelerators:
+            raise BadInputError(
+                f"the table of prices has no accelerator '{name}'; {did_you_mean(name, self.accelerators)}"
+            )
+        return self.accelerators[name]
+
+
+class _Rated(Protocol):
+    @property
+    def rate(self) -> int: ...
+
+
+_RatedKind = TypeVar("_RatedKind", bound=_Rated)
+
+
+def of_class(items: Iterable[_RatedKind], rate_bps: int, what: str) -> list[_RatedKind]:
+    """Return the items of the lowest rate that is enough. Raises BadInputError with the rates there are."""
+    listed = list(items)
+    rates = sorted({each.rate for each in listed})
+    least = next((rate for rate in rates if rate >= rate_bps), None)
+    if least is None:
+        raise BadInputError(
+            f"the table of prices has no {what} for {shortest_rate(rate_bps)} "
+            f"(valid: up to {shortest_rate(rates[-1]) if rates else 'nothing, there is none'})"
+        )
+    return [each for each in listed if each.rate == least]
+
+
+def shipped_table_text() -> str:
+    """Return the shipped table as it stands in its file, comments included."""
+    return SHIPPED_TABLE.read_text(encoding="utf-8")
+
+
+def read_prices(path: Path | None = None, changes: Sequence[Change] = ()) -> PriceTable:
+    """Return the table in a file, by default the shipped one, after changes of its keys.
+
+    Raises:
+        BadInputError: the file cannot be read, or a key or value is not valid; says where, and what would be valid.
+    """
+    source = path or SHIPPED_TABLE
+    tree: dict[str, Any] = (
+        read_mapping(source, "a table of prices") if path else read_yaml(shipped_table_text(), "")
+    )
+    options = apply_changes(tree, changes)
+    places = Places(str(path) if path else "the shipped table of prices", tree, options)
+    try:
+        return PriceTable.model_validate(dict(tree), context={UNITS_REQUIRED: True})
+    except pydantic.ValidationError as error:
+        raise BadInputError(explain(error, PriceTable, tree, places)) from None
