@@ -16,7 +16,7 @@ ALLOWED = {
     "hints": set(),
     "registry": set(),
     "quantities": {"errors"},
-    "topologies": {"quantities", "registry"},
+    "topologies": {"cache", "hints", "quantities", "registry"},
     "switch": {"cache", "engine", "hints"},
     "controller": {"quantities", "registry", "topologies"},
     "traffic": {"engine", "quantities", "registry", "topologies"},

@@ -138,6 +138,18 @@ class FabricSpec:
         return tuple(first.values())
 
     @cached_property
+    def subnets_of_several_switches(self) -> frozenset[IPv4Network | IPv6Network]:
+        """Networks of NICs that are at different switches."""
+        switch_of: dict[IPv4Network | IPv6Network, str] = {}
+        return frozenset(
+            network
+            for host in self.hosts
+            for nic in host.nics
+            for network in (nic.ipv4.network, nic.ipv6.network)
+            if switch_of.setdefault(network, nic.switch) != nic.switch
+        )
+
+    @cached_property
     def fastest_bps(self) -> int:
         """Rate of the fastest link at a switch; 0 if there is none."""
         return max((port.link.rate_bps for switch in self.switches for port in switch.ports), default=0)

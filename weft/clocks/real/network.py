@@ -245,8 +245,9 @@ def _routes(fabric: FabricSpec, nic: NicSpec) -> list[str]:
     """Return commands of `ip` that lead to a NIC's whole plane."""
     ipv4, ipv6 = fabric.plane_networks[nic.plane]
     return [
-        f"route replace {ipv4} via {nic.gateway_ipv4} dev {nic.interface}",
-        f"route replace {ipv6} via {nic.gateway_ipv6} dev {nic.interface}",
+        # A network file's addresses need not have the gateway's among them, so it is said to be on the link.
+        f"route replace {ipv4} via {nic.gateway_ipv4} dev {nic.interface} onlink",
+        f"route replace {ipv6} via {nic.gateway_ipv6} dev {nic.interface} onlink",
     ]
 
 

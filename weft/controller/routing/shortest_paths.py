@@ -11,7 +11,7 @@ alone: nothing but aggregation from next door is sent to them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeVar
 
 from weft.controller.entities import Entity
@@ -199,7 +199,10 @@ def _bits_with_hosts(switches: tuple[SwitchSpec, ...]) -> int:
 
 
 def prefixes_behind(fabric: FabricSpec, switch: SwitchSpec) -> tuple[Prefix, ...]:
-    """Return the prefixes behind a switch: its hosts' subnets, or its own address if it has no hosts."""
+    """Return the prefixes behind a switch: its hosts' subnets, or its own address if it has no hosts.
+
+    A subnet with hosts at other switches, too, as network files may have, counts address by address.
+    """
     if switch.networks is not None:
         return switch.networks
     nics = [fabric.host(port.peer.node).nic(port.peer.port) for port in switch.host_ports]
@@ -207,8 +210,9 @@ def prefixes_behind(fabric: FabricSpec, switch: SwitchSpec) -> tuple[Prefix, ...
         return (IPv4Network(switch.address), IPv6Network(switch.ipv6))
     subnets: dict[Prefix, None] = {}
     for nic in nics:
-        subnets[nic.ipv4.network] = None
-        subnets[nic.ipv6.network] = None
+        for interface in (nic.ipv4, nic.ipv6):
+            is_shared = interface.network in fabric.subnets_of_several_switches
+            subnets[ip_network(interface.ip) if is_shared else interface.network] = None
     return tuple(subnets)
 
 

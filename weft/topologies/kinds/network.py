@@ -1,0 +1,106 @@
+"""A network from p4lang/tutorials' topology.json or p4-utils' p4app.json: names, ports and addresses as given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from weft.quantities.definitions import whole
+from weft.topologies.errors import TopologyError
+from weft.topologies.fabric import FabricSpec
+from weft.topologies.graph_lists import item_of
+from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.networks import Network, NetworkHost, NetworkLink, NetworkSwitch, read_network
+from weft.topologies.networks.fabric import fabric_of
+from weft.topologies.places import circle_without_tiers
+
+NAME: Final = "network"
+_OF_FILE = ("hosts_per_leaf", "host_rate", "delay", "queue_capacity", "ranks_per_host")
+
+
+class NetworkSection(TopologySection):
+    """A network whose file says all: hosts of one NIC, switches, links with their figures, one plane."""
+
+    kind: Literal["network"] = NAME
+    """From a network file."""
+    path: Path
+    """The file, p4lang/tutorials' topology.json or p4-utils' p4app.json; relative to the scenario's file."""
+    planes: Annotated[int, whole(1, 1)] = 1
+    """Always one."""
+
+    @cached_property
+    def read(self) -> Network:
+        """The file's content. Raises TopologyError."""
+        return read_network(self.path)
+
+    @property
+    def leaf_count(self) -> int:
+        """Switches that hosts are attached to."""
+        hosts = {host.name for host in self.read.hosts}
+        return len({link.b for link in self.read.links if link.a in hosts})
+
+    @property
+    def host_count(self) -> int:
+        """Hosts of the file."""
+        return len(self.read.hosts)
+
+    def check(self) -> None:
+        """Check that the file holds a network, beside what all kinds check."""
+        for name in _OF_FILE:
+            if name in self.model_fields_set and getattr(self, name) is not None:
+                raise TopologyKeyError(name, f"means nothing for kind: {NAME}; the file says it")
+        try:
+            _ = self.read
+        except TopologyError as error:
+            raise TopologyKeyError("path", str(error)) from None
+        super().check()
+
+    def network(self) -> FabricSpec:
+        """Return the fabric."""
+        return network(self.read.hosts, self.read.switches, self.read.links)
+
+
+def network(
+    hosts: Sequence[NetworkHost | Mapping[str, object]],
+    switches: Sequence[NetworkSwitch | Mapping[str, object]],
+    links: Sequence[NetworkLink | Mapping[str, object]],
+) -> FabricSpec:
+    """Describe a network node by node; see `weft.topologies.networks`.
+
+    Args:
+        hosts: each with one NIC.
+        switches: in order of their device ids.
+        links: from a host (`a`, port 0) to a switch (`b`), or between two switches.
+
+    Raises:
+        TopologyError: a figure is out of range, or no node has a name; lists the valid ones.
+
+    """
+    of_hosts = [item_of(NetworkHost, each, f"hosts[{at}]") for at, each in enumerate(hosts)]
+    of_switches = [item_of(NetworkSwitch, each, f"switches[{at}]") for at, each in enumerate(switches)]
+    of_links = [item_of(NetworkLink, each, f"links[{at}]") for at, each in enumerate(links)]
+    return fabric_of(
+        of_hosts,
+        of_switches,
+        of_links,
+        {
+            "kind": NAME,
+            "hosts": [_plain_host(each) for each in of_hosts],
+            "switches": [asdict(each) for each in of_switches],
+            "links": [asdict(each) for each in of_links],
+        },
+    )
+
+
+def _plain_host(host: NetworkHost) -> dict[str, Any]:
+    return {
+        **asdict(host),
+        "neighbours": [list(each) for each in host.neighbours],
+        "commands": list(host.commands),
+    }
+
+
+KIND = TopologyKind(NAME, NetworkSection, network, places=circle_without_tiers)

@@ -1,0 +1,16 @@
+"""Networks as p4lang/tutorials' topology.json and p4-utils' p4app.json describe them: names and ports as given."""
+
+from __future__ import annotations
+
+from weft.topologies.networks.model import Network, NetworkHost, NetworkLink, NetworkSwitch, SwitchSetup
+from weft.topologies.networks.reading import is_network_file, read_network
+
+__all__ = [
+    "Network",
+    "NetworkHost",
+    "NetworkLink",
+    "NetworkSwitch",
+    "SwitchSetup",
+    "is_network_file",
+    "read_network",
+]

@@ -1,0 +1,214 @@
+"""Typed access to the fields of a network file's JSON; refusals have place, value and choices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import IPv4Address, IPv4Interface
+from typing import Any
+
+from weft.quantities.limits import MAX_DELAY_PS, MAX_QUEUE_CAPACITY_BYTES, MAX_RATE_BPS
+from weft.quantities.units import shown
+from weft.topologies.addressing import MAX_INTERFACE_NAME_LENGTH, MAX_PORTS
+from weft.topologies.errors import TopologyError
+from weft.topologies.networks.model import PACKET_BYTES
+
+MIN_RATE_BPS = 10**4
+_MICROSECOND_PS = 10**6
+# Those of Linux's tc, which Mininet hands a delay to; a number without a unit is microseconds there.
+_TC_UNITS = {
+    "": _MICROSECOND_PS,
+    "us": _MICROSECOND_PS,
+    "usec": _MICROSECOND_PS,
+    "usecs": _MICROSECOND_PS,
+    "ms": 10**9,
+    "msec": 10**9,
+    "msecs": 10**9,
+    "s": 10**12,
+    "sec": 10**12,
+    "secs": 10**12,
+}
+_TC_TIME = re.compile(r"\A\s*([0-9]{1,9}(?:\.[0-9]{0,9})?)\s*([a-z]*)\s*\Z")
+_NAME = re.compile(r"\A[A-Za-z][A-Za-z0-9_]*\Z")
+_MAC = re.compile(r"\A[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}\Z")
+# Room for `-eth` and three digits of a port.
+_LONGEST_NAME = MAX_INTERFACE_NAME_LENGTH - len("-eth") - 1
+_MOST_COMMANDS = 1000
+
+
+class Fields:
+    """A JSON object at a place."""
+
+    def __init__(self, value: object, place: str) -> None:
+        if not isinstance(value, Mapping):
+            raise TopologyError(f"{place}: {shown(value)} is not an object (valid: {{…}})")
+        self._values = value
+        self.place = place
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __contains__(self, name: str) -> bool:
+        return self._values.get(name) is not None
+
+    def get(self, name: str) -> Any:
+        """Return a value as it is, None where there is none."""
+        return self._values.get(name)
+
+    def child(self, name: str) -> Fields:
+        """Return an object among the values; an empty one where there is none."""
+        value = self._values.get(name)
+        return Fields({} if value is None else value, f"{self.place}.{name}" if self.place else name)
+
+    def at(self, name: str) -> str:
+        """Return the place of a value."""
+        return f"{self.place}.{name}" if self.place else name
+
+    def text(self, name: str) -> str | None:
+        """Return a text, None where there is none."""
+        value = self._values.get(name)
+        if value is not None and not (isinstance(value, str) and value and "\0" not in value):
+            raise TopologyError(f"{self.at(name)}: {shown(value)} is not a text (valid: a text)")
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        value = self._values.get(name)
+        if value is None:
+            return ()
+        if not isinstance(value, list) or not all(
+            isinstance(each, str) and "\0" not in each for each in value
+        ):
+            raise TopologyError(f'{self.at(name)}: {shown(value)} is not a list of texts (valid: ["…", …])')
+        if len(value) > _MOST_COMMANDS:
+            raise TopologyError(f"{self.at(name)}: has {len(value)} items (valid: at most {_MOST_COMMANDS})")
+        return tuple(value)
+
+    def flag(self, name: str, default: bool) -> bool:
+        """Return whether a value is true."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise TopologyError(f"{self.at(name)}: {shown(value)} is not valid (valid: true, false)")
+        return value
+
+    def whole(self, name: str, low: int, high: int) -> int | None:
+        """Return a whole number in a range, also as text; None where there is none."""
+        value = self._values.get(name)
+        return None if value is None else whole_number(value, low, high, self.at(name))
+
+
+def whole_number(value: object, low: int, high: int, place: str) -> int:
+    """Return a whole number, also as text. Raises TopologyError."""
+    number: object = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,12}", value) else value
+    if isinstance(number, bool) or not isinstance(number, int) or not low <= number <= high:
+        raise TopologyError(f"{place}: {shown(value)} is out of range (valid: {low} to {high})")
+    return number
+
+
+def node_name(name: str, place: str) -> str:
+    """Return the name of a node, which becomes part of an interface's. Raises TopologyError."""
+    if not _NAME.match(name) or len(name) > _LONGEST_NAME:
+        raise TopologyError(
+            f"{place}: {shown(name)} is not a name for a node (valid: a letter, then letters, digits and _, at most "
+            f"{_LONGEST_NAME} characters)"
+        )
+    return name
+
+
+def delay_ps(value: object, place: str, number_unit_ps: int) -> int:
+    """Return a delay: text as Linux's tc reads it (`5ms`, `10us`), or a number of a unit. Raises TopologyError."""
+    if isinstance(value, str):
+        match = _TC_TIME.match(value)
+        if match is None or match[2] not in _TC_UNITS:
+            raise TopologyError(f"{place}: {shown(value)} is not a delay (valid: such as 5ms, 10us, 0.5s)")
+        picoseconds = round(float(match[1]) * _TC_UNITS[match[2]])
+    elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_DELAY_PS:
+        picoseconds = round(value * number_unit_ps)
+    else:
+        raise TopologyError(f'{place}: {shown(value)} is not a delay (valid: such as 5, "5ms")')
+    if not 0 <= picoseconds <= MAX_DELAY_PS:
+        raise TopologyError(
+            f"{place}: {shown(value)} is out of range (valid: 0 to {MAX_DELAY_PS // 10**9}ms)"
+        )
+    return picoseconds
+
+
+def rate_bps(value: object, place: str) -> int:
+    """Return a bandwidth, which is in Mbit/s as Mininet's. Raises TopologyError."""
+    low, high = MIN_RATE_BPS / 10**6, MAX_RATE_BPS / 10**6
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
+    if not low <= number <= high:
+        raise TopologyError(
+            f"{place}: {shown(value)} is not a bandwidth (valid: {low:g} to {high:g}, in Mbit/s)"
+        )
+    return round(number * 10**6)
+
+
+def queue_bytes(value: object, place: str) -> int:
+    """Return the size of a queue of so many packets. Raises TopologyError."""
+    return PACKET_BYTES * whole_number(value, 1, MAX_QUEUE_CAPACITY_BYTES // PACKET_BYTES, place)
+
+
+def loss_probability(value: object, place: str) -> float:
+    """Return the probability of a loss in per cent. Raises TopologyError."""
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
+    if not 0 <= number < 100:
+        raise TopologyError(f"{place}: {shown(value)} is not a loss (valid: 0 to less than 100, in per cent)")
+    return number / 100
+
+
+def ipv4_interface(value: object, place: str) -> str:
+    """Return an IPv4 address with its prefix length. Raises TopologyError."""
+    try:
+        if isinstance(value, str) and "/" in value:
+            return str(IPv4Interface(value))
+    except ValueError:
+        pass
+    raise TopologyError(
+        f"{place}: {shown(value)} is not an IPv4 address with its prefix length (valid: such as 10.0.1.1/24)"
+    )
+
+
+def ipv4_address(value: object, place: str) -> str:
+    """Return an IPv4 address. Raises TopologyError."""
+    try:
+        return str(IPv4Address(value))
+    except ValueError:
+        raise TopologyError(
+            f"{place}: {shown(value)} is not an IPv4 address (valid: such as 10.0.1.1)"
+        ) from None
+
+
+def mac_address(value: object, place: str) -> str:
+    """Return a unicast MAC address in small letters. Raises TopologyError."""
+    if not isinstance(value, str) or not _MAC.match(value) or int(value[:2], 16) & 1:
+        raise TopologyError(
+            f"{place}: {shown(value)} is not a host's MAC address (valid: such as 08:00:00:00:01:11)"
+        )
+    return value.lower()
+
+
+def switch_port(value: object, place: str) -> int:
+    """Return a port number of a switch. Raises TopologyError."""
+    return whole_number(value, 1, MAX_PORTS, place)
+
+
+def link_items(fields: Fields, shortest: int, longest: int) -> list[tuple[str, Sequence[Any]]]:
+    """Return the items of `links`, each with its place. Raises TopologyError."""
+    links = fields.get("links")
+    if not isinstance(links, list):
+        raise TopologyError(f"{fields.at('links')}: {shown(links)} is not a list (valid: [[…], …])")
+    items: list[tuple[str, Sequence[Any]]] = []
+    for number, link in enumerate(links):
+        place = f"{fields.at('links')}[{number}]"
+        if not isinstance(link, list) or not shortest <= len(link) <= longest:
+            raise TopologyError(
+                f"{place}: {shown(link)} is not a link (valid: a list of {shortest} to {longest} items)"
+            )
+        for end in link[:2]:
+            if not isinstance(end, str):
+                raise TopologyError(f"{place}: {shown(end)} is not the name of a node (valid: a text)")
+        items.append((place, link))
+    return items

@@ -1,0 +1,127 @@
+"""Reads a network file: bounded in size, its format by what it has at the top."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from weft.cache.files import UnreadableFileError, read_bytes
+from weft.quantities.units import shown
+from weft.topologies.errors import TopologyError
+from weft.topologies.networks.fields import Fields
+from weft.topologies.networks.model import Network
+from weft.topologies.networks.p4_utils import read_p4_utils
+from weft.topologies.networks.tutorials import read_tutorials
+
+MAX_FILE_BYTES = 8 * 1024 * 1024
+_MOST_PATH = 1024
+
+
+def is_network_file(path: Path) -> bool:
+    """Return whether a file is JSON that has what a network file has at the top; never raises."""
+    try:
+        tree = _parsed(path)
+    except TopologyError:
+        return False
+    return isinstance(tree, dict) and ("topology" in tree or {"hosts", "switches", "links"} <= tree.keys())
+
+
+def read_network(path: Path) -> Network:
+    """Return the network of a file, tutorials' topology.json or p4-utils' p4app.json.
+
+    Raises:
+        TopologyError: the file cannot be read, is too large, or is not of a format; names the file and the place.
+
+    """
+    tree = _parsed(path)
+    try:
+        fields = Fields(tree, "")
+        if "topology" in fields:
+            network = read_p4_utils(fields, path)
+        elif all(name in fields for name in ("hosts", "switches", "links")):
+            network = read_tutorials(fields, path)
+        else:
+            raise TopologyError(
+                f"has {shown(', '.join(fields))} at the top (valid: hosts, switches and links, as p4lang/tutorials' "
+                "topology.json; or topology, as p4-utils' p4app.json)"
+            )
+        _require_sound(network)
+    except TopologyError as error:
+        raise TopologyError(f"{path}, {error}") from None
+    return network
+
+
+def _parsed(path: Path) -> object:
+    if len(str(path)) > _MOST_PATH:
+        raise TopologyError(f"{shown(str(path))} is too long a path (valid: {_MOST_PATH} characters)")
+    try:
+        text = read_bytes(path, MAX_FILE_BYTES).decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number)
+    except UnreadableFileError as error:
+        raise TopologyError(str(error)) from None
+    except OSError as error:
+        raise TopologyError(f"{path} cannot be read: {error.strerror}") from None
+    except json.JSONDecodeError as error:
+        raise TopologyError(f"{path}, line {error.lineno}: is not JSON: {error.msg}") from None
+    except (RecursionError, ValueError) as error:
+        raise TopologyError(f"{path}: is not JSON in UTF-8: {error}") from None
+
+
+def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    tree = dict(pairs)
+    if len(tree) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"key {shown(next(name for name in names if names.count(name) > 1))} stands twice")
+    return tree
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")
+
+
+def _require_sound(network: Network) -> None:
+    """Check what no field shows alone: names and ports once, a NIC for every host."""
+    hosts = {host.name for host in network.hosts}
+    if not hosts:
+        raise TopologyError("hosts: there are none (valid: at least one)")
+    both = hosts & {switch.name for switch in network.switches}
+    if both:
+        raise TopologyError(f"{min(both)} is a host and a switch (valid: one of them)")
+    nics: dict[str, int] = dict.fromkeys(hosts, 0)
+    taken: dict[tuple[str, int], int] = {}
+    for number, link in enumerate(network.links):
+        place = f"links[{number}]"
+        if link.b in hosts:
+            raise TopologyError(f"{place}: joins hosts {link.a} and {link.b} (valid: a switch to each)")
+        if link.a == link.b:
+            raise TopologyError(f"{place}: joins {link.a} to itself (valid: two different nodes)")
+        for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
+            if node in hosts:
+                nics[node] += 1
+            elif (node, port) in taken:
+                raise TopologyError(
+                    f"{place}: port {port} of {node} has links[{taken[node, port]}] already (valid: one link)"
+                )
+            else:
+                taken[node, port] = number
+    for host in network.hosts:
+        if nics[host.name] != 1:
+            raise TopologyError(
+                f"host {host.name} has {nics[host.name]} links (valid: one; a host has one NIC)"
+            )
+    addresses: dict[str, str] = {}
+    for host in network.hosts:
+        address = host.ipv4.split("/")[0]
+        if address in addresses:
+            raise TopologyError(f"hosts {addresses[address]} and {host.name} both have {address}")
+        addresses[address] = host.name
+    _require_different([setup.grpc_port for setup in network.setups.values()], "gRPC port")
+    _require_different([switch.device_id for switch in network.switches], "device id")
+
+
+def _require_different(numbers: Sequence[int], what: str) -> None:
+    for number in numbers:
+        if numbers.count(number) > 1:
+            raise TopologyError(f"two switches have the {what} {number} (valid: one for each)")

@@ -1,0 +1,144 @@
+"""p4lang/tutorials' topology.json: `hosts`, `switches` and `links` of `["h1", "s1-p1", latency, bandwidth]`.
+
+What the fields mean is what the tutorials' own runner makes of them: latency as Linux's tc reads it, a number being
+milliseconds; bandwidth in Mbit/s. Switches listen on TCP 50051, 50052, … and have the device ids 0, 1, … in the order
+of their names. Paths are relative to the directory that the runner is started in (`program_folder`).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from weft.hints import did_you_mean
+from weft.quantities.units import shown
+from weft.topologies.addressing import CPU_PORT
+from weft.topologies.errors import TopologyError
+from weft.topologies.networks import fields as read
+from weft.topologies.networks.fields import Fields
+from weft.topologies.networks.model import (
+    DEFAULT_QUEUE_PACKETS,
+    DEFAULT_RATE_BPS,
+    PACKET_BYTES,
+    Network,
+    NetworkHost,
+    NetworkLink,
+    NetworkSwitch,
+    SwitchSetup,
+)
+from weft.topologies.networks.natural_order import natural_order
+
+FORMAT = "tutorials"
+_FIRST_GRPC_PORT = 50051
+_HOST_FIELDS = ("ip", "mac", "commands")
+_SWITCH_FIELDS = ("program", "runtime_json", "cli_input", "cpu_port", "priority_queues")
+_END = re.compile(r"\A([^-]+)-p([0-9]{1,5})\Z")
+_MILLISECOND_PS = 10**9
+
+
+def read_tutorials(tree: Fields, path: Path) -> Network:
+    """Return the network of a parsed file. Raises TopologyError with the place."""
+    notes: list[str] = [
+        f"{name}: means nothing here" for name in tree if name not in ("hosts", "switches", "links")
+    ]
+    folder = program_folder(path, tree)
+    hosts = tuple(_host(name, tree.child("hosts"), notes) for name in tree.child("hosts"))
+    names = sorted(tree.child("switches"), key=natural_order)
+    setups = {}
+    for number, name in enumerate(names):
+        read.node_name(name, "switches")
+        setups[name] = _setup(tree.child("switches").child(name), _FIRST_GRPC_PORT + number, folder, notes)
+    return Network(
+        path=path,
+        format=FORMAT,
+        hosts=hosts,
+        switches=tuple(NetworkSwitch(name, number) for number, name in enumerate(names)),
+        links=_links(tree, [host.name for host in hosts], names),
+        setups=setups,
+        notes=tuple(notes),
+    )
+
+
+def program_folder(path: Path, tree: Fields) -> Path:
+    """Return the folder that a file's paths start from: the nearest one upwards where the first of them exists.
+
+    The tutorials' runner is started in the exercise's folder, and its topology may lie in one below
+    (`pod-topo/topology.json` names `pod-topo/s1-runtime.json`).
+    """
+    switches = tree.child("switches")
+    named = [
+        text
+        for name in switches
+        for key in ("runtime_json", "cli_input")
+        if (text := switches.child(name).text(key)) is not None
+    ]
+    folders = [path.parent, *list(path.parent.parents)[:2]]
+    for folder in folders:
+        if named and (folder / named[0]).is_file():
+            return folder
+    if not named:
+        # Nothing to find: the folder with the program, as an exercise's Makefile takes the one *.p4 beside it.
+        return next((folder for folder in folders[:2] if any(folder.glob("*.p4"))), path.parent)
+    return path.parent
+
+
+def _host(name: str, hosts: Fields, notes: list[str]) -> NetworkHost:
+    fields = hosts.child(read.node_name(name, "hosts"))
+    notes += [f"{fields.at(each)}: means nothing here" for each in fields if each not in _HOST_FIELDS]
+    return NetworkHost(
+        name=name,
+        ipv4=read.ipv4_interface(fields.get("ip"), fields.at("ip")),
+        mac=read.mac_address(fields.get("mac"), fields.at("mac")),
+        interface="eth0",
+        commands=fields.texts("commands"),
+    )
+
+
+def _setup(fields: Fields, grpc_port: int, folder: Path, notes: list[str]) -> SwitchSetup:
+    notes += [f"{fields.at(each)}: means nothing here" for each in fields if each not in _SWITCH_FIELDS]
+    if fields.whole("cpu_port", 0, 2**31) not in (None, CPU_PORT):
+        raise TopologyError(f"{fields.at('cpu_port')}: {shown(fields.get('cpu_port'))} (valid: {CPU_PORT})")
+    if "priority_queues" in fields:
+        notes.append(f"{fields.at('priority_queues')}: ports have one queue for all priorities")
+    paths = {
+        key: None if (text := fields.text(key)) is None else (folder / text).resolve()
+        for key in ("program", "runtime_json", "cli_input")
+    }
+    return SwitchSetup(grpc_port, paths["program"], paths["runtime_json"], paths["cli_input"])
+
+
+def _links(tree: Fields, hosts: list[str], switches: list[str]) -> tuple[NetworkLink, ...]:
+    links = []
+    for place, item in read.link_items(tree, 2, 4):
+        (a, a_port), (b, b_port) = (_end(end, hosts, switches, place) for end in item[:2])
+        if b in hosts:
+            a, a_port, b, b_port = b, b_port, a, a_port
+        links.append(
+            NetworkLink(
+                a,
+                a_port,
+                b,
+                b_port,
+                DEFAULT_RATE_BPS
+                if len(item) < 4 or item[3] is None
+                else read.rate_bps(item[3], f"{place}[3]"),
+                0 if len(item) < 3 else read.delay_ps(item[2], f"{place}[2]", _MILLISECOND_PS),
+                DEFAULT_QUEUE_PACKETS * PACKET_BYTES,
+            )
+        )
+    return tuple(links)
+
+
+def _end(text: str, hosts: list[str], switches: list[str], place: str) -> tuple[str, int]:
+    """Return node and port of a link's end, `h1` or `s1-p3`."""
+    if text in hosts:
+        return text, 0
+    match = _END.match(text)
+    if match is None:
+        raise TopologyError(
+            f"{place}: {shown(text)} is no end of a link (valid: a host, {', '.join(hosts[:3])}…, or a switch and its "
+            "port, such as s1-p3)"
+        )
+    if match[1] not in switches:
+        raise TopologyError(f"{place}: {shown(text)} names no switch; {did_you_mean(match[1], switches)}")
+    return match[1], read.switch_port(match[2], f"{place}: port of {text}")
