@@ -210,6 +210,9 @@ class P4RuntimeDouble(p4r_grpc.P4RuntimeServicer):
     def _matches(stored: Any, wanted: Any) -> bool:
         """Wildcard reads do not return default entries (P4Runtime, section 9.1.6)."""
         table_id = wanted.table_entry.table_id
+        engines = (each.packet_replication_engine_entry for each in (stored, wanted))
+        if len({each.WhichOneof("type") for each in engines}) > 1:
+            return False
         return table_id in (0, stored.table_entry.table_id) and not stored.table_entry.is_default_action
 
     @staticmethod

@@ -8,7 +8,7 @@ from finsy.p4entity import encode_entities
 from p4info_fixture import fabric_p4info
 
 from weft.controller.encoding import EntityEncoder
-from weft.controller.entities import Entity, entry
+from weft.controller.entities import Entity, entry, group_entry
 from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule, AclSettings
 from weft.controller.jobs import JobTable
@@ -82,18 +82,47 @@ def test_what_only_some_entries_have_is_not_lost() -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (entry("no_such_table", {}, "arp_reply"), "no_such_table"),
-        (entry("arp_responder", {"target_ipv4": "10.0.0.1"}, "no_such_action"), "no_such_action"),
-        (entry("arp_responder", {"nonsense": 1}, "arp_reply", mac=1), "nonsense"),
         (entry("arp_responder", {"target_ipv4": 1 << 40}, "arp_reply", mac=1), "target_ipv4"),
         (entry("arp_responder", {"target_ipv4": 1}, "arp_reply", mac=1 << 60), "arp_reply"),
     ],
 )
-def test_what_p4info_does_not_have_is_refused(made: Entity, message: str) -> None:
+def test_a_value_that_does_not_fit_is_refused(made: Entity, message: str) -> None:
     encoder: EntityEncoder = Pipeline(fabric_p4info()).encoder()
     for _ in range(2):
         with pytest.raises(ValueError, match=message):
             encoder.entity_set([made])
+
+
+@pytest.mark.parametrize(
+    ("made", "lacking"),
+    [
+        (entry("no_such_table", {}, "arp_reply"), "no table no_such_table"),
+        (
+            entry("arp_responder", {"target_ipv4": "10.0.0.1"}, "no_such_action"),
+            "no action no_such_action of table arp_responder",
+        ),
+        (
+            entry("arp_responder", {"nonsense": 1}, "arp_reply", mac=1),
+            "no key nonsense of table arp_responder",
+        ),
+        (
+            entry("arp_responder", {"target_ipv4": 1}, "arp_reply", mac=1, port=1),
+            "no action arp_reply with port of table arp_responder",
+        ),
+        (
+            entry("arp_responder", {"target_ipv4": 1}, "arp_reply"),
+            "no action arp_reply with the same parameters",
+        ),
+        (group_entry("arp_responder", {"target_ipv4": 1}, 1), "no action selector of table arp_responder"),
+        (finsy.P4ActionProfileMember("selector", member_id=1), "no action selector selector"),
+    ],
+)
+def test_what_p4info_does_not_have_is_left_out_and_noted(made: Entity, lacking: str) -> None:
+    pipeline = Pipeline(fabric_p4info())
+    for _ in range(2):
+        assert pipeline.encoder().entity_set([made]) == {}
+    (noted,) = pipeline.left_out.values()
+    assert noted.startswith(lacking)
 
 
 def test_two_entities_with_the_same_key_are_refused() -> None:

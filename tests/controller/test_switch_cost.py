@@ -146,7 +146,7 @@ def test_jobs_and_memory_on_the_command_line() -> None:
 
 def test_a_program_without_slots_is_refused() -> None:
     result = run("--p4", str(ROOT / "benchmarks/router.p4"))
-    assert "P4Info has no register 'slot_tag'" in str(result.exception)
+    assert "the program has no register slot_tag" in str(result.exception)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 import grpc
 import pytest
@@ -66,7 +67,7 @@ def test_all_is_handed_over_at_once(tmp_path, monkeypatch):
     p4info.write_text("info", encoding="utf-8")
     document.write_text("{}", encoding="utf-8")
     access = LabAccess(tmp_path, lambda path: None)
-    copies = access.publish(Program(document, p4info, "hash"))
+    copies = [Path(copy) for copy in access.publish(Program(tmp_path / "x.p4", document, p4info, "hash"))]
     assert [copy.read_text(encoding="utf-8") for copy in copies] == ["info", "{}"]
     assert {path.stat().st_uid for path in (access.directory, *copies)} == {0}
     access.hand_over()

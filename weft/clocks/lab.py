@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from weft.clocks.environment import require_for
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.lossless import lossless_settings, require_classes, require_lossless_routes
+from weft.clocks.program_checks import left_out_lines, options_of_programs, require_aggregation
 from weft.clocks.switch_configs import switch_configs
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Sample
@@ -24,13 +25,14 @@ from weft.controller.features.ecn import EcnProfile, EcnSettings, SplitSettings
 from weft.controller.features.identity import TrafficClassSettings
 from weft.controller.features.telemetry_int import IntSettings
 from weft.controller.operations import Operations
-from weft.controller.pipeline import Pipeline
+from weft.controller.runtime_entries import EntriesSettings
 from weft.controller.target import target_facts
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 from weft.recording.observations import Recorded
+from weft.scenario.entries_files import entries_settings
 from weft.scenario.options import FabricOptions
-from weft.scenario.program import Program
+from weft.scenario.programs import Programs, compile_programs
 from weft.scenario.tenants import tenant_settings
 from weft.switch.daemon.config import SwitchConfig
 from weft.switch.daemon.stats import SwitchesStats
@@ -68,7 +70,11 @@ class Lab(abc.ABC):
         self.fabric = fabric
         self.options = options
         self.directory = Path()
-        self.program: Program
+        self.programs: Programs
+        self.entries = EntriesSettings()
+        self._has_lost_int = False
+        self.reducing_key = ""
+        """Of the scenario: what reduces in the network, for which switches' programs must aggregate; "" if nothing."""
         self.controller: BlockingFabricController
         self.operations: Operations
         self._progress = progress
@@ -105,6 +111,29 @@ class Lab(abc.ABC):
     @abc.abstractmethod
     def _build(self, stack: contextlib.ExitStack) -> None:
         """Build everything; each step pushes its cleanup onto the stack before the next begins."""
+
+    def _compile(self) -> None:
+        """Compile the switches' programs, and adapt the options to what these can do. Raises KeyProblem."""
+        names = dict.fromkeys(path.name for path in (self.options.p4, *self.options.programs.values()))
+        self._progress(f"compiling {', '.join(names)}")
+        self.programs = compile_programs(self.fabric, self.options, self.directory)
+        asked = self.options
+        self.options = options_of_programs(asked, self.programs.pipelines)
+        self._has_lost_int = asked.int_telemetry and not self.options.int_telemetry
+        if self.reducing_key:
+            require_aggregation(self.programs.pipelines, self.reducing_key)
+        self.entries = entries_settings(self.fabric, self.options, self.programs)
+
+    @property
+    def aggregates(self) -> bool:
+        """Whether the programs of all switches do; the fabric is up."""
+        return all(each.slot_capacity() for each in self.programs.pipelines.values())
+
+    def left_out(self) -> list[str]:
+        """Return what of Weft's is off because switches' programs have no place for it, as sentences."""
+        return left_out_lines(
+            self.programs.pipelines, self.controller.controller.left_out, has_lost_int=self._has_lost_int
+        )
 
     @abc.abstractmethod
     def hosts(self) -> contextlib.AbstractContextManager[EndpointGroup]:
@@ -183,9 +212,6 @@ class Lab(abc.ABC):
         options = self.options
         return max(self.frame_bytes, aggregation_frame_bytes(options.ip_version, options.aggregation.lanes))
 
-    def _pipeline(self) -> Pipeline:
-        return Pipeline.load(self.program.p4info, self.program.json)
-
     @cached_property
     def int_rates(self) -> IntRates:
         """What the rate codes of INT stand for."""
@@ -208,6 +234,7 @@ class Lab(abc.ABC):
                 self.options.load_balancing,
                 self.options.routing.ugal,
                 tenant_settings(self.options.tenants),
+                self.entries,
             ),
             routing=self.options.routing.kind,
             placement=self.options.aggregation.placement,

@@ -42,6 +42,16 @@ class ProgramArrays:
             {each.preamble.name: each for each in info.registers},
         )
 
+    @classmethod
+    def all_of(cls, programs: Iterable[ProgramArrays]) -> ProgramArrays:
+        """Those of several programs together."""
+        each = list(programs)
+        return cls(
+            {name: info for one in each for name, info in one.counters.items()},
+            {name: info for one in each for name, info in one.direct_counters.items()},
+            {name: info for one in each for name, info in one.registers.items()},
+        )
+
     def counter_names(self, patterns: Iterable[str]) -> list[str]:
         """Names of counters, direct ones, too, that the patterns select.
 

@@ -17,7 +17,7 @@ from weft.controller.features.depth_ages import DepthAges
 from weft.controller.features.ecn import EcnDepth, EcnProfile
 from weft.controller.features.parameter_cache import ParameterGroup
 from weft.controller.memberships import JobMembership
-from weft.controller.pipeline import Pipeline
+from weft.controller.pipeline import Pipeline, Pipelines
 from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.services import ServiceGroup, ServiceUse
@@ -77,7 +77,7 @@ class BlockingFabricController:
     def __init__(
         self,
         fabric: FabricSpec,
-        pipeline: Pipeline,
+        pipeline: Pipeline | Pipelines,
         targets: Mapping[str, GrpcTarget],
         settings: Settings | None = None,
         queue_keys: QueueKeys = random_queue_key,

@@ -136,10 +136,14 @@ def _show(
 @_reports_errors
 def routes(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
     """Prefixes and their next hops; several mean ECMP."""
-    _show(
-        find, switches, as_json, "Routes",
-        lambda lab, session: views.route_rows(session, views.switch_spec(lab, session.name)),
-    )  # fmt: skip
+
+    async def rows(lab: Lab, session: SwitchSession) -> list[Row]:
+        if lacking := views.lacks_routes(session):
+            click.echo(f"{session.name}: its program has {lacking}: it has no routes of Weft's", err=True)
+            return []
+        return await views.route_rows(session, views.switch_spec(lab, session.name))
+
+    _show(find, switches, as_json, "Routes", rows)
 
 
 @controller.command()
@@ -180,7 +184,7 @@ def ecn_show(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) 
     """Thresholds by port and class."""
     _show(
         find, switches, as_json, "ECN thresholds",
-        lambda lab, session: ecn_rows(session, views.switch_spec(lab, session.name), lab),
+        lambda lab, session: _rows_of(FEATURES.named("ecn"), session, lab),
     )  # fmt: skip
 
 
@@ -251,10 +255,18 @@ async def _set_thresholds(
     await session.write(updates)
 
 
+async def _rows_of(feature: Feature, session: SwitchSession, lab: Lab) -> list[Row]:
+    """Return a feature's rows of a switch; none, and a word about it, where its program has not got the tables."""
+    assert feature.rows is not None
+    missing = [table for table in feature.tables if not session.has_table(table)]
+    if missing:
+        click.echo(f"{session.name}: its program has no table {missing[0]}: {feature.name} is off", err=True)
+        return []
+    return await feature.rows(session, views.switch_spec(lab, session.name), lab)
+
+
 def _add_command(feature: Feature) -> None:
     """Give a feature its command, which shows its rows."""
-    rows = feature.rows
-    assert rows is not None
 
     @controller.command(feature.command, help=feature.summary)
     @_switches
@@ -264,7 +276,7 @@ def _add_command(feature: Feature) -> None:
     def show(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
         _show(
             find, switches, as_json, feature.name[0].upper() + feature.name[1:],
-            lambda lab, session: rows(session, views.switch_spec(lab, session.name), lab),
+            lambda lab, session: _rows_of(feature, session, lab),
         )  # fmt: skip
 
 
@@ -320,7 +332,7 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
             names,
             lambda session: check_switch(
                 session,
-                lab.pipeline,
+                lab.pipelines.get(session.name),
                 planned.get(session.name),
                 peers_of_ports_down(lab.fabric, session.device_id, ports),
             ),

@@ -49,7 +49,9 @@ class SwitchCounters:
         drops: by reason, those that are not zero.
         aggregation: by outcome, those that are not zero.
         jobs: packets of each aggregation job that this switch takes part in.
-        synchronisation: of barriers and counters, by outcome, those that are not zero; none where the program has none.
+        synchronisation: of barriers and counters, by outcome, those that are not zero.
+
+    What a switch's program does not count is none.
 
     """
 
@@ -79,12 +81,12 @@ async def read_counters(session: SwitchSession, ports: Collection[int] | None = 
     """Read all counters of a switch, for these ports or (None) for all possible ports."""
     # Of the thousand and more cells of a switch few are its ports', and of these many are 0: reading and decoding
     # them is what takes the time.
-    wanted = [finsy.P4CounterEntry(AGGREGATION_OUTCOMES), *_port_entries(ports)]
-    if any(each.alias == SERVICE_OUTCOMES for each in session.schema.counters):
-        wanted.append(finsy.P4CounterEntry(SERVICE_OUTCOMES))
-    by_name = await _read_arrays(session, wanted)
+    outcomes = [finsy.P4CounterEntry(name) for name in (AGGREGATION_OUTCOMES, SERVICE_OUTCOMES)]
+    by_name = await _read_arrays(session, [*outcomes, *_port_entries(ports)])
     tables = await session.read(
-        finsy.P4TableEntry(table, counter_data=finsy.P4CounterData()) for table in (DROPS_TABLE, JOB_TABLE)
+        finsy.P4TableEntry(table, counter_data=finsy.P4CounterData())
+        for table in (DROPS_TABLE, JOB_TABLE)
+        if session.counts(table)
     )
     return SwitchCounters(
         switch=session.name,
@@ -111,9 +113,11 @@ def _port_entries(ports: Collection[int] | None) -> list[finsy.P4CounterEntry]:
 async def _read_arrays(
     session: SwitchSession, wanted: Iterable[finsy.P4CounterEntry]
 ) -> dict[str, dict[int, Count]]:
-    """Read cells of counters, by counter and index, but for those that are zero."""
+    """Read cells of counters, by counter and index, but for those that are zero or that the program has not."""
     by_name: dict[str, dict[int, Count]] = {}
-    for entry in await session.read(wanted, keep=_has_counted):
+    known = {each.alias for each in session.schema.counters}
+    there = [entry for entry in wanted if entry.counter_id in known]
+    for entry in await session.read(there, keep=_has_counted) if there else ():
         counted = Count(entry.packet_count, entry.byte_count)
         by_name.setdefault(entry.counter_id, {})[entry.index or 0] = counted
     return by_name

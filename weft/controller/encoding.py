@@ -17,6 +17,7 @@ from finsy.p4schema import P4Schema
 from finsy.proto import p4r
 
 from weft.controller.entities import Entity
+from weft.controller.program_names import ProgramNames
 from weft.controller.reconcile import (
     EncodedEntity,
     EntityKey,
@@ -60,11 +61,16 @@ class _EncodedAction:
 
 
 class EntityEncoder:
-    """Encodes entities with a P4Info, whose P4Runtime version must not change any more."""
+    """Encodes entities with a P4Info, whose P4Runtime version must not change any more.
 
-    def __init__(self, schema: P4Schema) -> None:
+    What a program has no table, action or field for is left out, and noted in `left_out`: by table, what is lacking.
+    """
+
+    def __init__(self, schema: P4Schema, names: ProgramNames, left_out: dict[str, str]) -> None:
         self.schema = schema
-        self._remembered: dict[int, tuple[Entity, EncodedEntity]] = {}
+        self._names = names
+        self._left_out = left_out
+        self._remembered: dict[int, tuple[Entity, EncodedEntity | None]] = {}
         # Of equal value there is one key and one action, so entries are found by which these are.
         self._entries: dict[tuple[_EncodedKey, _EncodedAction], EncodedEntity] = {}
         self._keys: dict[Hashable, _EncodedKey] = {}
@@ -78,21 +84,24 @@ class EntityEncoder:
         )
 
     def entity_set(self, entities: Iterable[Entity]) -> EntitySet:
-        """Return the entities by what identifies them.
+        """Return the entities by what identifies them, but for those that the program has no place for.
 
         Raises:
-            ValueError: P4Info has no such table, action or parameter, a value does not fit, or two entities have
-                the same key.
+            ValueError: a value does not fit, or two entities have the same key.
 
         """
-        return index_entities([self._encode(entity) for entity in entities])
+        encoded = (self._encode(entity) for entity in entities)
+        return index_entities([each for each in encoded if each is not None])
 
-    def _encode(self, entity: Entity) -> EncodedEntity:
+    def _encode(self, entity: Entity) -> EncodedEntity | None:
         # The plan has one object for what several switches hold; to find it again costs less than to compare.
         found = self._remembered.get(id(entity))
         if found is not None:
             return found[1]
-        encoded = self._encode_new(entity)
+        lacking = self._names.lacking(entity)
+        if lacking:
+            self._left_out.setdefault(place_of(entity), lacking)
+        encoded = None if lacking else self._encode_new(entity)
         if len(self._remembered) >= _MOST_REMEMBERED:
             self._remembered.clear()
         # Kept with the entity, so that its id is not reused meanwhile.
@@ -148,6 +157,15 @@ class EntityEncoder:
             field = bytes_field(_ACTION_FIELD, action.SerializeToString())
             found = self._actions[value] = _EncodedAction(field, rank_of_action(action))
         return found
+
+
+def place_of(entity: Entity) -> str:
+    """Return the table or selector that an entity is of; empty for groups of the packet replication engine."""
+    if isinstance(entity, finsy.P4TableEntry):
+        return entity.table_id
+    if isinstance(entity, finsy.P4ActionProfileMember | finsy.P4ActionProfileGroup):
+        return entity.action_profile_id
+    return ""
 
 
 def _action_parts(action: object) -> tuple[Hashable, ...] | None:

@@ -14,6 +14,7 @@ Entity: TypeAlias = (
     | finsy.P4ActionProfileMember
     | finsy.P4ActionProfileGroup
     | finsy.P4MulticastGroupEntry
+    | finsy.P4CloneSessionEntry
 )
 Argument: TypeAlias = int | str | IPv4Address | IPv6Address
 

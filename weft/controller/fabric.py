@@ -41,7 +41,7 @@ from weft.controller.jobs import MAX_EPOCH, JobTable
 from weft.controller.leases import Admit, Leases, Packets, counted
 from weft.controller.lossless import LosslessSettings
 from weft.controller.memberships import JobMembership
-from weft.controller.pipeline import Pipeline
+from weft.controller.pipeline import SLOT_REGISTER, Pipeline, Pipelines
 from weft.controller.plan import FabricState, Planner, SwitchPlan
 from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
@@ -154,7 +154,7 @@ class FabricController:
 
     Args:
         fabric: what the switches are connected to.
-        pipeline: program that is pushed to them.
+        pipeline: program that is pushed to them; or of each switch, by name.
         targets: where each switch's server is, by switch name.
         settings: what an operator may choose.
         queue_keys: draws the jobs' secrets; at random, unless runs must repeat.
@@ -175,7 +175,7 @@ class FabricController:
     def __init__(
         self,
         fabric: FabricSpec,
-        pipeline: Pipeline,
+        pipeline: Pipeline | Pipelines,
         targets: Mapping[str, GrpcTarget],
         settings: Settings | None = None,
         queue_keys: QueueKeys = random_queue_key,
@@ -191,7 +191,11 @@ class FabricController:
             )
         self.fabric = fabric
         self.dropped_packet_ins: Counter[str] = Counter()
-        self._pipeline = pipeline
+        self._pipelines: Pipelines = (
+            dict.fromkeys((switch.name for switch in fabric.switches), pipeline)
+            if isinstance(pipeline, Pipeline)
+            else pipeline
+        )
         self._targets = dict(targets)
         self._settings = settings or Settings()
         self._timeout_s = timeout_s
@@ -257,6 +261,11 @@ class FabricController:
         """Switches whose stream has ended by itself; `switch_down` routes around one."""
         return tuple(name for name, session in self._sessions.items() if session.is_lost)
 
+    @property
+    def left_out(self) -> dict[str, dict[str, str]]:
+        """What of the plan switches' programs have no place for: by switch and table or selector, what they lack."""
+        return {name: pipeline.left_out for name, pipeline in self._pipelines.items() if pipeline.left_out}
+
     def session(self, switch: str) -> SwitchSession:
         """Return the P4Runtime session of a switch, for what this class does not offer."""
         self.fabric.switch(switch)
@@ -301,12 +310,12 @@ class FabricController:
     def _new_jobs(self, first_epoch: int = 1) -> JobTable:
         return JobTable(
             self.fabric,
-            self._pipeline.slot_capacity(),
+            {name: pipeline.slot_capacity() for name, pipeline in self._pipelines.items()},
             self._queue_keys,
             first_epoch,
             self._settings.of(TenantSettings),
             self._settings.placement,
-            self._pipeline.lane_count(),
+            min(pipeline.lane_count() for pipeline in self._pipelines.values()),
         )
 
     async def recover(self) -> Recovery:
@@ -353,6 +362,7 @@ class FabricController:
             JobError: it is impossible, or has lost its trees to a failure before they were programmed.
 
         """
+        self._require_slots(job_id)
         await self._admit(
             lambda jobs: jobs.add(
                 job_id, hosts, slot_count, planes, self.routed_around, ip_version, tenant, share
@@ -373,6 +383,13 @@ class FabricController:
             why = self._jobs.why_lost(job_id) or "it was removed"
             raise JobError(f"job {job_id} has lost its trees while they were programmed: {why}")
         return self._jobs.memberships(job_id)
+
+    def _require_slots(self, job_id: int) -> None:
+        for name, pipeline in self._pipelines.items():
+            if not pipeline.slot_capacity():
+                raise JobError(
+                    f"job {job_id}: {name} cannot aggregate: its program has no register {SLOT_REGISTER}"
+                )
 
     async def _admit(self, admit: Admit, keep: Collection[int], wait: bool) -> None:
         """Admit a job, in place of idle ones if it has to be. Raises JobError if it cannot be."""
@@ -573,7 +590,7 @@ class FabricController:
             switch.name,
             target.device_id,
             P4RuntimeStub(self._channels[target.address]),
-            self._pipeline,
+            self._pipelines[switch.name],
             self._timeout_s,
             on_packet=lambda packet: self._take_packet(switch.name, packet),
         )
@@ -587,7 +604,7 @@ class FabricController:
             await session.push_pipeline()
             self._forget(name)
             self._installed[name] = {}
-        elif loaded.p4info != self._pipeline.p4info:
+        elif loaded.p4info != self._pipelines[name].p4info:
             raise PipelineError(f"{name}: runs a program with another P4Info; push the program anew")
 
     async def _apply_one(self, name: str, plan: SwitchPlan) -> int:
@@ -596,7 +613,7 @@ class FabricController:
         installed = self._installed.pop(name, None)
         if installed is None:
             installed = await read_installed(session)
-        desired = session.encode(plan)
+        desired = session.encode(plan) | session.encode(plan.entries)
         updates = plan_updates(installed, desired)
         await session.write(updates)
         # Only now: after a failed write the switch is read back before the next one.

@@ -9,20 +9,23 @@ from weft.controller.session import SwitchSession
 
 
 async def read_installed(session: SwitchSession) -> EntitySet:
-    """Read all entities that controllers write: table entries, default actions, selector, multicast groups.
+    """Read all entities that controllers write.
 
+    These are table entries, default actions, members and groups of selectors, multicast groups and clone sessions.
     Constant entries and the default actions that the program itself gives are left out.
     """
     constant = {table.id for table in session.schema.tables if table.is_const}
     # An entry's meter is read only if it is asked for, and a table without meters may not be asked.
     metered = {table.id for table in session.schema.tables if table.direct_meter is not None}
-    engine = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
+    groups = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
+    sessions = p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry())
     entities = await session.read_raw(
         [
             p4r.Entity(table_entry=p4r.TableEntry()),
             p4r.Entity(action_profile_member=p4r.ActionProfileMember()),
             p4r.Entity(action_profile_group=p4r.ActionProfileGroup()),
-            p4r.Entity(packet_replication_engine_entry=engine),
+            p4r.Entity(packet_replication_engine_entry=groups),
+            p4r.Entity(packet_replication_engine_entry=sessions),
         ]
     )
     asked = [

@@ -7,7 +7,7 @@ switches must hold follows from it (`weft.controller.features.aggregation`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -35,7 +35,8 @@ class JobTable:
 
     Args:
         fabric: where.
-        slot_capacity: slots of each switch (half the size of the program's slot registers).
+        slot_capacity: slots of each switch (half the size of the program's slot registers), or by switch name. Tenants
+            share the least of a switch that has any.
         tenants: who may use how much.
         placement: by what trees are placed, a name of `weft.controller.placement`. Raises SettingError for others.
         queue_keys: draws the jobs' secrets.
@@ -48,20 +49,26 @@ class JobTable:
     def __init__(
         self,
         fabric: FabricSpec,
-        slot_capacity: int,
+        slot_capacity: int | Mapping[str, int],
         queue_keys: QueueKeys = random_queue_key,
         first_epoch: int = 1,
         tenants: TenantSettings = NO_TENANTS,
         placement: str = DEFAULT_PLACEMENT,
         lane_count: int = LANE_COUNT,
     ) -> None:
-        tenants.check(slot_capacity)
+        by_switch = (
+            dict.fromkeys((switch.name for switch in fabric.switches), slot_capacity)
+            if isinstance(slot_capacity, int)
+            else slot_capacity
+        )
+        tenants.check(min(filter(None, by_switch.values()), default=0))
         tenants.check_promises(fabric.fastest_bps)
         self._placement = PLACEMENTS.named(placement)
         self._fabric = fabric
         self._tenants = tenants
         self._pools = {
-            switch.name: SlotPool(switch.name, slot_capacity, tenants.slots) for switch in fabric.switches
+            switch.name: SlotPool(switch.name, by_switch[switch.name], tenants.slots)
+            for switch in fabric.switches
         }
         self._queue_keys = queue_keys
         self._next_epoch = first_epoch

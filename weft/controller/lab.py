@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ class Lab:
     """Where the switches are and what is known of them; a switch given by hand has no fabric.
 
     The lab's interfaces are those of `interface_group`; others of their names are not its own (0: it has none).
+    `pipelines` are the programs of the switches whose P4Info is known.
     `operations` is the path of the socket where its controller takes requests, empty if there is none.
     `dropped_packet_ins`: packets of each switch that the lab's controller had no room for; None: nobody knows.
     `routing` is the kind of routing that it plans by, `tenants` who shares it by which quotas.
@@ -36,7 +37,7 @@ class Lab:
 
     targets: dict[str, GrpcTarget]
     fabric: FabricSpec | None = None
-    pipeline: Pipeline | None = None
+    pipelines: Mapping[str, Pipeline] = field(default_factory=dict)
     facts: TargetFacts = EMBEDDED
     interface_group: int = 0
     operations: str = ""
@@ -78,7 +79,9 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         }
         fabric = from_parameters(state["fabric"]) if state.get("fabric") else None
         facts = target_facts(state.get("target") or EMBEDDED.name)
-        program = p4info or state.get("p4info")
+        others = {name: str(info) for name, (info, _) in state.get("programs", {}).items()}
+        shared = p4info or state.get("p4info")
+        programs = {name: p4info or others.get(name, shared) for name in targets} if shared else {}
         group = int(state.get("interface_group", 0))
         routing = str(state.get("routing") or DEFAULT_ROUTING)
         operations = str(state.get("operations", ""))
@@ -97,7 +100,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
     return Lab(
         targets,
         fabric,
-        Pipeline.load(program) if program else None,
+        _pipelines(programs),
         facts,
         group,
         operations,
@@ -109,5 +112,12 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
 
 def lab_at(address: str, device_id: int, p4info: Path | None) -> Lab:
     """Describe one switch by its address."""
-    pipeline = Pipeline.load(p4info) if p4info else None
-    return Lab({f"device-{device_id}": GrpcTarget(address, device_id)}, pipeline=pipeline)
+    name = f"device-{device_id}"
+    pipelines = {name: Pipeline.load(p4info)} if p4info else {}
+    return Lab({name: GrpcTarget(address, device_id)}, pipelines=pipelines)
+
+
+def _pipelines(programs: Mapping[str, str | Path]) -> dict[str, Pipeline]:
+    """Return the programs of switches, given their P4Info files; each file is read once."""
+    loaded = {path: Pipeline.load(path) for path in dict.fromkeys(programs.values())}
+    return {name: loaded[path] for name, path in programs.items()}

@@ -150,6 +150,6 @@ async def _look_at(lab: Lab, failures: Failures) -> list[SwitchHealth]:
     return await for_each_switch(
         lab,
         [name for name in lab.targets if name not in failures.switches],
-        lambda session: check_switch(session, lab.pipeline, planned[session.name]),
+        lambda session: check_switch(session, lab.pipelines.get(session.name), planned[session.name]),
         need_program=False,
     )

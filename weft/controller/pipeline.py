@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import finsy
@@ -13,6 +15,7 @@ from google.protobuf.message import DecodeError
 
 from weft.controller.encoding import EntityEncoder
 from weft.controller.errors import PipelineError
+from weft.controller.program_names import ProgramNames
 
 SLOT_REGISTER = "slot_tag"
 _LANE_REGISTERS = "slot_lane"
@@ -21,10 +24,14 @@ _VERSIONS_PER_SLOT = 2
 
 @dataclass(frozen=True)
 class Pipeline:
-    """P4Info and device configuration; empty configuration where it is only read with."""
+    """P4Info and device configuration; empty configuration where it is only read with.
+
+    `left_out` has what was not written because the program lacks it: by table or selector, what it lacks.
+    """
 
     p4info: p4i.P4Info
     device_config: bytes = b""
+    left_out: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     _encoders: dict[str, EntityEncoder] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -41,6 +48,11 @@ class Pipeline:
         except OSError as error:
             raise PipelineError(f"cannot read {error.filename}: {error.strerror}") from None
 
+    @cached_property
+    def names(self) -> ProgramNames:
+        """The program's tables and actions by name."""
+        return ProgramNames.of(self.p4info)
+
     def schema(self) -> finsy.P4Schema:
         """Return a new schema (names to ids, values to bytes), which also knows a P4Runtime version."""
         return finsy.P4Schema(self.p4info, self.device_config or None)
@@ -52,7 +64,7 @@ class Pipeline:
             schema = self.schema()
             if version is not None:
                 schema.set_p4runtime_version(version)
-            self._encoders[name] = EntityEncoder(schema)
+            self._encoders[name] = EntityEncoder(schema, self.names, self.left_out)
         return self._encoders[name]
 
     def lane_count(self) -> int:
@@ -60,17 +72,15 @@ class Pipeline:
         return sum(register.preamble.alias.startswith(_LANE_REGISTERS) for register in self.p4info.registers)
 
     def slot_capacity(self) -> int:
-        """Aggregation slots of a switch: half the slot registers' size, for a slot has two versions.
-
-        Raises:
-            PipelineError: the program has no slot register.
-
-        """
+        """Aggregation slots of a switch: half the slot registers' size, for a slot has two versions. 0: it has none."""
         for register in self.p4info.registers:
             if register.preamble.alias == SLOT_REGISTER:
                 return int(register.size) // _VERSIONS_PER_SLOT
-        known = ", ".join(register.preamble.alias for register in self.p4info.registers) or "none"
-        raise PipelineError(f"P4Info has no register {SLOT_REGISTER!r} (registers: {known})")
+        return 0
+
+
+Pipelines = Mapping[str, Pipeline]
+"""Of each switch, by name; switches of one program share an object."""
 
 
 def read_p4info(path: Path) -> p4i.P4Info:
@@ -84,6 +94,6 @@ def read_p4info(path: Path) -> p4i.P4Info:
             text_format.Parse(content.decode(), info)
     except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
         raise PipelineError(f"{path}: not P4Info: {error}") from None
-    if not info.tables:
-        raise PipelineError(f"{path}: P4Info without tables")
+    if not info.tables and not info.pkg_info.arch:
+        raise PipelineError(f"{path}: P4Info without tables or architecture")
     return info

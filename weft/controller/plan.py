@@ -16,6 +16,7 @@ from weft.controller.planned_paths import PlannedPaths
 from weft.controller.routing import ROUTING_KINDS, PlaneRouting, plane_routings
 from weft.controller.routing.channels import Channel
 from weft.controller.routing.routes import without_watched_ports
+from weft.controller.runtime_entries import EntriesSettings
 from weft.topologies import FabricSpec
 
 
@@ -32,17 +33,19 @@ Entities = tuple[Entity, ...]
 
 @dataclass(frozen=True)
 class SwitchPlan:
-    """What one switch should hold: what follows from the settings, its routes, its part in the jobs.
+    """What one switch should hold by the settings, its routes, its part in the jobs and the user's entries.
 
-    For an unaffected switch, a planner returns the same tuple objects as in the previous plan.
+    An entry of the user's goes before another one with its key. For an unaffected switch, a planner returns the same
+    tuple objects as in the previous plan.
     """
 
     features: Entities
     routes: Entities
     jobs: Entities
+    entries: Entities = ()
 
     def __iter__(self) -> Iterator[Entity]:
-        """All entities."""
+        """All entities, but for the user's."""
         return chain(self.features, self.routes, self.jobs)
 
     def is_same_as(self, other: SwitchPlan | None) -> bool:
@@ -52,6 +55,7 @@ class SwitchPlan:
             and self.features is other.features
             and self.routes is other.routes
             and self.jobs is other.jobs
+            and self.entries is other.entries
         )
 
 
@@ -89,8 +93,9 @@ class Planner:
             routes = {name: self._adapted_to(settings, name, entities) for name, entities in routes.items()}
         jobs = _job_entities(self._fabric, state.jobs)
         self._jobs = {name: _kept(tuple(entities), self._jobs.get(name)) for name, entities in jobs.items()}
+        entries = settings.of(EntriesSettings).by_switch
         return {
-            name: SwitchPlan(features, routes[name], self._jobs.get(name, ()))
+            name: SwitchPlan(features, routes[name], self._jobs.get(name, ()), entries.get(name, ()))
             for name, features in self._features.items()
         }
 

@@ -63,8 +63,9 @@ async def _run(
 ) -> _Result:
     stub = P4RuntimeStub(channel)
     device_id = lab.targets[name].device_id
-    session = SwitchSession(name, device_id, stub, lab.pipeline or Pipeline(p4i.P4Info()), TIMEOUT_S)
-    if lab.pipeline is None and need_program:
+    known = lab.pipelines.get(name)
+    session = SwitchSession(name, device_id, stub, known or Pipeline(p4i.P4Info()), TIMEOUT_S)
+    if known is None and need_program:
         config = await session.read_pipeline()
         if config is None:
             raise RequestRefusedError(f"{name}: no program is loaded")

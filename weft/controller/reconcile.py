@@ -170,6 +170,8 @@ def entity_key(entity: p4r.Entity) -> EntityKey:
     if kind == "packet_replication_engine_entry" and engine.WhichOneof("type") == "multicast_group_entry":
         group_id = engine.multicast_group_entry.multicast_group_id
         return kind, group_id.to_bytes(4, "big")
+    if kind == "packet_replication_engine_entry" and engine.WhichOneof("type") == "clone_session_entry":
+        return "clone_session_entry", engine.clone_session_entry.session_id.to_bytes(4, "big")
     raise ValueError(f"the controller does not manage entities of kind {kind!r}")
 
 

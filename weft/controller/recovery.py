@@ -92,6 +92,8 @@ async def read_held_jobs(session: SwitchSession) -> HeldJobs:
 
 async def read_job_entries(session: SwitchSession) -> dict[int, HeldJob]:
     """Read the jobs of a switch, by id."""
+    if not (session.has_table(JOB_TABLE) and session.counts(MEMBER_TABLE)):
+        return {}
     # Of members' entries: anybody's packets count at the job's own, before they are dropped.
     counted = finsy.P4TableEntry(MEMBER_TABLE, counter_data=finsy.P4CounterData())
     entries = await session.read([finsy.P4TableEntry(JOB_TABLE), counted])

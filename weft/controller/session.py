@@ -80,6 +80,14 @@ class SwitchSession:
         """P4Info's names and values, as the switch's version of P4Runtime has them; shared with other sessions."""
         return self._encoder.schema
 
+    def has_table(self, name: str) -> bool:
+        """Return whether the switch's program has a table of this name."""
+        return name in self.pipeline.names.tables
+
+    def counts(self, table: str) -> bool:
+        """Return whether the switch's program has a table whose entries count packets."""
+        return self.has_table(table) and self.schema.tables[table].direct_counter is not None
+
     @property
     def is_lost(self) -> bool:
         """Whether the stream has ended by itself, as when the switch was."""
@@ -200,8 +208,10 @@ class SwitchSession:
     def encode(self, entities: Iterable[Entity]) -> EntitySet:
         """Encode entities with the switch's P4Info; equal ones are shared with other switches' sets.
 
+        What the program has no table, action or field for is left out (`Pipeline.left_out`).
+
         Raises:
-            RequestRefusedError: P4Info has no such table, action or parameter, or a value does not fit.
+            RequestRefusedError: a value does not fit.
 
         """
         try:

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 
 import finsy
 
-from weft.controller.errors import JobError
+from weft.controller.errors import JobError, PipelineError
 from weft.controller.features.aggregation import JOB_ACTION, aggregation_entities
 from weft.controller.jobs import MAX_JOB_ID, JobTable
 from weft.controller.pipeline import SLOT_REGISTER, Pipeline
@@ -88,6 +88,8 @@ class SwitchCost:
         self._p4info = pipeline.p4info
         self._program = json.loads(pipeline.device_config)
         self.slots = pipeline.slot_capacity()
+        if not self.slots:
+            raise PipelineError(f"the program has no register {SLOT_REGISTER}: it does not aggregate")
         """Of the program as it is compiled."""
         registers = register_sizes(self._p4info)
         tag = next(each for each in registers if each.name.rpartition(".")[2] == SLOT_REGISTER)

@@ -41,6 +41,19 @@ def event_row(event: Mapping[str, Any]) -> Row:
     }
 
 
+def lacks_routes(session: SwitchSession) -> str:
+    """Return what a switch's program lacks for Weft's routes, `no table ecmp`; empty if nothing."""
+    names = session.pipeline.names
+    if SELECTOR not in names.profiles:
+        return f"no action selector {SELECTOR}"
+    for table, key in (("ipv4_lpm", "destination"), ("ipv6_lpm", "destination"), ("ecmp", "group")):
+        if not session.has_table(table):
+            return f"no table {table}"
+        if key not in names.tables[table].fields:
+            return f"no key {key} of table {table}"
+    return ""
+
+
 async def route_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:
     """Prefixes, their next hops (several: ECMP) and the packets that took them."""
     counted = finsy.P4CounterData()

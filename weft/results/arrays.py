@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,10 +10,9 @@ import numpy as np
 from weft.controller.arrays import ProgramArrays
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.errors import SettingError
-from weft.controller.pipeline import Pipeline
+from weft.controller.pipeline import Pipelines
 from weft.recording.tables import Column, Names, Table
 from weft.scenario import KeyProblem, ObserveSection
-from weft.scenario.program import Program
 from weft.topologies import FabricSpec
 
 MAX_ROWS_IN_RESULTS = 1000
@@ -102,57 +101,72 @@ def _integers(values: Sequence[int]) -> Column:
 
 
 @dataclass(frozen=True)
-class ObservedArrays:
-    """The counters and registers to be read, by their names in the program."""
+class _Names:
+    """What is read of the switches of one program."""
 
-    counters: tuple[str, ...] = ()
-    direct_counters: tuple[str, ...] = ()
-    registers: tuple[str, ...] = ()
+    counters: tuple[str, ...]
+    direct_counters: tuple[str, ...]
+    registers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ObservedArrays:
+    """The counters and registers to be read, by switch, by their names in its program."""
+
+    of_switch: Mapping[str, _Names] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, observe: ObserveSection, program: Program) -> ObservedArrays:
-        """Find what is asked for in the program.
+    def of(cls, observe: ObserveSection, pipelines: Pipelines) -> ObservedArrays:
+        """Find what is asked for in the programs.
 
         Raises:
-            KeyProblem: it has no counter or register of a name; the message has those it has.
+            KeyProblem: none has a counter or register of a name; the message has those they have.
         """
         if not observe.counters and not observe.registers:
             return cls()
-        arrays = ProgramArrays.of(Pipeline.load(program.p4info).p4info)
+        arrays = {id(each): ProgramArrays.of(each.p4info) for each in pipelines.values()}
+        every = ProgramArrays.all_of(arrays.values())
         try:
-            key, wanted = "observe.counters", observe.counters
-            counters = arrays.counter_names(ALL if wanted == "all" else wanted)
-            key, wanted = "observe.registers", observe.registers
-            registers = arrays.register_names(ALL if wanted == "all" else wanted)
+            key = "observe.counters"
+            counters = every.counter_names(ALL if observe.counters == "all" else observe.counters)
+            key = "observe.registers"
+            registers = every.register_names(ALL if observe.registers == "all" else observe.registers)
         except SettingError as error:
             raise KeyProblem(key, str(error)) from None
-        return cls(
-            tuple(name for name in counters if name in arrays.counters),
-            tuple(name for name in counters if name in arrays.direct_counters),
-            tuple(registers),
-        )
+        found = {
+            number: _Names(
+                tuple(name for name in counters if name in own.counters),
+                tuple(name for name in counters if name in own.direct_counters),
+                tuple(name for name in registers if name in own.registers),
+            )
+            for number, own in arrays.items()
+        }
+        return cls({name: found[id(each)] for name, each in pipelines.items()})
 
     def read(self, fabric: FabricSpec, controller: BlockingFabricController) -> ArrayResults:
         """Read all switches that answer."""
         results = ArrayResults()
         failed = controller.controller.failures.switches
         for switch in fabric.switches:
-            if switch.name not in failed:
-                self._read_switch(switch.name, controller, results)
+            if switch.name not in failed and switch.name in self.of_switch:
+                _read_switch(switch.name, self.of_switch[switch.name], controller, results)
         return results
 
-    def _read_switch(self, switch: str, controller: BlockingFabricController, results: ArrayResults) -> None:
-        for name in self.counters:
-            for index, count in controller.read_counter(switch, name).items():
-                if count.packets or count.bytes:
-                    results.counters.append(CounterCell(switch, name, index, "", count.packets, count.bytes))
-        for name in self.direct_counters:
-            for each in controller.read_direct_counter(switch, name):
-                if each.count.packets or each.count.bytes:
-                    results.counters.append(
-                        CounterCell(switch, name, -1, each.entry, each.count.packets, each.count.bytes)
-                    )
-        for name in self.registers:
-            for index, value in controller.read_register(switch, name).items():
-                if value:
-                    results.registers.append(RegisterCell(switch, name, index, value))
+
+def _read_switch(
+    switch: str, names: _Names, controller: BlockingFabricController, results: ArrayResults
+) -> None:
+    for name in names.counters:
+        for index, count in controller.read_counter(switch, name).items():
+            if count.packets or count.bytes:
+                results.counters.append(CounterCell(switch, name, index, "", count.packets, count.bytes))
+    for name in names.direct_counters:
+        for each in controller.read_direct_counter(switch, name):
+            if each.count.packets or each.count.bytes:
+                results.counters.append(
+                    CounterCell(switch, name, -1, each.entry, each.count.packets, each.count.bytes)
+                )
+    for name in names.registers:
+        for index, value in controller.read_register(switch, name).items():
+            if value:
+                results.registers.append(RegisterCell(switch, name, index, value))

@@ -66,7 +66,7 @@ from weft.run.spec import RunSpec, fabric_run_spec
 from weft.run.task import Ended, Task, check_timeout, require_all
 from weft.run.task_maker import TaskMaker
 from weft.run.tuner import Tuner
-from weft.scenario import FabricKeywords
+from weft.scenario import FabricKeywords, FabricOptions
 from weft.scenario.circuits import DARK_TIME, require_configuration
 from weft.scenario.fidelity_checks import check_capture
 from weft.scenario.keywords import with_fabric_keywords
@@ -121,9 +121,16 @@ class Fabric:
         else:
             spec = fabric_run_spec(topology, **options)
         self.topology = spec.fabric
-        self.options = spec.options
         self._scenario = spec.name
-        self.lab = make_lab(self.topology, self.options, progress, processes)
+        self.lab = make_lab(self.topology, spec.options, progress, processes)
+        self.lab.reducing_key = next(
+            (
+                f"traffic[{number}].{item.kind}"
+                for number, item in enumerate(spec.traffic)
+                if item.reduces_in_network
+            ),
+            "",
+        )
         self._results: dict[str, list[Any]] = {}
         self._recorded: list[Recorded] = []
         # Kind, node and number of what is being captured, in order of their beginning.
@@ -137,7 +144,7 @@ class Fabric:
         self._probed: Fabric | None = None
         own = weakref.proxy(self)  # so that a fabric that was left is free at once
         probes = Probes(own, lambda: own._fabric_of_probes())
-        tuner = Tuner(self.topology, self.options, probes, progress)
+        tuner = Tuner(self.topology, self.options, probes, progress, lambda: own.lab.aggregates)
         self.tasks = TaskMaker(self.lab, self._exchanges, tuner)
         """Makes what `run_together` runs."""
         # Where their definitions are, in order of the first run.
@@ -149,7 +156,9 @@ class Fabric:
         with interruptions_first(), contextlib.ExitStack() as stack:
             stack.enter_context(self.lab)
             with raised_as_weft_errors():
-                self._arrays = ObservedArrays.of(self.options.observe, self.lab.program)
+                self._arrays = ObservedArrays.of(self.options.observe, self.lab.programs.pipelines)
+            for line in self.lab.left_out():
+                self._progress(line)
             self._progress("starting the hosts' endpoints")
             self._exchanges.start(stack.enter_context(self.lab.hosts()))
             # What was dropped or late while the switches had no program yet says nothing about the fabric.
@@ -174,6 +183,11 @@ class Fabric:
                 self._exchanges.stop()
             if incomplete:
                 raise EnvironmentLacksError("; ".join(incomplete))
+
+    @property
+    def options(self) -> FabricOptions:
+        """How it is run; once it is up, as its switches' programs allow."""
+        return self.lab.options
 
     @property
     def hosts(self) -> EndpointGroup:
@@ -680,7 +694,10 @@ class Fabric:
             counters=arrays.counters_in_results,
             registers=arrays.registers_in_results,
             rows_lost=observations.rows_lost,
-            warnings=[warning] if (warning := reordering_warning(self.options)) else [],
+            warnings=[
+                *([warning] if (warning := reordering_warning(self.options)) else []),
+                *self.lab.left_out(),
+            ],
             drops=drop_totals(counters, switches, endpoints),
             absorbed=absorbed_totals(counters),
             packet_conservation=None

@@ -22,7 +22,7 @@ def made_by(
     fabric = dict(lab.fabric.parameters)
     parameters = {
         **lab.options.as_dict(),
-        "p4_hash": lab.program.p4_hash,
+        "p4_hash": lab.programs.p4_hash,
         "fabric": fabric,
         "slots": slot_count,
         "extensions": extension_hashes([lab.options.transport], collectives),

@@ -40,7 +40,7 @@ from weft.run.jobs import COLLECTIVE_DATA, CollectiveData, JobRun, job_run, plac
 from weft.run.reducing_groups import ReducingGroup, groups_of, jobs_of_ranks
 from weft.run.task import Ended, Task
 from weft.run.tuner import Question, Tuner
-from weft.scenario import FLOW_DATA
+from weft.scenario import FLOW_DATA, FabricOptions
 from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, Collective
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
@@ -65,7 +65,11 @@ class TaskMaker:
         self._lab = lab
         self._exchanges = exchanges
         self._tuner = tuner
-        self._topology, self._options = lab.fabric, lab.options
+        self._topology = lab.fabric
+
+    @property
+    def _options(self) -> FabricOptions:
+        return self._lab.options
 
     @raised_as_weft_errors()
     def collective(

@@ -88,8 +88,15 @@ class Tuner:
     """Chooses algorithms for one fabric; probes run when they are first needed, once each."""
 
     def __init__(
-        self, topology: FabricSpec, options: FabricOptions, probe: Probe, progress: Progress
+        self,
+        topology: FabricSpec,
+        options: FabricOptions,
+        probe: Probe,
+        progress: Progress,
+        aggregates: Callable[[], bool] = lambda: True,
     ) -> None:
+        # `aggregates`: whether switches' programs do, once these are known.
+        self._aggregates = aggregates
         self._topology, self._options = topology, options
         self._probe, self._progress = probe, progress
         self._links = fabric_links(topology, options)
@@ -145,10 +152,13 @@ class Tuner:
             self._suitable[key] = [
                 name
                 for name, objection in found.items()
-                if not objection
-                and not (collective.algorithm(name).in_network and self._options.fidelity.has_segments)
+                if not objection and not (collective.algorithm(name).in_network and not self._may_reduce)
             ]
         return self._suitable[key]
+
+    @property
+    def _may_reduce(self) -> bool:
+        return self._aggregates() and not self._options.fidelity.has_segments
 
     def _cost(self, question: Question, algorithm: str, element_count: int) -> Cost:
         return question.collective.algorithm(algorithm).cost(

@@ -20,6 +20,7 @@ from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.routing import RoutingSection
 from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
+from weft.scenario.switch_choice import SwitchChoice
 from weft.scenario.switching import SwitchingSection
 from weft.scenario.tenants import TenantName, TenantSection
 from weft.scenario.transport import TransportSection
@@ -63,6 +64,12 @@ class FabricOptions(Section):
     """Threads that serve a virtual run; the results do not depend on it."""
     p4: Path = FABRIC_P4
     """The switches' program; relative to the scenario's file. By default Weft's own."""
+    programs: dict[SwitchChoice, Path] = Field(default={})
+    """Programs of some switches, in place of `p4`, by name, pattern or role. A name goes before a pattern, a pattern
+    before a role."""
+    entries: dict[SwitchChoice, Path] = Field(default={})
+    """Files of table entries, multicast groups and clone sessions, by switch as `programs`; JSON or YAML in the
+    schema of p4lang's tutorials. They go before entries of Weft's with the same key."""
     compiler: Literal["embedded", "p4c"] = "embedded"
     """Which compiler compiles it."""
     services: list[Service] = Field(default=[])

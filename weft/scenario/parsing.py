@@ -25,6 +25,8 @@ from weft.scenario.values import Section
 from weft.scenario.yaml_files import read_mapping
 from weft.traffic.class_reference import absolute_reference, is_class_reference
 
+_BY_SWITCH = ("programs", "entries")
+"""Keys that have a file for each choice of switches."""
 _Section = TypeVar("_Section", bound=Section)
 
 
@@ -80,10 +82,13 @@ def apply_changes(tree: dict[str, Any], changes: Sequence[Change]) -> dict[str, 
 def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
     """Make the files that a scenario's tree names absolute; relative ones lie below `folder`.
 
-    These are the P4 program, a topology's file, those of items of the traffic (`TrafficSection.files`) and every
-    `path/to/file.py:Class`, wherever it stands.
+    These are the P4 programs, files of entries, a topology's file, those of items of the traffic
+    (`TrafficSection.files`) and every `path/to/file.py:Class`, wherever it stands.
     """
-    for section, key in ((tree, "p4"), (tree.get("fabric"), "path"), *_files_of(tree.get("traffic"))):
+    sections = [section for name in _BY_SWITCH if isinstance(section := tree.get(name), dict)]
+    of_switches = [(section, key) for section in sections for key in section]
+    own = ((tree, "p4"), (tree.get("fabric"), "path"), *of_switches)
+    for section, key in (*own, *_files_of(tree.get("traffic"))):
         if isinstance(section, dict) and isinstance(section.get(key), str):
             if "\0" in section[key]:
                 raise BadInputError(f"{key}: {shown(section[key])} is not a path (valid: no null character)")

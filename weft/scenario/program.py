@@ -23,6 +23,8 @@ _NO_MACROS: Mapping[str, str] = MappingProxyType({})
 class Program:
     """A compiled program's files; `p4_hash` is SHA-256 over the BMv2 JSON, which all that is compiled goes into."""
 
+    source: Path
+
     json: Path
     p4info: Path
     p4_hash: str
@@ -33,8 +35,11 @@ def compile_program(
     directory: Path,
     compiler: Literal["embedded", "p4c"] = "embedded",
     macros: Mapping[str, str] = _NO_MACROS,
+    key: str = "p4",
 ) -> Program:
     """Compile a v1model program to `directory`, with Weft's compiler or p4lang's p4c-bm2-ss, `macros` defined.
+
+    `key` of the scenario names the program.
 
     Raises:
         BadInputError: the program is missing or wrong; the message is the compiler's diagnostics.
@@ -45,7 +50,7 @@ def compile_program(
     except (OSError, ValueError):
         is_there = False  # a name too long, or with a null character
     if not is_there:
-        raise KeyProblem("p4", f"{shown(str(source))}: no such P4 program")
+        raise KeyProblem(key, f"{shown(str(source))}: no such P4 program")
     compile_with = _compile if compiler == "embedded" else _compile_with_p4c
     return compile_with(source, directory, macros)
 
@@ -62,7 +67,7 @@ def _compile(source: Path, directory: Path, macros: Mapping[str, str]) -> Progra
     for path, text in ((json_path, result.json_text), (p4info_path, result.p4info_text)):
         with written_whole(path) as partial:
             partial.write_text(text, encoding="utf-8")
-    return Program(json_path, p4info_path, hashlib.sha256(result.json_text.encode()).hexdigest())
+    return Program(source, json_path, p4info_path, hashlib.sha256(result.json_text.encode()).hexdigest())
 
 
 def _compile_with_p4c(source: Path, directory: Path, macros: Mapping[str, str]) -> Program:
@@ -82,4 +87,4 @@ def _compile_with_p4c(source: Path, directory: Path, macros: Mapping[str, str]) 
     )
     if result.returncode:
         raise BadInputError(f"p4c-bm2-ss refuses {source}:\n{result.stderr}")
-    return Program(json_path, p4info_path, hashlib.sha256(json_path.read_bytes()).hexdigest())
+    return Program(source, json_path, p4info_path, hashlib.sha256(json_path.read_bytes()).hexdigest())

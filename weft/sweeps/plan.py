@@ -20,6 +20,7 @@ from weft.run.spec import unlocated_run_spec
 from weft.scenario import Change, Scenario, anchor_paths, apply_changes, parse_scenario, read_mapping
 from weft.scenario.dotted import plain, set_at
 from weft.scenario.program import compile_program
+from weft.scenario.programs import program_files
 from weft.sweeps.axes import Assignment, Axis, describe, grid_axis, points_axis, require_distinct, zip_axis
 from weft.system.scratch import scratch_directory
 from weft.topologies import FabricSpec
@@ -144,18 +145,31 @@ class _Checker:
         require_for(spec.fabric, spec.options)
         content = scenario.model_dump(mode="json")
         del content["clock"]
-        content["p4"] = self._program_hash(scenario)
+        files = program_files(spec.fabric, scenario)
+        content["p4"] = {name: self._program_hash(scenario, path) for name, (path, _) in files.items()}
+        del content["programs"]
+        content["entries"] = _entries_hashes(scenario)
         text = json.dumps([self._weft, content, extension_hashes([scenario])], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def _program_hash(self, scenario: Scenario) -> str:
-        key = (scenario.p4, scenario.compiler, tuple(scenario.macros.items()))
+    def _program_hash(self, scenario: Scenario, path: Path) -> str:
+        key = (path, scenario.compiler, tuple(scenario.macros.items()))
         if key not in self._programs:
             with scratch_directory() as directory:
                 self._programs[key] = compile_program(
-                    scenario.p4, directory, scenario.compiler, scenario.macros
+                    path, directory, scenario.compiler, scenario.macros
                 ).p4_hash
         return self._programs[key]
+
+
+def _entries_hashes(scenario: Scenario) -> dict[str, str]:
+    """Return the content (SHA-256) of each file of entries, by the switches that get it. Raises BadInputError."""
+    try:
+        return {
+            choice: hashlib.sha256(path.read_bytes()).hexdigest() for choice, path in scenario.entries.items()
+        }
+    except OSError as error:
+        raise BadInputError(f"entries: {error.filename}: cannot be read: {error.strerror}") from None
 
 
 def _base(scenario: Any, path: Path, changes: Sequence[Change]) -> tuple[dict[str, Any], str]:

@@ -64,15 +64,20 @@ class LabAccess:
         """gRPC's name of the socket."""
         return f"unix:{self._socket}"
 
-    def publish(self, program: Program) -> tuple[Path, Path]:
-        """Copy P4Info and JSON here, where the owner can read them; returns both paths."""
-        copies = self.directory / program.p4info.name, self.directory / program.json.name
+    def publish(self, program: Program, number: int = 0) -> tuple[str, str]:
+        """Copy P4Info and JSON here, where the owner can read them; returns both paths.
+
+        `number` tells the programs of a lab apart, whose files may have the same names.
+        """
+        folder = self.directory / f"program-{number}" if number else self.directory
+        folder.mkdir(mode=0o700, exist_ok=True)
+        copies = folder / program.p4info.name, folder / program.json.name
         for source, copy in zip((program.p4info, program.json), copies, strict=True):
             shutil.copyfile(source, copy)
-        return copies
+        return str(copies[0]), str(copies[1])
 
     def hand_over(self) -> None:
         """Give the directory and all that is in it to the owner; as root nothing is written here after that."""
         user, group = owner()
-        for path in (*self.directory.iterdir(), self.directory):
+        for path in (*self.directory.rglob("*"), self.directory):
             os.chown(path, user, group, follow_symlinks=False)

@@ -27,7 +27,6 @@ from weft.errors import EnvironmentLacksError
 from weft.quantities.readable import counted
 from weft.recording.observations import Recorded, read_recorded
 from weft.scenario.options import FabricOptions
-from weft.scenario.program import compile_program
 from weft.scenario.tenants import tenant_settings
 from weft.switch.daemon.stats import SwitchesStats
 from weft.system.child_processes import WatchedProcess
@@ -81,10 +80,7 @@ class MininetLab(Lab):
         self._state.interface_group = new_group()
         self._access = LabAccess(lab_state.STATE_FILE.parent, self._own_directory)
 
-        self._progress(f"compiling {self.options.p4.name}")
-        options = self.options
-        self.program = compile_program(options.p4, self.directory, options.compiler, options.macros)
-
+        self._compile()
         hosts, links = len(self.fabric.hosts), len(self.fabric.links)
         self._progress(f"building {counted(hosts, 'host')} and {counted(links, 'link')} in Mininet")
         # Imported here, so that `require_for` can say that Mininet is missing.
@@ -117,7 +113,7 @@ class MininetLab(Lab):
         self.controller = stack.enter_context(
             BlockingFabricController(
                 self.fabric,
-                self._pipeline(),
+                self.programs.pipelines,
                 targets,
                 self.settings(),
                 on_dropped=self._state.note_dropped_packet_ins,
@@ -152,7 +148,17 @@ class MininetLab(Lab):
         tenants = tenant_settings(self.options.tenants).tenants
         self._state.tenants = {tenant.name: tenant.quotas() for tenant in tenants}
         self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}
-        self._state.p4info, self._state.json = map(str, self._access.publish(self.program))
+        published = {
+            program: self._access.publish(program, number)
+            for number, program in enumerate(self.programs.distinct)
+        }
+        first, *_ = self.programs.distinct
+        self._state.p4info, self._state.json = published[first]
+        self._state.programs = {
+            name: published[program]
+            for name, program in self.programs.of_switch.items()
+            if program is not first
+        }
         self._access.hand_over()
         self._state.save()
 

@@ -34,7 +34,8 @@ class LabState:
     All interfaces that the lab makes are in `interface_group` (`weft.clocks.real.interfaces`). `hosts` gives the
     process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations` the
     socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it had no room for,
-    `tenants` the quotas of those who share it.
+    `tenants` the quotas of those who share it. `p4info` and `json` are the files of the switches' program,
+    `programs` those of the switches that run another one.
     """
 
     owner: ProcessId
@@ -48,6 +49,7 @@ class LabState:
     grpc: dict[str, tuple[str, int]] = field(default_factory=dict)
     p4info: str = ""
     json: str = ""
+    programs: dict[str, tuple[str, str]] = field(default_factory=dict)
     operations: str = ""
     dropped_packet_ins: dict[str, int] = field(default_factory=dict)
     tenants: dict[str, dict[str, Any]] = field(default_factory=dict)

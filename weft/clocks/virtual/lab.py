@@ -52,7 +52,6 @@ from weft.quantities.readable import counted
 from weft.recording.observations import Recorded
 from weft.results.packet_conservation import packets_under_way
 from weft.scenario.options import FabricOptions
-from weft.scenario.program import compile_program
 from weft.switch.daemon.stats import SwitchesStats
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitches
 from weft.switch.p4runtime.device import Device
@@ -118,10 +117,7 @@ class VirtualLab(Lab):
     def _build(self, stack: contextlib.ExitStack) -> None:
         stack.callback(self._let_go)
         self.directory = stack.enter_context(scratch_directory())
-        self._progress(f"compiling {self.options.p4.name}")
-        options = self.options
-        self.program = compile_program(options.p4, self.directory, options.compiler, options.macros)
-
+        self._compile()
         with collector_paused():
             self._build_fabric(stack)
 
@@ -198,7 +194,7 @@ class VirtualLab(Lab):
         stack.callback(channel.let_go)
         return BlockingFabricController(
             self.fabric,
-            self._pipeline(),
+            self.programs.pipelines,
             embedded_targets(self.fabric, "this process"),
             self.settings(),
             queue_keys=repeatable_queue_keys(self.options.seed),

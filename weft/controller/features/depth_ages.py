@@ -65,7 +65,9 @@ class DepthAges:
 
 
 async def read_depth_ages(session: SwitchSession, target: TargetFacts) -> DepthAges:
-    """Read what a switch has counted, nothing where it never chose so."""
+    """Read what a switch has counted, nothing where it never chose so, or its program has no such choice."""
+    if not session.counts(TABLE):
+        return DepthAges()
     entries = await session.read([finsy.P4TableEntry(TABLE, counter_data=finsy.P4CounterData())])
     return DepthAges(AgeHistogram(_counted(entries, 1, target)), sum(_counted(entries, 0, target).values()))
 

@@ -1,0 +1,73 @@
+"""Files of table entries that a scenario names, checked against the programs of the switches that get them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from weft.cache import read_text
+from weft.controller.entities import Entity
+from weft.controller.runtime_entries import EntriesSettings, runtime_entries
+from weft.errors import BadInputError
+from weft.scenario.options import FabricOptions
+from weft.scenario.places import KeyProblem
+from weft.scenario.programs import Programs
+from weft.scenario.switch_choice import by_switch
+from weft.scenario.yaml_files import read_mapping
+from weft.topologies import FabricSpec
+
+MAX_FILE_BYTES = 16 * 1024 * 1024
+
+
+def read_entries_file(path: Path) -> Any:
+    """Return what a file of entries holds, JSON or, by its ending, YAML.
+
+    Raises:
+        BadInputError: it cannot be read, or is neither.
+    """
+    if path.suffix in (".yaml", ".yml"):
+        return read_mapping(path, "entries")
+    try:
+        return json.loads(read_text(path, MAX_FILE_BYTES), object_pairs_hook=_without_duplicates)
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except json.JSONDecodeError as error:
+        raise BadInputError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise BadInputError(f"{path}: is not JSON that can be used: {error}") from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for number, (name, _) in enumerate(pairs) if name in dict(pairs[:number]))
+        raise ValueError(f"the key '{twice}' is given twice")
+    return found
+
+
+def entries_settings(fabric: FabricSpec, options: FabricOptions, programs: Programs) -> EntriesSettings:
+    """Return the entries of the files that a scenario names, by switch.
+
+    Raises:
+        KeyProblem: a file cannot be used, or does not fit the program of a switch; names file and entry.
+    """
+    chosen = {choice: (path, f"entries.{choice}") for choice, path in options.entries.items()}
+    trees: dict[Path, Any] = {}
+    read: dict[tuple[Path, int], tuple[Entity, ...]] = {}
+    found = {}
+    for name, (path, key) in by_switch(fabric, chosen, "entries").items():
+        pipeline = programs.pipelines[name]
+        try:
+            if path not in trees:
+                trees[path] = read_entries_file(path)
+            if (path, id(pipeline)) not in read:
+                entities = runtime_entries(trees[path], pipeline.names)
+                pipeline.encoder().entity_set(entities)  # finds two of the same key
+                read[path, id(pipeline)] = entities
+        except BadInputError as error:
+            raise KeyProblem(key, str(error)) from None
+        except ValueError as error:
+            raise KeyProblem(key, f"{path.name}: {error}") from None
+        found[name] = read[path, id(pipeline)]
+    return EntriesSettings(found)
