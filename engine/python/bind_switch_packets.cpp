@@ -1,5 +1,6 @@
 // A switch's packets for Python: replication, packets in and out, stream events, traces and logs.
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -122,14 +123,15 @@ void bind_switch_packets(SwitchClass& cls) {
           "program"_a, "Go on with other code for the same program. ValueError if its shape is another.")
       .def(
           "start_trace",
-          [](Switch& self, uint64_t packets, std::optional<uint32_t> port, std::optional<Callback> ended) {
+          [](Switch& self, uint64_t packets, std::optional<uint32_t> port, std::optional<Callback> ended,
+             TimePs from_ps, TimePs until_ps) {
             std::function<void()> held = listener_of(self.engine(), std::move(ended));
             PythonGuard guard(self.engine());
-            self.trace().start({port, packets}, std::move(held));
+            self.trace().start({port, packets, from_ps, until_ps}, std::move(held));
           },
           py::arg("packets"), py::arg("port").none(true), py::arg("ended").none(true) = py::none(),
-          "Trace the next packets (received on a port); ended() is called as one, or a copy, leaves or "
-          "is dropped.")
+          py::arg("from_ps") = 0, py::arg("until_ps") = std::numeric_limits<TimePs>::max(),
+          "Trace the next packets of a port, in a time; ended() is called as one, or a copy, ends.")
       .def("stop_trace",
            [](Switch& self) {
              PythonGuard guard(self.engine());

@@ -18,6 +18,9 @@ constexpr uint64_t kCellBytes = 80;
 constexpr uint32_t kMaxDepth = (1U << 19) - 1;  // enq_qdepth and deq_qdepth have 19 bits
 constexpr uint32_t kMaxPort = 511;
 
+uint32_t low_word(uint64_t value) { return static_cast<uint32_t>(value); }
+uint32_t high_word(uint64_t value) { return static_cast<uint32_t>(value >> 32); }
+
 uint32_t saturate_u32(uint64_t value) { return static_cast<uint32_t>(std::min<uint64_t>(value, UINT32_MAX)); }
 
 }  // namespace
@@ -233,7 +236,8 @@ void Switch::parse(Packet& packet) {
       drop(DropReason::kPassLimit, *packet, state.trace);
       return;
     }
-    record(state.trace, TraceSite::kReceived, {state.ingress_port, state.instance_type}, packet->bytes());
+    if (state.trace.packet != 0) [[unlikely]]
+      record_received(state, *packet);
     parse(*packet);
     if (dropped_by_abort(state, *packet)) return;
     program.ingress(&state, &context);
@@ -296,7 +300,7 @@ void Switch::start_pass(PacketPtr packet, Arrival arrival, uint32_t port, Instan
   StateBlock* block = new_state();
   PacketState& state = block->state;
   if (previous == nullptr) {
-    trace_.begin(state.trace, port);
+    trace_.begin(state.trace, port, engine_.now());
   } else {
     trace_.copied(previous->trace, state.trace, type, engine_.now());
   }
@@ -506,6 +510,20 @@ void Switch::run_bypassing() {
   }
 }
 
+void Switch::record_received(const PacketState& state, const Packet& packet) {
+  record(state.trace, TraceSite::kReceived,
+         {state.ingress_port, state.instance_type, low_word(state.ingress_timestamp),
+          high_word(state.ingress_timestamp)},
+         packet.bytes());
+}
+
+void Switch::record_egress(const PacketState& state, uint32_t port) {
+  record(state.trace, TraceSite::kEgress,
+         {port, state.egress_rid, state.instance_type, state.enqueue_depth, state.dequeue_depth,
+          state.dequeue_time_delta, low_word(state.enqueue_timestamp), high_word(state.enqueue_timestamp),
+          low_word(state.egress_timestamp), high_word(state.egress_timestamp)});
+}
+
 // ---- egress
 
 // The headers are written to where they go, in front of the payload: the state has all that was there.
@@ -535,7 +553,8 @@ void Switch::run_bypassing() {
   state.egress_port = port;
   state.egress_spec = options_.drop_port + 1;  // anything but the drop port
   point_at(state, *packet);
-  record(state.trace, TraceSite::kEgress, {port, state.egress_rid, state.instance_type});
+  if (state.trace.packet != 0) [[unlikely]]
+    record_egress(state, port);
   program.egress(&state, &context);
   if (dropped_by_abort(state, *packet)) return nullptr;
   if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_egress(*packet);

@@ -192,6 +192,8 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
       report_dropped(reason, traffic.bytes);
   }
   void report_dropped(DropReason reason, uint64_t size_bytes);
+  void record_received(const PacketState& state, const Packet& packet);
+  void record_egress(const PacketState& state, uint32_t port);
   void record(TraceNumbers of, TraceSite site, std::initializer_list<uint32_t> values,
               std::span<const uint8_t> bytes = {}) {
     if (of.packet != 0) trace_.record(of, site, values, engine_.now(), bytes);

@@ -4,7 +4,8 @@
 
 namespace weft {
 
-void SwitchTrace::mark(TraceNumbers& numbers, uint32_t port) {
+void SwitchTrace::mark(TraceNumbers& numbers, uint32_t port, TimePs now) {
+  if (now < filter_.from_ps || now >= filter_.until_ps) return;
   if (filter_.port.has_value() && *filter_.port != port) return;
   if (records_.size() >= kCapacityBytes) {
     ++packets_missed_;

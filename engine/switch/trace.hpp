@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,13 +18,14 @@ namespace weft {
 // Sites of the switch itself; those of a program follow from kFirstProgramSite on, numbered by lowering.
 // Behind each its data, 32-bit little-endian integers unless said otherwise.
 enum class TraceSite : uint32_t {
-  kReceived = 0,        // port, instance type, the packet's bytes: a pass through parser and ingress begins
+  kReceived = 0,        // port, instance type, timestamp (64 bits), the packet's bytes: a pass begins
   kCopied = 1,          // number of the new copy, its instance type
   kMulticast = 2,       // group, number of replicas
   kNoCloneSession = 3,  // session
   kDigest = 4,          // learn list
   kEnqueued = 5,        // port, class
-  kEgress = 6,          // port, replication id, instance type
+  kEgress = 6,          // port, replication id, instance type, the queue's depth as the packet came and as it
+                        // left, its time there; timestamps (64 bits) of then and now
   kSent = 7,            // port, the packet's bytes
   kDropped = 8,         // DropReason
 };
@@ -32,8 +34,10 @@ constexpr uint32_t kFirstProgramSite = 64;
 class SwitchTrace {
  public:
   struct Filter {
-    std::optional<uint32_t> port;  // packets received there; none: anywhere
-    uint64_t packets = 0;          // so many, then no more
+    std::optional<uint32_t> port;                          // packets received there; none: anywhere
+    uint64_t packets = 0;                                  // so many, then no more
+    TimePs from_ps = 0;                                    // packets received from then on,
+    TimePs until_ps = std::numeric_limits<TimePs>::max();  // and before this
   };
   // Each record: this head in native byte order, then `size_bytes` of data.
   struct Head {
@@ -59,8 +63,8 @@ class SwitchTrace {
   uint64_t packets_missed() const { return packets_missed_; }
 
   // Called as a packet arrives; numbers it if it is to be traced.
-  void begin(TraceNumbers& numbers, uint32_t port) {
-    if (filter_.packets != 0) mark(numbers, port);
+  void begin(TraceNumbers& numbers, uint32_t port, TimePs now) {
+    if (filter_.packets != 0) mark(numbers, port, now);
   }
   // Gives a copy a number of its own and records it in those of the original.
   void copied(TraceNumbers original, TraceNumbers& copy, uint32_t instance_type, TimePs now);
@@ -76,7 +80,7 @@ class SwitchTrace {
  private:
   static constexpr size_t kCapacityBytes = 16 * 1024 * 1024;
 
-  void mark(TraceNumbers& numbers, uint32_t port);
+  void mark(TraceNumbers& numbers, uint32_t port, TimePs now);
   void append(const void* data, size_t size_bytes);
 
   Filter filter_;

@@ -10,7 +10,8 @@ import click
 
 from weft.commands.running_switch import EMBEDDED, find_running_switch
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
-from weft.switch.daemon.trace_service import MAX_PACKETS, WatchedPacket, WatchRequest
+from weft.quantities.readable import counted
+from weft.switch.daemon.trace_service import MAX_PACKETS, Unseen, WatchedPacket, WatchRequest
 from weft.switch.trace.show import print_tree
 
 PROGRAM_SUFFIXES = (".p4", ".json")
@@ -37,6 +38,11 @@ PROGRAM_SUFFIXES = (".p4", ".json")
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Table entries of a PROGRAM (and packets, unless --packet is given), as STF.",
 )
+@click.option(
+    "--when",
+    metavar="CONDITION",
+    help="Only packets that fulfil it, such as 'ipv4.dst_addr == 10.0.0.2 and drop' (docs/debugging.md).",
+)
 @click.option("--json", "print_json", is_flag=True, help="Print events, a JSON object a line.")
 def trace(
     target: str,
@@ -46,6 +52,7 @@ def trace(
     device_id: int,
     packets_given: tuple[str, ...],
     stf: Path | None,
+    when: str | None,
     print_json: bool,
 ) -> None:
     """Show what a packet meets: parser states, tables and entries, actions, writes, and where it goes.
@@ -54,10 +61,13 @@ def trace(
     receives is shown.
     PROGRAM is P4 or BMv2 JSON: packets are given by --packet or --stf, and no switch need run.
     """
+    unseen = Unseen()
+    where = f" on port {port}" if port is not None else ""
     if target.endswith(PROGRAM_SUFFIXES):
         from weft.commands.tracing import trace_program
 
-        watched = trace_program(Path(target), packets_given, port, stf)
+        watched = trace_program(Path(target), packets_given, port, stf, when, unseen)
+        nothing = f"no packet left {target} or was dropped"
     elif packets_given or stf:
         raise click.UsageError(
             "--packet and --stf are for a PROGRAM (.p4 or .json), not for a switch that runs"
@@ -68,12 +78,16 @@ def trace(
             raise EnvironmentLacksError(
                 f"the lab runs on {runs_on}, which cannot be traced: use --target embedded"
             )
-        request = WatchRequest(device_id=device, packets=packets, port=port, timeout_s=timeout_s)
-        watched = _from_switch(target, address, request)
+        request = WatchRequest(device_id=device, packets=packets, port=port, timeout_s=timeout_s, when=when)
+        watched = _from_switch(target, address, request, unseen)
+        nothing = f"no packet came to {target}{where} within {timeout_s:g} s"
     count = _print(watched, print_json)
+    if unseen.missed:
+        click.echo(f"{unseen.missed} packets were not looked at: too many came at once", err=True)
+    if count == 0 and unseen.others:
+        nothing = f"no packet fulfils --when; {counted(unseen.others, 'packet')} did not"
     if count == 0:
-        where = f" on port {port}" if port is not None else ""
-        raise CheckFailedError(f"no packet came to {target}{where} within {timeout_s:g} s")
+        raise CheckFailedError(nothing)
 
 
 def _print(watched: Iterator[WatchedPacket], print_json: bool) -> int:
@@ -88,13 +102,13 @@ def _print(watched: Iterator[WatchedPacket], print_json: bool) -> int:
     return count
 
 
-def _from_switch(target: str, address: str, request: WatchRequest) -> Iterator[WatchedPacket]:
+def _from_switch(target: str, address: str, request: WatchRequest, unseen: Unseen) -> Iterator[WatchedPacket]:
     import grpc
 
     from weft.switch.daemon.trace_service import watch
 
     try:
-        yield from watch(address, request)
+        yield from watch(address, request, unseen)
     except grpc.RpcError as error:
         code, details = error.code(), error.details()
         if code is grpc.StatusCode.UNAVAILABLE:
@@ -103,4 +117,6 @@ def _from_switch(target: str, address: str, request: WatchRequest) -> Iterator[W
             raise EnvironmentLacksError(
                 f"{target} at {address} is no Weft switch, so it cannot be traced"
             ) from None
-        raise BadInputError(f"{target}: {details}") from None
+        raise BadInputError(
+            details if request.when and "--when" in details else f"{target}: {details}"
+        ) from None

@@ -11,7 +11,9 @@ from weft.compiler import CompileError, compile_file
 from weft.errors import BadInputError
 from weft.switch.backend import UnsupportedProgramError
 from weft.switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, Program, load_program
-from weft.switch.daemon.trace_service import WatchedPacket, watched_packet
+from weft.switch.daemon.trace_service import Unseen, WatchedPacket, watched_packet
+from weft.switch.debug.condition_tokens import ConditionError
+from weft.switch.debug.conditions import Condition
 from weft.switch.native import NativeSwitch
 from weft.switch.stf.errors import StfError
 from weft.switch.stf.parser import parse_file
@@ -26,12 +28,18 @@ MAX_CAPTURE_BYTES = 256 << 20
 
 
 def trace_program(
-    path: Path, packets: Sequence[str], port: int | None, script: Path | None
+    path: Path,
+    packets: Sequence[str],
+    port: int | None,
+    script: Path | None,
+    when: str | None,
+    unseen: Unseen,
 ) -> Iterator[WatchedPacket]:
     """Trace packets through a P4 program or BMv2 JSON.
 
     Packets are hexadecimal digits or capture files; they come in by `port` (None: 1) after the script's entries have
-    been written. Without any, the script's own packets are traced, where it has them.
+    been written. Without any, the script's own packets are traced, where it has them. Those that do not fulfil the
+    condition `when` are counted as `unseen`.
 
     Raises:
         BadInputError: the program, script or a packet cannot be used.
@@ -40,6 +48,7 @@ def trace_program(
     frames = [frame for packet in packets for frame in _frames(packet)]
     if not frames and script is None:
         raise BadInputError(f"no packet for {path}: give --packet HEX, --packet FILE.pcap or --stf FILE")
+    condition = condition_of(when, program)
     switch = NativeSwitch(name="trace", cpu_port=CPU_PORT)
     switch.load(program)
     switch.trace.start()
@@ -49,7 +58,19 @@ def trace_program(
         traces += switch.trace.take()
     teller = Storyteller(program)
     for trace in traces:
-        yield watched_packet(teller, trace)
+        if condition is None or condition.holds(trace):
+            yield watched_packet(teller, trace)
+        else:
+            unseen.others += 1
+
+
+def condition_of(text: str | None, program: Program) -> Condition | None:
+    """Read what `--when` says. BadInputError names the column."""
+    try:
+        return None if text is None else Condition(text, program)
+    except ConditionError as error:
+        assert text is not None
+        raise BadInputError(f"--when: {error.shown(text)}") from None
 
 
 def _load(path: Path) -> Program:

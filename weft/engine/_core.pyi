@@ -1032,9 +1032,14 @@ class Switch(Node):
         """Sets default actions, each a tuple of a table and a prepared action."""
     def set_watch_port_up(self, profile: int, port: int, up: bool) -> None: ...
     def start_trace(
-        self, packets: int, port: int | None, ended: collections.abc.Callable[[], object] | None = None
+        self,
+        packets: int,
+        port: int | None,
+        ended: collections.abc.Callable[[], object] | None = None,
+        from_ps: int = 0,
+        until_ps: int = 9223372036854775807,
     ) -> None:
-        """Trace the next packets (received on a port); ended() is called as one, or a copy, leaves or is dropped."""
+        """Trace the next packets of a port, in a time; ended() is called as one, or a copy, ends."""
     def stop_trace(self) -> None: ...
     def table_delete(
         self, table: int, value: bytes, mask: bytes, low: bytes, high: bytes, priority: int

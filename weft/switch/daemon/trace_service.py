@@ -9,12 +9,16 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import grpc
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from weft.switch.backend import NotReadyError
+from weft.switch.bmv2json import Program
+from weft.switch.debug.condition_tokens import LONGEST, ConditionError
+from weft.switch.debug.conditions import Condition
 from weft.switch.native import NativeSwitch
 from weft.switch.trace.events import PacketTrace
 from weft.switch.trace.show import json_events
@@ -23,10 +27,12 @@ from weft.switch.trace.story import Line, Storyteller
 SERVICE = "weft.Trace"
 METHOD = "Watch"
 MAX_PACKETS = 10_000
+OTHERS, MISSED = "weft-others", "weft-missed"
+"""Trailing metadata: see Unseen."""
 
 
 class WatchRequest(BaseModel):
-    """Trace the next `packets` received on `port` (None: any), for `timeout_s` at most."""
+    """Trace the next `packets` received on `port` (None: any) that fulfil `when`, for `timeout_s` at most."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,6 +40,7 @@ class WatchRequest(BaseModel):
     packets: int = Field(default=1, ge=1, le=MAX_PACKETS)
     port: int | None = Field(default=None, ge=0, le=511)
     timeout_s: float = Field(default=10.0, gt=0, le=3600)
+    when: str | None = Field(default=None, max_length=LONGEST)
 
 
 class WatchedPacket(BaseModel):
@@ -74,12 +81,16 @@ def _watch(
 ) -> Iterator[WatchedPacket]:
     program = switch.program
     news = threading.Event()
+    condition = _condition(request.when, program, context)
     try:
-        switch.trace.start(request.packets, request.port, ended=news.set)
+        # Which packets fulfil a condition shows when they have left.
+        wanted = request.packets if condition is None else None
+        switch.trace.start(wanted, request.port, ended=news.set)
     except NotReadyError as error:
         _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
     assert program is not None
     teller = Storyteller(program)
+    missed_before, others = switch.trace.packets_missed, 0
     deadline = time.monotonic() + request.timeout_s
     left = request.packets
     try:
@@ -88,12 +99,26 @@ def _watch(
             over = not news.wait(max(0.0, deadline - time.monotonic()))
             news.clear()
             for trace in switch.trace.take(unfinished=over):
-                left -= 1
-                yield watched_packet(teller, trace)
+                if condition is not None and not condition.holds(trace):
+                    others += 1
+                elif left:
+                    left -= 1
+                    yield watched_packet(teller, trace)
             if over:
                 return
     finally:
         switch.trace.stop()
+        missed = switch.trace.packets_missed - missed_before
+        context.set_trailing_metadata(((OTHERS, str(others)), (MISSED, str(missed))))
+
+
+def _condition(text: str | None, program: Program | None, context: grpc.ServicerContext) -> Condition | None:
+    if text is None or program is None:
+        return None
+    try:
+        return Condition(text, program)
+    except ConditionError as error:
+        _abort(context, grpc.StatusCode.INVALID_ARGUMENT, f"--when: {error.shown(text)}")
 
 
 def watched_packet(teller: Storyteller, trace: PacketTrace) -> WatchedPacket:
@@ -103,9 +128,24 @@ def watched_packet(teller: Storyteller, trace: PacketTrace) -> WatchedPacket:
     )
 
 
-def watch(address: str, request: WatchRequest) -> Iterator[WatchedPacket]:
-    """Packets of a switch that serves at `address`, as they end. grpc.RpcError if it does not, or refuses."""
+@dataclass
+class Unseen:
+    """Packets that a trace did not show: `others` did not fulfil its condition, `missed` were too many to look at."""
+
+    others: int = 0
+    missed: int = 0
+
+
+def watch(address: str, request: WatchRequest, unseen: Unseen) -> Iterator[WatchedPacket]:
+    """Packets of a switch that serves at `address`, as they end, and then what was `unseen`.
+
+    grpc.RpcError if it does not serve, or refuses.
+    """
     with grpc.insecure_channel(address) as channel:
-        call = channel.unary_stream(f"/{SERVICE}/{METHOD}")
-        for answer in call(request.model_dump_json().encode(), timeout=request.timeout_s + 30):
+        call = channel.unary_stream(f"/{SERVICE}/{METHOD}")(
+            request.model_dump_json().encode(), timeout=request.timeout_s + 30
+        )
+        for answer in call:
             yield WatchedPacket.model_validate(json.loads(answer))
+        counts = dict(call.trailing_metadata() or ())
+        unseen.others, unseen.missed = int(counts.get(OTHERS, 0)), int(counts.get(MISSED, 0))

@@ -12,6 +12,7 @@ from weft.switch.native.trace_records import RecordReader
 from weft.switch.trace.events import PacketTrace
 
 MANY_PACKETS = 2**64 - 1
+LAST_PS = 2**63 - 1
 
 
 class NativeTrace:
@@ -49,8 +50,9 @@ class NativeTrace:
         *,
         with_steps: bool = True,
         ended: Callable[[], None] | None = None,
+        during_ps: tuple[int, int] = (0, LAST_PS),
     ) -> None:
-        """Trace the next packets (None: all) received on a port (None: on any).
+        """Trace the next packets (None: all) received on a port (None: on any), from one time until before another.
 
         The program goes on in instrumented code, with the state it has. `ended` is called, by the engine's thread,
         when a packet or a copy of one has left or was dropped. NotReadyError without a program, or if packets are
@@ -67,7 +69,7 @@ class NativeTrace:
                 raise NotReadyError(f"packets of switch '{self._name}' are traced already")
             self._native.replace_code(code.native)
             self._native.take_trace()
-            self._native.start_trace(MANY_PACKETS if packets is None else packets, port, ended)
+            self._native.start_trace(MANY_PACKETS if packets is None else packets, port, ended, *during_ps)
             self._reader = RecordReader(plain.program)
 
     def take(self, *, unfinished: bool = False) -> list[PacketTrace]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from weft.engine import _core
 from weft.switch.backend import TableKey
@@ -30,6 +30,7 @@ from weft.switch.trace.places import Places, TableApplied, value_bits
 _HEAD = struct.Struct("=IIIIq")
 _WORD = struct.Struct("=I")
 _PRIORITY = struct.Struct("=i")
+_RECEIVED_BYTES = 4 * _WORD.size
 
 
 class RecordReader:
@@ -97,7 +98,7 @@ class RecordReader:
         words = [word for (word,) in _WORD.iter_unpack(data[: len(data) // 4 * 4])]
         match self._own_sites[site]:
             case "received":
-                return Received(words[0], words[1], data[8:])
+                return Received(words[0], words[1], data[_RECEIVED_BYTES:], _long(words[2:4]))
             case "copied":
                 return Copied(words[1], self._copy(packet, words[0]))
             case "multicast":
@@ -109,7 +110,7 @@ class RecordReader:
             case "enqueued":
                 return Enqueued(*words)
             case "egress":
-                return EgressStarted(*words)
+                return EgressStarted(*words[:6], _long(words[6:8]), _long(words[8:10]))
             case "sent":
                 return Sent(words[0], data[4:])
             case "dropped":
@@ -136,3 +137,8 @@ class RecordReader:
         parts = [data[at : at + size] for at in range(1 + _PRIORITY.size, len(data), size)]
         value, mask, low, high = (*parts, b"", b"")[:4]
         return native.decode_key(value, mask, low, high), rank if native.table.needs_priority else 0
+
+
+def _long(words: Sequence[int]) -> int:
+    low, high = words
+    return high << 32 | low

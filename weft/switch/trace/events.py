@@ -11,11 +11,12 @@ from weft.switch.trace.places import Place
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A pass through parser and ingress begins."""
+    """A pass through parser and ingress begins; `timestamp` is the switch's, in its unit."""
 
     port: int
     instance_type: int
     data: bytes
+    timestamp: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
@@ -58,11 +59,16 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class EgressStarted:
-    """Egress begins, as the packet leaves its queue."""
+    """Egress begins, as the packet leaves its queue; what it met there is in the switch's units."""
 
     port: int
     replication_id: int
     instance_type: int
+    enqueue_depth: int = field(default=0, compare=False)
+    dequeue_depth: int = field(default=0, compare=False)
+    waited: int = field(default=0, compare=False)
+    enqueue_timestamp: int = field(default=0, compare=False)
+    timestamp: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

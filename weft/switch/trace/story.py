@@ -269,7 +269,7 @@ class _CopyStory:
             case Enqueued(port, queue_class):
                 self._waiting_since_ps = time_ps
                 self._root.add(f"queue of port {port}, class {queue_class}", "bold")
-            case EgressStarted(port, replication_id, _):
+            case EgressStarted(port, replication_id):
                 self._begin(f"egress, port {port}{f', replica {replication_id}' if replication_id else ''}")
                 if self._waiting_since_ps is not None and time_ps > self._waiting_since_ps:
                     waited_ns = (time_ps - self._waiting_since_ps) / 1000

@@ -1,0 +1,218 @@
+"""The parts of a condition: what each looks for at every moment of a packet's way."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from weft.switch.bmv2json import FieldRef
+from weft.switch.debug.condition_tokens import Literal
+from weft.switch.debug.replay import Moment
+from weft.switch.oracle.state import PacketState
+from weft.switch.trace.events import Dropped, Received, Sent, Step
+from weft.switch.trace.places import ActionRun, StateEntered, TableApplied
+from weft.switch.trace.values import key_text
+
+COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+PORT_BITS = 9
+Given: TypeAlias = Set[tuple[str, str]]
+"""Fields of metadata that have been given a value, by instance and name."""
+
+
+class Everything(frozenset[tuple[str, str]]):
+    """What counts as given in the end: metadata that nobody assigned are 0."""
+
+    def __contains__(self, _field: object) -> bool:
+        return True
+
+
+class Atom(Protocol):
+    """A part that holds or not, moment by moment."""
+
+    def holds(self, moment: Moment, given: Given) -> bool:
+        """True if it holds after this event."""
+
+
+# ---- operands of comparisons
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal."""
+
+    literal: Literal
+
+    @property
+    def width_bits(self) -> int | None:
+        """None: as wide as what it is compared with."""
+        return None
+
+    def value(self, _moment: Moment, _given: Given) -> int | None:
+        """Always the same."""
+        return self.literal.value
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """A field, or those of its bits that are in `mask`."""
+
+    ref: FieldRef
+    mask: int | None = None
+
+    @property
+    def width_bits(self) -> int | None:
+        """The field's."""
+        return self.ref.width_bits
+
+    def value(self, moment: Moment, given: Given) -> int | None:
+        """None while its header is not there, and for metadata until they are given a value."""
+        header = moment.packet.headers[self.ref.header]
+        there = (self.ref.header, self.ref.field) in given if header.metadata else header.valid
+        return self.of(moment.packet) if there else None
+
+    def of(self, packet: PacketState) -> int:
+        """The unsigned value."""
+        value = packet.get(self.ref) & ((1 << self.ref.width_bits) - 1)
+        return value if self.mask is None else value & self.mask
+
+
+@dataclass(frozen=True, slots=True)
+class InPort:
+    """The port by which the packet came."""
+
+    width_bits: int | None = PORT_BITS
+
+    def value(self, moment: Moment, _given: Given) -> int | None:
+        """None except as it comes."""
+        event = moment.event
+        return event.port if isinstance(event, Received) and event.instance_type == 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class OutPort:
+    """A port by which the packet, or a copy, leaves."""
+
+    width_bits: int | None = PORT_BITS
+
+    def value(self, moment: Moment, _given: Given) -> int | None:
+        """None except as it leaves."""
+        return moment.event.port if isinstance(moment.event, Sent) else None
+
+
+Operand: TypeAlias = Number | FieldValue | InPort | OutPort
+
+
+# ---- atoms
+
+
+@dataclass(frozen=True, slots=True)
+class BothThere:
+    """Both sides of a comparison have values."""
+
+    left: Operand
+    right: Operand
+
+    def holds(self, moment: Moment, given: Given) -> bool:
+        """See Atom."""
+        return self.left.value(moment, given) is not None and self.right.value(moment, given) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison; a prefix compares the bits that it has."""
+
+    sign: str
+    left: Operand
+    right: Operand
+
+    def holds(self, moment: Moment, given: Given) -> bool:
+        """See Atom."""
+        left, right = self.left.value(moment, given), self.right.value(moment, given)
+        if left is None or right is None:
+            return False
+        for side in (self.left, self.right):
+            if isinstance(side, Number) and side.literal.mask is not None:
+                left, right = left & side.literal.mask, right & side.literal.mask
+        return COMPARISONS[self.sign](left, right)
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderThere:
+    """A header is valid."""
+
+    header: str
+
+    def holds(self, moment: Moment, _given: Given) -> bool:
+        """See Atom."""
+        return moment.packet.headers[self.header].valid
+
+
+@dataclass(frozen=True, slots=True)
+class TableWas:
+    """A table was applied; `hit` None: with any outcome. `entry`: the entry's match as traces show it."""
+
+    table: str
+    hit: bool | None
+    entry: str | None = None
+    widths_bits: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def holds(self, moment: Moment, _given: Given) -> bool:
+        """See Atom."""
+        event = moment.event
+        if not isinstance(event, Step) or not isinstance(event.place, TableApplied):
+            return False
+        if event.place.table != self.table:
+            return False
+        if self.hit is None:
+            return True
+        if self.entry is None or event.match is None:
+            return self.hit == (event.match is not None)
+        return key_text(event.match[0], self.widths_bits, self.names) == self.entry
+
+
+@dataclass(frozen=True, slots=True)
+class ActionWas:
+    """An action ran."""
+
+    action_ids: frozenset[int]
+
+    def holds(self, moment: Moment, _given: Given) -> bool:
+        """See Atom."""
+        event = moment.event
+        if not isinstance(event, Step) or not isinstance(event.place, ActionRun):
+            return False
+        return event.place.action_id in self.action_ids
+
+
+@dataclass(frozen=True, slots=True)
+class StateWas:
+    """A parser state was entered."""
+
+    state: str
+
+    def holds(self, moment: Moment, _given: Given) -> bool:
+        """See Atom."""
+        event = moment.event
+        return isinstance(event, Step) and event.place == StateEntered(self.state)
+
+
+@dataclass(frozen=True, slots=True)
+class WasDropped:
+    """The packet or a copy of it was dropped; `reason` None: for any."""
+
+    reason: str | None
+
+    def holds(self, moment: Moment, _given: Given) -> bool:
+        """See Atom."""
+        event = moment.event
+        return isinstance(event, Dropped) and self.reason in (None, event.reason)
