@@ -96,7 +96,7 @@ def _watch(
     try:
         context.add_callback(news.set)  # when the call is over
         while left and context.is_active():
-            over = not news.wait(max(0.0, deadline - time.monotonic()))
+            over = not news.wait(max(0.0, deadline - time.monotonic())) or time.monotonic() >= deadline
             news.clear()
             for trace in switch.trace.take(unfinished=over):
                 if condition is not None and not condition.holds(trace):

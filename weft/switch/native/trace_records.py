@@ -50,7 +50,7 @@ class RecordReader:
             for name, table in program.tables.items()
         }
         self._packets: dict[int, PacketTrace] = {}
-        self._copies: dict[tuple[int, int], CopyTrace] = {}
+        self._copies: dict[int, dict[int, CopyTrace]] = {}
 
     def feed(self, records: bytes) -> None:
         """Take in what the switch has recorded."""
@@ -72,15 +72,14 @@ class RecordReader:
         return traces
 
     def _forget(self, number: int) -> None:
-        del self._packets[number]
-        self._copies = {key: copy for key, copy in self._copies.items() if key[0] != number}
+        del self._packets[number], self._copies[number]
 
     def _copy(self, packet: int, copy: int) -> CopyTrace:
-        key = packet, copy
-        if key not in self._copies:
-            self._copies[key] = CopyTrace()
-            self._packets.setdefault(packet, PacketTrace(packet, self._copies[key]))
-        return self._copies[key]
+        copies = self._copies.setdefault(packet, {})
+        if copy not in copies:
+            copies[copy] = CopyTrace()
+            self._packets.setdefault(packet, PacketTrace(packet, copies[copy]))
+        return copies[copy]
 
     def _events(self, records: bytes) -> Iterator[tuple[int, int, Event, int]]:
         position = 0
@@ -110,7 +109,8 @@ class RecordReader:
             case "enqueued":
                 return Enqueued(*words)
             case "egress":
-                return EgressStarted(*words[:6], _long(words[6:8]), _long(words[8:10]))
+                times = _long(words[6:8]), _long(words[8:10])
+                return EgressStarted(words[0], words[1], words[2], words[3], words[4], words[5], *times)
             case "sent":
                 return Sent(words[0], data[4:])
             case "dropped":
