@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hosts/class_turns.hpp"
+#include "hosts/ip/ip_formats.hpp"
 #include "links/pcap_writer.hpp"
 #include "memory/prefetch.hpp"
 #include "memory/ring_buffer.hpp"
@@ -371,6 +372,8 @@ void Nic::attach_group(QueuePair& queue_pair, int port, const roce::IpAddress& g
   attachment.wake();
 }
 
+void Nic::attach_sender(QueuePair& sender, int port) { attachment_for(sender, port).wake(); }
+
 void Nic::keep(std::shared_ptr<QueuePair> queue_pair) {
   const auto found = attachments_.find(queue_pair.get());
   if (found == attachments_.end()) {
@@ -412,14 +415,13 @@ void Nic::receive(int port_number, PacketPtr packet) {
   if (port.capture != nullptr) port.capture->write(engine_.now(), *packet, CaptureDirection::kInbound);
   roce::ParsedPacket parsed;
   const roce::ParseError error = roce::parse_packet(*packet, parsed);
-  if (error == roce::ParseError::kNotRoce) {
-    port.counters.not_roce_packets += packet->packets();
-    engine_.conservation().drop(DropPlace::kNic, kFirstParseErrorDrop + static_cast<size_t>(error),
-                                packet->traffic());
-    return;
-  }
   if (error != roce::ParseError::kNone) {
-    port.drop(error, *packet);
+    // The codec refuses some frames before it sees that they are not RoCEv2's: with IPv4 options, for one.
+    if (error == roce::ParseError::kNotRoce ||
+        (non_roce_receiver_ != nullptr && !ip::is_meant_for_roce(packet->bytes())))
+      receive_non_roce(port, port_number, std::move(packet));
+    else
+      port.drop(error, *packet);
     return;
   }
   if (parsed.destination_mac != port.config.mac && !is_group_mac(parsed.destination_mac)) {
@@ -441,6 +443,16 @@ void Nic::receive(int port_number, PacketPtr packet) {
   } else {
     hand_over(port, *attachment, parsed);
   }
+}
+
+void Nic::receive_non_roce(Port& port, int number, PacketPtr packet) {
+  port.counters.not_roce_packets += packet->packets();
+  if (non_roce_receiver_ != nullptr) {
+    non_roce_receiver_->receive_non_roce(number, std::move(packet));
+    return;
+  }
+  const auto reason = static_cast<size_t>(roce::ParseError::kNotRoce);
+  engine_.conservation().drop(DropPlace::kNic, kFirstParseErrorDrop + reason, packet->traffic());
 }
 
 void Nic::hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket& packet) {

@@ -42,12 +42,18 @@ const char* nic_drop_name(NicDrop drop);
 #define WEFT_NIC_PORT_COUNTERS(STATISTIC)                            \
   STATISTIC(uint64_t, received_packets, "delivered to a queue pair") \
   STATISTIC(uint64_t, received_bytes, "delivered to a queue pair")   \
-  STATISTIC(uint64_t, not_roce_packets, "other traffic (ARP, ping), left to the host's kernel")
+  STATISTIC(uint64_t, not_roce_packets, "other traffic (ARP, ping), left to the host's kernel or IP stack")
 
 struct NicPortCounters {
   WEFT_STATISTICS(NicPortCounters, WEFT_NIC_PORT_COUNTERS)
   std::array<uint64_t, static_cast<size_t>(roce::ParseError::kCount)> parse_errors{};
   std::array<uint64_t, static_cast<size_t>(NicDrop::kCount)> drops{};
+};
+
+// Takes what arrives that is not RoCEv2's, and accounts for it: see hosts/ip/ip_stack.hpp.
+struct NonRoceReceiver {
+  virtual ~NonRoceReceiver() = default;
+  virtual void receive_non_roce(int port, PacketPtr packet) = 0;
 };
 
 class Nic final : public Node {
@@ -77,6 +83,11 @@ class Nic final : public Node {
   // address. The queue pair may be attached by group only, without a number. Throws std::invalid_argument if
   // the group is taken.
   void attach_group(QueuePair& queue_pair, int port, const roce::IpAddress& group);
+  // Gives a sender its turns at a port; nothing is delivered to it. Throws std::invalid_argument if it is
+  // attached to another port.
+  void attach_sender(QueuePair& sender, int port);
+  // Null: what is not RoCEv2's is counted and dropped.
+  void set_non_roce_receiver(NonRoceReceiver* receiver) { non_roce_receiver_ = receiver; }
   // Keeps an attached queue pair alive until it is detached. Throws std::invalid_argument if it is not
   // attached.
   void keep(std::shared_ptr<QueuePair> queue_pair);
@@ -107,6 +118,7 @@ class Nic final : public Node {
   Port& port_at(int port);
   const Port& port_at(int port) const;
   Attachment& attachment_for(QueuePair& queue_pair, int port);
+  void receive_non_roce(Port& port, int number, PacketPtr packet);
   // Null if there is none; `reason` then says why.
   Attachment* find_receiver(Port& port, const roce::ParsedPacket& packet, NicDrop& reason);
   void hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket& packet);
@@ -121,6 +133,7 @@ class Nic final : public Node {
   QueuePairNumbers<Attachment> by_number_;
   uint32_t next_number_ = 0x11;
   RecoveryTimes recovery_times_;
+  NonRoceReceiver* non_roce_receiver_ = nullptr;
 };
 
 }  // namespace weft

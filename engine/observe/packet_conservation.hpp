@@ -21,7 +21,7 @@
 namespace weft {
 
 // Reasons of drops have one numbering over all components that drop, so that one column holds them.
-enum class DropPlace : uint8_t { kQueue, kLink, kSwitch, kNic, kCount };
+enum class DropPlace : uint8_t { kQueue, kLink, kSwitch, kNic, kIp, kCount };
 constexpr int64_t drop_code(DropPlace place, size_t reason) {
   return static_cast<int64_t>(place) << 8 | static_cast<int64_t>(reason);
 }

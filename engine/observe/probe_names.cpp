@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "hosts/ip/ip_stack.hpp"
 #include "hosts/nic.hpp"
 #include "links/link.hpp"
 #include "links/transmit_port.hpp"
@@ -42,6 +43,8 @@ std::vector<std::pair<int64_t, std::string>> drop_names() {
   for (size_t error = 1; error < static_cast<size_t>(roce::ParseError::kCount); ++error)
     names.emplace_back(drop_code(DropPlace::kNic, kFirstParseErrorDrop + error),
                        std::string("nic ") + roce::parse_error_name(static_cast<roce::ParseError>(error)));
+  for (size_t reason = 0; reason < kIpDrops.size(); ++reason)
+    names.emplace_back(drop_code(DropPlace::kIp, reason), std::string("ip ") + kIpDrops[reason].name);
   return names;
 }
 

@@ -326,7 +326,7 @@ ParseError parse_packet(Packet& packet, ParsedPacket& out) {
   const bool check_icrc = !packet.as_length();
   const size_t virtual_bytes = packet.virtual_bytes() + (packet.segment_offset() == 0 ? 0 : kMostOnceBytes);
   ParseError error = parse(packet.data(), packet.size(), virtual_bytes, out, check_icrc);
-  if (error != ParseError::kNone && packet.virtual_bytes() != 0) {
+  if (error != ParseError::kNone && error != ParseError::kNotRoce && packet.virtual_bytes() != 0) {
     packet.materialise();
     out = ParsedPacket();
     error = parse(packet.data(), packet.size(), 0, out, check_icrc);

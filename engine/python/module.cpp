@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "python/bind_flows.hpp"
+#include "python/bind_ip.hpp"
 #include "python/bind_services.hpp"
 #include "python/bindings.hpp"
 
@@ -20,6 +21,8 @@ PYBIND11_MODULE(_core, m) {
   weft::bind_collective(m);
   weft::bind_flows(m);
   weft::bind_services(m);
+  weft::bind_ip(m);
+  weft::bind_applications(m);
   weft::bind_parameters(m);
   weft::bind_probe(m);
   weft::bind_packet_conservation(m);

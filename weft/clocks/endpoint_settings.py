@@ -21,6 +21,7 @@ from weft.topologies import (
 from weft.topologies.addressing import IpVersion
 from weft.traffic.aggregation_format import LANE_COUNT, frame_bytes
 from weft.traffic.host_config import NicConfig
+from weft.traffic.host_ip import IpNicConfig
 from weft.traffic.host_recording import HostRecording
 from weft.traffic.transport_settings import CreditSettings
 
@@ -69,6 +70,23 @@ def nic_settings(
             credits=credits_of(Endpoint(host.name, nic.number), Endpoint(nic.switch, nic.switch_port)),
             class_of_dscp=classes_of_dscps[nic.plane] if classes_of_dscps else {},
             quantum_bytes=quantum_bytes,
+        )
+        for nic in host.nics
+    )
+
+
+def ip_settings(fabric: FabricSpec, host: HostSpec, mtu_bytes: int) -> tuple[IpNicConfig, ...]:
+    """Return how a host's NICs take part in IP where it has no kernel: with the routes that a kernel would have."""
+    return tuple(
+        IpNicConfig(
+            addresses=(str(nic.ipv4), str(nic.ipv6)),
+            routes={
+                str(prefix): str(gateway)
+                for prefix, gateway in zip(
+                    fabric.plane_networks[nic.plane], (nic.gateway_ipv4, nic.gateway_ipv6), strict=True
+                )
+            },
+            mtu_bytes=mtu_bytes,
         )
         for nic in host.nics
     )

@@ -29,6 +29,9 @@ from weft.engine.records import (
     DethFields as DethFields,
 )
 from weft.engine.records import (
+    EchoRecords as EchoRecords,
+)
+from weft.engine.records import (
     FlowRecords as FlowRecords,
 )
 from weft.engine.records import (
@@ -184,6 +187,36 @@ class IngressStats(typing.TypedDict):
     dropped_bytes: int
     """Found no memory left."""
 
+class IpStats(typing.TypedDict):
+    received: TrafficCounter
+    """Frames that the stack has taken."""
+    queued: TrafficCounter
+    """Frames that were queued at the NIC."""
+    echoes_answered: int
+    """ICMP echo requests that were answered."""
+    errors_sent: int
+    """ICMP errors that were sent."""
+    foreign_packets: int
+    """Not to this host's MAC or address, nor to a group of its own."""
+    malformed_packets: int
+    """Cut, or with a header that makes no sense."""
+    bad_checksum_packets: int
+    """With a wrong checksum."""
+    fragment_packets: int
+    """Parts of a packet; the stack puts none together."""
+    unknown_packets: int
+    """Of an EtherType or protocol that nobody has registered for."""
+    closed_port_packets: int
+    """To a UDP port that nobody listens at."""
+    no_route_packets: int
+    """Not sent: no route, or no source address of that IP version."""
+    too_big_packets: int
+    """Not sent: larger than the link's MTU."""
+    queue_full_packets: int
+    """Not sent: the queue at the NIC was full."""
+    unresolved_packets: int
+    """Not sent: nobody has answered for the next hop's address."""
+
 class LinkStats(typing.TypedDict):
     delivered_packets: int
     """Handed to the far end."""
@@ -210,7 +243,7 @@ class NicStats(typing.TypedDict):
     received_bytes: int
     """Delivered to a queue pair."""
     not_roce_packets: int
-    """Other traffic (ARP, ping), left to the host's kernel."""
+    """Other traffic (ARP, ping), left to the host's kernel or IP stack."""
     dropped: dict[str, int]
     """Packets, by reason."""
 
@@ -2055,6 +2088,63 @@ class ServiceClient(_ServiceClient):
         """Send the first request at start_ps (now, if that is past). RuntimeError the second time."""
     def status(self) -> RunStatus:
         """The run's state; nodes are requests."""
+
+class IpStack:
+    """The IP stack of a host, for all frames at its NIC that are not RoCEv2's.
+
+    It answers ARP, neighbour solicitations and ICMP echo requests, and reports closed UDP ports.
+    """
+    def __init__(self, nic: Nic) -> None: ...
+    def add_interface(self, port: int, *, mtu_bytes: int = 1500, queue_packets: int = 1000) -> None:
+        """Make a port of the NIC an interface, with the port's addresses.
+
+        `mtu_bytes` is that of IP packets; `queue_packets` may wait in each class. Raises ValueError for a port there is
+        not, or that is one already.
+        """
+    def add_neighbour(self, address: str, mac: str, *, interface: int = 0) -> None:
+        """An entry that no message changes."""
+    def add_route(
+        self, prefix: str, prefix_bits: int, *, interface: int = 0, gateway: str | None = None
+    ) -> None:
+        """Reach a prefix by way of a gateway, or without one on the link itself.
+
+        The longest prefix counts, and of equal ones the first. Raises ValueError for an interface there is not, or too
+        many bits.
+        """
+    def reset_stats(self) -> None: ...
+    def stats(self) -> IpStats:
+        """What has arrived and was sent, and what was dropped, by reason."""
+
+class Application:
+    """A program on a host's IP stack: one run."""
+    def close(self) -> None:
+        """End the run, if it has not ended; nothing reaches the program any more."""
+    def start(self, start_ps: int = 0) -> None:
+        """Begin at start_ps (now, if that is past). RuntimeError the second time."""
+    def status(self) -> RunStatus:
+        """The run's state; nodes are what it has to do."""
+
+class EchoClient(Application):
+    """ICMP echo requests at an interval, as ping sends them.
+
+    A request that is not answered within `timeout_ps` is lost. Raises ValueError for values out of range.
+    """
+    def __init__(
+        self,
+        stack: IpStack,
+        executor: _ScheduleExecutor,
+        *,
+        destination: str,
+        count: int,
+        interval_ps: int,
+        timeout_ps: int,
+        data_bytes: int = 56,
+        dscp: int = 0,
+        hop_limit: int = 64,
+    ) -> None: ...
+    def duplicates(self) -> int: ...
+    def records(self) -> EchoRecords:
+        """Columns of all requests: `outcome` is lost, answered, time_exceeded, unreachable or not_sent."""
 
 class _ParameterClient(QueuePair):
     pass

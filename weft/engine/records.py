@@ -221,6 +221,15 @@ class ServiceRecords(TypedDict):
     attempts: NDArray[np.int64]
 
 
+class EchoRecords(TypedDict):
+    """Columns of ICMP echo requests; a round trip of 0 is none. `hop_limit` is what is left of the answer's."""
+
+    sent_ps: NDArray[np.int64]
+    round_trip_ps: NDArray[np.int64]
+    outcome: list[str]
+    hop_limit: NDArray[np.int64]
+
+
 class ParameterRecords(TypedDict):
     """Columns of requests to a parameter store: the block's version, who wrote it, whether a switch has answered."""
 

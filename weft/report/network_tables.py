@@ -271,7 +271,7 @@ def drops(run: RunDirectory) -> ReportTable:
             for (place, reason), count in counted.most_common(MOST_ROWS)
         ]
     # Drops that were recorded one by one are in the counters of queues, links, switches and NICs, too.
-    recorded = ("queue ", "link ", "switch ", "nic ") if "drops" in run.tables else ()
+    recorded = ("queue ", "link ", "switch ", "nic ", "ip ") if "drops" in run.tables else ()
     rows += [
         ["all", reason, count, ""]
         for reason, count in run.results.drops.items()

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from weft.engine import (
     CongestionControl,
     Engine,
+    IpStack,
     PathChoice,
     PcapWriter,
     PortMac,
@@ -44,6 +45,7 @@ from weft.traffic.commands import (
 )
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
+from weft.traffic.host_ip import make_ip_stack
 from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
 from weft.traffic.host_stats import ConnectionStats, HostStats
 from weft.traffic.int_stack import stack_in_bytes
@@ -85,6 +87,7 @@ class Host:
         self.executor = _core.ScheduleExecutor(self.engine)
         self.reductions = HostReductions(self.nic, self.executor, len(config.nics))
         self._planes = [self._open_plane(nic, attach(nic.interface)) for nic in config.nics]
+        self._ip = make_ip_stack(self.nic, config.ip) if config.ip is not None else None
         self._scale_up = (
             ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
         )
@@ -138,6 +141,13 @@ class Host:
             # Callers who need the capture's error end the capture first.
             with contextlib.suppress(OSError):
                 capture.close()
+
+    @property
+    def ip(self) -> IpStack:
+        """The host's own IP stack. Raises ValueError if IP is its kernel's."""
+        if self._ip is None:
+            raise ValueError(f"{self.config.name} has no IP stack of its own")
+        return self._ip
 
     def plane(self, number: int) -> _Plane:
         """Return a plane. Raises ValueError with the valid ones."""
@@ -570,6 +580,7 @@ class Host:
                 for number, plane in enumerate(self._planes)
             ],
             "scale_up": self._scale_up.stats() if self._scale_up is not None else None,
+            "ip": self._ip.stats() if self._ip is not None else None,
             "connections": connections,
             "totals": self._totals(connections),
         }
@@ -605,6 +616,8 @@ class Host:
         self.reductions.reset_stats()
         if self._scale_up is not None:
             self._scale_up.reset_stats()
+        if self._ip is not None:
+            self._ip.reset_stats()
         for connection in self._connections.values():
             connection.queue_pair.reset_stats()
         for generator in self._generators:

@@ -8,7 +8,9 @@ from typing import Annotated
 
 from weft.quantities.traffic_classes import CLASSES
 from weft.topologies.int_rates import CODES, STANDARD_INT_RATES
+from weft.traffic.host_ip import IpNicConfig
 from weft.traffic.host_recording import HostRecording
+from weft.traffic.messages import IN_PROCESS
 from weft.traffic.transport_settings import (
     DEFAULT_TRANSPORT,
     NO_COSTS,
@@ -93,7 +95,7 @@ class HostConfig:
 
     Times of the wall clock are real nanoseconds, all others emulated. `wall_clock_floor_ns`: least retransmission
     timeout in real time. `realtime_priority`: of the engine's thread under SCHED_FIFO, 0 for none. `scale_up`: of a
-    rank of a host of several.
+    rank of a host of several. `ip`: how its NICs take part in IP, of a host that has no kernel.
     """
 
     name: str
@@ -111,3 +113,4 @@ class HostConfig:
     recording: HostRecording = field(default_factory=HostRecording)
     int_rates_bps: IntRates = STANDARD_INT_RATES
     scale_up: ScaleUpConfig | None = None
+    ip: tuple[IpNicConfig, ...] | None = field(default=None, metadata=IN_PROCESS)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
-    from weft.engine._core import AggregationStats, Lateness, NicStats, PortMacStats, PortStats
+    from weft.engine._core import AggregationStats, IpStats, Lateness, NicStats, PortMacStats, PortStats
 
 
 class HopInBytes(TypedDict):
@@ -56,5 +56,6 @@ class HostStats(TypedDict):
     lateness: Lateness
     planes: list[HostPlaneStats]
     scale_up: Mapping[str, int] | None
+    ip: IpStats | None
     connections: list[ConnectionStats]
     totals: dict[str, int]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from weft.cache import collector_paused
 from weft.clocks.endpoint_settings import (
     RoundTrips,
+    ip_settings,
     loaded_round_trip_ps,
     loaded_round_trips,
     nic_settings,
@@ -320,6 +321,7 @@ class VirtualLab(Lab):
             nic_costs=self.options.nic.costs(),
             recording=recording_of(self.options.observe, self.fabric, host),
             int_rates_bps=rates,
+            ip=ip_settings(self.fabric, host, self.options.link_mtu_bytes),
         )
 
     @property

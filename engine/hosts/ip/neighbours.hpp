@@ -1,0 +1,72 @@
+// The neighbours that an interface knows: who has which MAC, and what waits for an answer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "hosts/ip/ip_packet.hpp"
+#include "packets/packet.hpp"
+#include "time/engine.hpp"
+
+namespace weft {
+
+struct HashOfAddress {
+  size_t operator()(const IpAddress& address) const {
+    return std::hash<std::string_view>()(
+        {reinterpret_cast<const char*>(address.bytes.data()), address.bytes.size()});
+  }
+};
+
+// Asks as RFC 826 and RFC 4861 have it: up to three times, a second apart (RFC 4861, 10:
+// MAX_MULTICAST_SOLICIT, RETRANS_TIMER). What is known stays known.
+class Neighbours {
+ public:
+  struct Owner {
+    virtual ~Owner() = default;
+    virtual void ask_for(const IpAddress& address) = 0;
+    // Who has the address is known: a packet without its Ethernet header.
+    virtual void send_to(const MacAddress& mac, PacketPtr packet, bool is_ipv6) = 0;
+    // Nobody has answered, or too many wait already.
+    virtual void give_up(PacketPtr packet) = 0;
+  };
+
+  Neighbours(Engine& engine, Owner& owner) : engine_(engine), owner_(owner) {}
+
+  // Sends at once, or when the neighbour's MAC is known.
+  void send(const IpAddress& neighbour, PacketPtr packet);
+  // From a message of a neighbour's. Unless `create`, only of those that are known or asked for.
+  void learn(const IpAddress& neighbour, const MacAddress& mac, bool create);
+  // Learns nothing else about it any more.
+  void set_static(const IpAddress& neighbour, const MacAddress& mac);
+  const MacAddress* find(const IpAddress& neighbour) const;
+  size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    Entry(Neighbours& neighbours_, const IpAddress& address_);
+    void on_timer() { neighbours.on_timeout(*this); }
+
+    Neighbours& neighbours;
+    const IpAddress address;
+    MacAddress mac{};
+    bool is_known = false;
+    bool is_static = false;
+    int asked = 0;
+    std::vector<PacketPtr> waiting;
+    Timer timer;
+  };
+
+  Entry& entry_of(const IpAddress& address);
+  void ask(Entry& entry);
+  void on_timeout(Entry& entry);
+  void set(Entry& entry, const MacAddress& mac);
+
+  Engine& engine_;
+  Owner& owner_;
+  std::unordered_map<IpAddress, std::unique_ptr<Entry>, HashOfAddress> entries_;
+};
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+// A host's IP stack in Python; see python/bind_core.cpp about locks.
+#include "python/bind_ip.hpp"
+
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "hosts/ip/ip_stack.hpp"
+#include "hosts/nic.hpp"
+#include "python/bind_codec.hpp"
+#include "python/bindings_support.hpp"
+#include "python/statistics_dict.hpp"
+#include "python/typed.hpp"
+
+namespace weft {
+
+namespace py = pybind11;
+using namespace py::literals;
+
+void bind_ip(py::module_& m) {
+  declare_record<IpCounters>("IpStats");
+  py::class_<IpStack, std::shared_ptr<IpStack>>(
+      m, "IpStack",
+      R"doc(The IP stack of a host, for all frames at its NIC that are not RoCEv2's.
+
+It answers ARP, neighbour solicitations and ICMP echo requests, and reports closed UDP ports.)doc")
+      .def(py::init([](Nic& nic) { return make_component<IpStack>(nic.engine(), nic); }), "nic"_a,
+           py::keep_alive<1, 2>())
+      .def(
+          "add_interface",
+          [](IpStack& stack, int port, uint32_t mtu_bytes, size_t queue_packets) {
+            PythonGuard guard(stack.engine());
+            stack.add_interface(port, {mtu_bytes, queue_packets});
+          },
+          "port"_a, py::kw_only(), "mtu_bytes"_a = IpInterfaceConfig().mtu_bytes,
+          "queue_packets"_a = IpInterfaceConfig().queue_packets,
+          R"doc(Make a port of the NIC an interface, with the port's addresses.
+
+`mtu_bytes` is that of IP packets; `queue_packets` may wait in each class. Raises ValueError for a port there is
+not, or that is one already.)doc")
+      .def(
+          "add_route",
+          [](IpStack& stack, const std::string& prefix, int prefix_bits, int interface,
+             const std::optional<std::string>& gateway) {
+            PythonGuard guard(stack.engine());
+            stack.add_route(
+                {parse_ip(prefix), prefix_bits, gateway ? parse_ip(*gateway) : IpAddress(), interface});
+          },
+          "prefix"_a, "prefix_bits"_a, py::kw_only(), "interface"_a = 0, "gateway"_a = py::none(),
+          R"doc(Reach a prefix by way of a gateway, or without one on the link itself.
+
+The longest prefix counts, and of equal ones the first. Raises ValueError for an interface there is not, or too
+many bits.)doc")
+      .def(
+          "add_neighbour",
+          [](IpStack& stack, const std::string& address, const std::string& mac, int interface) {
+            PythonGuard guard(stack.engine());
+            stack.add_neighbour(interface, parse_ip(address), parse_mac(mac));
+          },
+          "address"_a, "mac"_a, py::kw_only(), "interface"_a = 0, "An entry that no message changes.")
+      .def(
+          "stats",
+          [](IpStack& stack) {
+            PythonGuard guard(stack.engine());
+            return Record<"IpStats">(statistics_dict(stack.counters()));
+          },
+          "What has arrived and was sent, and what was dropped, by reason.")
+      .def("reset_stats", [](IpStack& stack) {
+        PythonGuard guard(stack.engine());
+        stack.reset_counters();
+      });
+}
+
+}  // namespace weft
