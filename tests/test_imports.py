@@ -18,7 +18,7 @@ ALLOWED = {
     "quantities": {"errors"},
     "topologies": {"cache", "hints", "quantities", "registry"},
     "switch": {"cache", "engine", "hints"},
-    "controller": {"hints", "quantities", "registry", "topologies"},
+    "controller": {"cache", "hints", "quantities", "registry", "topologies"},
     "traffic": {"engine", "quantities", "registry", "topologies"},
 }
 # Above those, each imports only from what stands before it.

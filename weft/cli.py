@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("weft.commands.trace", "trace"),
     "job-trace": ("weft.commands.job_trace", "job_trace"),
     "shell": ("weft.commands.shell", "shell"),
+    "switch-cli": ("weft.commands.switch_cli", "switch_cli"),
     "exec": ("weft.commands.exec", "exec_command"),
     "labs": ("weft.commands.labs", "labs"),
     "init": ("weft.commands.init", "init"),

@@ -1,0 +1,122 @@
+"""`weft switch-cli`: simple_switch_CLI's commands on a switch that runs, over P4Runtime."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from weft.cli import EXISTING_FILE
+from weft.commands.running_switch import find_running_switch
+from weft.errors import BadInputError, EnvironmentLacksError, WeftError
+
+if TYPE_CHECKING:
+    from weft.controller.switch_cli import CommandSession
+
+_PROMPT = "RuntimeCmd: "
+
+
+@click.command("switch-cli")
+@click.argument("switch")
+@click.argument("command", nargs=-1)
+@click.option(
+    "--file", "file", type=EXISTING_FILE, help="Run a file's commands; the first that fails ends it."
+)
+@click.option("--device-id", type=click.IntRange(0), default=0, help="Of a switch given by address.")
+def switch_cli(switch: str, command: tuple[str, ...], file: Path | None, device_id: int) -> int:
+    """Run simple_switch_CLI's commands on SWITCH over P4Runtime: COMMAND, a file's, standard input's, or a prompt's.
+
+    SWITCH is a switch of the running lab, or HOST:PORT or unix:PATH of any that serves P4Runtime (without TLS). Reading
+    disturbs no controller; with the first command that writes, this takes the switch over until it ends.
+    """
+    address, device_id, _ = find_running_switch(switch, device_id)
+    with _translated():
+        return asyncio.run(_run(switch, address, device_id, " ".join(command), file))
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    from weft.controller.errors import ControllerError, SettingError, SwitchUnavailableError
+
+    try:
+        yield
+    except SettingError as error:
+        raise BadInputError(str(error)) from None
+    except SwitchUnavailableError as error:
+        raise EnvironmentLacksError(str(error)) from None
+    except ControllerError as error:
+        raise WeftError(str(error)) from None
+
+
+async def _run(switch: str, address: str, device_id: int, command: str, file: Path | None) -> int:
+    from weft.controller.fabric import GrpcTarget
+    from weft.controller.lab import Lab
+    from weft.controller.readers import for_each_switch
+    from weft.controller.session import SwitchSession
+    from weft.controller.switch_cli import CommandSession
+
+    async def commands(session: SwitchSession) -> int:
+        async def take_over() -> None:
+            await session.negotiate_version()
+            await session.become_primary(preempt=True)
+
+        running = CommandSession(session, _ports_of(switch), take_over)
+        if command:
+            _say(await running.run(command))
+        elif file is not None:
+            for said in await running.run_file(file):
+                _say(said)
+        else:
+            return await _read_lines(running)
+        return 0
+
+    # P4Info is asked of the switch itself, whose program may not be the lab's first.
+    (status,) = await for_each_switch(Lab({switch: GrpcTarget(address, device_id)}), [switch], commands)
+    return status
+
+
+async def _read_lines(running: CommandSession) -> int:
+    """Run the lines of standard input; at a prompt an error is shown and the next line is read."""
+    from weft.controller.errors import ControllerError
+
+    is_terminal = sys.stdin.isatty()
+    number = 0
+    while True:
+        try:
+            line = await asyncio.to_thread(input, _PROMPT if is_terminal else "")
+        except EOFError:
+            return 0
+        number += 1
+        if line.strip() in ("EOF", "exit", "quit"):
+            return 0
+        try:
+            _say(await running.run(line))
+        except ControllerError as error:
+            if not is_terminal:
+                raise type(error)(f"standard input, line {number}: {error}") from None
+            click.echo(f"Error: {error}", err=True)
+
+
+def _say(text: str) -> None:
+    if text:
+        click.echo(text)
+
+
+def _ports_of(switch: str) -> list[str]:
+    """Return the ports of a switch of the running lab in words; none of others."""
+    from weft.clocks.real import lab_state
+    from weft.topologies import TopologyError, from_parameters
+
+    state = lab_state.load()
+    if state is None or not state.fabric:
+        return []
+    try:
+        ports = from_parameters(state.fabric).switch(switch).ports
+    except TopologyError:
+        return []
+    return [f"{port.number:>4}  {port.interface}" for port in ports if not port.is_dark]

@@ -1,0 +1,209 @@
+"""Commands on registers, counters and meters.
+
+BMv2's meters have rates per microsecond, P4Runtime's per second; bursts are the same, bytes or packets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from finsy.proto import p4d, p4i, p4r
+
+from weft.controller.switch_cli.commands import command
+from weft.controller.switch_cli.errors import CommandError
+from weft.controller.switch_cli.names import find
+from weft.controller.switch_cli.session import CommandSession
+from weft.controller.switch_cli.tables import bare, parse_handle
+from weft.controller.switch_cli.values import encoded, parse_value, parse_whole
+
+_MICROSECONDS = 10**6
+_RATE = re.compile(r"\A([0-9]{1,12}(?:\.[0-9]{1,12})?):([0-9]{1,18})\Z")
+_MOST_RATE = 2**63 - 1
+
+
+def _index(word: str, size: int) -> p4r.Index:
+    return p4r.Index(index=parse_whole(word, 0, size - 1, "index"))
+
+
+# Registers
+
+
+def _register(session: CommandSession, name: str) -> tuple[p4i.Register, int]:
+    """Return a register and the bits of its cells."""
+    register = find(session.info.registers, name, "register")
+    spec = register.type_spec.bitstring
+    width = spec.bit.bitwidth if spec.HasField("bit") else spec.int.bitwidth
+    if not width:
+        raise CommandError(
+            f"cells of {register.preamble.name} are no numbers, which is all that has a form here"
+        )
+    return register, width
+
+
+def _number(data: p4d.P4Data) -> int:
+    return int.from_bytes(data.bitstring, "big")
+
+
+@command("register_read", "<register> [index]")
+async def register_read(session: CommandSession, words: Sequence[str]) -> str:
+    """Show one cell of a register, or all."""
+    register, _ = _register(session, words[0])
+    query = p4r.RegisterEntry(register_id=register.preamble.id)
+    if len(words) > 1:
+        query.index.CopyFrom(_index(words[1], register.size))
+    found = [each.register_entry for each in await session.read(register_entry=query)]
+    if len(words) > 1:
+        return f"{words[0]}[{query.index.index}]= {_number(found[0].data)}"
+    return f"{words[0]}= " + ", ".join(str(_number(each.data)) for each in found)
+
+
+@command("register_write", "<register> <index> <value>")
+async def register_write(session: CommandSession, words: Sequence[str]) -> str:
+    """Set one cell of a register."""
+    register, width = _register(session, words[0])
+    value = parse_value(words[2], width, f"value of {register.preamble.name}")
+    await session.write(
+        p4r.Update.MODIFY,
+        register_entry=p4r.RegisterEntry(
+            register_id=register.preamble.id,
+            index=_index(words[1], register.size),
+            data=p4d.P4Data(bitstring=encoded(value)),
+        ),
+    )
+    return ""
+
+
+@command("register_reset", "<register>")
+async def register_reset(session: CommandSession, words: Sequence[str]) -> str:
+    """Set all cells of a register to 0."""
+    register, _ = _register(session, words[0])
+    entry = p4r.RegisterEntry(register_id=register.preamble.id, data=p4d.P4Data(bitstring=b"\0"))
+    await session.write(p4r.Update.MODIFY, register_entry=entry)
+    return ""
+
+
+# Counters
+
+
+def _counter(session: CommandSession, name: str) -> p4i.Counter | p4i.DirectCounter:
+    among: list[p4i.Counter | p4i.DirectCounter] = [*session.info.counters, *session.info.direct_counters]
+    return find(among, name, "counter")
+
+
+def _table_of(session: CommandSession, table_id: int) -> p4i.Table:
+    tables: Sequence[p4i.Table] = session.info.tables
+    return next(each for each in tables if each.preamble.id == table_id)
+
+
+@command("counter_read", "<counter> <index>")
+async def counter_read(session: CommandSession, words: Sequence[str]) -> str:
+    """Show a cell of a counter, or what a direct counter has of the entry with a handle."""
+    counter = _counter(session, words[0])
+    if isinstance(counter, p4i.DirectCounter):
+        table = _table_of(session, counter.direct_table_id)
+        number = parse_handle(words[1])
+        entry = await session.entry(table, number)
+        query = p4r.DirectCounterEntry(table_entry=bare(entry))
+        data = (await session.read(direct_counter_entry=query))[0].direct_counter_entry.data
+    else:
+        index = _index(words[1], counter.size)
+        number = index.index
+        indirect = p4r.CounterEntry(counter_id=counter.preamble.id, index=index)
+        data = (await session.read(counter_entry=indirect))[0].counter_entry.data
+    return f"{words[0]}[{number}]= ({data.byte_count} bytes, {data.packet_count} packets)"
+
+
+@command("counter_reset", "<counter>")
+async def counter_reset(session: CommandSession, words: Sequence[str]) -> str:
+    """Set a counter to 0, all of its cells or entries."""
+    counter = _counter(session, words[0])
+    zero = p4r.CounterData()
+    if isinstance(counter, p4i.DirectCounter):
+        for entry in await session.entries(_table_of(session, counter.direct_table_id)):
+            direct = p4r.DirectCounterEntry(table_entry=bare(entry), data=zero)
+            await session.write(p4r.Update.MODIFY, direct_counter_entry=direct)
+        return ""
+    for index in range(counter.size):
+        cell = p4r.CounterEntry(counter_id=counter.preamble.id, index=p4r.Index(index=index), data=zero)
+        await session.write(p4r.Update.MODIFY, counter_entry=cell)
+    return ""
+
+
+# Meters
+
+
+def _meter(session: CommandSession, name: str) -> p4i.Meter | p4i.DirectMeter:
+    among: list[p4i.Meter | p4i.DirectMeter] = [*session.info.meters, *session.info.direct_meters]
+    return find(among, name, "meter")
+
+
+def meter_config(words: Sequence[str]) -> p4r.MeterConfig:
+    """Return the configuration of `rate:burst rate:burst`, committed then peak. Raises CommandError."""
+    if len(words) != 2:
+        raise CommandError(
+            f"has {len(words)} rates (valid: two, committed and peak, each RATE_PER_MICROSECOND:BURST)"
+        )
+    numbers = []
+    for word in words:
+        match = _RATE.match(word)
+        if match is None:
+            raise CommandError(f"{word[:80]!r} is not RATE_PER_MICROSECOND:BURST (valid: such as 0.001:10)")
+        rate, burst = round(float(match[1]) * _MICROSECONDS), int(match[2])
+        if rate > _MOST_RATE or burst > _MOST_RATE:
+            raise CommandError(f"{word[:80]!r} is out of range (valid: at most {_MOST_RATE} a second)")
+        numbers.append((rate, burst))
+    (cir, cburst), (pir, pburst) = numbers
+    if pir < cir:
+        raise CommandError(
+            f"the peak rate {words[1]} is below the committed rate {words[0]} (valid: at least that)"
+        )
+    return p4r.MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
+
+
+@command("meter_set_rates", "<meter> <index> <committed> <peak>")
+async def meter_set_rates(session: CommandSession, words: Sequence[str]) -> str:
+    """Set the rates of a meter's cell, or of an entry: meter_set_rates METER INDEX RATE:BURST RATE:BURST."""
+    meter, config = _meter(session, words[0]), meter_config(words[2:])
+    if isinstance(meter, p4i.DirectMeter):
+        entry = await session.entry(_table_of(session, meter.direct_table_id), parse_handle(words[1]))
+        direct = p4r.DirectMeterEntry(table_entry=bare(entry), config=config)
+        await session.write(p4r.Update.MODIFY, direct_meter_entry=direct)
+        return ""
+    cell = p4r.MeterEntry(meter_id=meter.preamble.id, index=_index(words[1], meter.size), config=config)
+    await session.write(p4r.Update.MODIFY, meter_entry=cell)
+    return ""
+
+
+@command("meter_array_set_rates", "<meter> <committed> <peak>")
+async def meter_array_set_rates(session: CommandSession, words: Sequence[str]) -> str:
+    """Set the rates of all cells of a meter."""
+    meter, config = _meter(session, words[0]), meter_config(words[1:])
+    if isinstance(meter, p4i.DirectMeter):
+        raise CommandError(
+            f"{meter.preamble.name} is of a table's entries (valid: meter_set_rates with a handle)"
+        )
+    for index in range(meter.size):
+        cell = p4r.MeterEntry(meter_id=meter.preamble.id, index=p4r.Index(index=index), config=config)
+        await session.write(p4r.Update.MODIFY, meter_entry=cell)
+    return ""
+
+
+@command("meter_get_rates", "<meter> <index>")
+async def meter_get_rates(session: CommandSession, words: Sequence[str]) -> str:
+    """Show the rates of a meter's cell, or of the entry with a handle."""
+    meter = _meter(session, words[0])
+    if isinstance(meter, p4i.DirectMeter):
+        entry = await session.entry(_table_of(session, meter.direct_table_id), parse_handle(words[1]))
+        direct = p4r.DirectMeterEntry(table_entry=bare(entry))
+        found = [each.direct_meter_entry for each in await session.read(direct_meter_entry=direct)]
+    else:
+        cell = p4r.MeterEntry(meter_id=meter.preamble.id, index=_index(words[1], meter.size))
+        found = [each.meter_entry for each in await session.read(meter_entry=cell)]
+    if not found or not found[0].HasField("config"):
+        return "the meter has no rates: every packet is green"
+    config = found[0].config
+    return "\n".join(
+        f"{number}: info rate = {rate / _MICROSECONDS:g}, burst size = {burst}"
+        for number, (rate, burst) in enumerate(((config.cir, config.cburst), (config.pir, config.pburst)))
+    )

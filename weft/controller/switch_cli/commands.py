@@ -1,0 +1,86 @@
+"""The commands by name, each with what follows it; modules of this package add theirs with `@command`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weft.controller.switch_cli.errors import CommandError
+from weft.hints import did_you_mean
+
+if TYPE_CHECKING:
+    from weft.controller.switch_cli.session import CommandSession
+
+Run = Callable[["CommandSession", Sequence[str]], Awaitable[str]]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: its name, the words that follow, what it does in a sentence, the function."""
+
+    name: str
+    usage: str
+    summary: str
+    run: Run
+
+    def require_words(self, words: Sequence[str]) -> None:
+        """Check the number of words against the usage: `<a> <b> [c] …`. Raises CommandError."""
+        parts = self.usage.split()
+        least = sum(part.startswith("<") for part in parts)
+        most = None if parts and parts[-1] == "…" else sum(part != "…" for part in parts)
+        if len(words) < least or (most is not None and len(words) > most):
+            count = f"{len(words)} word{'' if len(words) == 1 else 's'}"
+            raise CommandError(f"has {count} (valid: {self.name} {self.usage})".replace(" )", ")"))
+
+
+COMMANDS: dict[str, Command] = {}
+
+
+def command(name: str, usage: str = "") -> Callable[[Run], Run]:
+    """Register a function as a command; its docstring's first line is the summary."""
+
+    def register(run: Run) -> Run:
+        summary = (run.__doc__ or "").strip().splitlines()[0]
+        COMMANDS[name] = Command(name, usage, summary, run)
+        return run
+
+    return register
+
+
+def named(name: str) -> Command:
+    """Return the command of a name. Raises CommandError: it is unknown, or P4Runtime has nothing for it."""
+    if name in COMMANDS:
+        return COMMANDS[name]
+    if name in REFUSED:
+        raise CommandError(f"{name} is not possible over P4Runtime: {REFUSED[name]}")
+    raise CommandError(f"unknown command {name[:80]!r}; {did_you_mean(name[:80], COMMANDS)}")
+
+
+_NO_QUEUES = (
+    "it has no queues; a topology file's max_queue_size and bw, or a scenario's, set a port's queue and rate"
+)
+_NO_DEVICE = "it does not manage the switch itself"
+REFUSED = {
+    "counter_write": "direct and indirect counters are written by `weft` alone; counter_reset sets them to 0",
+    "mirroring_add_mc": "a clone session has ports of its own; add one with mirroring_add",
+    "mc_set_lag_membership": "multicast groups consist of ports",
+    "set_queue_depth": _NO_QUEUES,
+    "set_queue_rate": _NO_QUEUES,
+    "get_time_elapsed": "it has no clock",
+    "get_time_since_epoch": "it has no clock",
+    "load_new_config_file": "`weft run` and `weft lab` load programs",
+    "swap_configs": "`weft run` and `weft lab` load programs",
+    "port_add": _NO_DEVICE,
+    "port_remove": _NO_DEVICE,
+    "set_crc16_parameters": "hash functions are the program's",
+    "set_crc32_parameters": "hash functions are the program's",
+    "serialize_state": _NO_DEVICE,
+    "write_config_to_file": _NO_DEVICE,
+    "shell": "commands of the machine are not run from here",
+}
+"""Commands of simple_switch_CLI that are none here, and why."""
+
+for _module in ("tables", "indirect_tables", "profiles", "arrays", "replication", "showing"):
+    importlib.import_module(f"weft.controller.switch_cli.{_module}")

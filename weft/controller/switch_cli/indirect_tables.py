@@ -1,0 +1,142 @@
+"""Commands on tables whose entries refer to members or groups of an action profile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from finsy.proto import p4i, p4r
+
+from weft.controller.switch_cli import profiles
+from weft.controller.switch_cli.commands import command
+from weft.controller.switch_cli.errors import CommandError
+from weft.controller.switch_cli.session import CommandSession
+from weft.controller.switch_cli.tables import (
+    added,
+    key_and_rest,
+    parse_handle,
+    table_delete,
+    table_named,
+    table_reset_default,
+)
+
+
+def _indirect(session: CommandSession, name: str) -> p4i.Table:
+    table = table_named(session, name)
+    if not table.implementation_id:
+        raise CommandError(f"entries of {table.preamble.name} have actions of their own (valid: table_add …)")
+    return table
+
+
+def _profile(session: CommandSession, name: str) -> str:
+    """Return the name of a table's action profile."""
+    table = _indirect(session, name)
+    for profile in session.info.action_profiles:
+        if profile.preamble.id == table.implementation_id:
+            return str(profile.preamble.name)
+    raise CommandError(f"the program does not describe the action profile of {table.preamble.name}")
+
+
+def _reference(handle: int, is_group: bool) -> p4r.TableAction:
+    if is_group:
+        return p4r.TableAction(action_profile_group_id=handle + 1)
+    return p4r.TableAction(action_profile_member_id=handle + 1)
+
+
+async def _add(session: CommandSession, words: Sequence[str], is_group: bool) -> str:
+    table = _indirect(session, words[0])
+    entry, rest = key_and_rest(table, words[1:])
+    if len(rest) != 1:
+        raise CommandError(f"has {len(rest)} words after => (valid: one handle)")
+    entry.action.CopyFrom(_reference(parse_handle(rest[0]), is_group))
+    return await added(session, entry)
+
+
+async def _set_default(session: CommandSession, words: Sequence[str], is_group: bool) -> str:
+    table = _indirect(session, words[0])
+    entry = p4r.TableEntry(
+        table_id=table.preamble.id,
+        is_default_action=True,
+        action=_reference(parse_handle(words[1]), is_group),
+    )
+    await session.write(p4r.Update.MODIFY, table_entry=entry)
+    return ""
+
+
+@command("table_indirect_add", "<table> …")
+async def add(session: CommandSession, words: Sequence[str]) -> str:
+    """Add an entry that refers to a member: table_indirect_add TABLE KEY… => MEMBER [PRIORITY]."""
+    return await _add(session, words, is_group=False)
+
+
+@command("table_indirect_add_with_group", "<table> …")
+async def add_with_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Add an entry that refers to a group: table_indirect_add_with_group TABLE KEY… => GROUP [PRIORITY]."""
+    return await _add(session, words, is_group=True)
+
+
+@command("table_indirect_set_default", "<table> <member>")
+async def set_default(session: CommandSession, words: Sequence[str]) -> str:
+    """Set the member of packets that match no entry."""
+    return await _set_default(session, words, is_group=False)
+
+
+@command("table_indirect_set_default_with_group", "<table> <group>")
+async def set_default_with_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Set the group of packets that match no entry."""
+    return await _set_default(session, words, is_group=True)
+
+
+@command("table_indirect_reset_default", "<table>")
+async def reset_default(session: CommandSession, words: Sequence[str]) -> str:
+    """Set the default back to the program's."""
+    _indirect(session, words[0])
+    return await table_reset_default(session, words)
+
+
+@command("table_indirect_delete", "<table> <handle>")
+async def delete(session: CommandSession, words: Sequence[str]) -> str:
+    """Remove an entry."""
+    _indirect(session, words[0])
+    return await table_delete(session, words)
+
+
+@command("table_indirect_create_member", "<table> <action> …")
+async def create_member(session: CommandSession, words: Sequence[str]) -> str:
+    """Add a member to the action profile of a table."""
+    return await profiles.create_member(session, [_profile(session, words[0]), *words[1:]])
+
+
+@command("table_indirect_modify_member", "<table> <action> <member> …")
+async def modify_member(session: CommandSession, words: Sequence[str]) -> str:
+    """Change a member of the action profile of a table."""
+    return await profiles.modify_member(session, [_profile(session, words[0]), *words[1:]])
+
+
+@command("table_indirect_delete_member", "<table> <member>")
+async def delete_member(session: CommandSession, words: Sequence[str]) -> str:
+    """Remove a member of the action profile of a table."""
+    return await profiles.delete_member(session, [_profile(session, words[0]), *words[1:]])
+
+
+@command("table_indirect_create_group", "<table>")
+async def create_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Add a group to the action profile of a table."""
+    return await profiles.create_group(session, [_profile(session, words[0])])
+
+
+@command("table_indirect_delete_group", "<table> <group>")
+async def delete_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Remove a group of the action profile of a table."""
+    return await profiles.delete_group(session, [_profile(session, words[0]), *words[1:]])
+
+
+@command("table_indirect_add_member_to_group", "<table> <member> <group>")
+async def add_member_to_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Add a member to a group of the action profile of a table."""
+    return await profiles.add_member_to_group(session, [_profile(session, words[0]), *words[1:]])
+
+
+@command("table_indirect_remove_member_from_group", "<table> <member> <group>")
+async def remove_member_from_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Take a member out of a group of the action profile of a table."""
+    return await profiles.remove_member_from_group(session, [_profile(session, words[0]), *words[1:]])

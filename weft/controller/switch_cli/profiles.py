@@ -1,0 +1,182 @@
+"""Commands on action profiles. Handles count from 0 as in BMv2; P4Runtime's ids, of which 0 is none, are one more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from finsy.proto import p4i, p4r
+
+from weft.controller.switch_cli.commands import command
+from weft.controller.switch_cli.errors import CommandError
+from weft.controller.switch_cli.names import find
+from weft.controller.switch_cli.session import CommandSession
+from weft.controller.switch_cli.tables import action_name, parse_handle, with_parameters
+from weft.controller.switch_cli.values import shown_parameters
+
+
+def profile_named(session: CommandSession, name: str) -> p4i.ActionProfile:
+    """Return an action profile. Raises CommandError."""
+    profiles: Sequence[p4i.ActionProfile] = session.info.action_profiles
+    return find(profiles, name, "action profile")
+
+
+async def members_of(
+    session: CommandSession, profile: p4i.ActionProfile
+) -> dict[int, p4r.ActionProfileMember]:
+    """Return a profile's members by handle."""
+    query = p4r.ActionProfileMember(action_profile_id=profile.preamble.id)
+    found = (each.action_profile_member for each in await session.read(action_profile_member=query))
+    return {each.member_id - 1: each for each in sorted(found, key=lambda each: each.member_id)}
+
+
+async def groups_of(session: CommandSession, profile: p4i.ActionProfile) -> dict[int, p4r.ActionProfileGroup]:
+    """Return a profile's groups by handle."""
+    query = p4r.ActionProfileGroup(action_profile_id=profile.preamble.id)
+    found = (each.action_profile_group for each in await session.read(action_profile_group=query))
+    return {each.group_id - 1: each for each in sorted(found, key=lambda each: each.group_id)}
+
+
+def _one(
+    found: dict[int, p4r.ActionProfileMember] | dict[int, p4r.ActionProfileGroup], handle: int, what: str
+) -> None:
+    if handle not in found:
+        choices = ", ".join(map(str, list(found)[:8])) or "none; there are none yet"
+        raise CommandError(f"no {what} has the handle {handle} (valid: {choices})")
+
+
+def _lowest_free(taken: Iterable[int]) -> int:
+    handles = set(taken)
+    return next(number for number in range(len(handles) + 1) if number not in handles)
+
+
+def _action(
+    session: CommandSession, profile: p4i.ActionProfile, name: str, words: Sequence[str]
+) -> p4r.Action:
+    ids = {
+        reference.id
+        for table in session.info.tables
+        if table.preamble.id in profile.table_ids
+        for reference in table.action_refs
+    }
+    actions = (each for each in session.info.actions if each.preamble.id in ids)
+    return with_parameters(find(actions, name, f"action of {profile.preamble.name}"), words)
+
+
+@command("act_prof_create_member", "<profile> <action> …")
+async def create_member(session: CommandSession, words: Sequence[str]) -> str:
+    """Add a member, an action with its parameters, to an action profile."""
+    profile = profile_named(session, words[0])
+    handle = _lowest_free(await members_of(session, profile))
+    await session.write(
+        p4r.Update.INSERT,
+        action_profile_member=p4r.ActionProfileMember(
+            action_profile_id=profile.preamble.id,
+            member_id=handle + 1,
+            action=_action(session, profile, words[1], words[2:]),
+        ),
+    )
+    return f"Member has been created with handle {handle}"
+
+
+@command("act_prof_modify_member", "<profile> <action> <member> …")
+async def modify_member(session: CommandSession, words: Sequence[str]) -> str:
+    """Change a member's action."""
+    profile = profile_named(session, words[0])
+    handle = parse_handle(words[2])
+    _one(await members_of(session, profile), handle, "member")
+    await session.write(
+        p4r.Update.MODIFY,
+        action_profile_member=p4r.ActionProfileMember(
+            action_profile_id=profile.preamble.id,
+            member_id=handle + 1,
+            action=_action(session, profile, words[1], words[3:]),
+        ),
+    )
+    return ""
+
+
+@command("act_prof_delete_member", "<profile> <member>")
+async def delete_member(session: CommandSession, words: Sequence[str]) -> str:
+    """Remove a member."""
+    profile = profile_named(session, words[0])
+    handle = parse_handle(words[1])
+    found = await members_of(session, profile)
+    _one(found, handle, "member")
+    await session.write(p4r.Update.DELETE, action_profile_member=found[handle])
+    return ""
+
+
+@command("act_prof_create_group", "<profile>")
+async def create_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Add a group, empty at first, to an action profile with a selector."""
+    profile = profile_named(session, words[0])
+    if not profile.with_selector:
+        raise CommandError(f"{profile.preamble.name} has no selector, so it has no groups")
+    handle = _lowest_free(await groups_of(session, profile))
+    group = p4r.ActionProfileGroup(
+        action_profile_id=profile.preamble.id, group_id=handle + 1, max_size=profile.max_group_size
+    )
+    await session.write(p4r.Update.INSERT, action_profile_group=group)
+    return f"Group has been created with handle {handle}"
+
+
+@command("act_prof_delete_group", "<profile> <group>")
+async def delete_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Remove a group; its members stay."""
+    profile = profile_named(session, words[0])
+    handle = parse_handle(words[1])
+    found = await groups_of(session, profile)
+    _one(found, handle, "group")
+    await session.write(p4r.Update.DELETE, action_profile_group=found[handle])
+    return ""
+
+
+@command("act_prof_add_member_to_group", "<profile> <member> <group>")
+async def add_member_to_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Add a member to a group."""
+    profile = profile_named(session, words[0])
+    member, handle = parse_handle(words[1]), parse_handle(words[2])
+    groups = await groups_of(session, profile)
+    _one(await members_of(session, profile), member, "member")
+    _one(groups, handle, "group")
+    group = groups[handle]
+    if any(each.member_id == member + 1 for each in group.members):
+        raise CommandError(f"member {member} is in group {handle} already")
+    group.members.add(member_id=member + 1, weight=1)
+    await session.write(p4r.Update.MODIFY, action_profile_group=group)
+    return ""
+
+
+@command("act_prof_remove_member_from_group", "<profile> <member> <group>")
+async def remove_member_from_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Take a member out of a group."""
+    profile = profile_named(session, words[0])
+    member, handle = parse_handle(words[1]), parse_handle(words[2])
+    groups = await groups_of(session, profile)
+    _one(groups, handle, "group")
+    group = groups[handle]
+    kept = [each for each in group.members if each.member_id != member + 1]
+    if len(kept) == len(group.members):
+        choices = ", ".join(str(each.member_id - 1) for each in kept) or "none; the group is empty"
+        raise CommandError(f"member {member} is not in group {handle} (valid: {choices})")
+    del group.members[:]
+    group.members.extend(kept)
+    await session.write(p4r.Update.MODIFY, action_profile_group=group)
+    return ""
+
+
+@command("act_prof_dump", "<profile>")
+async def dump(session: CommandSession, words: Sequence[str]) -> str:
+    """Show a profile's members and groups."""
+    profile = profile_named(session, words[0])
+    lines = ["==========", "MEMBERS"]
+    for handle, member in (await members_of(session, profile)).items():
+        action = member.action
+        lines += ["**********", f"Dumping member {handle}"]
+        lines.append(f"Action entry: {action_name(session, action)} - {shown_parameters(action)}")
+    if profile.with_selector:
+        lines += ["==========", "GROUPS"]
+        for handle, group in (await groups_of(session, profile)).items():
+            members = ", ".join(str(each.member_id - 1) for each in group.members)
+            lines += ["**********", f"Dumping group {handle}", f"Members: [{members}]"]
+    return "\n".join([*lines, "=========="])

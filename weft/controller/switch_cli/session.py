@@ -1,0 +1,144 @@
+"""A session of commands on one switch: runs lines and files, and knows what handles stand for."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from finsy.proto import p4i, p4r
+
+from weft.cache.files import UnreadableFileError, read_text
+from weft.controller.errors import ControllerError
+from weft.controller.reconcile import EncodedEntity, EncodedUpdate
+from weft.controller.session import SwitchSession
+from weft.controller.switch_cli.commands import named
+from weft.controller.switch_cli.errors import CommandError
+
+MAX_FILE_BYTES = 16 * 1024 * 1024
+_MOST_CHARACTERS = 16_384
+
+
+class CommandSession:
+    """Runs commands on a switch. `before_writing` is awaited once, before the first write.
+
+    Attributes:
+        handles: of each table's entries, by what identifies them; see `handle_of`.
+        nodes: multicast nodes by handle, each with its instance and ports.
+        associated: the groups that each node is part of.
+
+    """
+
+    def __init__(
+        self,
+        switch: SwitchSession,
+        ports: Sequence[str] = (),
+        before_writing: Callable[[], Awaitable[Any]] | None = None,
+    ) -> None:
+        self.switch = switch
+        self.ports = ports
+        self.handles: dict[int, dict[bytes, int]] = {}
+        self.nodes: dict[int, tuple[int, tuple[int, ...]]] = {}
+        self.associated: dict[int, set[int]] = {}
+        self._before_writing = before_writing
+
+    @property
+    def info(self) -> p4i.P4Info:
+        """The program's P4Info."""
+        return self.switch.pipeline.p4info
+
+    async def run(self, line: str) -> str:
+        """Run a command and return what it says; nothing for an empty line or a comment.
+
+        Raises:
+            CommandError: the line is wrong; names the command, the word and what would be valid.
+            ControllerError: the switch refuses.
+
+        """
+        words = _words(line)
+        if not words:
+            return ""
+        found = named(words[0])
+        try:
+            found.require_words(words[1:])
+            return await found.run(self, words[1:])
+        except CommandError as error:
+            raise CommandError(f"{found.name}: {error}") from None
+        except ControllerError as error:
+            raise type(error)(f"{found.name}: {error}") from None
+
+    async def run_file(self, path: Path) -> list[str]:
+        """Run a file's commands in order and return what they say; the first that fails ends it.
+
+        Raises:
+            CommandError: the file cannot be read, or a line is wrong or refused; has the file and the line.
+
+        """
+        try:
+            text = read_text(path, MAX_FILE_BYTES)
+        except UnreadableFileError as error:
+            raise CommandError(str(error)) from None
+        except OSError as error:
+            raise CommandError(f"{path} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise CommandError(f"{path} is not UTF-8 text: {error}") from None
+        said = []
+        for number, line in enumerate(text.splitlines(), 1):
+            try:
+                output = await self.run(line)
+            except ControllerError as error:
+                raise CommandError(f"{path}, line {number}: {error}") from None
+            if output:
+                said.append(output)
+        return said
+
+    async def write(self, kind: p4r.Update.Type.ValueType, **entity: Any) -> None:
+        """Send one update; `entity` is the field of `p4.v1.Entity` and its message."""
+        if self._before_writing is not None:
+            await self._before_writing()
+            self._before_writing = None
+        data = p4r.Entity(**entity).SerializeToString()
+        await self.switch.write([EncodedUpdate(kind, EncodedEntity(("", b""), data, 0, False))])
+
+    async def read(self, **entity: Any) -> list[p4r.Entity]:
+        """Read what a wildcard selects."""
+        return await self.switch.read_raw([p4r.Entity(**entity)])
+
+    async def entries(self, table: p4i.Table) -> list[p4r.TableEntry]:
+        """Return a table's entries without the default one, in order of their handles."""
+        found = await self.read(table_entry=p4r.TableEntry(table_id=table.preamble.id))
+        entries = [each.table_entry for each in found if not each.table_entry.is_default_action]
+        return sorted(entries, key=self.handle_of)
+
+    def handle_of(self, entry: p4r.TableEntry) -> int:
+        """Return an entry's handle: the next number of its table where it is seen for the first time."""
+        handles = self.handles.setdefault(entry.table_id, {})
+        return handles.setdefault(key_of(entry), 1 + max(handles.values(), default=-1))
+
+    async def entry(self, table: p4i.Table, handle: int) -> p4r.TableEntry:
+        """Return the entry of a handle. Raises CommandError: there is none."""
+        entries = await self.entries(table)
+        for each in entries:
+            if self.handle_of(each) == handle:
+                return each
+        choices = ", ".join(str(self.handle_of(each)) for each in entries[:8]) or "none; the table is empty"
+        raise CommandError(f"no entry of {table.preamble.name} has the handle {handle} (valid: {choices})")
+
+
+def key_of(entry: p4r.TableEntry) -> bytes:
+    """Return what identifies an entry in its table."""
+    matches = sorted(entry.match, key=lambda each: each.field_id)
+    return bytes(p4r.TableEntry(match=matches, priority=entry.priority).SerializeToString(deterministic=True))
+
+
+def _words(line: str) -> list[str]:
+    if len(line) > _MOST_CHARACTERS:
+        raise CommandError(f"the line has {len(line)} characters (valid: at most {_MOST_CHARACTERS})")
+    stripped = line.strip()
+    if stripped.startswith("#"):
+        return []
+    try:
+        return shlex.split(stripped, comments=False)
+    except ValueError as error:
+        raise CommandError(f"{stripped[:80]!r}: {error}") from None
