@@ -14,6 +14,7 @@ include_patterns = [
     "CHANGELOG.md",
     "docs/**.md",
     "labs/*/README.md",
+    "labs/*/solution.md",
     "examples/README.md",
 ]
 exclude_patterns = ["build", "runs", ".venv", ".venv-shell"]

@@ -12,7 +12,7 @@ PAGES = sorted(
     [
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/**/*.md"),
-        *ROOT.glob("labs/*/README.md"),
+        *ROOT.glob("labs/*/*.md"),
         *ROOT.glob("examples/*.md"),
     ]
 )

@@ -38,6 +38,7 @@ LAYERS = [
     "ranks",
     "sweeps",
     "report",
+    "labs",
     "pytest_plugin",
     "commands",
     "torch",

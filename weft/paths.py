@@ -10,7 +10,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
 ROOT = PACKAGE.parent
-SHIPPED = ("p4", "labs", "examples")
+SHIPPED = ("p4", "labs", "examples", "docs")
 
 
 def is_installed() -> bool:
@@ -26,4 +26,6 @@ def _folder(name: str) -> Path:
 P4_DIRECTORY = _folder("p4")
 FABRIC_P4 = P4_DIRECTORY / "fabric.p4"
 LABS_DIRECTORY = _folder("labs")
+EXAMPLES_DIRECTORY = _folder("examples")
+DOCS_DIRECTORY = _folder("docs")
 SHELL_PYTHON = ROOT / ".venv-shell" / "bin" / "python"

@@ -13,26 +13,18 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from weft.labs.console import Example, examples_of
 
 LEFT_OUT = "…"
 _FENCE = re.compile(r"^```(\w*)\s*$")
 _LINKED = ("labs", "docs", "examples", "p4")
 
 
-@dataclass(frozen=True)
-class Example:
-    """A command of a page and the lines that the page shows below it; `first_line` is that of the first one shown."""
-
-    command: str
-    shown: list[str]
-    first_line: int
-
-
 def examples(page: Path) -> list[Example]:
     """Return a page's examples in order."""
-    return [example for block in _console_blocks(page) for example in _examples_of(*block)]
+    return [example for start, block in _console_blocks(page) for example in examples_of(block, start)]
 
 
 def _console_blocks(page: Path) -> Iterator[tuple[int, list[str]]]:
@@ -48,25 +40,6 @@ def _console_blocks(page: Path) -> Iterator[tuple[int, list[str]]]:
             if language == "console":
                 yield number - len(block), block
             language = None
-
-
-def _examples_of(start: int, block: list[str]) -> Iterator[Example]:
-    number = 0
-    while number < len(block):
-        line = block[number]
-        if not line.startswith("$ "):
-            raise ValueError(
-                f"line {start + number + 1}: a console block begins with '$ COMMAND', not {line!r}"
-            )
-        command = line[2:]
-        while command.endswith("\\"):
-            number += 1
-            command = command[:-1].rstrip() + " " + block[number].strip()
-        number += 1
-        first = number
-        while number < len(block) and not block[number].startswith("$ "):
-            number += 1
-        yield Example(command, block[first:number], start + first)
 
 
 def workplace(directory: Path, root: Path) -> Path:
@@ -169,3 +142,9 @@ def renew(page: Path, outputs: Sequence[tuple[Example, Sequence[str]]]) -> None:
         end = example.first_line + len(example.shown)
         lines[example.first_line : end] = renewed(example.shown, printed)
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def links_of(source: str) -> list[tuple[str, str, str]]:
+    """Return exclamation mark, text and target of the links of Markdown that lead to files."""
+    found = re.findall(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", source)
+    return [link for link in found if "://" not in link[2]]

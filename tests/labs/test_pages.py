@@ -11,7 +11,10 @@ import pages
 from weft.paths import ROOT
 
 DOCS = [ROOT / "docs" / name for name in ("cost.md", "parameter-server.md", "topologies.md")]
-PAGES = [*sorted((ROOT / "labs").glob("*/README.md")), *DOCS]
+SOLUTIONS = [
+    page for page in sorted((ROOT / "labs").glob("*/solution.md")) if "```console" in page.read_text("utf-8")
+]
+PAGES = [*sorted((ROOT / "labs").glob("*/README.md")), *SOLUTIONS, *DOCS]
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.errors import BadInputError
+from weft.labs.folder import copy_lab, make_notebooks
 from weft.system.shipped_labs import LAB_PREFIX, find_lab, shipped_labs
 
 
@@ -30,14 +30,34 @@ def labs(context: click.Context) -> None:
     Console().print(table)
 
 
+WITHOUT_ANSWERS = click.option("--without-answers", is_flag=True, help="Leave the labs' solutions out.")
+
+
 @labs.command()
 @click.argument("name")
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
-def copy(name: str, folder: Path | None) -> None:
+@WITHOUT_ANSWERS
+def copy(name: str, folder: Path | None, without_answers: bool) -> None:
     """Copy the lab NAME to FOLDER (default: a folder of its name), which must not exist."""
     lab = find_lab(name.removeprefix(LAB_PREFIX))
     target = folder or Path(lab.name)
     if target.exists():
         raise BadInputError(f"{target} exists already; give another folder: weft labs copy {lab.name} FOLDER")
-    shutil.copytree(lab.folder, target, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_lab(lab, target, answers=not without_answers)
     click.echo(f"{target}: read {target / 'README.md'}; weft run {target / lab.scenarios[0]}")
+
+
+@labs.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@WITHOUT_ANSWERS
+def notebooks(folder: Path, names: tuple[str, ...], without_answers: bool) -> None:
+    """Write notebooks of the labs NAME (default: all) to FOLDER, which must not exist, with the files that they use.
+
+    Open them with JupyterLab in that folder. Needs the extra "notebook".
+    """
+    if folder.exists():
+        raise BadInputError(f"{folder} exists already; give another folder: weft labs notebooks FOLDER")
+    chosen = [find_lab(name.removeprefix(LAB_PREFIX)) for name in names] or shipped_labs()
+    written = make_notebooks(list(dict.fromkeys(chosen)), folder, answers=not without_answers)
+    click.echo(f"wrote {len(written)} notebooks; open them: jupyter lab --notebook-dir {folder}")

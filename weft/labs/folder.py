@@ -1,0 +1,43 @@
+"""A folder to work in: notebooks of labs, and beside them the files that their commands and links name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft.labs.notebook import COPIED, notebook_of
+from weft.labs.page import read_lab_page
+from weft.paths import DOCS_DIRECTORY, EXAMPLES_DIRECTORY, LABS_DIRECTORY
+from weft.system.shipped_labs import ShippedLab
+
+_SOURCES = {"labs": LABS_DIRECTORY, "docs": DOCS_DIRECTORY, "examples": EXAMPLES_DIRECTORY}
+SOLUTIONS = ("solution*",)
+"""What of a lab's folder gives its answers away."""
+
+_NOT_COPIED = ("__pycache__", "runs")
+
+
+def copy_lab(lab: ShippedLab, folder: Path, answers: bool = True) -> None:
+    """Copy a lab's folder to `folder`, which must not exist; without its answers if so asked."""
+    left_out = _NOT_COPIED if answers else (*_NOT_COPIED, *SOLUTIONS)
+    shutil.copytree(lab.folder, folder, ignore=shutil.ignore_patterns(*left_out))
+
+
+def make_notebooks(labs: Sequence[ShippedLab], folder: Path, answers: bool = True) -> list[Path]:
+    """Write the labs' notebooks to `folder`, which must not exist, with all that they name; return their paths.
+
+    Raises EnvironmentLacksError without nbformat, before anything is written.
+    """
+    notebooks = {lab.name: notebook_of(read_lab_page(lab.folder / "README.md")) for lab in labs}
+    folder.mkdir(parents=True)
+    for name in COPIED:
+        if name != "labs":
+            shutil.copytree(_SOURCES[name], folder / name, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+    for lab in labs:
+        copy_lab(lab, folder / "labs" / lab.name, answers)
+    for name, notebook in notebooks.items():
+        text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+        (folder / f"{name}.ipynb").write_text(text, encoding="utf-8")
+    return [folder / f"{name}.ipynb" for name in notebooks]

@@ -1,0 +1,134 @@
+"""A notebook of a lab, made from the lab's page: prose, and a cell for each command, without its results.
+
+The page stays the only source. What it shows of a command's output is that of a run of the page's tests, so it is left
+out: a reader's notebook shows the reader's own run.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from weft.errors import EnvironmentLacksError
+from weft.labs.console import examples_of
+from weft.labs.page import Block, LabPage, Section
+
+COPIED = ("labs", "docs", "examples")
+"""Folders that lie beside the notebooks, so that commands and links of pages hold there as in a checkout."""
+
+SKIPPED = "skip-execution"
+"""The tag of cells that nbclient leaves out when it runs a whole notebook."""
+
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+_LAB_PAGE = re.compile(r"labs/([\w-]+)/README\.md$")
+_NEEDS_ROOT = re.compile(r"`sudo \.venv/bin/weft (run [^`…]+)`")
+_SET_UP = """\
+# Commands below find the Weft of this notebook's kernel, and run in this folder.
+import os
+import sys
+
+os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+os.environ.update(COLUMNS="120", NO_COLOR="1")
+os.environ.pop("FORCE_COLOR", None)  # kernels set it, and progress would be drawn as on a terminal"""
+_AS_ROOT = """\
+%%bash
+# The same in Mininet, which needs root.
+as_root=
+[[ $(id -u) -eq 0 ]] || as_root="sudo -n"
+if ! command -v mn >/dev/null; then
+  echo "skipped: Mininet is not installed"
+elif ! $as_root true 2>/dev/null; then
+  echo "skipped: this needs root, and sudo asks for a password"
+else
+  $as_root "$(command -v weft)" {arguments}
+fi"""
+_ANSWER = "*Your answer:*"
+
+
+def notebook_of(page: LabPage) -> dict[str, Any]:
+    """Return a lab's notebook (nbformat 4.5, valid), the same for the same page.
+
+    Raises EnvironmentLacksError without nbformat, BadInputError for a page of another form.
+    """
+    try:
+        from nbformat import v4, validate
+    except ImportError as error:
+        raise EnvironmentLacksError("notebooks need nbformat: pip install 'weft[notebook]'") from error
+    cells: list[Any] = []
+    for kind, source, tags in _cells(page):
+        new = v4.new_code_cell if kind == "code" else v4.new_markdown_cell
+        cells.append(new(source, id=f"cell-{len(cells)}", metadata={"tags": tags} if tags else {}))
+    notebook: dict[str, Any] = v4.new_notebook(
+        cells=cells,
+        metadata={
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+            "language_info": {"name": "python"},
+        },
+    )
+    validate(notebook)
+    return notebook
+
+
+def _cells(page: LabPage) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield kind, source and tags of each cell."""
+    lab = page.path.resolve().parent.name
+    for number, section in enumerate(page.sections):
+        heading = f"{'##' if number else '#'} {section.title}"
+        yield from _section_cells(section, heading, lab)
+        if number == 0:
+            yield "code", _SET_UP, []
+
+
+def _section_cells(section: Section, heading: str, lab: str) -> Iterator[tuple[str, str, list[str]]]:
+    prose = [heading]
+    for block in section.blocks:
+        if section.title == "Questions" and block.kind == "ordered_list":
+            for number, question in enumerate(block.items, 1):
+                yield "markdown", "\n\n".join([*prose, f"**{number}.** {_relinked(question, lab)}"]), []
+                yield "markdown", _ANSWER, []
+                prose = []
+            continue
+        commands = list(_command_cells(block))
+        if block.language != "console":
+            prose.append(block.source if block.kind == "fence" else _relinked(block.source, lab))
+        if commands and prose:
+            yield "markdown", "\n\n".join(prose), []
+            prose = []
+        yield from commands
+    if prose:
+        yield "markdown", "\n\n".join(prose), []
+
+
+def _command_cells(block: Block) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield a cell for each command of a console block, or for what a paragraph runs as root."""
+    if block.language == "console":
+        for example in examples_of(block.lines_inside, block.first_line + 1):
+            yield "code", "%%bash\n" + _on_path(example.source), []
+    elif block.kind != "fence":
+        for arguments in _NEEDS_ROOT.findall(" ".join(block.source.split())):
+            yield "code", _AS_ROOT.format(arguments=arguments), [SKIPPED]
+
+
+def _on_path(command: str) -> str:
+    return re.sub(r"\.venv/bin/(weft|python)\b", r"\1", command)
+
+
+def _relinked(source: str, lab: str) -> str:
+    """Return Markdown with links that hold in the notebook's folder; to what is not there, only their text."""
+    return _LINK.sub(lambda link: _new_link(link, lab), source)
+
+
+def _new_link(link: re.Match[str], lab: str) -> str:
+    picture, text, target = link.groups()
+    path, hash_mark, anchor = target.partition("#")
+    if "://" in target or not path:
+        return link[0]
+    path = posixpath.normpath(posixpath.join("labs", lab, path))
+    if path.partition("/")[0] not in COPIED:
+        return text
+    other = _LAB_PAGE.match(path)
+    if other:
+        return f"{picture}[{text}]({other[1]}.ipynb)"
+    return f"{picture}[{text}]({path}{hash_mark}{anchor})"
