@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from weft.cli import EXISTING_FILE
+from weft.commands.quantity_options import QuantityOption
 from weft.controller.trees import MAX_CHILDREN
-from weft.quantities.definitions import POSITIVE_TIME, RATE, SIZE, Quantity
+from weft.quantities.definitions import POSITIVE_TIME, RATE, SIZE
 from weft.scenario import AggregationSection, FabricOptions
 from weft.scenario.options import Service
 
@@ -23,22 +24,6 @@ MEMORY = SIZE.between(1, 2**50, example="22MiB")
 MAX_JOBS = 2**20
 MAX_JOB_SLOTS = 2**16 - 1
 """What the packet's field `slot` counts."""
-
-
-class _Of(click.ParamType[int]):
-    """A quantity, as scenarios have it."""
-
-    def __init__(self, quantity: Quantity) -> None:
-        self.name = quantity.name.removeprefix("a ")
-        self._quantity = quantity
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        try:
-            return int(self._quantity.read(value, units_required=True))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
 
 
 @click.command("switch-cost")
@@ -74,16 +59,20 @@ class _Of(click.ParamType[int]):
     help="Of a job; by default two bandwidth-delay products.",
 )
 @click.option(
-    "--rate", type=_Of(RATE), default="400Gb/s", show_default=True, help="Of a host, for default slots."
+    "--rate",
+    type=QuantityOption(RATE),
+    default="400Gb/s",
+    show_default=True,
+    help="Of a host, for default slots.",
 )
 @click.option(
     "--round-trip",
-    type=_Of(POSITIVE_TIME),
+    type=QuantityOption(POSITIVE_TIME),
     default="4us",
     show_default=True,
     help="From a host to the root and back, for default slots.",
 )
-@click.option("--memory", type=_Of(MEMORY), help="Of the switch; how many jobs does it hold?")
+@click.option("--memory", type=QuantityOption(MEMORY), help="Of the switch; how many jobs does it hold?")
 @click.option("--jobs", type=click.IntRange(1, MAX_JOBS), help="What memory do so many need?")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def switch_cost(

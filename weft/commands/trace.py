@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
 
+from weft.cli import SCENARIO_FILE
+from weft.commands.quantity_options import QuantityOption
 from weft.commands.running_switch import EMBEDDED, find_running_switch
+from weft.commands.scenario_options import set_option
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
+from weft.quantities.definitions import TIME
 from weft.quantities.readable import counted
 from weft.switch.daemon.trace_service import MAX_PACKETS, Unseen, WatchedPacket, WatchRequest
+from weft.switch.native.trace import LAST_PS
 from weft.switch.trace.show import print_tree
+from weft.system.shipped_labs import LAB_PREFIX
 
 PROGRAM_SUFFIXES = (".p4", ".json")
+SCENARIO_SUFFIXES = (".yaml", ".yml")
 
 
 @click.command()
-@click.argument("target", metavar="SWITCH|PROGRAM")
+@click.argument("target", metavar="SWITCH|PROGRAM|SCENARIO")
 @click.option("--port", type=click.IntRange(0, 511), help="Only packets received on this port.")
 @click.option(
     "-n", "--packets", type=click.IntRange(1, MAX_PACKETS), default=1, show_default=True, help="How many."
@@ -43,6 +51,14 @@ PROGRAM_SUFFIXES = (".p4", ".json")
     metavar="CONDITION",
     help="Only packets that fulfil it, such as 'ipv4.dst_addr == 10.0.0.2 and drop' (docs/debugging.md).",
 )
+@click.option(
+    "--switch", "switches", multiple=True, metavar="SWITCH", help="Of a SCENARIO; several may be given."
+)
+@click.option(
+    "--from", "from_ps", type=QuantityOption(TIME), help="Only packets that come from then on: 10us."
+)
+@click.option("--until", "until_ps", type=QuantityOption(TIME), help="Only packets that come before.")
+@set_option
 @click.option("--json", "print_json", is_flag=True, help="Print events, a JSON object a line.")
 def trace(
     target: str,
@@ -53,6 +69,10 @@ def trace(
     packets_given: tuple[str, ...],
     stf: Path | None,
     when: str | None,
+    switches: tuple[str, ...],
+    from_ps: int | None,
+    until_ps: int | None,
+    assignments: tuple[str, ...],
     print_json: bool,
 ) -> None:
     """Show what a packet meets: parser states, tables and entries, actions, writes, and where it goes.
@@ -60,9 +80,27 @@ def trace(
     SWITCH is a switch of the running lab, or HOST:PORT or unix:PATH of any `weft switch`: the next packet that it
     receives is shown.
     PROGRAM is P4 or BMv2 JSON: packets are given by --packet or --stf, and no switch need run.
+    SCENARIO is a scenario in virtual time, which is run: packets of --switch are shown with their time.
     """
+    is_scenario = target.endswith(SCENARIO_SUFFIXES) or target.startswith(LAB_PREFIX)
+    if not is_scenario and (switches or assignments or (from_ps, until_ps) != (None, None)):
+        raise click.UsageError("--switch, --from, --until and --set are for a SCENARIO (.yaml)")
     unseen = Unseen()
     where = f" on port {port}" if port is not None else ""
+    if is_scenario:
+        if packets_given or stf:
+            raise click.UsageError("--packet and --stf are for a PROGRAM; a SCENARIO's packets are its own")
+        if not switches:
+            raise click.UsageError("a SCENARIO needs --switch: whose packets are to be shown")
+        from weft.commands.tracing_runs import RunToTrace, trace_run
+
+        scenario = SCENARIO_FILE.convert(target, None, None)
+        period = (from_ps or 0, LAST_PS if until_ps is None else until_ps)
+        asked = RunToTrace(scenario, assignments, switches, packets, when, port, period)
+        nothing = f"no packet came to {', '.join(switches)}{where} in that time"
+        count = trace_run(asked, unseen, partial(_print_one, print_json))
+        _report(count, unseen, nothing)
+        return
     if target.endswith(PROGRAM_SUFFIXES):
         from weft.commands.tracing import trace_program
 
@@ -81,25 +119,28 @@ def trace(
         request = WatchRequest(device_id=device, packets=packets, port=port, timeout_s=timeout_s, when=when)
         watched = _from_switch(target, address, request, unseen)
         nothing = f"no packet came to {target}{where} within {timeout_s:g} s"
-    count = _print(watched, print_json)
+    count = 0
+    for packet in watched:
+        count += 1
+        _print_one(print_json, packet)
+    _report(count, unseen, nothing)
+
+
+def _report(count: int, unseen: Unseen, nothing: str) -> None:
     if unseen.missed:
-        click.echo(f"{unseen.missed} packets were not looked at: too many came at once", err=True)
+        click.echo(f"{counted(unseen.missed, 'packet')} not looked at: too many came at once", err=True)
     if count == 0 and unseen.others:
         nothing = f"no packet fulfils --when; {counted(unseen.others, 'packet')} did not"
     if count == 0:
         raise CheckFailedError(nothing)
 
 
-def _print(watched: Iterator[WatchedPacket], print_json: bool) -> int:
-    count = 0
-    for packet in watched:
-        count += 1
-        if print_json:
-            for event in packet.events:
-                click.echo(json.dumps(event))
-        else:
-            print_tree(packet.story, ended=packet.ended)
-    return count
+def _print_one(print_json: bool, packet: WatchedPacket) -> None:
+    if print_json:
+        for event in packet.events:
+            click.echo(json.dumps(event))
+    else:
+        print_tree(packet.story, ended=packet.ended)
 
 
 def _from_switch(target: str, address: str, request: WatchRequest, unseen: Unseen) -> Iterator[WatchedPacket]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from weft.clocks.watching import Watcher
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.hints import did_you_mean
 from weft.results.run_result import RunResult
+from weft.run.attached import Attached
 from weft.run.data_memory import require_memory
 from weft.run.fabric import Fabric
 from weft.run.several_processes import require_served_by
@@ -58,6 +60,7 @@ def run_scenario(
     directory: Path | None = None,
     watcher: Watcher | None = None,
     processes: Processes = ALONE,
+    attached: Sequence[Attached] = (),
 ) -> RunResult:
     """Run everything in a scenario and return what was found.
 
@@ -68,6 +71,7 @@ def run_scenario(
         directory: where captures go that the scenario asks for; it exists.
         watcher: shown how far runs are, from a thread of its own; not of several processes.
         processes: which serve the fabric together, under the virtual clock; all have the result.
+        attached: what looks on; results are the same without.
 
     Raises:
         BadInputError, EnvironmentLacksError: nothing was run. CheckFailedError: a run did not end.
@@ -76,7 +80,7 @@ def run_scenario(
     spec = scenario if isinstance(scenario, RunSpec) else run_spec(scenario)
     with spec.places.locating():
         require_served_by(processes, spec, captures is not None)
-        return _run(spec, began, progress, captures, directory, watcher, processes)
+        return _run(spec, began, progress, captures, directory, watcher, processes, attached)
 
 
 def _run(
@@ -87,6 +91,7 @@ def _run(
     directory: Path | None,
     watcher: Watcher | None,
     processes: Processes,
+    attached: Sequence[Attached],
 ) -> RunResult:
     observe, seed = spec.options.observe, spec.options.seed
     if observe.captures and directory is None:
@@ -105,8 +110,12 @@ def _run(
         for port in observe.captures:
             assert directory is not None
             fabric.capture_link(port, directory.resolve() / f"{port.replace(':', '-')}.pcapng")
+        for each in attached:
+            each.begin(fabric)
         for run in runs:
             run(fabric, progress)
+        for each in attached:
+            each.end(fabric)
         result = replace(fabric.summary(), incomplete_captures=fabric.end_captures())
         first_done_s = fabric.first_collective_done_s
         done = time.monotonic()

@@ -55,6 +55,7 @@ from weft.results.packet_conservation import packets_under_way
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.stats import SwitchesStats
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitches
+from weft.switch.native import NativeSwitch
 from weft.switch.p4runtime.device import Device
 from weft.system.scratch import scratch_directory
 from weft.topologies import FabricSpec, HostSpec
@@ -323,6 +324,15 @@ class VirtualLab(Lab):
             int_rates_bps=rates,
             ip=ip_settings(self.fabric, host, self.options.link_mtu_bytes),
         )
+
+    @property
+    def loop(self) -> VirtualTimeLoop:
+        """Its clock for Python: what is to happen at a time, or after what happened in the fabric."""
+        return self._loop
+
+    def native_switch(self, name: str) -> NativeSwitch:
+        """Return the switch itself. TopologyError names valid choices."""
+        return self.switches.switches[self.fabric.switch(name).device_id].switch
 
     @property
     def link_events(self) -> LinkEvents:

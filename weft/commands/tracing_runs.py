@@ -1,0 +1,55 @@
+"""Traces of a scenario's switches, which `weft trace SCENARIO` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.commands.progress import make_progress
+from weft.commands.scenario_options import changes_of
+from weft.errors import BadInputError
+from weft.run.packet_traces import PacketTraces, TracedPacket
+from weft.run.runner import run_scenario
+from weft.run.spec import run_spec
+from weft.scenario import load_scenario
+from weft.switch.daemon.trace_service import Unseen, WatchedPacket, watched_packet
+from weft.switch.trace.story import Storyteller
+
+
+@dataclass(frozen=True)
+class RunToTrace:
+    """What `weft trace SCENARIO` was asked for."""
+
+    scenario: Path
+    assignments: tuple[str, ...]
+    switches: tuple[str, ...]
+    packets: int
+    when: str | None
+    port: int | None
+    during_ps: tuple[int, int]
+
+
+def trace_run(asked: RunToTrace, unseen: Unseen, show: Callable[[WatchedPacket], None]) -> int:
+    """Run a scenario, show packets as they end, and return how many there were.
+
+    Raises:
+        BadInputError: of the scenario, the switches or the condition. EnvironmentLacksError: the clock is not virtual.
+    """
+    if asked.during_ps[0] >= asked.during_ps[1]:
+        raise BadInputError("--from is not before --until")
+    shown = 0
+
+    def show_packet(packet: TracedPacket) -> None:
+        nonlocal shown
+        shown += 1
+        watched = watched_packet(Storyteller(packet.program), packet.trace)
+        watched.story.text = f"{packet.heading}: {watched.story.text}"
+        show(watched)
+
+    spec = run_spec(load_scenario(asked.scenario, changes_of({"assignments": asked.assignments})))
+    traces = PacketTraces(asked.switches, show_packet, asked.packets, asked.when, asked.port, asked.during_ps)
+    progress = make_progress()
+    run_scenario(spec, progress, watcher=progress, attached=[traces])
+    unseen.others, unseen.missed = traces.others, traces.missed
+    return shown

@@ -1,0 +1,129 @@
+"""Traces of packets through switches while a scenario runs in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from weft.clocks.virtual.lab import VirtualLab
+from weft.errors import BadInputError
+from weft.quantities.readable import format_time
+from weft.run.attached import virtual_lab
+from weft.run.fabric import Fabric
+from weft.switch.bmv2json import Program
+from weft.switch.debug.condition_tokens import ConditionError
+from weft.switch.debug.conditions import Condition
+from weft.switch.native import NativeSwitch
+from weft.switch.native.trace import LAST_PS
+from weft.switch.trace.events import PacketTrace
+from weft.topologies import TopologyError
+
+
+@dataclass(frozen=True)
+class TracedPacket:
+    """A packet that fulfils the condition, when it came and where."""
+
+    switch: str
+    received_ps: int
+    trace: PacketTrace
+    program: Program
+
+    @property
+    def heading(self) -> str:
+        """When and where."""
+        return f"{format_time(self.received_ps)}, {self.switch}"
+
+
+@dataclass
+class _TracedSwitch:
+    name: str
+    native: NativeSwitch
+    program: Program
+    condition: Condition | None
+    is_called: bool = False
+
+
+class PacketTraces:
+    """Shows packets of switches as they end: all those that fulfil a condition, until there are enough.
+
+    The switches run instrumented code meanwhile, which takes more time but none of the fabric's.
+    """
+
+    def __init__(
+        self,
+        switches: Sequence[str],
+        show: Callable[[TracedPacket], None],
+        packets: int,
+        when: str | None = None,
+        port: int | None = None,
+        during_ps: tuple[int, int] = (0, LAST_PS),
+    ) -> None:
+        self._names = switches
+        self._show = show
+        self._left = packets
+        self._when = when
+        self._port = port
+        self._during_ps = during_ps
+        self._switches: list[_TracedSwitch] = []
+        self.others = 0
+        """Packets that did not fulfil the condition."""
+        self.missed = 0
+        """Packets that were not looked at, because too many came at once."""
+
+    def begin(self, fabric: Fabric) -> None:
+        """See Attached. BadInputError: a switch that there is not, or a condition that its program does not fit."""
+        lab = virtual_lab(fabric, "--switch")
+        for name in self._names:
+            switch = self._traced_switch(lab, name)
+            self._switches.append(switch)
+        for switch in self._switches:
+            self._start(lab, switch)
+
+    def _traced_switch(self, lab: VirtualLab, name: str) -> _TracedSwitch:
+        try:
+            native = lab.native_switch(name)
+        except TopologyError as error:
+            raise BadInputError(f"--switch: {error}") from None
+        program = native.program
+        assert program is not None
+        try:
+            condition = None if self._when is None else Condition(self._when, program)
+        except ConditionError as error:
+            assert self._when is not None
+            raise BadInputError(f"--when: {error.shown(self._when)}") from None
+        return _TracedSwitch(name, native, program, condition)
+
+    def _start(self, lab: VirtualLab, switch: _TracedSwitch) -> None:
+        def look() -> None:
+            switch.is_called = False
+            self._look(switch)
+
+        def ended() -> None:
+            if not switch.is_called:
+                switch.is_called = True
+                lab.loop.wake(look)
+
+        # Which packets fulfil a condition shows when they have left.
+        wanted = self._left if switch.condition is None else None
+        switch.native.trace.start(wanted, self._port, ended=ended, during_ps=self._during_ps)
+
+    def _look(self, switch: _TracedSwitch, *, unfinished: bool = False) -> None:
+        for trace in switch.native.trace.take(unfinished=unfinished):
+            if switch.condition is not None and not switch.condition.holds(trace):
+                self.others += 1
+            elif self._left:
+                self._left -= 1
+                self._show(TracedPacket(switch.name, trace.root.times_ps[0], trace, switch.program))
+        if not self._left:
+            self._stop()
+
+    def _stop(self) -> None:
+        for each in self._switches:
+            each.native.trace.stop()
+
+    def end(self, _fabric: Fabric) -> None:
+        """See Attached: what is still under way is looked at, too."""
+        for each in self._switches:
+            self._look(each, unfinished=True)
+            self.missed += each.native.trace.packets_missed
+        self._stop()
