@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 
 if TYPE_CHECKING:
+    from weft.clocks.user_controller import ControlledSwitch, Controller
     from weft.run.collectives import CollectiveRun
     from weft.run.fabric import Fabric
     from weft.sweeps import SweepResult, sweep
@@ -31,6 +32,8 @@ __all__ = [
     "CollectiveRun",
     "CongestionControl",
     "CongestionNeeds",
+    "ControlledSwitch",
+    "Controller",
     "EnvironmentLacksError",
     "Fabric",
     "Flow",
@@ -50,6 +53,8 @@ _IMPORTED_LATE = {
     "Collective": "weft.traffic.collectives",
     "CongestionControl": "weft.traffic.extensions",
     "CongestionNeeds": "weft.traffic.extensions",
+    "ControlledSwitch": "weft.clocks.user_controller",
+    "Controller": "weft.clocks.user_controller",
     "Fabric": "weft.run.fabric",
     "Flow": "weft.traffic.patterns",
     "PathChoice": "weft.traffic.extensions",

@@ -51,11 +51,11 @@ def test_a_program_of_ones_own_carries_the_traffic_by_entries_from_files(tmp_pat
     assert not result.drops
     assert result.made_by.parameters["int"] is False
     assert list(result.all_warnings) == [
-        "switches have no table ecn_thresholds: ECN marking is off",
-        "switches have no table identity: classes and switches' own addresses are not set",
-        "switches have no table arp_responder: they do not answer ARP and neighbour discovery",
-        "switches have no key destination of table ipv4_lpm: there are no routes of Weft's",
-        "switches have no table int_port: INT is off",
+        "switches have no table ecn_thresholds: ECN marking is off. "
+        "switches have no table identity: classes and switches' own addresses are not set. "
+        "switches have no table arp_responder: they do not answer ARP and neighbour discovery. "
+        "switches have no key destination of table ipv4_lpm: there are no routes of Weft's. "
+        "switches have no table int_port: INT is off."
     ]
 
 
@@ -71,7 +71,8 @@ def test_switches_of_one_fabric_run_different_programs(tmp_path: Path) -> None:
         fabric.incast("h0", 4096)
         summary = fabric.summary()
     assert not summary.drops
-    assert "p0l0, p0l1 have no table ecn_thresholds: ECN marking is off" in summary.all_warnings
+    (warning,) = summary.all_warnings
+    assert "p0l0, p0l1 have no table ecn_thresholds: ECN marking is off." in warning
     assert summary.made_by.parameters["programs"] == {"leaf": PLAIN_P4.name, "p0s*": FABRIC_P4.name}
 
 

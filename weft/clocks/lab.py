@@ -16,6 +16,7 @@ from weft.clocks.link_events import LinkEvents
 from weft.clocks.lossless import lossless_settings, require_classes, require_lossless_routes
 from weft.clocks.program_checks import left_out_lines, options_of_programs, require_aggregation
 from weft.clocks.switch_configs import switch_configs
+from weft.clocks.user_controller.running import RunningController
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
@@ -41,6 +42,7 @@ from weft.topologies import FabricSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
 from weft.traffic.aggregation_format import frame_bytes as aggregation_frame_bytes
 from weft.traffic.control import EndpointGroup
+from weft.traffic.extensions import ClassSpec
 from weft.traffic.header_sizes import VALIANT_SHIM, largest_frame_bytes
 
 if TYPE_CHECKING:
@@ -128,6 +130,26 @@ class Lab(abc.ABC):
     def aggregates(self) -> bool:
         """Whether the programs of all switches do; the fabric is up."""
         return all(each.slot_capacity() for each in self.programs.pipelines.values())
+
+    def start_user_controller(self, stack: contextlib.ExitStack) -> None:
+        """Start the scenario's own controller, if it has one; the hosts have been started. Raises ExtensionError.
+
+        Packets that it sends find every port connected.
+        """
+        section = self.options.controller
+        if section.controller_class is None:
+            return
+        operations = self.operations
+
+        def fail(error: BaseException) -> None:
+            operations.failure = operations.failure or error
+            operations.on_losses()
+
+        chosen = ClassSpec(section.controller_class, section.parameters)
+        running = RunningController(chosen, self.controller.controller, fail)
+        stack.callback(running.close)
+        self.controller.call(running.begin())
+        self.controller.call(operations.begin(running.run()))
 
     def left_out(self) -> list[str]:
         """Return what of Weft's is off because switches' programs have no place for it, as sentences."""

@@ -10,8 +10,12 @@ from weft.traffic.plane_detours import Losses
 def losses_of(fabric: FabricSpec, operations: Operations) -> Losses:
     """Return which NICs and hosts runs can no longer use; of hosts only where spares can take their ranks.
 
+    Raises the error of what ran in the background, which nobody has awaited.
+
     A function, not a lab's method: hosts that held their lab would keep it from being freed as it is left.
     """
+    if operations.failure is not None:
+        raise operations.failure
     lost, in_use = operations.lost_planes, operations.planes_in_use
     nics = fabric.hosts[0].nics
     without_links = frozenset(fabric.host(name).index for name in operations.lost_hosts)

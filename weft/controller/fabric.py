@@ -26,7 +26,9 @@ import finsy
 import grpc
 
 from weft.controller.counters import PortCounters, SwitchCounters, read_counters, read_port_counters
+from weft.controller.entities import Entity
 from weft.controller.errors import ControllerError, JobError, NoSlotsError, PipelineError, SettingError
+from weft.controller.fabric_events import FabricEvent, SwitchEvent, SwitchStarted, link_changes
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule, AclSettings
@@ -41,6 +43,7 @@ from weft.controller.jobs import MAX_EPOCH, JobTable
 from weft.controller.leases import Admit, Leases, Packets, counted
 from weft.controller.lossless import LosslessSettings
 from weft.controller.memberships import JobMembership
+from weft.controller.own_entries import OwnEntries, OwnOperation, applied
 from weft.controller.pipeline import SLOT_REGISTER, Pipeline, Pipelines
 from weft.controller.plan import FabricState, Planner, SwitchPlan
 from weft.controller.planned_paths import PlannedPaths
@@ -49,7 +52,7 @@ from weft.controller.reconcile import EntitySet, plan_updates
 from weft.controller.recovery import Recovery, read_held_jobs, read_job_entries, recovered
 from weft.controller.routing.channels import cycle_text
 from weft.controller.services import GROUP_ID, ServiceGroup, ServiceTable, ServiceUse
-from weft.controller.session import SwitchSession
+from weft.controller.session import StreamEvent, SwitchSession
 from weft.controller.stub import P4RuntimeStub
 from weft.controller.tenants import TenantSettings
 from weft.topologies import FabricLink, FabricSpec, SwitchSpec
@@ -168,6 +171,8 @@ class FabricController:
             clock; None: for ever.
         dilation: how much slower than that clock the hosts' are.
         on_evicted: called with jobs that have been removed for others.
+        on_event: called with what a switch's stream brings, and with `SwitchStarted` and `LinkChanged` once the plan
+            that follows is written; packet-ins then do not come to `packet_ins`.
         dropped_packet_ins: how many packets of each switch found `PACKET_QUEUE_LENGTH` others before `packet_ins`.
 
     """
@@ -209,6 +214,8 @@ class FabricController:
         self.lease_s: float | None = None
         self.dilation = 1.0
         self.on_evicted: Callable[[Sequence[Job]], None] = lambda _: None
+        self.on_event: Callable[[FabricEvent], None] | None = None
+        self._own = OwnEntries()
         self._open_channel = open_channel
         self._channels: dict[str, Channel] = {}
         self._sessions: dict[str, SwitchSession] = {}
@@ -532,7 +539,10 @@ class FabricController:
         await self._sessions[name].close()
         self._sessions[name] = self._session(switch)
         await self._connect_one(name)
-        return await self._replan(self._failures.without_switch(name))
+        repair = await self._replan(self._failures.without_switch(name))
+        if self.on_event is not None:
+            self.on_event(SwitchStarted(name))
+        return repair
 
     async def read_counters(self) -> dict[str, SwitchCounters]:
         """Read all counters of all switches that are up, by switch name."""
@@ -592,7 +602,7 @@ class FabricController:
             P4RuntimeStub(self._channels[target.address]),
             self._pipelines[switch.name],
             self._timeout_s,
-            on_packet=lambda packet: self._take_packet(switch.name, packet),
+            on_event=lambda event: self._take_event(switch.name, event),
         )
 
     async def _connect_one(self, name: str) -> None:
@@ -613,7 +623,7 @@ class FabricController:
         installed = self._installed.pop(name, None)
         if installed is None:
             installed = await read_installed(session)
-        desired = session.encode(plan) | session.encode(plan.entries)
+        desired = session.encode(plan) | session.encode(plan.entries) | self._own.of(name)
         updates = plan_updates(installed, desired)
         await session.write(updates)
         # Only now: after a failed write the switch is read back before the next one.
@@ -621,30 +631,64 @@ class FabricController:
         self._applied[name] = plan
         return len(updates)
 
+    async def write_own(self, name: str, operation: OwnOperation, entity: Entity) -> None:
+        """Insert, modify or delete an entity of the user's own, which goes before one of the plan with its key.
+
+        Raises:
+            SettingError: there is, or is not, an entity with its key. RequestRefusedError: the switch refused it.
+
+        """
+        async with self._apply_lock:
+            session = self._sessions[name]
+            if name not in self._installed:
+                self._installed[name] = await read_installed(session)
+            plan = self._applied.get(name)
+            planned = session.encode(plan) | session.encode(plan.entries) if plan is not None else {}
+            (encoded,) = session.encode([entity]).values()
+            update = self._own.update(name, operation, encoded, self._installed[name], planned)
+            await session.write([update])
+            self._own.note(name, operation, encoded)
+            self._installed[name] = applied(self._installed[name], update)
+
     def _forget(self, name: str) -> None:
         """Discard what is known of a switch's entries."""
         self._installed.pop(name, None)
         self._applied.pop(name, None)
 
     async def _replan(self, failures: Failures) -> Repair:
+        before = self._failures
         self._failures = failures
         rebuilt, lost = self._jobs.rebuild(failures, self.avoided)
         # Now, because others may remove a job, or fail it again, while this is written.
         memberships = {job.job_id: self._jobs.memberships(job.job_id) for job in rebuilt}
-        return Repair(memberships, lost, written=await self.apply(), cycle=self._cycle())
+        written = await self.apply()
+        if self.on_event is not None:
+            for event in link_changes(self.fabric, before, failures):
+                self.on_event(event)
+        return Repair(memberships, lost, written=written, cycle=self._cycle())
 
     def _cycle(self) -> str:
         """Return what `Repair.cycle` says of the routes as they are now."""
         return cycle_text(self._planner.cycle()) if self._settings.of(LosslessSettings).classes else ""
 
+    def _take_event(self, switch: str, event: StreamEvent) -> None:
+        if self.on_event is not None:
+            self.on_event(SwitchEvent(switch, event))
+        elif isinstance(event, finsy.P4PacketIn):
+            self._take_packet(switch, event)
+
+    def note_dropped_packet_in(self, switch: str) -> None:
+        """Count a packet that found no room, and report it (`on_dropped`)."""
+        self.dropped_packet_ins[switch] += 1
+        if self._on_dropped is not None and self._next_report is None:
+            loop = asyncio.get_running_loop()
+            self._next_report = loop.call_later(REPORT_INTERVAL_S, self._report_dropped)
+
     def _take_packet(self, switch: str, packet: finsy.P4PacketIn) -> None:
         try:
             self._packets.put_nowait(PacketIn(switch, int(packet["ingress_port"]), packet.payload))
         except asyncio.QueueFull:
-            self.dropped_packet_ins[switch] += 1
-            if self._on_dropped is not None and self._next_report is None:
-                loop = asyncio.get_running_loop()
-                self._next_report = loop.call_later(REPORT_INTERVAL_S, self._report_dropped)
+            self.note_dropped_packet_in(switch)
 
     def _report_dropped(self) -> None:
         self._next_report = None

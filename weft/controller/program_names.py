@@ -42,10 +42,10 @@ class ByName(Mapping[str, _Named]):
             return self[name]
         if not self._objects:
             raise SettingError(f"unknown {self.what} {name!r}: {whose or 'the program'} has none")
-        raise SettingError(
-            f"unknown {self.what} {name!r}{f' of {whose}' if whose else ''}; "
-            f"{did_you_mean(str(name), self._objects)}"
-        )
+        hint = did_you_mean(str(name), self._full)
+        if hint.startswith("valid"):
+            hint = did_you_mean(str(name), self._objects)  # each once
+        raise SettingError(f"unknown {self.what} {name!r}{f' of {whose}' if whose else ''}; {hint}")
 
 
 @dataclass(frozen=True)

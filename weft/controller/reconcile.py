@@ -45,6 +45,11 @@ class EncodedEntity:
         stable = stable_entity(entity)
         return cls(entity_key(stable), _bytes(stable), _rank(stable), is_default(stable))
 
+    @classmethod
+    def plain(cls, entity: p4r.Entity) -> EncodedEntity:
+        """Return an entity of a kind that no plan has, such as a register's cell; it has no key."""
+        return cls(("", b""), _bytes(entity), 0, False)
+
     @property
     def entity(self) -> p4r.Entity:
         """The entity itself, a new one each time."""

@@ -11,11 +11,11 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import grpc
-from finsy import P4PacketIn, P4PacketOut
-from finsy.p4entity import decode_entity, decode_stream, encode_entities
+from finsy import P4DigestList, P4PacketIn, P4PacketOut
+from finsy.p4entity import P4IdleTimeoutNotification, decode_entity, decode_stream, encode_entities
 from finsy.p4schema import P4RuntimeVersion, P4Schema
 from finsy.proto import U128, p4r, rpc_code
 
@@ -35,6 +35,9 @@ _LEAVING_PATIENCE_S = 5.0
 _ELECTION_ID = re.compile("election.?id", re.IGNORECASE)
 
 
+StreamEvent: TypeAlias = P4PacketIn | P4DigestList | P4IdleTimeoutNotification
+
+
 class SwitchSession:
     """A P4Runtime client of one device.
 
@@ -47,6 +50,7 @@ class SwitchSession:
         pipeline: P4Info that entities are encoded with.
         timeout_s: of each call.
         on_packet: called with every packet-in.
+        on_event: called with every packet-in, digest list and idle timeout, decoded.
 
     """
 
@@ -58,6 +62,7 @@ class SwitchSession:
         pipeline: Pipeline,
         timeout_s: float = 60.0,
         on_packet: Callable[[P4PacketIn], None] | None = None,
+        on_event: Callable[[StreamEvent], None] | None = None,
     ) -> None:
         self.name = name
         self.device_id = device_id
@@ -67,6 +72,7 @@ class SwitchSession:
         self._encoder = pipeline.encoder()
         self._timeout_s = timeout_s
         self._on_packet = on_packet
+        self._on_event = on_event
         self._stream: Any = None
         self._reader: asyncio.Task[None] | None = None
         self._election_id = 0
@@ -227,6 +233,10 @@ class SwitchSession:
         message = P4PacketOut(payload, **metadata).encode_update(self.schema)
         await self._stream.write(message)
 
+    async def acknowledge(self, digests: P4DigestList) -> None:
+        """Tell the switch that a list of digests has been dealt with (P4Runtime, section 9.7)."""
+        await self._stream.write(digests.ack().encode_update(self.schema))
+
     async def wait_lost(self) -> None:
         """Wait until the stream has ended by itself."""
         if self._reader is not None:
@@ -298,9 +308,13 @@ class SwitchSession:
         kind = message.WhichOneof("update")
         if kind == "arbitration":
             await self._on_arbitration(message.arbitration)
-        elif kind == "packet" and self._on_packet is not None:
+        elif kind in ("packet", "digest", "idle_timeout_notification"):
             try:
-                self._on_packet(decode_stream(message, self.schema))
+                event: StreamEvent = decode_stream(message, self.schema)
+                if self._on_event is not None:
+                    self._on_event(event)
+                if self._on_packet is not None and isinstance(event, P4PacketIn):
+                    self._on_packet(event)
             except (ValueError, KeyError):  # not the packet_in header that P4Info describes
                 self.stream_errors += 1
         elif kind == "error":

@@ -116,6 +116,7 @@ class Exchanges:
                 ended = self._run_once(tasks, timeout_s)
                 break
             except (RunError, CheckFailedError) as error:
+                self._lab.link_events.check()
                 if not self._replace_hosts():
                     raise
                 self._progress(f"running again with a spare host: {error}")

@@ -10,16 +10,21 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
+from weft.clocks.user_controller import Controller
 from weft.error_translation import raised_as_weft_errors
 from weft.scenario.checks import check_telemetry
+from weft.scenario.controller import ControllerSection
 from weft.scenario.options import FabricOptions
+from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_order
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import (
     ClassSpec,
+    ExtensionError,
     PathProperties,
     congestion_control,
     congestion_needs,
+    make,
     path_choice,
 )
 from weft.traffic.transport_settings import CongestionSettings, TransportSettings
@@ -46,6 +51,15 @@ def check_transport(options: FabricOptions) -> None:
             check_order(options, name, needs)
     if is_class_reference(settings.path):
         path_choice(ClassSpec(settings.path, settings.path_parameters), _ANY_PATH, np.random.default_rng(0))
+
+
+def check_controller(section: ControllerSection) -> None:
+    """Check the controller of the user's that a scenario names. Raises KeyProblem."""
+    if section.controller_class is not None:
+        try:
+            make(ClassSpec(section.controller_class, section.parameters), Controller)
+        except ExtensionError as error:
+            raise KeyProblem("controller.class", str(error)) from None
 
 
 def extension_hashes(sections: Iterable[BaseModel], references: Iterable[str] = ()) -> dict[str, str]:

@@ -161,6 +161,8 @@ class Fabric:
                 self._progress(line)
             self._progress("starting the hosts' endpoints")
             self._exchanges.start(stack.enter_context(self.lab.hosts()))
+            with raised_as_weft_errors():
+                self.lab.start_user_controller(stack)
             # What was dropped or late while the switches had no program yet says nothing about the fabric.
             self.lab.reset_switch_stats()
             self.hosts.reset_stats()
@@ -696,7 +698,7 @@ class Fabric:
             rows_lost=observations.rows_lost,
             warnings=[
                 *([warning] if (warning := reordering_warning(self.options)) else []),
-                *self.lab.left_out(),
+                *([" ".join(f"{line}." for line in off)] if (off := self.lab.left_out()) else []),
             ],
             drops=drop_totals(counters, switches, endpoints),
             absorbed=absorbed_totals(counters),

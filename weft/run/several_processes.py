@@ -38,6 +38,11 @@ def require_served_by(processes: Processes, spec: RunSpec, has_captures: bool) -
             "fidelity.segment",
             "a run of several processes has packets, not segments: leave it out, or mpirun",
         )
+    if spec.options.controller.controller_class is not None:
+        raise KeyProblem(
+            "controller.class",
+            "a run of several processes has no controller of yours: leave it out, or mpirun",
+        )
     _require_same(processes, spec)
 
 

@@ -8,7 +8,7 @@ from typing import Unpack
 from weft.clocks.environment import with_clock
 from weft.errors import EnvironmentLacksError
 from weft.recording.checks import check_observed
-from weft.run.extensions import check_transport
+from weft.run.extensions import check_controller, check_transport
 from weft.run.traffic_kinds.base import TrafficItem, items_of
 from weft.scenario import (
     FabricKeywords,
@@ -84,6 +84,7 @@ def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> Ru
 def _check(spec: RunSpec) -> None:
     """Check what neither options nor fabric show alone. Raises KeyProblem, or as `run_spec`."""
     check_transport(spec.options)
+    check_controller(spec.options.controller)
     check_link_mtu(spec.options)
     check_fidelity(spec.options)
     check_fidelity_of_fabric(spec.fabric, spec.options)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema
 
 from weft.controller.flap_damping import FlapDamping
 from weft.controller.link_watch import WatchLimits
 from weft.controller.operations import OperationsSettings
 from weft.quantities.definitions import TIME, PositiveTime, number, whole
-from weft.scenario.values import Section
+from weft.scenario.values import ClassReference, Section, SectionKeyError
+from weft.traffic.class_reference import CLASS_REFERENCE
 
 _US = 10**6
 Penalty = Annotated[float, number(1, 1e9, example="2000")]
@@ -58,14 +60,34 @@ class LinkWatchSection(Section):
 
 
 class ControllerSection(Section):
-    """What the controller does about links that flap, lose packets or are slow (docs/controller.md)."""
+    """What the controller does about links that flap, lose packets or are slow (docs/controller.md), and one of yours.
 
+    A class alone, `controller: mine.py:Class`, stands for a section with this `class`.
+    """
+
+    controller_class: ClassReference | None = Field(None, alias="class")
+    """A `weft.Controller` of yours beside Weft's own (docs/extending.md): path/to/file.py:Class."""
+    parameters: dict[str, Any] = Field(default={})
+    """Of its `__init__`."""
     flap_damping: FlapDampingSection | None = None
     link_watch: LinkWatchSection | None = None
     interval: Annotated[int, TIME.between(_US, example="100us")] = OperationsSettings.interval_ps
     """How often it reads counters, for `link_watch` and while it drains."""
     drain_timeout: PositiveTime = OperationsSettings.drain_timeout_ps
     """After which a drain ends though packets still come."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        return {"class": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _parameters_of_a_class(self) -> ControllerSection:
+        if self.parameters and self.controller_class is None:
+            raise SectionKeyError(
+                "parameters", "they are for a class (controller.class: path/to/file.py:Class)"
+            )
+        return self
 
     def settings(self) -> OperationsSettings:
         """Return what the controller takes."""
@@ -75,3 +97,15 @@ class ControllerSection(Section):
             interval_ps=self.interval,
             drain_timeout_ps=self.drain_timeout,
         )
+
+
+class _OrClass:
+    """What editors know of a section that a class alone may stand for."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [handler(schema), {"type": "string", "pattern": CLASS_REFERENCE}]}
+
+
+ControllerOrClass = Annotated[ControllerSection, _OrClass()]

@@ -39,8 +39,8 @@ class FabricKeywords(TypedDict, total=False):
     seed: int
     workers: int
     p4: str | Path
-    programs: dict[str, str | Path]
-    entries: dict[str, str | Path]
+    programs: dict[str, Path]
+    entries: dict[str, Path]
     compiler: Literal["embedded", "p4c"]
     services: list[Service]
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096]

@@ -12,7 +12,7 @@ from weft.paths import FABRIC_P4
 from weft.quantities.definitions import number, whole
 from weft.scenario.aggregation import AggregationSection
 from weft.scenario.circuits import CircuitsSection
-from weft.scenario.controller import ControllerSection
+from weft.scenario.controller import ControllerOrClass, ControllerSection
 from weft.scenario.events import EventSection
 from weft.scenario.fidelity import FidelitySection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
@@ -90,7 +90,7 @@ class FabricOptions(Section):
     faults: FaultsSection = FaultsSection()
     ecn: EcnSection = EcnSection()
     control: ControlSection = ControlSection()
-    controller: ControllerSection = ControllerSection()
+    controller: ControllerOrClass = ControllerSection()
     routing: RoutingSection = RoutingSection()
     transport: TransportSection = TransportSection()
     fidelity: FidelitySection = FidelitySection()

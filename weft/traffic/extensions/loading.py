@@ -133,6 +133,20 @@ def is_user_error(error: BaseException) -> bool:
     return _from_user_code(error.__traceback__) is not None
 
 
+def without_frames_of_weft(error: Exception) -> Exception:
+    """Return an exception with the frames of users' files alone in its traceback, if it has any."""
+    frames = []
+    here = error.__traceback__
+    while here is not None:
+        if _is_user_frame(here.tb_frame):
+            frames.append(here)
+        here = here.tb_next
+    kept: TracebackType | None = None
+    for each in reversed(frames):
+        kept = TracebackType(kept, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return error.with_traceback(kept) if kept is not None else error
+
+
 def overridden(user: object, base: type, name: str) -> Callable[..., Any] | None:
     """Return a method of a user's object; None if its class has only the one of `base`, which does nothing."""
     return None if getattr(type(user), name) is getattr(base, name) else getattr(user, name)

@@ -1,0 +1,71 @@
+"""A controller of the kind that users write: finds links by probes, and routes host by host."""
+
+import struct
+from typing import ClassVar
+
+import weft
+
+PROBE = 0x88B6
+TIMES_OUT_NS = 200_000
+
+
+class Probing(weft.Controller):
+    """What it sees stands in `log`, of the class, where tests look."""
+
+    log: ClassVar = []
+
+    def __init__(self, timeout_ns=0):
+        self.timeout_ns = timeout_ns
+
+    def on_start(self, switch):
+        self.log.append(("start", switch.name))
+        switch.write_register("limits", 2, 77 + switch.spec.device_id)
+        for host in self.fabric.hosts:
+            nic = host.nics[0]
+            port = next((each.number for each in switch.spec.ports if each.peer.node == host.name), None)
+            if port is None:
+                wanted = "spine" if switch.spec.role == "leaf" else nic.switch
+                port = next(each.number for each in switch.spec.ports if self.leads_to(each, wanted))
+            params = {"port": port, "mac": nic.mac}
+            match = {"address": str(nic.ipv4.ip)}
+            switch.insert("addresses", match, "forward", params, idle_timeout_ns=self.timeout_ns)
+        for port in switch.spec.ports:
+            ethernet = struct.pack("!6s6sH", b"\xff" * 6, bytes(6), PROBE)
+            payload = ethernet + struct.pack("!HH", switch.spec.device_id, port.number) + bytes(42)
+            switch.packet_out(payload, egress_port=port.number, reserved=0)
+
+    def leads_to(self, port, wanted):
+        peer = self.switches.get(port.peer.node)
+        return peer is not None and wanted in (peer.name, peer.spec.role)
+
+    def on_packet_in(self, switch, packet):
+        device, port = struct.unpack_from("!HH", packet.payload, 14)
+        counted = switch.read_counter("probes", 1).packets
+        self.log.append(("probe", device, port, switch.name, packet.metadata["ingress_port"], counted))
+
+    def on_link(self, link, up):
+        self.log.append(("link", self.fabric.link_name(link), up))
+
+    def on_idle_timeout(self, switch, entry):
+        self.log.append(("idle", switch.name, entry.table, dict(entry.match), entry.action))
+        switch.delete(entry.table, entry.match)
+
+
+class Careless(weft.Controller):
+    """Fails where its parameter says."""
+
+    def __init__(self, where="on_start"):
+        self.where = where
+
+    def on_start(self, switch):
+        if self.where == "on_start":
+            self.fail(switch)
+        if self.where == "table":
+            switch.insert("adresses", {"address": 1}, "drop")
+
+    def on_link(self, link, up):
+        if self.where == "on_link":
+            self.fail(link)
+
+    def fail(self, what):
+        raise LookupError(f"no idea of {what}")
