@@ -40,6 +40,7 @@ LAYERS = [
     "report",
     "labs",
     "pytest_plugin",
+    "exercises",
     "commands",
     "torch",
 ]

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "switch-cli": ("weft.commands.switch_cli", "switch_cli"),
     "exec": ("weft.commands.exec", "exec_command"),
     "labs": ("weft.commands.labs", "labs"),
+    "check": ("weft.commands.check", "check"),
     "init": ("weft.commands.init", "init"),
     "schema": ("weft.commands.schema", "schema"),
     "topology": ("weft.commands.topology", "topology"),

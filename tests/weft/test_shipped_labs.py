@@ -51,7 +51,8 @@ def test_a_copy_is_whole_and_never_over_another(tmp_path: Path) -> None:
     target = tmp_path / "mine"
     first = CliRunner().invoke(weft, ["labs", "copy", "lab:09-links", str(target)])
     assert first.exit_code == 0, first.output
-    assert sorted(path.name for path in target.iterdir()) == sorted(
+    assert (target / ".weft-lab").read_text() == "09-links\n"
+    assert sorted(path.name for path in target.iterdir() if path.name != ".weft-lab") == sorted(
         path.name for path in (LABS_DIRECTORY / "09-links").iterdir() if path.name != "__pycache__"
     )
     again = CliRunner().invoke(weft, ["labs", "copy", "09-links", str(target)])

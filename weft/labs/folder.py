@@ -10,19 +10,23 @@ from pathlib import Path
 from weft.labs.notebook import COPIED, notebook_of
 from weft.labs.page import read_lab_page
 from weft.paths import DOCS_DIRECTORY, EXAMPLES_DIRECTORY, LABS_DIRECTORY
-from weft.system.shipped_labs import ShippedLab
+from weft.system.shipped_labs import CHECK_FILE, LAB_MARK, ShippedLab
 
 _SOURCES = {"labs": LABS_DIRECTORY, "docs": DOCS_DIRECTORY, "examples": EXAMPLES_DIRECTORY}
 SOLUTIONS = ("solution*",)
 """What of a lab's folder gives its answers away."""
 
-_NOT_COPIED = ("__pycache__", "runs")
+_NOT_COPIED = ("__pycache__", "runs", CHECK_FILE)
 
 
 def copy_lab(lab: ShippedLab, folder: Path, answers: bool = True) -> None:
-    """Copy a lab's folder to `folder`, which must not exist; without its answers if so asked."""
+    """Copy a lab's folder to `folder`, which must not exist; without its answers if so asked.
+
+    The copy says of which lab it is one, for `weft check`, and leaves out the check itself.
+    """
     left_out = _NOT_COPIED if answers else (*_NOT_COPIED, *SOLUTIONS)
     shutil.copytree(lab.folder, folder, ignore=shutil.ignore_patterns(*left_out))
+    (folder / LAB_MARK).write_text(f"{lab.name}\n", encoding="utf-8")
 
 
 def make_notebooks(labs: Sequence[ShippedLab], folder: Path, answers: bool = True) -> list[Path]:

@@ -10,6 +10,12 @@ from weft.hints import did_you_mean
 from weft.paths import LABS_DIRECTORY
 
 LAB_PREFIX = "lab:"
+CHECK_FILE = "check.py"
+"""Of a lab with an exercise: its goals (`weft.exercises`)."""
+SOLUTION = "solution"
+"""Folder of a lab with an exercise: files that reach the goals."""
+LAB_MARK = ".weft-lab"
+"""File of a copy that says of which lab it is one."""
 
 
 @dataclass(frozen=True)

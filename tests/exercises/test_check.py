@@ -1,0 +1,80 @@
+"""`weft check`: what it says of a folder, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from weft.cli import weft
+from weft.errors import BadInputError
+from weft.exercises import Exercise, Goal, Missing, Work, outcomes
+
+SMALL = """
+fabric: {planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 1}
+traffic: [{collective: allreduce, algorithms: [ring], sizes: [4KiB], dtype: int32}]
+"""
+
+
+def check(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(weft, ["check", *map(str, arguments)], standalone_mode=False)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.return_value, done.stdout
+
+
+def test_a_folder_is_told_item_by_item_what_it_lacks(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    CliRunner().invoke(weft, ["labs", "copy", "20", str(folder)])
+    code, text = check(folder)
+    assert code == 1
+    assert text.splitlines()[0] == "lab 20-topology-design"
+    assert text.count("[ ]") == 5
+    assert text.count(f"there is no design.yaml in {folder}") == 1
+    assert text.count("missing: the same") == 4
+    assert text.endswith("0 of 5 goals reached\n")
+    (folder / "design.yaml").write_text((folder / "leaf-spine.yaml").read_text())
+    code, text = check(folder)
+    assert (code, text.count("[x]")) == (1, 4)
+    (folder / "design.yaml").write_text("fabric: {leafs: 4}\n")
+    _, text = check(folder)
+    assert f"{folder / 'design.yaml'}:1: unknown key 'fabric.leafs'; did you mean 'leaves'?" in text
+    code, text = check("--lab", "20", "--solution")
+    assert (code, text.count("[x]")) == (0, 5)
+
+
+def test_what_is_no_exercise_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"no copy of a lab: it has no \.weft-lab"):
+        check(tmp_path)
+    with pytest.raises(BadInputError, match=r"lab '09-links' has no exercise \(valid: 01-allreduce, "):
+        check(tmp_path, "--lab", "09")
+    (tmp_path / ".weft-lab").write_text("../../etc\n")
+    with pytest.raises(BadInputError, match=r"\.weft-lab: there is no lab '../../etc'"):
+        check(tmp_path)
+    (tmp_path / ".weft-lab").write_bytes(b"\xff\xfe")
+    with pytest.raises(BadInputError, match="no copy of a lab"):
+        check(tmp_path)
+
+
+def test_work_is_done_once_and_fails_the_same_again(tmp_path: Path) -> None:
+    said: list[str] = []
+    work = Work(tmp_path, said.append)
+    (tmp_path / "own.yaml").write_text(SMALL)
+    assert work.run("own.yaml") is work.run("own.yaml")
+    assert said == ["running own.yaml"]
+    assert work.run("own.yaml").collectives[0].wrong == 0
+    for _ in range(2):
+        with pytest.raises(Missing, match=r"there is no other\.yaml"):
+            work.cost("other.yaml")
+    (tmp_path / "large.yaml").write_text("fabric: {planes: 1, leaves: 8, spines: 1, hosts_per_leaf: 33}\n")
+    with pytest.raises(Missing, match=r"large\.yaml has 264 hosts; the check runs up to 256"):
+        work.run("large.yaml")
+
+
+def test_a_fault_of_the_check_itself_is_no_fault_of_the_student(tmp_path: Path) -> None:
+    def broken(_work: Work) -> None:
+        raise KeyError("a fault of the check")
+
+    with pytest.raises(KeyError):
+        list(outcomes(Exercise([Goal("", "", broken)]), Work(tmp_path)))

@@ -1,0 +1,59 @@
+"""Exercises that ship with labs: where they lie, and which lab a folder was copied from."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+from weft.errors import BadInputError
+from weft.exercises.exercise import Exercise
+from weft.labs.folder import copy_lab
+from weft.system.shipped_labs import (
+    CHECK_FILE,
+    LAB_MARK,
+    SOLUTION,
+    ShippedLab,
+    find_lab,
+    shipped_labs,
+)
+
+_MOST_MARK_CHARACTERS = 100
+
+
+def exercise_of(lab: ShippedLab) -> Exercise:
+    """Return a lab's exercise. Raises BadInputError, with the labs that have one."""
+    path = lab.folder / CHECK_FILE
+    if not path.is_file():
+        valid = ", ".join(each.name for each in shipped_labs() if (each.folder / CHECK_FILE).is_file())
+        raise BadInputError(f"lab '{lab.name}' has no exercise (valid: {valid})")
+    # By its path: labs are no package, and a student's folder may have modules of any name.
+    spec = importlib.util.spec_from_file_location(f"weft_exercise_{lab.name.replace('-', '_')}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    exercise: Exercise = module.EXERCISE
+    return exercise
+
+
+def lab_of_folder(folder: Path) -> ShippedLab:
+    """Return the lab that a folder was copied from by `weft labs copy`. Raises BadInputError."""
+    mark = folder / LAB_MARK
+    try:
+        with mark.open(encoding="utf-8") as file:
+            name = file.read(_MOST_MARK_CHARACTERS).strip()
+    except (OSError, UnicodeDecodeError):
+        raise BadInputError(
+            f"{folder} is no copy of a lab: it has no {LAB_MARK} (make one: weft labs copy NAME; or say: --lab NAME)"
+        ) from None
+    try:
+        return find_lab(name)
+    except BadInputError as error:
+        raise BadInputError(f"{mark}: {error}") from None
+
+
+def starter_and_solution(lab: ShippedLab, target: Path) -> None:
+    """Copy a lab with its solution in the place of a student's files to `target`, which must not exist."""
+    copy_lab(lab, target, answers=False)
+    shutil.copytree(lab.folder / SOLUTION, target, dirs_exist_ok=True)
