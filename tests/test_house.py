@@ -63,7 +63,13 @@ def test_the_documentation_builds_without_a_broken_link(tmp_path):
 
 
 def test_scripts_pass_shellcheck():
-    passes(tool("shellcheck"), "vagrant/provision.sh", ".ci/run", ".ci/sanitize", ".ci/test")
+    passes(
+        tool("shellcheck"),
+        *sorted(str(path) for path in (ROOT / "vagrant").glob("*.sh")),
+        ".ci/run",
+        ".ci/sanitize",
+        ".ci/test",
+    )
 
 
 def test_the_vagrantfile_is_valid():

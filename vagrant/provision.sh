@@ -2,6 +2,9 @@
 # Sets a Debian 12 or Ubuntu 24.04 machine up for Weft: apt packages, the project's .venv and the native engine.
 # The lab VM's provisioner and `make demo` and `make test` on any machine run this same script.
 # Running it again does only what is missing.
+#
+# WEFT_WITHOUT: what to leave out of browser, mpi and shell, as in "browser shell". WEFT_NOTEBOOKS=yes: JupyterLab, too.
+# WEFT_REFERENCES=yes: p4lang's p4c and BMv2, where its packages can be had.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -9,8 +12,16 @@ cd "$root"
 
 packages=(
   ca-certificates ethtool g++ iperf3 iproute2 iputils-ping libcairo2 make mininet procps
-  procps python3-dev python3-venv shellcheck tcpdump tshark
+  python3-dev python3-venv shellcheck tcpdump tshark
 )
+
+extras=demo,sweep,test,dev
+[[ "${WEFT_NOTEBOOKS:-no}" != yes ]] || extras+=,notebook
+
+# wanted NAME: whether a part that Weft can do without was not left out.
+wanted() {
+  [[ " ${WEFT_WITHOUT:-} " != *" $1 "* ]]
+}
 
 as_root() {
   if [[ $(id -u) -eq 0 ]]; then
@@ -45,15 +56,15 @@ make_environment() {
     echo "provision: making .venv"
     /usr/bin/python3 -m venv --system-site-packages .venv
   fi
-  local wanted
-  wanted=$(cat setup.cfg setup.py pyproject.toml vagrant/provision.sh | sha256sum)
-  if [[ "$(cat .venv/weft-installed 2>/dev/null)" != "$wanted" ]]; then
+  local state
+  state="$(cat setup.cfg setup.py pyproject.toml vagrant/provision.sh | sha256sum) $extras"
+  if [[ "$(cat .venv/weft-installed 2>/dev/null)" != "$state" ]]; then
     echo "provision: installing Python packages and building the engine"
     # setuptools also stands in for distutils, which Mininet imports and Python 3.12 no longer has.
     .venv/bin/python -m pip install --quiet --upgrade "setuptools>=68" wheel "pybind11>=2.12"
-    .venv/bin/python -m pip install --quiet --no-build-isolation --editable '.[demo,sweep,test,dev]' \
+    .venv/bin/python -m pip install --quiet --no-build-isolation --editable ".[$extras]" \
       --config-settings editable_mode=compat
-    echo "$wanted" >.venv/weft-installed
+    echo "$state" >.venv/weft-installed
     touch .venv/weft-built # the engine was built with the rest
   fi
 }
@@ -121,10 +132,17 @@ install_references() {
     echo "provision: p4lang's packages could not be installed; going on without p4c and BMv2"
 }
 
-install_packages
-install_browser
-install_mpi
-make_environment
-build_engine
-make_shell_environment
-install_references
+main() {
+  install_packages
+  ! wanted browser || install_browser
+  ! wanted mpi || install_mpi
+  make_environment
+  build_engine
+  ! wanted shell || make_shell_environment
+  install_references
+}
+
+# Tests source this file for its functions.
+if [[ "${BASH_SOURCE[0]}" == "$0" ]]; then
+  main
+fi

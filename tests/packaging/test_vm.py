@@ -1,0 +1,201 @@
+"""The lab VM, the container and Soft-RoCE: what of them can be checked without any of the three."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weft.paths import ROOT
+
+VAGRANT = ROOT / "vagrant"
+CONTAINERFILE = (VAGRANT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+INSTRUCTIONS = [
+    tuple(line.split(None, 1)) for line in CONTAINERFILE.splitlines() if line and not line.startswith("#")
+]
+
+
+def of_container(name: str) -> list[str]:
+    return [rest for instruction, rest in INSTRUCTIONS if instruction == name]
+
+
+def script(name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["/bin/bash", str(VAGRANT / name), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+    )
+
+
+def provisioned(commands: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run commands with the functions of provision.sh."""
+    line = f"source {VAGRANT / 'provision.sh'}; {commands}"
+    return subprocess.run(
+        ["/bin/bash", "-c", line], capture_output=True, text=True, check=False, env=os.environ | environment
+    )
+
+
+@pytest.mark.skipif(shutil.which("ruby") is None, reason="ruby is not installed (apt install ruby)")
+def test_the_vagrantfile_is_ruby() -> None:
+    done = subprocess.run(
+        ["ruby", "-c", VAGRANT / "Vagrantfile"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_vm_opens_no_port_but_over_ssh() -> None:
+    vagrantfile = (VAGRANT / "Vagrantfile").read_text(encoding="utf-8")
+    assert '"-L", "127.0.0.1:#{jupyter_port}:127.0.0.1:8888"' in vagrantfile
+    assert not re.search(r"forwarded_port|public_network|private_network", vagrantfile)
+
+
+def test_parts_can_be_left_out_of_the_set_up() -> None:
+    parts = "for part in browser mpi shell; do wanted $part && echo $part; done; true"
+    assert provisioned(parts).stdout.split() == ["browser", "mpi", "shell"]
+    assert provisioned(parts, WEFT_WITHOUT="browser shell").stdout.split() == ["mpi"]
+    assert provisioned("echo $extras").stdout.strip() == "demo,sweep,test,dev"
+    assert provisioned("echo $extras", WEFT_NOTEBOOKS="yes").stdout.strip().endswith(",notebook")
+
+
+def test_without_apt_the_set_up_says_what_is_missing(tmp_path: Path) -> None:
+    for tool in ("bash", "cat", "dirname", "grep", "id"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
+    (tmp_path / "dpkg-query").write_text("#!/bin/bash\nexit 1\n")
+    (tmp_path / "dpkg-query").chmod(0o755)
+    done = provisioned("install_packages", PATH=str(tmp_path))
+    assert done.returncode == 4
+    assert re.search(r"needs apt \(Debian 12 or Ubuntu 24\.04\); missing: .*mininet", done.stderr)
+
+
+@pytest.fixture
+def jupyter(tmp_path: Path) -> tuple[Path, Path, list[str]]:
+    """Home, file system and output of two runs of the service's set-up for a user who has notebooks already."""
+    home = tmp_path / "home"
+    (home / "labs").mkdir(parents=True)
+    (home / "labs" / "mine.ipynb").write_text("{}")
+    runs = [
+        script("jupyter.sh", HOME=str(home), WEFT_DESTDIR=str(tmp_path / "root"), WEFT_JUPYTER_PORT="9999")
+        for _ in range(2)
+    ]
+    assert [run.returncode for run in runs] == [0, 0], runs[0].stderr
+    return home, tmp_path / "root", [run.stdout for run in runs]
+
+
+def test_jupyter_asks_for_a_token_that_only_its_user_reads(jupyter: tuple[Path, Path, list[str]]) -> None:
+    home, files, printed = jupyter
+    token_file = home / ".config" / "weft" / "jupyter-token"
+    token = token_file.read_text().strip()
+    assert re.fullmatch(r"[0-9a-f]{48}", token)
+    assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(token_file.parent.stat().st_mode) == 0o700
+    for text in printed:
+        assert f"http://127.0.0.1:9999/lab?token={token}" in text
+    written = [path.read_text() for path in files.rglob("*") if path.is_file()]
+    assert len(written) == 2
+    assert not any(token in text for text in written)
+
+
+def test_jupyter_listens_on_loopback_and_keeps_what_is_there(jupyter: tuple[Path, Path, list[str]]) -> None:
+    home, files, _ = jupyter
+    settings = home / ".config" / "weft" / "jupyter_server_config.py"
+    text = settings.read_text()
+    compile(text, str(settings), "exec")
+    assert 'c.ServerApp.ip = "127.0.0.1"' in text
+    assert "c.ServerApp.port_retries = 0" in text
+    service = (files / "etc/systemd/system/weft-jupyter.service").read_text()
+    assert f"--config={settings}" in service
+    assert f"User={getpass.getuser()}\n" in service
+    assert [path.name for path in (home / "labs").iterdir()] == ["mine.ipynb"]
+    greeting = files / "etc/profile.d/weft.sh"
+    done = subprocess.run(["sh", "-c", f"PS1=x; . {greeting}"], capture_output=True, text=True, check=True)
+    assert "http://127.0.0.1:9999/lab?token=" in done.stdout
+
+
+def test_jupyter_refuses_what_is_no_port(tmp_path: Path) -> None:
+    done = script("jupyter.sh", HOME=str(tmp_path), WEFT_DESTDIR=str(tmp_path), WEFT_JUPYTER_PORT="80; rm")
+    assert (done.returncode, "is a port, not '80; rm'" in done.stderr) == (2, True)
+
+
+def test_the_container_has_a_fixed_base_and_no_root_by_default() -> None:
+    assert of_container("FROM") == ["debian:12-slim"]
+    assert of_container("USER")[-1] == "weft"
+    assert not {name for name, _ in INSTRUCTIONS} - {"FROM", "COPY", "WORKDIR", "RUN", "ENV", "USER", "CMD"}
+    (run,) = of_container("RUN")
+    assert "rm -rf /var/lib/apt/lists/*" in run
+
+
+def test_the_containers_commands_are_those_of_the_set_up() -> None:
+    (run,) = of_container("RUN")
+    checked = subprocess.run(["sh", "-n", "-c", run], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    without = re.search(r'WEFT_WITHOUT="([^"]*)"', run)
+    assert without is not None
+    asked = "for part in browser mpi shell; do wanted $part && echo $part; done; true"
+    assert provisioned(asked, WEFT_WITHOUT=without[1]).stdout.split() == ["mpi"]
+    for line in (ROOT / ".dockerignore").read_text().splitlines():
+        assert not (ROOT / "vagrant" / "provision.sh").match(line)
+
+
+def test_soft_roce_prints_its_commands() -> None:
+    done = script("soft-roce.sh", "--dry-run", "h3", "h7", WEFT="weft")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "'modprobe' 'rdma_rxe'",
+        "'modprobe' 'rdma_ucm'",
+        "'weft' 'exec' 'h3' 'rdma link add rxe_h3 type rxe netdev h3-eth0'",
+        "'weft' 'exec' 'h7' 'rdma link add rxe_h7 type rxe netdev h7-eth0'",
+        "'weft' 'exec' 'h3' 'rping -s -C 10 -v' &",
+        "'weft' 'exec' 'h7' 'rping -c -C 10 -v -a h3'",
+        "'weft' 'exec' 'h3' 'ib_write_bw -R -d rxe_h3 -m 1024 -s 65536 -n 1000 --report_gbits' &",
+        "'weft' 'exec' 'h7' 'ib_write_bw -R -d rxe_h7 -m 1024 -s 65536 -n 1000 --report_gbits h3'",
+        "'weft' 'exec' 'h3' 'rdma link delete rxe_h3'",
+        "'weft' 'exec' 'h7' 'rdma link delete rxe_h7'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--fast"], "unknown option '--fast' (valid: --dry-run, --help)"),
+        (["h0; reboot"], "'h0; reboot' is no host"),
+        (["h1", "h1"], "h1 cannot be server and client"),
+    ],
+)
+def test_soft_roce_refuses_what_it_does_not_know(arguments: list[str], message: str) -> None:
+    done = script("soft-roce.sh", *arguments)
+    assert (done.returncode, message in done.stderr) == (2, True)
+
+
+def test_soft_roce_says_what_is_missing(tmp_path: Path) -> None:
+    for tool in ("bash", "dirname"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
+    done = script("soft-roce.sh", PATH=str(tmp_path))
+    assert (done.returncode, "there is no modprobe: apt install kmod" in done.stderr) == (4, True)
+    for tool in ("modprobe", "rdma", "rping", "ib_write_bw", "ss", "id", "uname"):
+        (tmp_path / tool).write_text(
+            "#!/bin/bash\ncase ${0##*/} in modprobe) exit 1;; id) echo 0;; uname) echo 6.1.0;; esac\n"
+        )
+        (tmp_path / tool).chmod(0o755)
+    done = script("soft-roce.sh", PATH=str(tmp_path))
+    assert (done.returncode, "kernel 6.1.0 has no module rdma_rxe" in done.stderr) == (4, True)
+
+
+def test_soft_roce_notices_a_kernel_that_does_not_listen_in_the_hosts_namespace(tmp_path: Path) -> None:
+    for tool in ("bash", "dirname"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
+    for tool in ("modprobe", "rdma", "rping", "ib_write_bw", "ss", "id", "uname"):
+        (tmp_path / tool).write_text("#!/bin/bash\n[[ ${0##*/} != id ]] || echo 0\n")
+        (tmp_path / tool).chmod(0o755)
+    (tmp_path / "weft").write_text(f'#!/bin/bash\necho "$*" >>{tmp_path}/calls\n')
+    (tmp_path / "weft").chmod(0o755)
+    done = script("soft-roce.sh", PATH=str(tmp_path), WEFT=str(tmp_path / "weft"))
+    assert (done.returncode, "does not listen in the network namespace of h0" in done.stderr) == (4, True)
+    assert (tmp_path / "calls").read_text().splitlines()[-1] == "exec h0 rdma link delete rxe_h0"

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Soft-RoCE on two hosts of a running lab: the kernel's own RoCEv2 (rdma_rxe) across the P4 fabric.
+#
+#   sudo vagrant/soft-roce.sh [--dry-run] [SERVER [CLIENT]]        by default h0 and h1
+#
+# Each host gets an rxe device on its first interface; rping and ib_write_bw (perftest) run between the two; the devices
+# are removed again. --dry-run prints the commands and runs none. Exit codes: 2 usage, 4 something is missing here.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+weft=${WEFT:-$root/.venv/bin/weft}
+dry_run=no
+made=()
+
+usage() {
+  sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+}
+
+lacks() {
+  echo "soft-roce: $1" >&2
+  exit 4
+}
+
+# Runs a command, or prints it.
+run() {
+  if [[ $dry_run == yes ]]; then
+    printf '%s\n' "${*@Q}"
+  else
+    "$@"
+  fi
+}
+
+on_host() {
+  run "$weft" exec "$1" "$2"
+}
+
+check_tools() {
+  local tool
+  for tool in modprobe:kmod rdma:iproute2 rping:rdmacm-utils ib_write_bw:perftest ss:iproute2; do
+    command -v "${tool%%:*}" >/dev/null || lacks "there is no ${tool%%:*}: apt install ${tool##*:}"
+  done
+  [[ $(id -u) -eq 0 ]] || lacks "this needs root: sudo $0"
+}
+
+load_module() {
+  run modprobe rdma_rxe || lacks "kernel $(uname -r) has no module rdma_rxe (CONFIG_RDMA_RXE); on Ubuntu it is in linux-modules-extra-$(uname -r)"
+  run modprobe rdma_ucm || lacks "kernel $(uname -r) has no module rdma_ucm (CONFIG_INFINIBAND_USER_ACCESS), which rping needs"
+}
+
+# Port 4791 must be the kernel's. Weft's endpoints hold it while their traffic runs.
+check_port_is_free() {
+  [[ $dry_run == yes ]] && return
+  [[ -z $(on_host "$1" "ss -Hlun 'sport = :4791'") ]] ||
+    lacks "a program on $1 holds UDP port 4791; use 'weft lab', whose hosts run no traffic of Weft's"
+}
+
+# Most kernels let rxe listen in the first network namespace alone, where a lab has no host.
+check_kernel_listens() {
+  [[ $dry_run == yes ]] && return
+  [[ -n $(on_host "$1" "ss -Hlun 'sport = :4791'") ]] ||
+    lacks "rdma_rxe of kernel $(uname -r) does not listen in the network namespace of $1: it supports the first one only"
+}
+
+add_device() {
+  check_port_is_free "$1"
+  on_host "$1" "rdma link add rxe_$1 type rxe netdev $1-eth0" || lacks "the kernel refuses an rxe device on $1-eth0"
+  made+=("$1")
+  check_kernel_listens "$1"
+}
+
+remove_devices() {
+  local host
+  for host in "${made[@]}"; do
+    on_host "$host" "rdma link delete rxe_$host" || true
+  done
+}
+
+# Starts the server's side in the background, gives it a second to listen, and runs the client's.
+both_sides() {
+  if [[ $dry_run == yes ]]; then
+    echo "$(on_host "$server" "$1") &"
+    on_host "$client" "$2"
+    return
+  fi
+  on_host "$server" "timeout 60 $1" &
+  local listening=$!
+  sleep 1
+  on_host "$client" "timeout 60 $2"
+  wait "$listening"
+}
+
+while [[ ${1:-} == -* ]]; do
+  case $1 in
+    --dry-run) dry_run=yes ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *)
+      echo "soft-roce: unknown option '$1' (valid: --dry-run, --help)" >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
+server=${1:-h0}
+client=${2:-h1}
+for host in "$server" "$client"; do
+  [[ $host =~ ^h[0-9]+$ ]] || {
+    echo "soft-roce: '$host' is no host (valid: h0, h1, …)" >&2
+    exit 2
+  }
+done
+[[ $server != "$client" ]] || {
+  echo "soft-roce: $server cannot be server and client" >&2
+  exit 2
+}
+
+[[ $dry_run == yes ]] || check_tools
+load_module
+trap remove_devices EXIT
+add_device "$server"
+add_device "$client"
+both_sides "rping -s -C 10 -v" "rping -c -C 10 -v -a $server"
+both_sides "ib_write_bw -R -d rxe_$server -m 1024 -s 65536 -n 1000 --report_gbits" \
+  "ib_write_bw -R -d rxe_$client -m 1024 -s 65536 -n 1000 --report_gbits $server"
