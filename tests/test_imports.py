@@ -19,7 +19,8 @@ ALLOWED = {
     "topologies": {"cache", "hints", "quantities", "registry"},
     "switch": {"cache", "engine", "hints"},
     "controller": {"cache", "hints", "quantities", "registry", "topologies"},
-    "traffic": {"engine", "quantities", "registry", "topologies"},
+    "rdma": {"engine", "errors"},
+    "traffic": {"engine", "quantities", "rdma", "registry", "topologies"},
 }
 # Above those, each imports only from what stands before it.
 LAYERS = [

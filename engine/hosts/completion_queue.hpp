@@ -12,7 +12,7 @@
 
 namespace weft {
 
-class CompletionQueue final : public CompletionHandler {
+class CompletionQueue : public CompletionHandler {
  public:
   void on_completion(const Completion& completion) override {
     {

@@ -226,6 +226,12 @@ void RcQueuePair::follow_rate(TimePs now) {
   responder_.reads()->follow_rate(now);
 }
 
+void RcQueuePair::flush(TimePs now) {
+  requester_.flush(now);
+  responder_.flush(now);
+  wake();
+}
+
 // A queue pair fails as a whole (section 10.3.1, error state).
 void RcQueuePair::join_errors(TimePs now) {
   if (requester_.error() != CompletionStatus::kSuccess) responder_.flush(now);

@@ -68,6 +68,9 @@ class RcQueuePair : public QueuePair {
   void post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id,
                     std::shared_ptr<const void> owner = nullptr);
 
+  // Puts the queue pair into the error state (section 10.3.1): what is posted completes as flushed.
+  void flush(TimePs now);
+
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
   PacketPtr pull_control(TimePs now) override;
   PacketPtr pull(TimePs now) override;

@@ -169,7 +169,7 @@ void post_send(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t
 void require_writable(const RegisteredMemory* memory, const char* purpose) {
   if (memory == nullptr || memory->writable()) return;
   throw std::invalid_argument(std::string("the memory region of a ") + purpose +
-                              " was registered with remote_write=False");
+                              " was registered without local_write");
 }
 
 void post_read(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
@@ -217,6 +217,12 @@ void post_receive(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint6
   Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
   PythonGuard guard(engine);
   queue_pair.post_receive(engine.now(), local.data, length_bytes, work_id, std::move(local.owner));
+}
+
+void flush(RcQueuePair& queue_pair) {
+  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  PythonGuard guard(engine);
+  queue_pair.flush(engine.now());
 }
 
 std::optional<Record<"TelemetryFields">> last_telemetry(const RcQueuePair& queue_pair) {
@@ -299,6 +305,10 @@ Completes as "fetch_add".)doc")
       .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
            py::kw_only(), "work_id"_a = 0,
            "A place (None: bytes are discarded) for one incoming SEND; completes as \"receive\".")
+      .def("flush", &flush,
+           "Put the queue pair into the error state: what is posted completes as \"flushed\", the peer gets "
+           "no "
+           "answers.")
       .def_property_readonly("last_telemetry", &last_telemetry,
                              "The INT stack that the newest acknowledgement echoed.")
       .def("stats", &rc_stats)

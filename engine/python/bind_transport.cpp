@@ -20,6 +20,7 @@
 #include "python/registered_memory.hpp"
 #include "python/statistics_dict.hpp"
 #include "python/typed.hpp"
+#include "time/event_fd.hpp"
 
 namespace weft {
 
@@ -43,32 +44,90 @@ py::dict completion_dict(const Completion& completion) {
       "posted_ps"_a = completion.posted_ps, "completed_ps"_a = completion.completed_ps);
 }
 
+// The queue, a file descriptor that is readable while completions wait, and a listener to the first of them.
+class PythonCompletionQueue final : public CompletionQueue {
+ public:
+  explicit PythonCompletionQueue(Engine& engine) : engine_(engine) {}
+  ~PythonCompletionQueue() override {
+    if (event_fd_ >= 0) close(event_fd_);
+  }
+
+  Engine& engine() { return engine_; }
+  int event_fd() {
+    if (event_fd_ < 0) event_fd_ = open_event_fd();
+    return event_fd_;
+  }
+  void set_listener(std::function<void()> listener) { listener_ = std::move(listener); }
+
+  // Under the engine's lock, as is poll_all().
+  void on_completion(const Completion& completion) override {
+    CompletionQueue::on_completion(completion);
+    if (std::exchange(announced_, true)) return;
+    if (event_fd_ >= 0) make_readable(event_fd_);
+    if (listener_) listener_();
+  }
+  std::vector<Completion> poll(size_t limit) {
+    std::vector<Completion> taken = CompletionQueue::poll(limit);
+    if (taken.size() < limit) {
+      announced_ = false;
+      if (event_fd_ >= 0) make_unreadable(event_fd_);
+    }
+    return taken;
+  }
+
+ private:
+  Engine& engine_;
+  int event_fd_ = -1;
+  bool announced_ = false;  // since poll() last took all
+  std::function<void()> listener_;
+};
+
+Typed<"list[Completion]", py::list> poll_completions(PythonCompletionQueue& queue,
+                                                     std::optional<size_t> limit) {
+  std::vector<Completion> taken;
+  {
+    PythonGuard guard(queue.engine());
+    taken = queue.poll(limit.value_or(std::numeric_limits<size_t>::max()));
+  }
+  Typed<"list[Completion]", py::list> result;
+  for (const Completion& completion : taken) result.append(completion_dict(completion));
+  return result;
+}
+
 void bind_completions(py::module_& m) {
   py::class_<CompletionHandler, std::shared_ptr<CompletionHandler>>(
       m, "CompletionHandler", "Takes the completions of queue pairs, on the engine's thread.");
 
-  py::class_<CompletionQueue, CompletionHandler, std::shared_ptr<CompletionQueue>>(
-      m, "CompletionQueue", "Keeps completions until they are polled.")
-      .def(py::init([](Engine& engine) { return make_component<CompletionQueue>(engine); }), "engine"_a,
-           py::keep_alive<1, 2>())
-      .def(
-          "poll",
-          [](CompletionQueue& queue, std::optional<size_t> limit) {
-            Typed<"list[Completion]", py::list> result;
-            for (const Completion& completion :
-                 queue.poll(limit.value_or(std::numeric_limits<size_t>::max())))
-              result.append(completion_dict(completion));
-            return result;
-          },
-          "limit"_a = py::none(), R"doc(Take out completions, oldest first.
+  py::class_<PythonCompletionQueue, CompletionHandler, std::shared_ptr<PythonCompletionQueue>>(
+      m, "CompletionQueue",
+      R"doc(Keeps completions until they are polled.
+
+As a file (`fileno`, from its first call on) it is readable while completions wait.)doc")
+      .def(py::init([](Engine& engine) { return make_component<PythonCompletionQueue>(engine, engine); }),
+           "engine"_a, py::keep_alive<1, 2>())
+      .def("poll", &poll_completions, "limit"_a = py::none(), R"doc(Take out completions, oldest first.
 
 kind: write, send (ours, acknowledged), receive, write_immediate (the peer's, arrived), aggregate.
 status: success, local_length_error, remote_invalid_request, remote_access_error,
 remote_operation_error, retry_exceeded, rnr_retry_exceeded, flushed. fault: none, local, peer,
 network: whose doing the error is.)doc")
+      .def("fileno",
+           [](PythonCompletionQueue& queue) {
+             PythonGuard guard(queue.engine());
+             return queue.event_fd();
+           })
+      .def(
+          "set_listener",
+          [](PythonCompletionQueue& queue, std::optional<Callback> listener) {
+            std::function<void()> held = listener_of(queue.engine(), std::move(listener));
+            PythonGuard guard(queue.engine());
+            queue.set_listener(std::move(held));
+          },
+          "listener"_a.none(true),
+          "Call listener() from the engine when a completion comes and none was waiting; None ends that.")
       .def(
           "wait",
-          [](CompletionQueue& queue, size_t count, double timeout_seconds) {
+          [](PythonCompletionQueue& queue, size_t count, double timeout_seconds) {
             py::gil_scoped_release release;
             return queue.wait(count, std::chrono::duration<double>(timeout_seconds));
           },
@@ -144,24 +203,27 @@ received. Raises ValueError for negative times.)doc")
       .def(
           "register_memory",
           [](std::shared_ptr<Nic> nic, const py::buffer& buffer, uint64_t virtual_address, bool remote_write,
-             bool remote_read, bool remote_atomic) {
-            auto held = std::make_shared<PythonBuffer>(buffer, remote_write || remote_atomic);
+             bool remote_read, bool remote_atomic, std::optional<bool> local_write) {
+            const bool is_writable = local_write.value_or(remote_write);
+            auto held = std::make_shared<PythonBuffer>(buffer, is_writable || remote_write || remote_atomic);
             const uint64_t length_bytes = held->size_bytes();
             return std::make_shared<RegisteredMemory>(
                 std::move(nic), std::move(held), length_bytes, virtual_address,
-                remote_access(remote_write, remote_read, remote_atomic));
+                remote_access(remote_write, remote_read, remote_atomic), is_writable);
           },
           "buffer"_a, py::kw_only(), "virtual_address"_a = 0, "remote_write"_a = true,
-          "remote_read"_a = false, "remote_atomic"_a = false, py::keep_alive<0, 1>(),
+          "remote_read"_a = false, "remote_atomic"_a = false, "local_write"_a = py::none(),
+          py::keep_alive<0, 1>(),
           R"doc(Register a C-contiguous buffer without copying it.
 
-remote_write, remote_read, remote_atomic: what peers may do. If they may only read, or nothing, the
-buffer may be read-only. Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
+remote_write, remote_read, remote_atomic: what peers may do. local_write (None: as remote_write): it takes
+what READs, atomics and receives of this host bring. If nobody may write, the buffer may be read-only.
+Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
       .def(
           "register_sink",
           [](std::shared_ptr<Nic> nic, uint64_t length_bytes, uint64_t virtual_address) {
             return std::make_shared<RegisteredMemory>(std::move(nic), nullptr, length_bytes, virtual_address,
-                                                      kAnyRemoteAccess);
+                                                      kAnyRemoteAccess, true);
           },
           "length_bytes"_a, py::kw_only(), "virtual_address"_a = 0, py::keep_alive<0, 1>(),
           "A region whose bytes are checked and counted, but kept nowhere (load generators); zeros are read.")

@@ -17,11 +17,8 @@ namespace weft {
 class RegisteredMemory {
  public:
   RegisteredMemory(std::shared_ptr<Nic> nic, std::shared_ptr<PythonBuffer> buffer, uint64_t length_bytes,
-                   uint64_t virtual_address, uint8_t access)
-      : nic_(std::move(nic)),
-        buffer_(std::move(buffer)),
-        length_bytes_(length_bytes),
-        writable_((access & kRemoteWrite) != 0) {
+                   uint64_t virtual_address, uint8_t access, bool writable)
+      : nic_(std::move(nic)), buffer_(std::move(buffer)), length_bytes_(length_bytes), writable_(writable) {
     PythonGuard guard(nic_->engine());
     rkey_ = nic_->memory().add(virtual_address, data(), length_bytes, access, buffer_);
     virtual_address_ = virtual_address;

@@ -10,7 +10,7 @@ import pytest
 import pages
 from weft.paths import ROOT
 
-DOCS = [ROOT / "docs" / name for name in ("cost.md", "parameter-server.md", "topologies.md")]
+DOCS = [ROOT / "docs" / name for name in ("cost.md", "parameter-server.md", "rdma.md", "topologies.md")]
 SOLUTIONS = [
     page for page in sorted((ROOT / "labs").glob("*/solution.md")) if "```console" in page.read_text("utf-8")
 ]

@@ -440,7 +440,7 @@ def test_what_cannot_be_read_is_refused_when_posted() -> None:
     with pytest.raises(ValueError, match="2147483648"):
         pair.a.queue_pair.post_read(None, 0, 2**31 + 1, 0, 1)
     region = pair.a.nic.register_memory(np.zeros(10, np.uint8), remote_write=False)
-    with pytest.raises(ValueError, match="remote_write=False"):
+    with pytest.raises(ValueError, match="without local_write"):
         pair.a.queue_pair.post_read(region, 0, 10, 0, 1)
     with pytest.raises(ValueError, match="max_outstanding_reads is 0"):
         cabled_pair(max_outstanding_reads=0)

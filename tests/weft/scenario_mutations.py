@@ -96,6 +96,12 @@ TRAFFIC: dict[str, Any] = {
     "barrier": {"barrier": 2, "algorithms": ["dissemination"]},
     "counter": {"counter": 2},
     "parameter_store": {"parameter_store": 1, "requests": 2},
+    "rdma": {
+        "rdma": {
+            "h0": str(ROOT / "examples" / "rdma_ping.py") + ":server",
+            "h1": str(ROOT / "examples" / "rdma_ping.py") + ":client",
+        }
+    },
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
 }
 # What a key needs beside it to mean something.

@@ -15,6 +15,7 @@ from weft.clocks.environment import require_for
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.lossless import lossless_settings, require_classes, require_lossless_routes
 from weft.clocks.program_checks import left_out_lines, options_of_programs, require_aggregation
+from weft.clocks.programs import ProgramOutcome, ProgramRun
 from weft.clocks.switch_configs import switch_configs
 from weft.clocks.user_controller.running import RunningController
 from weft.clocks.virtual.processes import ALONE, Processes
@@ -186,6 +187,14 @@ class Lab(abc.ABC):
     @abc.abstractmethod
     def packet_conservation(self) -> ConservationCounts | None:
         """Return the packet conservation of the run so far; None under the real clock, which cannot know it."""
+
+    @abc.abstractmethod
+    def run_programs(self, asked: ProgramRun) -> list[ProgramOutcome]:
+        """Run hosts' programs to their end; the hosts have been started.
+
+        Raises CheckFailedError: they have not ended in time. ExtensionError: one has raised. EnvironmentLacksError:
+        the lab cannot run them.
+        """
 
     def outputs(self, arrays: Sequence[NDArray[Any]], hosts: Sequence[int]) -> list[NDArray[Any]]:
         """Return hosts' data after a run, given what this process has of it; `hosts` are their indices."""

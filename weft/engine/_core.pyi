@@ -1303,8 +1303,12 @@ class CompletionHandler:
     """Takes the completions of queue pairs, on the engine's thread."""
 
 class CompletionQueue(CompletionHandler):
-    """Keeps completions until they are polled."""
+    """Keeps completions until they are polled.
+
+    As a file (`fileno`, from its first call on) it is readable while completions wait.
+    """
     def __init__(self, engine: Engine) -> None: ...
+    def fileno(self) -> int: ...
     def poll(self, limit: int | None = None) -> list[Completion]:
         """Take out completions, oldest first.
 
@@ -1313,6 +1317,8 @@ class CompletionQueue(CompletionHandler):
         remote_operation_error, retry_exceeded, rnr_retry_exceeded, flushed. fault: none, local, peer,
         network: whose doing the error is.
         """
+    def set_listener(self, listener: collections.abc.Callable[[], object] | None) -> None:
+        """Call listener() from the engine when a completion comes and none was waiting; None ends that."""
     def wait(self, count: int, timeout_seconds: float) -> bool:
         """True once count completions wait to be polled, False after that much real time."""
 
@@ -1361,11 +1367,13 @@ class Nic(Node):
         remote_write: bool = True,
         remote_read: bool = False,
         remote_atomic: bool = False,
+        local_write: bool | None = None,
     ) -> MemoryRegion:
         """Register a C-contiguous buffer without copying it.
 
-        remote_write, remote_read, remote_atomic: what peers may do. If they may only read, or nothing, the
-        buffer may be read-only. Raises ValueError if it is not contiguous, BufferError if it is read-only.
+        remote_write, remote_read, remote_atomic: what peers may do. local_write (None: as remote_write): it takes
+        what READs, atomics and receives of this host bring. If nobody may write, the buffer may be read-only.
+        Raises ValueError if it is not contiguous, BufferError if it is read-only.
         """
     def register_sink(self, length_bytes: int, *, virtual_address: int = 0) -> MemoryRegion:
         """A region whose bytes are checked and counted, but kept nowhere (load generators); zeros are read."""
@@ -1419,6 +1427,8 @@ class RcQueuePair(QueuePair):
         source_udp_port: int | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
+    def flush(self) -> None:
+        """Put the queue pair into the error state: what is posted completes as "flushed", the peer gets no answers."""
     def observe(
         self, source: int, destination: int, plane: int, *, messages: bool = True, telemetry: bool = False
     ) -> None:

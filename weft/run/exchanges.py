@@ -125,6 +125,18 @@ class Exchanges:
             outcome = each.outcome
             began, done = min(outcome.started_ps), max(outcome.finished_ps)
             self.phases.append(Phase(f"{task.name}{label}", began, done, outcome.run))
+        counted = self._counted_since(before, bool(reducing))
+        return [
+            replace(each, counted=counted, verdict=task.verify(each.outputs) if task.verify else None)
+            for task, each in zip(tasks, ended, strict=True)
+        ]
+
+    def end(self, name: str, span_ps: tuple[int, int], before: HostTotals) -> HostTotals:
+        """Note the phase of something that ran after `begin`, and return what hosts have counted meanwhile."""
+        self.phases.append(Phase(name, *span_ps))
+        return self._counted_since(before, False)
+
+    def _counted_since(self, before: HostTotals, in_network: bool) -> HostTotals:
         self._lab.link_events.results_now()
         stats = self.hosts.stats()
         controller = self._lab.controller
@@ -135,11 +147,7 @@ class Exchanges:
             coarse=self._lab.options.target == "bmv2",
         )
         self.int_path = more_telling(self.int_path, path)
-        counted = self._totals(stats, bool(reducing)) - before
-        return [
-            replace(each, counted=counted, verdict=task.verify(each.outputs) if task.verify else None)
-            for task, each in zip(tasks, ended, strict=True)
-        ]
+        return self._totals(stats, in_network) - before
 
     def _totals(self, endpoint_stats: Sequence[HostStats], in_network: bool) -> HostTotals:
         aggregated = 0

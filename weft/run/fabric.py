@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -50,6 +50,7 @@ from weft.results.link_loads import link_loads, loads_table
 from weft.results.model import Phase
 from weft.results.packet_conservation import PacketConservation, checked_conservation
 from weft.results.queue_depth_ages import queue_depth_ages
+from weft.results.rdma import RDMA, RdmaResult
 from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
 from weft.results.training_steps import TrainingStepResult
@@ -62,6 +63,7 @@ from weft.run.exchanges import Exchanges
 from weft.run.jobs import CollectiveData, JobRun, PlacedJob
 from weft.run.made_by import made_by
 from weft.run.probes import Probes, probed_copy
+from weft.run.rdma import RdmaRuns, host_programs
 from weft.run.spec import RunSpec, fabric_run_spec
 from weft.run.task import Ended, Task, check_timeout, require_all
 from weft.run.task_maker import TaskMaker
@@ -140,6 +142,7 @@ class Fabric:
         self._progress = progress
         self._jobs = AggregationJobs(self.lab)
         self._exchanges = Exchanges(self.lab, self._jobs, watcher, progress)
+        self._rdma = RdmaRuns(self.lab, self._exchanges)
         self._spec = spec
         self._probed: Fabric | None = None
         own = weakref.proxy(self)  # so that a fabric that was left is free at once
@@ -485,6 +488,33 @@ class Fabric:
             BadInputError, CheckFailedError: as `incast`.
         """
         return self._run(self.tasks.workload(flow_sizes, load, duration_ps), timeout_s)[0]
+
+    @raised_as_weft_errors()
+    def rdma(
+        self,
+        programs: Mapping[str, object],
+        parameters: Mapping[str, Mapping[str, Any]] | None = None,
+        *,
+        timeout_s: float = 300.0,
+    ) -> RdmaResult:
+        """Run programs on hosts, from a common start until all have returned (docs/rdma.md).
+
+        Args:
+            programs: by host, path/to/file.py:Name of a `weft.rdma.Program` or of an `async def` function; under the
+                virtual clock also such an object itself. "others" stands for all hosts that are not named.
+            parameters: by host, keyword arguments of what is named.
+            timeout_s: as `incast`.
+
+        Raises:
+            BadInputError: no such host or program, or a file's program raised; what an object raises passes through.
+            CheckFailedError: they did not return in time.
+            EnvironmentLacksError: objects under the real clock.
+        """
+        check_timeout(timeout_s)
+        hosts = [host.name for host in self.topology.hosts]
+        result = self._rdma.run(host_programs(programs, parameters or {}, hosts), timeout_s)
+        self.add_result(RDMA, result)
+        return result
 
     @raised_as_weft_errors()
     def change_circuits(

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypedDict, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,15 @@ _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
 _TOTALS = (*_QUEUE_PAIR_TOTALS, *REDUCTION_TOTALS)
 
 
+class QueuePairOptions(TypedDict, total=False):
+    """Options of a queue pair that are no settings of the host's transport; see `RcOptions`."""
+
+    retry_limit: int
+    rnr_retry_limit: int
+    rnr_timer_code: int
+    receive_for_immediate: bool
+
+
 @dataclass
 class _Plane:
     config: NicConfig
@@ -95,6 +104,7 @@ class Host:
         # The executor's numbers of channels without a queue pair, for which others stand.
         self._suspended: dict[Channel, int] = {}
         self._generators: list[_core.FlowGenerator] = []
+        self._opened: list[_core.RcQueuePair] = []
         self._closed_totals: Counter[str] = Counter()
         self._captures: dict[int, PcapWriter] = {}
         self.probe: Probe | None = None
@@ -180,14 +190,36 @@ class Host:
             raise ValueError(f"the connection to rank {connection.peer} has no destination_ip")
         suspended = self._suspended.pop(channel, None)
         self.disconnect(channel)
+        queue_pair = self._make_queue_pair(
+            plane,
+            self.executor,
+            connection,
+            without_prefix(connection.destination_ip),
+            retry_limit=connection.retry_limit,
+        )
+        self._observe(queue_pair, channel)
+        if suspended is None:
+            self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
+        else:
+            self.executor.resume(suspended, queue_pair)
+            self._connections[channel] = _Connection(queue_pair, suspended)
+
+    def _make_queue_pair(
+        self,
+        plane: _Plane,
+        completions: _core.CompletionHandler,
+        connection: Connection,
+        destination_ip: str,
+        **options: Unpack[QueuePairOptions],
+    ) -> _core.RcQueuePair:
+        """Make a queue pair with the host's transport settings; `options` are those of the queue pair beside them."""
         transport = self.config.transport.of_class(connection.traffic_class)
         number = connection.queue_pair
-        destination_ip = without_prefix(connection.destination_ip)
         frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
-        queue_pair = _core.RcQueuePair(
+        return _core.RcQueuePair(
             self.nic,
             plane.port,
-            self.executor,
+            completions,
             queue_pair=number,
             remote_queue_pair=connection.remote_queue_pair,
             destination_mac=plane.config.gateway_mac
@@ -210,14 +242,30 @@ class Host:
             segment_message_bytes=self.config.segments.message_bytes,
             telemetry=connection.telemetry,
             data_class=connection.traffic_class,
-            retry_limit=connection.retry_limit,
+            **options,
         )
-        self._observe(queue_pair, channel)
-        if suspended is None:
-            self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
-        else:
-            self.executor.resume(suspended, queue_pair)
-            self._connections[channel] = _Connection(queue_pair, suspended)
+
+    def open_queue_pair(
+        self,
+        connection: Connection,
+        completions: _core.CompletionHandler,
+        **options: Unpack[QueuePairOptions],
+    ) -> _core.RcQueuePair:
+        """Return a queue pair of a program's, whose completions go to `completions`. ValueError: as for `connect`."""
+        plane = self.plane(connection.plane)
+        if connection.destination_ip is None:
+            raise ValueError(f"the connection to rank {connection.peer} has no destination_ip")
+        destination_ip = without_prefix(connection.destination_ip)
+        queue_pair = self._make_queue_pair(plane, completions, connection, destination_ip, **options)
+        self._observe(queue_pair, Channel(connection.plane, connection.peer, connection.label))
+        self._opened.append(queue_pair)
+        return queue_pair
+
+    def close_queue_pair(self, queue_pair: _core.RcQueuePair) -> None:
+        """Remove a queue pair that was opened; what still arrives for it is dropped and counted."""
+        self._opened.remove(queue_pair)
+        self._closed_totals.update(_totals_of(queue_pair.stats()))
+        self.nic.detach(queue_pair)
 
     def suspend(self, channel: Channel) -> int:
         """Stop a connection whose plane is lost; returns how many messages have arrived over it.
@@ -588,7 +636,8 @@ class Host:
     def _totals(self, connections: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """Sum over all queue pairs since the counters were zero, including removed ones."""
         totals = Counter(self._closed_totals)
-        for counters in (*connections, *(generator.counters() for generator in self._generators)):
+        opened = (queue_pair.stats() for queue_pair in self._opened)
+        for counters in (*connections, *opened, *(generator.counters() for generator in self._generators)):
             totals.update(_totals_of(counters))
         totals.update(self.reductions.totals())
         return {name: totals[name] for name in _TOTALS}
@@ -618,8 +667,8 @@ class Host:
             self._scale_up.reset_stats()
         if self._ip is not None:
             self._ip.reset_stats()
-        for connection in self._connections.values():
-            connection.queue_pair.reset_stats()
+        for queue_pair in (*(each.queue_pair for each in self._connections.values()), *self._opened):
+            queue_pair.reset_stats()
         for generator in self._generators:
             generator.reset_counters()
         self._closed_totals.clear()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from weft.clocks.environment import CIRCUITS_STAY
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
+from weft.clocks.programs import ProgramOutcome, ProgramRun
 from weft.clocks.real import lab_state
 from weft.clocks.real.access import LabAccess
 from weft.clocks.real.bmv2 import Bmv2Switches
@@ -183,6 +184,10 @@ class MininetLab(Lab):
             self._hosts = endpoints.group
             self._hosts.follow_parted(self._link_events.parted)
             yield endpoints.group
+
+    def run_programs(self, asked: ProgramRun) -> list[ProgramOutcome]:
+        """See Lab."""
+        raise EnvironmentLacksError("rdma: programs of hosts run under the virtual clock only")
 
     @property
     def link_events(self) -> LinkEvents:

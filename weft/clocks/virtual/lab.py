@@ -26,6 +26,7 @@ from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.losses import losses_of
 from weft.clocks.lossless import lossless_settings
+from weft.clocks.programs import ProgramOutcome, ProgramRun
 from weft.clocks.switch_configs import links_between_switches
 from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes
 from weft.clocks.virtual.channel import InProcessChannel
@@ -39,6 +40,7 @@ from weft.clocks.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
 from weft.clocks.virtual.placement import engines_by_node, place
 from weft.clocks.virtual.probes import FabricProbes
 from weft.clocks.virtual.processes import ALONE, Processes, of_all
+from weft.clocks.virtual.programs import VirtualPrograms
 from weft.clocks.virtual.registers import clear_registers, registers_of_runs
 from weft.clocks.virtual.scale_up import scale_up_links
 from weft.clocks.virtual.stats_of_all import stats_of_all
@@ -49,6 +51,7 @@ from weft.controller.fabric import embedded_targets
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.engine import Engine, Partitions, TransmitPort
+from weft.errors import EnvironmentLacksError
 from weft.quantities.readable import counted
 from weft.recording.observations import Recorded
 from weft.results.packet_conservation import packets_under_way
@@ -324,6 +327,13 @@ class VirtualLab(Lab):
             int_rates_bps=rates,
             ip=ip_settings(self.fabric, host, self.options.link_mtu_bytes),
         )
+
+    def run_programs(self, asked: ProgramRun) -> list[ProgramOutcome]:
+        """See Lab."""
+        if self._processes.count > 1:
+            raise EnvironmentLacksError("rdma: programs of hosts run in one process: leave mpirun out")
+        hosts = {endpoint.name: endpoint.host for endpoint in self._endpoints}
+        return VirtualPrograms(self._loop, hosts, self.options.ip_version).run(asked)
 
     @property
     def loop(self) -> VirtualTimeLoop:

@@ -7,9 +7,10 @@ from weft.traffic.extensions.congestion import (
     congestion_control,
     congestion_needs,
 )
-from weft.traffic.extensions.loading import ClassSpec, is_user_error, load_class, make, user_report
+from weft.traffic.extensions.loading import ClassSpec, is_user_error, load_class, make, user_code, user_report
 from weft.traffic.extensions.path_choice import PathChoice, path_choice
 from weft.traffic.extensions.pattern import TrafficPattern, flows_of
+from weft.traffic.extensions.program import load_program
 
 __all__ = [
     "Acknowledgement",
@@ -25,7 +26,9 @@ __all__ = [
     "flows_of",
     "is_user_error",
     "load_class",
+    "load_program",
     "make",
     "path_choice",
+    "user_code",
     "user_report",
 ]

@@ -37,10 +37,7 @@ def load_class(reference: str, base: type[T]) -> type[T]:
         ExtensionError: there is no such file or class, the file cannot be run, or the class is not of `base`, or lacks
             a method of it.
     """
-    file, colon, name = reference.rpartition(":")
-    if not colon or not file.endswith(".py") or not name.isidentifier():
-        raise ExtensionError(f"'{reference}' does not name a class (valid: path/to/file.py:Class)")
-    module = _load_module(Path(file).resolve(), file)
+    file, name, module = _module_of(reference, "class")
     found = getattr(module, name, None)
     if found is None:
         own = [key for key, value in vars(module).items() if _is_usable(value, base)]
@@ -54,6 +51,38 @@ def load_class(reference: str, base: type[T]) -> type[T]:
     return found
 
 
+def _module_of(reference: str, kind: str) -> tuple[str, str, ModuleType]:
+    """Return the file and the name of `path/to/file.py:NAME`, and the file's module. Raises ExtensionError."""
+    file, colon, name = reference.rpartition(":")
+    if not colon or not file.endswith(".py") or not name.isidentifier():
+        raise ExtensionError(f"'{reference}' does not name a {kind} (valid: path/to/file.py:{kind.title()})")
+    return file, name, _load_module(Path(file).resolve(), file)
+
+
+def load_function(reference: str) -> Callable[..., Any] | None:
+    """Return the function that `path/to/file.py:function` names; None if it names a class, or nothing.
+
+    Raises ExtensionError: there is no such file, or it cannot be run.
+    """
+    _, name, module = _module_of(reference, "class")
+    found = getattr(module, name, None)
+    return found if inspect.isfunction(found) else None
+
+
+def require_parameters(
+    reference: str, taker: Callable[..., Any], parameters: Mapping[str, Any], *arguments: Any
+) -> None:
+    """Check that a class or function takes parameters after `arguments`. Raises ExtensionError with those it takes."""
+    signature = inspect.signature(taker)
+    try:
+        signature.bind(*arguments, **parameters)
+    except TypeError as error:
+        taken = [str(each) for each in signature.parameters.values()][len(arguments) :]
+        raise ExtensionError(
+            f"{reference}: parameters {dict(parameters)}: {error} (valid: {', '.join(taken) or 'none'})"
+        ) from None
+
+
 def make(spec: ClassSpec, base: type[T], *arguments: Any) -> T:
     """Make an object of a user's class, with these arguments before its parameters.
 
@@ -61,14 +90,7 @@ def make(spec: ClassSpec, base: type[T], *arguments: Any) -> T:
         ExtensionError: as `load_class`, or the class does not accept the parameters, or its constructor failed.
     """
     made_class = load_class(spec.reference, base)
-    signature = inspect.signature(made_class)
-    try:
-        signature.bind(*arguments, **spec.parameters)
-    except TypeError as error:
-        taken = [str(each) for each in signature.parameters.values()][len(arguments) :]
-        raise ExtensionError(
-            f"{spec.reference}: parameters {dict(spec.parameters)}: {error} (valid: {', '.join(taken) or 'none'})"
-        ) from None
+    require_parameters(spec.reference, made_class, spec.parameters, *arguments)
     with user_code(spec.reference):
         return made_class(*arguments, **spec.parameters)
 

@@ -1,0 +1,19 @@
+"""What a call of `weft.rdma` raises at once, where libibverbs returns an error number."""
+
+from __future__ import annotations
+
+import errno
+
+from weft.errors import BadInputError
+
+
+class VerbsError(BadInputError):
+    """A call was refused. `errno` is what libibverbs would return: EINVAL, ENOMEM, ECONNREFUSED."""
+
+    def __init__(self, message: str, number: int = errno.EINVAL) -> None:
+        super().__init__(message)
+        self.errno = number
+
+
+class WorkError(BadInputError):
+    """A work completion has another status than success (`WC.check`)."""

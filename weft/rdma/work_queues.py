@@ -1,0 +1,60 @@
+"""The send queue and the receive queue of a queue pair: which requests are posted, and which slots are free again."""
+
+from __future__ import annotations
+
+import errno
+from collections import deque
+from typing import Generic, TypeVar
+
+from weft.rdma.errors import VerbsError
+
+W = TypeVar("W")
+
+
+class WorkQueue(Generic[W]):
+    """Requests in order, numbered from 0. A slot is free again when the completion of its request has been polled.
+
+    An unsignaled request has none: its slot is free with that of the next signaled one, as with real adapters.
+    """
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name, self.size = name, size
+        self._posted: deque[tuple[int, W]] = deque()
+        self._next = 0
+        self._retired = 0
+
+    def __len__(self) -> int:
+        """Return how many requests have not completed."""
+        return len(self._posted)
+
+    @property
+    def next_sequence(self) -> int:
+        """The number of the next request."""
+        return self._next
+
+    def require_room(self) -> None:
+        """Raise VerbsError (ENOMEM) if all slots are taken."""
+        if self._next - self._retired >= self.size:
+            raise VerbsError(
+                f"all {self.size} slots of the {self.name} queue are taken: poll completions first (an unsignaled "
+                "request keeps its slot until a later signaled one is polled)",
+                errno.ENOMEM,
+            )
+
+    def post(self, request: W) -> int:
+        """Add a request; returns its number."""
+        self._posted.append((self._next, request))
+        self._next += 1
+        return self._next - 1
+
+    def complete(self) -> tuple[int, W]:
+        """Take out the oldest request and its number."""
+        return self._posted.popleft()
+
+    def first(self) -> W:
+        """Return the oldest request that has not completed."""
+        return self._posted[0][1]
+
+    def retire(self, sequence: int) -> None:
+        """Free the slots up to that of a request, whose completion was polled."""
+        self._retired = max(self._retired, sequence + 1)

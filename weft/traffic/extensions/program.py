@@ -1,0 +1,31 @@
+"""Users' programs of hosts: classes or functions, see `weft.rdma`."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from typing import TYPE_CHECKING
+
+from weft.engine import ExtensionError
+from weft.traffic.extensions.loading import ClassSpec, load_function, make, require_parameters
+
+if TYPE_CHECKING:
+    from weft.rdma.program import Run
+
+
+def load_program(spec: ClassSpec) -> Run:
+    """Return a program with its parameters given: an `async def` function of a file, or a `weft.rdma.Program`.
+
+    Raises:
+        ExtensionError: as `make`, or the function is no `async def`.
+    """
+    # Imported here, because hosts without programs need none of it.
+    from weft.rdma.program import Program
+
+    function = load_function(spec.reference)
+    if function is None:
+        return make(spec, Program).run  # type: ignore[type-abstract]
+    if not inspect.iscoroutinefunction(function):
+        raise ExtensionError(f"{spec.reference} is no program: write 'async def {function.__name__}(device)'")
+    require_parameters(spec.reference, function, spec.parameters, None)
+    return partial(function, **spec.parameters)
