@@ -237,7 +237,7 @@ def test_values_are_exchanged(fabric: weft.Fabric) -> None:
 
 
 def test_several_processes_are_refused() -> None:
-    from weft.clocks.programs import ProgramRun
+    from weft.clocks.host_programs import ProgramRun
     from weft.clocks.virtual.lab import VirtualLab
 
     lab = VirtualLab.__new__(VirtualLab)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from numpy.typing import NDArray
 
 from weft.clocks.environment import require_for
+from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.lossless import lossless_settings, require_classes, require_lossless_routes
 from weft.clocks.program_checks import left_out_lines, options_of_programs, require_aggregation
-from weft.clocks.programs import ProgramOutcome, ProgramRun
 from weft.clocks.switch_configs import switch_configs
 from weft.clocks.user_controller.running import RunningController
 from weft.clocks.virtual.processes import ALONE, Processes

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from weft.clocks.host_programs import HostProgram, ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab
-from weft.clocks.programs import HostProgram, ProgramOutcome, ProgramRun
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.hints import did_you_mean
 from weft.quantities.units import shown

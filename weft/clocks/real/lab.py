@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.clocks.environment import CIRCUITS_STAY
+from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
-from weft.clocks.programs import ProgramOutcome, ProgramRun
 from weft.clocks.real import lab_state
 from weft.clocks.real.access import LabAccess
 from weft.clocks.real.bmv2 import Bmv2Switches

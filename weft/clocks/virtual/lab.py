@@ -22,11 +22,11 @@ from weft.clocks.endpoint_settings import (
     patient_timeout_ps,
     recording_of,
 )
+from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.losses import losses_of
 from weft.clocks.lossless import lossless_settings
-from weft.clocks.programs import ProgramOutcome, ProgramRun
 from weft.clocks.switch_configs import links_between_switches
 from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes
 from weft.clocks.virtual.channel import InProcessChannel
@@ -34,13 +34,13 @@ from weft.clocks.virtual.circuits import VirtualCircuits
 from weft.clocks.virtual.deadlocks import DeadlockWatch
 from weft.clocks.virtual.endpoint import VirtualEndpoint
 from weft.clocks.virtual.event_pump import EventPump
+from weft.clocks.virtual.host_programs import VirtualPrograms
 from weft.clocks.virtual.link_ends import LinkEnds
 from weft.clocks.virtual.link_events import VirtualLinkEvents
 from weft.clocks.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
 from weft.clocks.virtual.placement import engines_by_node, place
 from weft.clocks.virtual.probes import FabricProbes
 from weft.clocks.virtual.processes import ALONE, Processes, of_all
-from weft.clocks.virtual.programs import VirtualPrograms
 from weft.clocks.virtual.registers import clear_registers, registers_of_runs
 from weft.clocks.virtual.scale_up import scale_up_links
 from weft.clocks.virtual.stats_of_all import stats_of_all

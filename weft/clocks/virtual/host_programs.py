@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from typing import Any
 
-from weft.clocks.programs import HostProgram, ProgramOutcome, ProgramRun, unended_message
+from weft.clocks.host_programs import HostProgram, ProgramOutcome, ProgramRun, unended_message
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.errors import CheckFailedError
 from weft.rdma.device import Device
