@@ -86,6 +86,7 @@ def ip_settings(fabric: FabricSpec, host: HostSpec, mtu_bytes: int) -> tuple[IpN
                     fabric.plane_networks[nic.plane], (nic.gateway_ipv4, nic.gateway_ipv6), strict=True
                 )
             },
+            neighbours=dict(nic.neighbours),
             mtu_bytes=mtu_bytes,
         )
         for nic in host.nics

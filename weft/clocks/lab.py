@@ -28,6 +28,7 @@ from weft.controller.features.identity import TrafficClassSettings
 from weft.controller.features.telemetry_int import IntSettings
 from weft.controller.operations import Operations
 from weft.controller.runtime_entries import EntriesSettings
+from weft.controller.switch_cli import CommandSession
 from weft.controller.target import target_facts
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, EnvironmentLacksError, WeftError
@@ -35,6 +36,7 @@ from weft.recording.observations import Recorded
 from weft.scenario.entries_files import entries_settings
 from weft.scenario.options import FabricOptions
 from weft.scenario.programs import Programs, compile_programs
+from weft.scenario.switch_choice import by_switch
 from weft.scenario.tenants import tenant_settings
 from weft.switch.daemon.config import SwitchConfig
 from weft.switch.daemon.stats import SwitchesStats
@@ -75,6 +77,7 @@ class Lab(abc.ABC):
         self.directory = Path()
         self.programs: Programs
         self.entries = EntriesSettings()
+        self.said_by_commands: dict[str, list[str]] = {}
         self._has_lost_int = False
         self.reducing_key = ""
         """Of the scenario: what reduces in the network, for which switches' programs must aggregate; "" if nothing."""
@@ -93,6 +96,7 @@ class Lab(abc.ABC):
         try:
             with raised_as_weft_errors():
                 self._build(self._exit)
+                self._run_commands()
         except BaseException as error:
             with interruptions_first(error):
                 self.__exit__()
@@ -126,6 +130,17 @@ class Lab(abc.ABC):
         if self.reducing_key:
             require_aggregation(self.programs.pipelines, self.reducing_key)
         self.entries = entries_settings(self.fabric, self.options, self.programs)
+
+    def _run_commands(self) -> None:
+        """Run the files of simple_switch_CLI's commands that the options name, switch by switch.
+
+        What they said is in `said_by_commands`. Raises BadInputError with the file and the line.
+        """
+        chosen = by_switch(self.fabric, self.options.commands, "commands")
+        for switch, path in chosen.items():
+            self._progress(f"running {path.name} on {switch}")
+            session = CommandSession(self.controller.controller.session(switch))
+            self.said_by_commands[switch] = self.controller.call(session.run_file(path))
 
     @property
     def aggregates(self) -> bool:

@@ -47,18 +47,23 @@ def run(
 ) -> int:
     """Build SCENARIO's fabric, run its traffic, check the results, take everything down.
 
+    SCENARIO may be a network of p4lang's tutorials (topology.json) or of p4-utils (p4app.json).
+
     Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
     """
     from weft.run.runner import Captures, result_directory
     from weft.run.spec import run_spec
-    from weft.scenario import load_scenario
+    from weft.scenario.network_file import load_scenario_or_network, what_is_not_done
 
     if pcap_switches and pcap_directory is None:
         raise click.UsageError("--pcap-switch needs --pcap DIR, where the captures go")
     captures = Captures(pcap_directory, pcap_switches) if pcap_directory is not None else None
 
     def by_processes(processes: Processes) -> int:
-        spec = run_spec(load_scenario(scenario, changes_of(overrides)))
+        loaded, network = load_scenario_or_network(scenario, changes_of(overrides))
+        spec = run_spec(loaded)
+        for line in [] if network is None else what_is_not_done(network, spec.options.clock == "virtual"):
+            click.echo(line, err=True)
         directory = result_directory(spec, out) if processes.number == 0 else None
         return run_and_show(spec, directory, as_json, require_valid_times, captures, processes)
 

@@ -29,6 +29,9 @@ scenario_options = with_options(
     click.option(
         "--target", type=click.Choice(["embedded", "bmv2"]), help="Which switch runs the P4 program."
     ),
+    click.option(
+        "--p4", metavar="FILE", help="The switches' program, in place of the one of its name if there is one."
+    ),
     click.option("--compiler", type=click.Choice(["embedded", "p4c"]), help="Which compiler compiles it."),
     click.option("--links", type=click.Choice(["veth", "internal"]), help="Links between switches."),
     click.option(

@@ -41,6 +41,7 @@ class FabricKeywords(TypedDict, total=False):
     p4: str | Path
     programs: dict[str, Path]
     entries: dict[str, Path]
+    commands: dict[str, Path]
     compiler: Literal["embedded", "p4c"]
     services: list[Service]
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096]

@@ -70,6 +70,8 @@ class FabricOptions(Section):
     entries: dict[SwitchChoice, Path] = Field(default={})
     """Files of table entries, multicast groups and clone sessions, by switch as `programs`; JSON or YAML in the
     schema of p4lang's tutorials. They go before entries of Weft's with the same key."""
+    commands: dict[SwitchChoice, Path] = Field(default={})
+    """Files of simple_switch_CLI's commands, by switch as `programs`; run once the switches hold their entries."""
     compiler: Literal["embedded", "p4c"] = "embedded"
     """Which compiler compiles it."""
     services: list[Service] = Field(default=[])

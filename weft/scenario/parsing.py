@@ -25,7 +25,7 @@ from weft.scenario.values import Section
 from weft.scenario.yaml_files import read_mapping
 from weft.traffic.class_reference import absolute_reference, is_class_reference
 
-_BY_SWITCH = ("programs", "entries")
+_BY_SWITCH = ("programs", "entries", "commands")
 """Keys that have a file for each choice of switches."""
 _Section = TypeVar("_Section", bound=Section)
 

@@ -136,7 +136,10 @@ class SwitchSpec:
 
 @dataclass(frozen=True)
 class NicSpec:
-    """A host's NIC in a plane, attached to port `switch_port` of switch `switch`; `number` counts within the host."""
+    """A host's NIC in a plane, attached to port `switch_port` of switch `switch`; `number` counts within the host.
+
+    `neighbours` are static ARP entries: IPv4 addresses, each with its MAC.
+    """
 
     number: int
     plane: int
@@ -150,6 +153,7 @@ class NicSpec:
     switch: str
     switch_port: int
     link: LinkSpec
+    neighbours: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import Endpoint, FabricSpec, HostSpec, LinkSpec, NicSpec, PortSpec, SwitchSpec
 from weft.topologies.limits import delay, queue_capacity
 from weft.topologies.networks.fields import MIN_RATE_BPS
+from weft.topologies.networks.host_commands import understand
 from weft.topologies.networks.model import NetworkHost, NetworkLink, NetworkSwitch
 
 ROLE = "switch"
@@ -146,8 +147,10 @@ def _host(
     link = at[host.name]
     switch = switches[link.b]
     ipv4 = IPv4Interface(host.ipv4)
-    gateway = switch.address if host.gateway is None else IPv4Address(host.gateway)
-    macs = dict(host.neighbours)
+    commands = understand(tuple(host.commands))
+    named = commands.gateway or host.gateway
+    gateway = switch.address if named is None else IPv4Address(named)
+    macs = {**dict(host.neighbours), **dict(commands.neighbours)}
     nic = NicSpec(
         number=0,
         plane=0,
@@ -158,6 +161,7 @@ def _host(
         gateway_ipv4=gateway,
         gateway_ipv6=switch.ipv6,
         gateway_mac=macs.get(str(gateway), switch.mac),
+        neighbours=tuple(macs.items()),
         switch=link.b,
         switch_port=link.b_port,
         link=_spec(link),

@@ -84,6 +84,7 @@ class Network:
 
     Attributes:
         path: the file.
+        folder: that the file's paths start from.
         format: `tutorials` or `p4_utils`.
         program: P4 source, or compiled JSON, of switches that name none; None where the file names none.
         setups: by switch.
@@ -92,6 +93,7 @@ class Network:
     """
 
     path: Path
+    folder: Path
     format: str
     hosts: tuple[NetworkHost, ...]
     switches: tuple[NetworkSwitch, ...]

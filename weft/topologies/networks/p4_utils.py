@@ -97,6 +97,7 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
         setups[name] = _setup(fields, ports[name], path.parent)
     return Network(
         path=path,
+        folder=path.parent,
         format=FORMAT,
         hosts=_hosts(topology, hosts, {each.name: each.device_id for each in switches}, links),
         switches=switches,

@@ -50,6 +50,7 @@ def read_tutorials(tree: Fields, path: Path) -> Network:
         setups[name] = _setup(tree.child("switches").child(name), _FIRST_GRPC_PORT + number, folder, notes)
     return Network(
         path=path,
+        folder=folder,
         format=FORMAT,
         hosts=hosts,
         switches=tuple(NetworkSwitch(name, number) for number, name in enumerate(names)),
