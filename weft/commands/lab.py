@@ -19,14 +19,18 @@ def lab(scenario: Path, **overrides: object) -> None:
 
     Hosts are h0, h1, …; `h0 ping h1`, `pingall` and `h0 iperf3 …` work at the prompt, `weft controller …` and
     tcpdump on any switch interface beside it. Its traffic section is not run.
+
+    SCENARIO may be a network of p4lang's tutorials (topology.json) or of p4-utils (p4app.json): its names stay,
+    any P4Runtime controller may take the switches over, logs and captures are where users look for them.
     """
     from weft.clocks.environment import require_for
     from weft.clocks.real.lab import MininetLab
+    from weft.clocks.real.network_lab import NetworkLab
     from weft.run.spec import run_spec
-    from weft.scenario import load_scenario
+    from weft.scenario.network_file import load_scenario_or_network, what_is_not_done
     from weft.topologies import describe
 
-    chosen = load_scenario(scenario, changes_of(overrides))
+    chosen, network = load_scenario_or_network(scenario, changes_of(overrides))
     if chosen.clock == "virtual":
         raise EnvironmentLacksError(
             "the virtual clock has no prompt and nothing to look at by hand: use --clock real, or `weft run`"
@@ -35,6 +39,13 @@ def lab(scenario: Path, **overrides: object) -> None:
     require_for(spec.fabric, spec.options)
     from mininet.cli import CLI
 
+    if network is not None:
+        for line in what_is_not_done(network, is_virtual=False):
+            click.echo(line, err=True)
+        with NetworkLab(spec.fabric, spec.options, network, progress=click.echo) as of_network:
+            click.echo("\n".join(of_network.where_to_look()))
+            CLI(of_network.network.net)
+        return
     with MininetLab(spec.fabric, spec.options, progress=click.echo) as running:
         running.link_events.start()
         click.echo(describe(spec.fabric, ports=False))

@@ -48,11 +48,11 @@ from weft.controller.pipeline import SLOT_REGISTER, Pipeline, Pipelines
 from weft.controller.plan import FabricState, Planner, SwitchPlan
 from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
-from weft.controller.reconcile import EntitySet, plan_updates
+from weft.controller.reconcile import EncodedUpdate, EntitySet, plan_updates
 from weft.controller.recovery import Recovery, read_held_jobs, read_job_entries, recovered
 from weft.controller.routing.channels import cycle_text
 from weft.controller.services import GROUP_ID, ServiceGroup, ServiceTable, ServiceUse
-from weft.controller.session import StreamEvent, SwitchSession
+from weft.controller.session import FIRST_ELECTION_ID, StreamEvent, SwitchSession
 from weft.controller.stub import P4RuntimeStub
 from weft.controller.tenants import TenantSettings
 from weft.topologies import FabricLink, FabricSpec, SwitchSpec
@@ -170,6 +170,8 @@ class FabricController:
         lease_s: how long a job may move no packet before it may have to make room for another, by the event loop's
             clock; None: for ever.
         dilation: how much slower than that clock the hosts' are.
+        first_election_id: with which it begins to bid.
+        written: where it is a dictionary before the switches are connected, it has what has been written to each.
         on_evicted: called with jobs that have been removed for others.
         on_event: called with what a switch's stream brings, and with `SwitchStarted` and `LinkChanged` once the plan
             that follows is written; packet-ins then do not come to `packet_ins`.
@@ -213,6 +215,8 @@ class FabricController:
         self.avoided = NO_FAILURES
         self.lease_s: float | None = None
         self.dilation = 1.0
+        self.first_election_id = FIRST_ELECTION_ID
+        self.written: dict[str, list[EncodedUpdate]] | None = None
         self.on_evicted: Callable[[Sequence[Job]], None] = lambda _: None
         self.on_event: Callable[[FabricEvent], None] | None = None
         self._own = OwnEntries()
@@ -608,7 +612,9 @@ class FabricController:
     async def _connect_one(self, name: str) -> None:
         session = self._sessions[name]
         await session.negotiate_version()
-        await session.become_primary()
+        await session.become_primary(self.first_election_id)
+        if self.written is not None:
+            session.written = self.written.setdefault(name, [])
         loaded = None if self._push else await session.read_pipeline()
         if loaded is None:
             await session.push_pipeline()

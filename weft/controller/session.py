@@ -50,6 +50,9 @@ class SwitchSession:
         pipeline: P4Info that entities are encoded with.
         timeout_s: of each call.
         on_packet: called with every packet-in.
+
+    Attributes:
+        written: where it is a list, it has all updates that the switch took.
         on_event: called with every packet-in, digest list and idle timeout, decoded.
 
     """
@@ -67,6 +70,7 @@ class SwitchSession:
         self.name = name
         self.device_id = device_id
         self.stream_errors = 0
+        self.written: list[EncodedUpdate] | None = None
         self._stub = stub
         self.pipeline = pipeline
         self._encoder = pipeline.encoder()
@@ -181,6 +185,8 @@ class SwitchSession:
             request = b"".join((head.SerializeToString(), *(update.field for update in batch)))
             try:
                 await self._stub.Write(request, timeout=self._timeout_s)
+                if self.written is not None:
+                    self.written += batch
             except grpc.aio.AioRpcError as error:
                 raise explain(self.name, "Write", error, batch, self.schema) from None
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from weft.clocks.environment import CIRCUITS_STAY
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
@@ -29,11 +29,13 @@ from weft.quantities.readable import counted
 from weft.recording.observations import Recorded, read_recorded
 from weft.scenario.options import FabricOptions
 from weft.scenario.tenants import tenant_settings
+from weft.switch.daemon.config import DaemonConfig
 from weft.switch.daemon.stats import SwitchesStats
 from weft.system.child_processes import WatchedProcess
 from weft.system.processes import ProcessId
 from weft.system.scratch import scratch_directory
 from weft.topologies import FabricSpec
+from weft.topologies.networks import NetworkHost
 from weft.traffic.control import EndpointGroup
 
 if TYPE_CHECKING:
@@ -45,6 +47,9 @@ LOOPBACK = "127.0.0.1:0"
 
 class MininetLab(Lab):
     """A fabric in Mininet. Needs root; one at a time on a machine."""
+
+    controller_stays: ClassVar[bool] = True
+    """Whether the controller remains primary, follows links and takes requests, once the switches are programmed."""
 
     def __init__(
         self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
@@ -98,6 +103,7 @@ class MininetLab(Lab):
             own=self.own,
             hosts_file=names,
             mtu_bytes=self.options.link_mtu_bytes,
+            plain_hosts=self._plain_hosts(),
         )
         stack.callback(self.network.stop)
         self._state.hosts = {
@@ -111,15 +117,7 @@ class MininetLab(Lab):
         targets = self._start_switches(stack)
 
         self._progress("programming them over P4Runtime")
-        self.controller = stack.enter_context(
-            BlockingFabricController(
-                self.fabric,
-                self.programs.pipelines,
-                targets,
-                self.settings(),
-                on_dropped=self._state.note_dropped_packet_ins,
-            )
-        )
+        self.controller = stack.enter_context(self._new_controller(targets))
         self.operations = Operations(
             self.controller.controller,
             self.options.controller.settings(),
@@ -134,15 +132,8 @@ class MininetLab(Lab):
             self.network.restore_routes,
         )
         stack.callback(self._link_events.close)
-        if self.daemon is not None:
-            watch = PortWatch(self.fabric, self.daemon.grpc_address, self._link_events.notice)
-            watch.start()
-            stack.callback(watch.close)
-        self.operations_server = OperationsServer(
-            self._access.operations_socket, self.controller, self.operations, self.options.dilation
-        )
-        stack.callback(self.operations_server.close)
-        self._state.operations = str(self._access.operations_socket)
+        if self.controller_stays:
+            self._stay_in_control(stack)
         self._state.fabric = dict(self.fabric.parameters)
         self._state.target = self.options.target
         self._state.routing = self.options.routing.kind
@@ -163,6 +154,34 @@ class MininetLab(Lab):
         self._access.hand_over()
         self._state.save()
 
+    def _plain_hosts(self) -> Mapping[str, NetworkHost]:
+        """Return the hosts that have no more than a network file says, by name."""
+        return {}
+
+    def _new_controller(self, targets: Mapping[str, GrpcTarget]) -> BlockingFabricController:
+        return BlockingFabricController(
+            self.fabric,
+            self.programs.pipelines,
+            targets,
+            self.settings(),
+            on_dropped=self._state.note_dropped_packet_ins,
+        )
+
+    def _stay_in_control(self, stack: contextlib.ExitStack) -> None:
+        """Have the controller follow links, and take requests of `weft controller`."""
+        if self.daemon is not None:
+            watch = PortWatch(self.fabric, self.daemon.grpc_address, self._link_events.notice)
+            watch.start()
+            stack.callback(watch.close)
+        self.operations_server = OperationsServer(
+            self._access.operations_socket, self.controller, self.operations, self.options.dilation
+        )
+        stack.callback(self.operations_server.close)
+        self._state.operations = str(self._access.operations_socket)
+
+    def _daemon_config(self, address: str) -> DaemonConfig:
+        return daemon_config(self.fabric, self.options, self.switch_configs, self.epoch_ns, address)
+
     def _start_switches(self, stack: contextlib.ExitStack) -> dict[str, GrpcTarget]:
         if self.options.target == "bmv2":
             bmv2 = Bmv2Switches(self.fabric, self.directory, self.frame_bytes, own=self.own)
@@ -170,8 +189,7 @@ class MininetLab(Lab):
             self.switch_processes = bmv2.watched
             return {name: GrpcTarget(address, device) for name, (address, device) in bmv2.addresses.items()}
         address = self._access.grpc_address if self.options.grpc == "unix" else LOOPBACK
-        config = daemon_config(self.fabric, self.options, self.switch_configs, self.epoch_ns, address)
-        self.daemon = SwitchDaemon(config, self.directory)
+        self.daemon = SwitchDaemon(self._daemon_config(address), self.directory)
         stack.callback(self.daemon.close)
         self.switch_processes = [self.daemon.child.watched]
         self.own(self.daemon.child.process.pid)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from mininet.link import Intf, Link
@@ -24,6 +25,7 @@ from weft.clocks.real import interfaces
 from weft.clocks.real.fabric_hosts import FabricHost
 from weft.errors import EnvironmentLacksError
 from weft.topologies import FabricSpec, HostSpec, NicSpec
+from weft.topologies.networks import NetworkHost
 
 # The fabric computes and checks checksums itself, so every frame on a veth pair must be whole.
 _OFFLOADS = ("tx", "rx", "sg", "tso", "gso", "gro")
@@ -39,6 +41,10 @@ _QUIET_IPV6 = {
     "keep_addr_on_down": "1",
     "mldv2_unsolicited_report_interval": "1",
 }
+
+
+_ETHERNET_MTU_BYTES = 1500
+_NO_PLAIN_HOSTS: Mapping[str, NetworkHost] = MappingProxyType({})
 
 
 class FabricSwitch(Switch):  # type: ignore[misc]
@@ -106,11 +112,13 @@ class FabricNetwork:
         hosts_file: Path | None = None,
         *,
         mtu_bytes: int,
+        plain_hosts: Mapping[str, NetworkHost] = _NO_PLAIN_HOSTS,
     ) -> None:
         """Make everything, interfaces in a group (`weft.clocks.real.interfaces`).
 
         `mtu_bytes` is the interfaces'. `own` is called early, with the process ids of the shells that hold the
-        namespaces. `hosts_file` takes the place of /etc/hosts in the hosts.
+        namespaces. `hosts_file` takes the place of /etc/hosts in the hosts. `plain_hosts` have the name of their
+        interface, gateway and neighbours from a network file, no IPv6, and Ethernet's usual MTU.
 
         Raises:
             EnvironmentLacksError: the kernel refuses something, or an interface of a name is there already.
@@ -120,6 +128,7 @@ class FabricNetwork:
         self.internal_links = internal_links
         self._interface_group = interface_group
         self._mtu_bytes = mtu_bytes
+        self._plain_hosts = plain_hosts
         _require_free_names(fabric)
         self.net = Mininet(controller=None, switch=FabricSwitch, build=False)
         try:
@@ -201,6 +210,9 @@ class FabricNetwork:
         _turn_offloads_off(self.switch_interfaces)
 
     def _configure_host(self, host: HostSpec) -> None:
+        if host.name in self._plain_hosts:
+            self._configure_plain_host(host, self._plain_hosts[host.name])
+            return
         node = self.net.get(host.name)
         enter = ["mnexec", "-a", str(node.pid)]
         lines = ["link set lo up"]
@@ -215,6 +227,35 @@ class FabricNetwork:
             intf.ip, intf.prefixLen, intf.mac = str(nic.ipv4.ip), str(nic.ipv4.network.prefixlen), nic.mac
         _ip_batch([*enter, "ip", "-batch", "-"], lines)
         _turn_offloads_off([nic.interface for nic in host.nics], enter)
+
+    def _configure_plain_host(self, host: HostSpec, plain: NetworkHost) -> None:
+        node, (nic,) = self.net.get(host.name), host.nics
+        enter = ["mnexec", "-a", str(node.pid)]
+        _run(
+            [
+                *enter,
+                "sysctl",
+                "-qw",
+                *(f"net.ipv6.conf.{each}.disable_ipv6=1" for each in ("all", "default")),
+            ]
+        )
+        name = plain.interface
+        lines = ["link set lo up"]
+        if name != nic.interface:
+            lines.append(f"link set {nic.interface} name {name}")
+        lines += [
+            f"link set {name} address {nic.mac} mtu {_ETHERNET_MTU_BYTES} up",
+            f"address add {nic.ipv4} dev {name}",
+        ]
+        if plain.gateway is not None:
+            lines.append(f"route replace default via {plain.gateway} dev {name}")
+        lines += [f"neigh replace {ip} lladdr {mac} dev {name} nud permanent" for ip, mac in plain.neighbours]
+        _ip_batch([*enter, "ip", "-batch", "-"], lines)
+        intf = node.intf(nic.interface)
+        del node.nameToIntf[nic.interface]
+        intf.name, node.nameToIntf[name] = name, intf
+        intf.ip, intf.prefixLen, intf.mac = str(nic.ipv4.ip), str(nic.ipv4.network.prefixlen), nic.mac
+        _turn_offloads_off([name], enter)
 
     def restore_routes(self, host: str, nic: int) -> None:
         """Restore the routes of a host that Linux removed while a NIC was down.

@@ -84,6 +84,17 @@ class SwitchDaemon:
             {"command": "pcap", "device_id": device_id, "port": port, "path": str(path) if path else None}
         )
 
+    def pcap_by_direction(self, device_id: int, port: int, directory: Path) -> None:
+        """Start writing what a port receives and sends to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory."""
+        self.child.call(
+            {
+                "command": "pcap_by_direction",
+                "device_id": device_id,
+                "port": port,
+                "directory": str(directory),
+            }
+        )
+
     def close(self) -> None:
         """End it."""
         self.child.close()

@@ -167,6 +167,7 @@ class SwitchConfig(_Frozen):
 class DaemonConfig(_Frozen):
     """All switches of a lab. `epoch_ns` is of CLOCK_MONOTONIC, None starts time now.
 
+    The P4Runtime server listens on `more_grpc_addresses`, too; there all device ids answer, without TLS.
     An internal link is (device, port, device, port).
     """
 
@@ -174,6 +175,7 @@ class DaemonConfig(_Frozen):
     dilation: float = Field(default=1.0, gt=0)
     seed: int = Field(default=0, ge=0, lt=2**64)
     grpc_address: str = "127.0.0.1:9559"
+    more_grpc_addresses: tuple[str, ...] = ()
     grpc_tls: ServerTls | None = None
     realtime_priority: int = Field(default=0, ge=0, le=99)
     switches: tuple[SwitchConfig, ...] = Field(min_length=1)

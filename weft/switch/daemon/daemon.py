@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from weft.switch.daemon import port_service, trace_service
 from weft.switch.daemon.config import DaemonConfig
+from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch
 from weft.switch.daemon.wiring import Wiring
 from weft.switch.p4runtime.service import Server
 
@@ -29,7 +31,9 @@ class Daemon:
         try:
             switches = {number: wired.switch for number, wired in self.wiring.switches.items()}
             others = [trace_service.handler(switches), port_service.handler(self.wiring.board)]
-            self.server = Server(self.devices, config.grpc_address, config.grpc_tls, others)
+            self.server = Server(
+                self.devices, config.grpc_address, config.grpc_tls, others, config.more_grpc_addresses
+            )
             self.wiring.start(config.realtime_priority)
         except BaseException:
             self.wiring.close()
@@ -38,6 +42,7 @@ class Daemon:
             "stats": self._stats,
             "reset_stats": self._reset_stats,
             "pcap": self._pcap,
+            "pcap_by_direction": self._pcap_by_direction,
         }
 
     def serve(self) -> None:
@@ -78,17 +83,32 @@ class Daemon:
         return {"ok": True}
 
     def _pcap(self, command: dict[str, Any]) -> dict[str, Any]:
-        device_id, number, path = (command.get(key) for key in ("device_id", "port", "path"))
+        wired, number, port = self._port(command)
+        path = command.get("path")
+        if path is not None and not isinstance(path, str):
+            raise CommandError(f"path is {path!r}, neither a string nor null")
+        port.set_capture(None if path is None else Path(path), f"{wired.config.name}:{number}")
+        return {"ok": True}
+
+    def _pcap_by_direction(self, command: dict[str, Any]) -> dict[str, Any]:
+        _, _, port = self._port(command)
+        directory = command.get("directory")
+        if not isinstance(directory, str):
+            raise CommandError(f"directory is {directory!r}, not a string")
+        origin_ns = time.time_ns() - self.wiring.engine.now_ps // 1000
+        port.capture_by_direction(Path(directory), origin_ns)
+        return {"ok": True}
+
+    def _port(self, command: dict[str, Any]) -> tuple[WiredSwitch, int, WiredPort]:
+        """Return the switch, the number and the port that a command names. Raises CommandError."""
+        device_id, number = (command.get(key) for key in ("device_id", "port"))
         wired = self.wiring.switches.get(device_id) if isinstance(device_id, int) else None
         if wired is None:
             raise CommandError(f"unknown device_id {device_id!r} (valid: {_listed(self.wiring.switches)})")
         port = wired.ports.get(number) if isinstance(number, int) else None
         if port is None:
             raise CommandError(f"unknown port {number!r} (valid: {_listed(wired.ports)})")
-        if path is not None and not isinstance(path, str):
-            raise CommandError(f"path is {path!r}, neither a string nor null")
-        port.set_capture(None if path is None else Path(path), f"{wired.config.name}:{number}")
-        return {"ok": True}
+        return wired, port.config.port, port
 
 
 def _parsed(line: str) -> Any:

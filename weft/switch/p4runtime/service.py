@@ -250,7 +250,13 @@ class Server:
         address: str = DEFAULT_ADDRESS,
         tls: ServerTls | None = None,
         other_services: Sequence[grpc.GenericRpcHandler] = (),
+        more_addresses: Sequence[str] = (),
     ) -> None:
+        """Listen on an address, with TLS if there is a configuration, and on more without it.
+
+        Raises:
+            OSError: an address cannot be listened on.
+        """
         self._pumps = [EventPump(device) for device in devices.values()]
         self._server = grpc.server(
             ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="p4runtime"),
@@ -272,6 +278,11 @@ class Server:
                 os.umask(umask)
         host = address.rpartition(":")[0]
         self.address = address if is_socket else f"{host}:{port}"
+        for each in more_addresses:
+            try:
+                self._server.add_insecure_port(each)
+            except RuntimeError as error:
+                raise OSError(f"cannot listen on {each}: {_why_not(each) or error}") from error
 
     def start(self) -> None:
         """Start serving."""

@@ -1,0 +1,92 @@
+"""Network files in Mininet: hosts that ping, logs and captures in their places, controllers from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import ICMP
+from scapy.utils import rdpcap
+
+from weft.clocks.real.network_lab import NetworkLab
+from weft.controller.fabric import open_channel
+from weft.controller.pipeline import Pipeline
+from weft.controller.session import SwitchSession
+from weft.controller.stub import P4RuntimeStub
+from weft.controller.switch_cli import CommandSession
+from weft.paths import ROOT
+from weft.run.spec import run_spec
+from weft.scenario.network_file import load_scenario_or_network
+from weft.scenario.parsing import Change
+
+EXAMPLE = ROOT / "examples" / "own_network"
+REAL = Change("clock", "real", "--clock")
+pytestmark = pytest.mark.mininet
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLE, tmp_path / "network"))
+
+
+def lab_of(path: Path, said: list[str]) -> NetworkLab:
+    scenario, network = load_scenario_or_network(path, [REAL])
+    assert network is not None
+    spec = run_spec(scenario)
+    return NetworkLab(spec.fabric, spec.options, network, said.append)
+
+
+def ping(lab: NetworkLab) -> str:
+    return str(lab.network.net.get("h1").cmd("ping -c 3 -i 0.2 -W 2 10.0.2.2"))
+
+
+def test_a_tutorials_network(folder: Path) -> None:
+    said: list[str] = []
+    with lab_of(folder / "topology.json", said) as lab:
+        output = ping(lab)
+        assert " 3 received" in output
+        assert "ttl=62" in output, "two routers"
+        assert "min" in output
+        assert float(output.split("= ")[-1].split("/")[0]) >= 4, "2 ms each way"
+        assert "eth0" in lab.network.net.get("h1").cmd("ip -o link")
+        asyncio.run(_take_over(folder))
+        assert "100% packet loss" in ping(lab)
+    assert not any("ended with" in line for line in said)
+    requests = (folder / "logs" / "s1-p4runtime-requests.txt").read_text(encoding="utf-8")
+    assert requests.count("type: INSERT") == 2
+    assert (folder / "logs" / "s2_cli_output.log").read_text(encoding="utf-8").count("has been added") == 2
+    for name in ("s1-eth1_in", "s1-eth3_out", "s2-eth2_in", "s2-eth1_out"):
+        assert sum(ICMP in packet for packet in rdpcap(str(folder / "pcaps" / f"{name}.pcap"))) >= 3
+
+
+async def _take_over(folder: Path) -> None:
+    """As the tutorials' controllers: election id 1, the program from build/ pushed again, which forgets all entries."""
+    build = folder / "build"
+    pipeline = Pipeline.load(build / "forward.p4.p4info.txtpb", build / "forward.json")
+    for number in (0, 1):
+        channel = open_channel(f"127.0.0.1:{50051 + number}")
+        session = SwitchSession(f"s{number + 1}", number, P4RuntimeStub(channel), pipeline)
+        await session.negotiate_version()
+        await session.become_primary(1)
+        assert await CommandSession(session).run("table_num_entries routes") == "2"
+        await session.push_pipeline()
+        await session.close()
+        await channel.close()
+
+
+def test_a_p4_utils_network_and_a_command_that_fails(folder: Path) -> None:
+    path = folder / "p4app.json"
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('"h2": {}', '"h2": {"commands": ["echo no; false"]}')
+    )
+    said: list[str] = []
+    with lab_of(path, said) as lab:
+        assert " 3 received" in ping(lab)
+        assert lab.addresses == {"s1": "127.0.0.1:9559", "s2": "127.0.0.1:9560"}
+        assert "h1-eth0" in lab.network.net.get("h1").cmd("ip -o link")
+    assert "h2: 'echo no; false' ended with 1: no" in said
+    assert (folder / "forward_p4rt.txt").is_file()
+    assert (folder / "pcap" / "s1-eth1_in.pcap").is_file()
+    assert (folder / "log" / "s1-p4runtime-requests.txt").is_file()

@@ -1,0 +1,186 @@
+"""A lab of a network file: plain hosts, and all where users of p4lang's tutorials and of p4-utils look for it.
+
+Switches listen on a TCP port each, as well. The lab's controller writes entries and commands with election id 1, the
+lowest, and leaves: any P4Runtime controller may then become primary, and may load the program again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from google.protobuf import text_format
+
+from weft.clocks.lab import Progress
+from weft.clocks.real.access import owner
+from weft.clocks.real.lab import MininetLab
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import GrpcTarget
+from weft.errors import BadInputError, EnvironmentLacksError
+from weft.scenario.options import FabricOptions
+from weft.switch.daemon.config import DaemonConfig
+from weft.topologies import FabricSpec
+from weft.topologies.networks import Network, NetworkHost
+
+LOWEST_ELECTION_ID = 1
+"""That of the tutorials' controllers, so that they become primary when the lab's has left."""
+_COMMAND_TIMEOUT_S = 60
+_SHOWN_OUTPUT = 2000
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where users of a format look, below the folder of the network's paths."""
+
+    logs: str
+    captures: str
+    programs: str
+    p4info_suffix: str
+
+
+_PLACES = {
+    "tutorials": _Places("logs", "pcaps", "build", ".p4.p4info.txtpb"),
+    "p4_utils": _Places("log", "pcap", ".", "_p4rt.txt"),
+}
+
+
+class NetworkLab(MininetLab):
+    """A network file's lab; see the module."""
+
+    controller_stays: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        fabric: FabricSpec,
+        options: FabricOptions,
+        network: Network,
+        progress: Progress = lambda _: None,
+    ) -> None:
+        if options.target != "embedded":
+            raise EnvironmentLacksError(f"a network file's lab has embedded switches, not {options.target}'s")
+        super().__init__(fabric, options, progress)
+        self.source = network
+        self._places = _PLACES[network.format]
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The TCP address of each switch's P4Runtime server."""
+        return {name: f"127.0.0.1:{setup.grpc_port}" for name, setup in self.source.setups.items()}
+
+    def where_to_look(self) -> list[str]:
+        """Return where controllers find the switches, and users the files, in words."""
+        folder, places = self.source.folder, self._places
+        ids = {switch.name: switch.device_id for switch in self.fabric.switches}
+        return [
+            *(
+                f"{name}: P4Runtime at {address}, device id {ids[name]}"
+                for name, address in self.addresses.items()
+            ),
+            f"programs in {folder / places.programs}, logs in {folder / places.logs}, "
+            f"captures in {folder / places.captures}",
+        ]
+
+    def _plain_hosts(self) -> Mapping[str, NetworkHost]:
+        return {host.name: host for host in self.source.hosts}
+
+    def _daemon_config(self, address: str) -> DaemonConfig:
+        config = super()._daemon_config(address)
+        return config.model_copy(update={"more_grpc_addresses": tuple(self.addresses.values())})
+
+    def _new_controller(self, targets: Mapping[str, GrpcTarget]) -> BlockingFabricController:
+        blocking = super()._new_controller(targets)
+        blocking.controller.first_election_id = LOWEST_ELECTION_ID
+        blocking.controller.written = {}
+        return blocking
+
+    def _run_commands(self) -> None:
+        """As all labs; then hand the switches over to whoever comes, and run the hosts' commands."""
+        super()._run_commands()
+        self.controller.call(self.controller.controller.close())
+        self._write_programs()
+        self._write_logs()
+        self._start_captures()
+        self._run_host_commands()
+
+    def _write_programs(self) -> None:
+        """Write each program and its P4Info where controllers read them."""
+        folder = self._folder(self._places.programs)
+        for program in self.programs.distinct:
+            stem = program.json.stem
+            _write(folder / f"{stem}.json", program.json.read_bytes())
+            _write(folder / f"{stem}{self._places.p4info_suffix}", program.p4info.read_bytes())
+
+    def _write_logs(self) -> None:
+        """Write what switches were sent over P4Runtime, and what their commands said."""
+        folder = self._folder(self._places.logs)
+        for name, updates in (self.controller.controller.written or {}).items():
+            text = "".join(f"---\n{text_format.MessageToString(each.message)}" for each in updates)
+            _write(folder / f"{name}-p4runtime-requests.txt", text.encode())
+        for name, said in self.said_by_commands.items():
+            _write(folder / f"{name}_cli_output.log", "".join(f"{line}\n" for line in said).encode())
+
+    def _start_captures(self) -> None:
+        """Record every port's frames to INTERFACE_in.pcap and INTERFACE_out.pcap."""
+        if self.daemon is None:
+            return
+        folder = self._folder(self._places.captures)
+        for switch in self.fabric.switches:
+            for port in switch.ports:
+                if port.is_dark:
+                    continue
+                files = [folder / f"{port.interface}_{direction}.pcap" for direction in ("in", "out")]
+                for file in files:
+                    file.unlink(missing_ok=True)  # a link of somebody's is not followed
+                self.daemon.pcap_by_direction(switch.device_id, port.number, folder)
+                _hand_over(files)
+
+    def _run_host_commands(self) -> None:
+        for host in self.source.hosts:
+            for command in host.commands:
+                self._run_on(host.name, command)
+
+    def _run_on(self, host: str, command: str) -> None:
+        """Run a command in a host; one that fails is reported with its output, as the tutorials go on, too."""
+        if command.rstrip().endswith("&"):
+            self.network.net.get(host).cmd(command)
+            return
+        process = self.network.popen(host, ["sh", "-c", command], cwd=str(self.source.folder))
+        try:
+            output, errors = process.communicate(timeout=_COMMAND_TIMEOUT_S)
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
+        if process.returncode:
+            said = f"{output or ''}{errors or ''}".strip()[-_SHOWN_OUTPUT:]
+            self._progress(f"{host}: {command!r} ended with {process.returncode}: {said}")
+
+    def _folder(self, name: str) -> Path:
+        """Return a folder beside the network's paths, made if it is not there. Raises BadInputError."""
+        folder = self.source.folder / name
+        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+            raise BadInputError(f"{folder} is not a folder, which the lab's files are to go to")
+        if not folder.exists():
+            folder.mkdir()
+            _hand_over([folder])
+        return folder
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole; a link of its name is replaced, not followed."""
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    with open(descriptor, "wb") as file:
+        file.write(content)
+    _hand_over([path])
+
+
+def _hand_over(paths: Iterable[Path]) -> None:
+    user, group = owner()
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            os.chown(path, user, group, follow_symlinks=False)
