@@ -483,6 +483,65 @@ class ServiceCounters(typing.TypedDict):
     foreign_answers: int
     """Not accepted: of another group, key, epoch or client."""
 
+class TcpReceiverCounters(typing.TypedDict):
+    received_segments: int
+    """Segments with data within the window."""
+    received_bytes: int
+    """Bytes of data that were new."""
+    duplicate_segments: int
+    """Segments with data that held nothing new."""
+    out_of_order_segments: int
+    """Segments that arrived before others."""
+    marked_segments: int
+    """Segments with data that a switch had marked (CE)."""
+    marked_bytes: int
+    """Bytes of data in them."""
+    sent_acknowledgements: int
+    """Segments without data that acknowledged."""
+
+class TcpSegmentFields(typing.TypedDict):
+    source_port: int
+    destination_port: int
+    sequence: int
+    acknowledgement: int
+    window: int
+    """As on the wire, not scaled."""
+    flags: int
+    """FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128."""
+    payload_bytes: int
+    """The segment's last bytes."""
+    maximum_segment_bytes: int | None
+    window_scale: int | None
+    sack_permitted: bool
+    timestamps: tuple[int, int] | None
+    """TSval and TSecr."""
+    sack_blocks: list[tuple[int, int]]
+    """Begin and end."""
+
+class TcpSenderCounters(typing.TypedDict):
+    sent_segments: int
+    """Segments with data, SYN or FIN, those sent again included."""
+    sent_bytes: int
+    """Bytes of data in them."""
+    retransmitted_segments: int
+    """Segments sent again."""
+    retransmitted_bytes: int
+    """Bytes of data in them."""
+    timeouts: int
+    """Retransmission timeouts (RFC 6298, section 5)."""
+    fast_recoveries: int
+    """Losses that acknowledgements showed (RFC 6582; RFC 6675)."""
+    ecn_reductions: int
+    """Reductions of the window because of ECE (RFC 3168, section 6.1.2)."""
+    received_acknowledgements: int
+    """Segments that acknowledged, after the handshake."""
+    received_ecn_echoes: int
+    """Those of them with ECE."""
+    duplicate_acknowledgements: int
+    """Those that showed a segment missing."""
+    window_probes: int
+    """Probes of a closed window (RFC 9293, section 3.8.6.1)."""
+
 class WaitingFrom(typing.TypedDict):
     priority_class: int
     """It is queued in."""
@@ -2254,6 +2313,139 @@ class Probe:
     @typing.overload
     def watch(self, component: Switch, place: int) -> None: ...
 
+class TcpCongestionControl:
+    """Decides a TCP connection's window; its events, for tests and models."""
+    def __init__(
+        self,
+        name: str,
+        *,
+        segment_bytes: int,
+        window_segments: int = 10,
+        parameters: collections.abc.Mapping[str, float] = {},
+    ) -> None: ...
+    def on_acknowledgement(
+        self,
+        now_ps: int,
+        acknowledged_bytes: int,
+        *,
+        acknowledged: int = 0,
+        next: int = 0,
+        smoothed_round_trip_ps: int = 0,
+        ecn_echo: bool = False,
+        window_limited: bool = True,
+        grows: bool = True,
+    ) -> None: ...
+    def on_ecn_echo(self, now_ps: int, flight_bytes: int) -> None: ...
+    def on_loss(self, now_ps: int, flight_bytes: int) -> None: ...
+    def on_timeout(self, now_ps: int, flight_bytes: int, again: bool = False) -> None: ...
+    @property
+    def marked_share(self) -> float:
+        """DCTCP's alpha."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def slow_start_threshold_bytes(self) -> int: ...
+    @property
+    def window_bytes(self) -> int: ...
+
+class TcpConnection:
+    """A TCP connection without I/O: segments and times go in, segments and a deadline come out.
+
+    Segments are bytes from TCP's header on, with a checksum of 0. After each call take_segment() is to be called until it
+    returns None. Raises ValueError for parameters out of range, naming the valid ones.
+    """
+    def __init__(
+        self,
+        *,
+        congestion_control: str = "newreno",
+        parameters: collections.abc.Mapping[str, float] = {},
+        source_port: int = 1,
+        destination_port: int = 2,
+        initial_sequence: int = 0,
+        maximum_segment_bytes: int = 1460,
+        sack: bool = True,
+        timestamps: bool = True,
+        window_scaling: bool = True,
+        ecn: bool = False,
+        nagle: bool = True,
+        receive_buffer_bytes: int = 4194304,
+        initial_window_segments: int = 10,
+        delayed_acknowledgement_ps: int = 40000000000,
+        acknowledge_every_segments: int = 2,
+        initial_timeout_ps: int = 1000000000000,
+        least_timeout_ps: int = 200000000000,
+        most_timeout_ps: int = 120000000000000,
+        most_retransmissions: int = 15,
+        time_wait_ps: int = 60000000000000,
+    ) -> None: ...
+    def abort(self) -> None:
+        """RST."""
+    def close(self) -> None:
+        """FIN goes after all that was written."""
+    def connect(self) -> None: ...
+    def listen(self) -> None: ...
+    def on_segment(self, now_ps: int, segment: str, ecn: int = 0) -> None:
+        """ecn: the two ECN bits of the IP header, 3: marked (CE). Raises ValueError for what is no segment."""
+    def on_timer(self, now_ps: int) -> None: ...
+    def read(self, most: int = 18446744073709551615) -> bytes:
+        """Bytes that have arrived in order."""
+    def take_segment(self, now_ps: int) -> tuple[bytes, int] | None:
+        """The next segment and its ECN bits."""
+    def write(self, data: str) -> None: ...
+    @property
+    def ecn_in_use(self) -> bool: ...
+    @property
+    def end(self) -> str:
+        """Why it is closed: closed, reset, refused, timed_out, aborted; none while it is not."""
+    @property
+    def in_flight_bytes(self) -> int: ...
+    @property
+    def in_recovery(self) -> bool: ...
+    @property
+    def marked_share(self) -> float:
+        """DCTCP's alpha."""
+    @property
+    def next_deadline_ps(self) -> int | None: ...
+    @property
+    def peer_finished(self) -> bool: ...
+    @property
+    def pipe_bytes(self) -> int:
+        """What is believed to be under way (RFC 6675, section 4)."""
+    @property
+    def receiver_counters(self) -> TcpReceiverCounters: ...
+    @property
+    def room_in_receiver_bytes(self) -> int:
+        """Of the window that the receiver has offered; negative if it has shrunk."""
+    @property
+    def segment_bytes(self) -> int:
+        """Of a full segment's data."""
+    @property
+    def sender_counters(self) -> TcpSenderCounters: ...
+    @property
+    def slow_start_threshold_bytes(self) -> int: ...
+    @property
+    def smoothed_round_trip_ps(self) -> int: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def timeout_ps(self) -> int: ...
+    @property
+    def window_bytes(self) -> int: ...
+
+class TcpRetransmissionTimeout:
+    """RFC 6298, section 2."""
+    def __init__(
+        self, *, initial_ps: int = 1000000000000, least_ps: int = 200000000000, most_ps: int = 120000000000000
+    ) -> None: ...
+    def add_round_trip(self, round_trip_ps: int) -> None: ...
+    def back_off(self) -> None: ...
+    @property
+    def round_trip_variation_ps(self) -> int: ...
+    @property
+    def smoothed_round_trip_ps(self) -> int: ...
+    @property
+    def timeout_ps(self) -> int: ...
+
 def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
     """Bytes on the way in a round trip, rounded up."""
 
@@ -2404,6 +2596,9 @@ def quantise_block(
 ) -> numpy.typing.NDArray[numpy.int32]:
     """Integers that `rank_count` ranks can add without overflow. All |x| < 2^exponent."""
 
+def read_tcp_segment(segment: str) -> TcpSegmentFields:
+    """The header's fields. Raises ValueError for what is no segment."""
+
 def record_types() -> dict[str, dict[str, tuple[str, str]]]:
     """Types of dictionaries, by name: for each key its type in Python's notation, and what it means."""
 
@@ -2426,6 +2621,8 @@ def switch_abi() -> dict[str, int]:
 
 def switch_runtime_symbols() -> dict[str, int]:
     """Functions that generated code may call, by name."""
+
+def tcp_congestion_control_names() -> list[str]: ...
 
 CREDIT_BLOCK_BYTES: int = 64
 MOST_CREDIT_BUFFER_BYTES: int = 131072

@@ -1,0 +1,95 @@
+// What a sender has sent and not seen acknowledged, and what of it is believed to be received, lost or under
+// way. Source: RFC 6675, sections 3 and 4.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+
+#include "tcp/segment.hpp"
+#include "tcp/sequence.hpp"
+#include "time/time.hpp"
+
+namespace weft::tcp {
+
+struct SequenceRange {
+  Sequence begin = 0;
+  Sequence end = 0;
+};
+
+struct SentSegment {
+  Sequence begin = 0;
+  Sequence end = 0;
+  TimePs sent_ps = 0;       // when last sent
+  bool sent_twice = false;  // so that an answer's round trip is ambiguous (Karn)
+  bool sacked = false;
+  bool lost = false;
+  bool sent_again = false;  // in this recovery
+
+  uint64_t size() const { return end - begin; }
+};
+
+// What an acknowledgement has shown to have arrived.
+struct Delivered {
+  uint64_t acknowledged = 0;          // sequence numbers that it newly covers
+  uint64_t newly_sacked = 0;          // that its SACK blocks newly cover
+  std::optional<TimePs> newest_sent;  // when the newest segment that was sent once had been sent
+  bool sent_twice = false;            // some of it had been sent twice
+};
+
+class Scoreboard {
+ public:
+  static constexpr uint32_t kDuplicateThreshold = 3;  // RFC 6675, section 2: DupThresh
+
+  explicit Scoreboard(uint32_t segment_bytes = 1) : segment_bytes_(segment_bytes) {}
+  void set_segment_bytes(uint32_t bytes) { segment_bytes_ = bytes; }
+
+  bool empty() const { return segments_.empty(); }
+  // Sequence numbers from the first that is not acknowledged to the last sent.
+  uint64_t flight() const { return segments_.empty() ? 0 : segments_.back().end - segments_.front().begin; }
+  // RFC 6675, section 4, SetPipe(): what is believed to be under way.
+  uint64_t pipe() const { return pipe_; }
+  const SentSegment& first() const { return segments_.front(); }
+
+  void add_sent(Sequence begin, Sequence end, TimePs now);
+  void add_sent_again(SentSegment& segment, TimePs now);
+
+  void acknowledge(Sequence up_to, Delivered& delivered);
+  void sack(std::span<const SequenceRange> blocks, Delivered& delivered);
+  // IsLost() of all segments.
+  void find_lost();
+  bool first_is_lost() const { return !segments_.empty() && segments_.front().lost; }
+  void mark_first_lost();
+  // After a timeout all that was in flight counts as lost; what SACK blocks said may have been taken back
+  // (RFC 2018, section 8).
+  void mark_all_lost();
+
+  // NextSeg(), rule 1: the first lost segment that was not sent again since.
+  SentSegment* next_lost();
+  // Rule 3: the first segment that is neither received nor lost, with received ones after it, sent again
+  // once.
+  SentSegment* next_uncertain(Sequence sent_again_below);
+  // Rule 4: the last segment that is not received.
+  SentSegment* last_missing();
+  SentSegment* first_segment() { return segments_.empty() ? nullptr : &segments_.front(); }
+
+ private:
+  size_t index_of(Sequence sequence) const;  // of the first segment that begins there or behind
+  void set_lost(SentSegment& segment);
+  uint64_t in_pipe(const SentSegment& segment) const;
+  void note_delivered(const SentSegment& segment, Delivered& delivered) const;
+  void sack_block(SequenceRange block, Delivered& delivered);
+  Sequence lost_below() const;
+
+  uint32_t segment_bytes_;
+  std::deque<SentSegment> segments_;
+  uint64_t pipe_ = 0;
+  Sequence sacked_end_ = 0;                                   // no SACK block has reached further
+  Sequence lost_below_ = 0;                                   // find_lost() has looked at segments before it
+  Sequence no_lost_before_ = 0;                               // no segment before it is lost and waiting
+  std::array<SequenceRange, kMostSackBlocks> last_blocks_{};  // so that blocks that grow are not read again
+};
+
+}  // namespace weft::tcp

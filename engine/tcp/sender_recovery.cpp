@@ -1,0 +1,157 @@
+// What acknowledgements do to a sender: what has arrived, what is lost, and what the window becomes.
+#include <algorithm>
+
+#include "tcp/sender.hpp"
+
+namespace weft::tcp {
+
+void Sender::on_acknowledgement(const ArrivedAcknowledgement& arrived) {
+  Delivered delivered;
+  if (established_) {
+    ++counters_.received_acknowledgements;
+    if (arrived.ecn_echo) ++counters_.received_ecn_echoes;
+  }
+  const bool duplicate_possible = arrived.acknowledgement == unacknowledged_ && !arrived.with_data;
+  next_ = std::max(next_, arrived.acknowledgement);  // a probe was taken in
+  scoreboard_.acknowledge(arrived.acknowledgement, delivered);
+  unacknowledged_ = std::max(unacknowledged_, arrived.acknowledgement);
+  if (sack_) {
+    scoreboard_.sack(arrived.sack_blocks, delivered);
+    scoreboard_.find_lost();
+  }
+  const bool duplicate = duplicate_possible && is_duplicate(arrived, delivered);
+  if (arrived.window_end) {
+    if (*arrived.window_end > window_end_) {
+      probe_at_ = kNever;
+      probes_ = 0;
+    }
+    window_end_ = *arrived.window_end;
+    largest_window_bytes_ =
+        std::max(largest_window_bytes_, window_end_ - std::min(window_end_, unacknowledged_));
+  }
+  note_round_trip(arrived, delivered);
+  if (delivered.acknowledged > 0) retransmission_at_ = kNever;  // RFC 6298, (5.3): armed anew
+  if (delivered.acknowledged > 0 || scoreboard_.empty()) attempts_ = 0;
+  if (established_) {
+    if (delivered.acknowledged > 0) {
+      duplicates_ = 0;
+    } else if (duplicate) {
+      ++duplicates_;
+      ++counters_.duplicate_acknowledgements;
+    }
+    react(arrived, delivered);
+  }
+  arm(arrived.now);
+}
+
+// RFC 6298, section 3: never from a segment that was sent twice, unless a timestamp tells which one was
+// answered.
+void Sender::note_round_trip(const ArrivedAcknowledgement& arrived, const Delivered& delivered) {
+  if (delivered.newest_sent) {
+    timeout_.add_round_trip(arrived.now - *delivered.newest_sent);
+  } else if (delivered.sent_twice && delivered.acknowledged > 0 && arrived.timestamp_round_trip_ps) {
+    timeout_.add_round_trip(*arrived.timestamp_round_trip_ps);
+  }
+}
+
+// RFC 5681, section 2; with SACK, what newly says that something has arrived (RFC 6675, section 2).
+bool Sender::is_duplicate(const ArrivedAcknowledgement& arrived, const Delivered& delivered) const {
+  if (sack_) return delivered.newly_sacked > 0;
+  return !scoreboard_.empty() && (!arrived.window_end || *arrived.window_end == window_end_);
+}
+
+void Sender::react(const ArrivedAcknowledgement& arrived, const Delivered& delivered) {
+  const WindowAcknowledgement seen{.now = arrived.now,
+                                   .acknowledged_bytes = delivered.acknowledged,
+                                   .acknowledged = unacknowledged_,
+                                   .next = next_,
+                                   .smoothed_round_trip_ps = timeout_.smoothed_round_trip_ps(),
+                                   .ecn_echo = arrived.ecn_echo};
+  if (delivered.acknowledged > 0) control_->observe(seen);
+  if (recovery_ == Recovery::kFast) {
+    if (unacknowledged_ < recovery_end_) {
+      continue_fast_recovery(delivered, delivered.acknowledged == 0 && duplicates_ > 0);
+      return;
+    }
+    leave_recovery();
+    if (shows_loss()) enter_fast_recovery(arrived.now);
+    return;
+  }
+  if (recovery_ == Recovery::kTimeout && unacknowledged_ >= recovery_end_) leave_recovery();
+  if (recovery_ == Recovery::kNone && shows_loss()) {
+    enter_fast_recovery(arrived.now);
+  } else {
+    react_to_marks_or_grow(arrived, delivered);
+  }
+}
+
+void Sender::react_to_marks_or_grow(const ArrivedAcknowledgement& arrived, const Delivered& delivered) {
+  const bool reduced_lately = unacknowledged_ < reduced_end_;
+  if (ecn_ && arrived.ecn_echo && !reduced_lately) {
+    ++counters_.ecn_reductions;
+    reduce(arrived.now, CongestionSign::kEcnEcho);
+    return;
+  }
+  if (delivered.acknowledged == 0) return;
+  // Until a reduced window of data is acknowledged it does not grow, as in Linux; after a timeout it does.
+  if (reduced_lately && recovery_ != Recovery::kTimeout) return;
+  const Sequence first = unacknowledged_ - delivered.acknowledged;
+  control_->grow({.now = arrived.now,
+                  .acknowledged_bytes = delivered.acknowledged,
+                  .acknowledged = unacknowledged_,
+                  .next = next_,
+                  .smoothed_round_trip_ps = timeout_.smoothed_round_trip_ps(),
+                  .ecn_echo = arrived.ecn_echo,
+                  .window_limited = first < window_limited_end_ || recovery_ == Recovery::kTimeout});
+}
+
+// NewReno's window in recovery (RFC 6582, section 3.2, steps 3 and 4). With SACK the pipe says all.
+void Sender::continue_fast_recovery(const Delivered& delivered, bool duplicate) {
+  if (sack_) return;
+  if (duplicate) inflation_bytes_ += segment_bytes_;
+  if (delivered.acknowledged == 0) return;
+  inflation_bytes_ -= static_cast<int64_t>(delivered.acknowledged);
+  if (delivered.acknowledged >= segment_bytes_) inflation_bytes_ += segment_bytes_;
+  scoreboard_.mark_first_lost();
+  first_wanted_ = true;
+}
+
+bool Sender::shows_loss() const {
+  if (scoreboard_.empty()) return false;
+  if (duplicates_ >= Scoreboard::kDuplicateThreshold) {
+    // Without SACK duplicates may answer what recovery sent in vain (RFC 6582, section 3.2, step 2).
+    return sack_ || unacknowledged_ > recovery_end_;
+  }
+  return sack_ && scoreboard_.first_is_lost();
+}
+
+void Sender::enter_fast_recovery(TimePs now) {
+  ++counters_.fast_recoveries;
+  recovery_ = Recovery::kFast;
+  recovery_end_ = next_;
+  sent_again_end_ = unacknowledged_;
+  rescued_.reset();
+  if (unacknowledged_ >= reduced_end_) reduce(now, CongestionSign::kLoss);
+  scoreboard_.mark_first_lost();
+  first_wanted_ = true;
+  if (!sack_) inflation_bytes_ = int64_t{Scoreboard::kDuplicateThreshold} * segment_bytes_;
+}
+
+void Sender::leave_recovery() {
+  // RFC 6582, section 3.2, step 3, option 1: no burst at the end.
+  if (recovery_ == Recovery::kFast && !sack_) {
+    control_->limit_window(std::max<uint64_t>(scoreboard_.flight(), segment_bytes_) + segment_bytes_);
+  }
+  recovery_ = Recovery::kNone;
+  inflation_bytes_ = 0;
+  first_wanted_ = false;
+}
+
+// What limited transmit has sent beyond the window does not count (RFC 5681, section 3.2).
+void Sender::reduce(TimePs now, CongestionSign sign) {
+  control_->on_congestion(now, sign, std::min(scoreboard_.flight(), control_->window_bytes()));
+  reduced_end_ = next_;
+  window_reduced_due_ = ecn_;
+}
+
+}  // namespace weft::tcp
