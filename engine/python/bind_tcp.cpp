@@ -153,8 +153,8 @@ void bind_connection(py::module_& m) {
       m, "TcpConnection",
       R"doc(A TCP connection without I/O: segments and times go in, segments and a deadline come out.
 
-Segments are bytes from TCP's header on, with a checksum of 0. After each call take_segment() is to be called until it
-returns None. Raises ValueError for parameters out of range, naming the valid ones.)doc")
+Segments are bytes from TCP's header on, with a checksum of 0. After each call take_segment() is to be called
+until it returns None. Raises ValueError for parameters out of range, naming the valid ones.)doc")
       .def(py::init(&make_connection), py::kw_only(), "congestion_control"_a = "newreno",
            "parameters"_a = CongestionParameters(), "source_port"_a = 1, "destination_port"_a = 2,
            "initial_sequence"_a = 0, "maximum_segment_bytes"_a = 1460, "sack"_a = true, "timestamps"_a = true,

@@ -26,6 +26,7 @@ PYBIND11_MODULE(_core, m) {
   weft::bind_parameters(m);
   weft::bind_probe(m);
   weft::bind_tcp(m);
+  weft::bind_tcp_flows(m);
   weft::bind_packet_conservation(m);
   weft::bind_record_types(m);
 }

@@ -25,6 +25,9 @@ from weft.traffic.answers import (
     ServiceRecords,
     StoreCounts,
     Suspended,
+    TcpEndRecord,
+    TcpRecords,
+    TcpSamples,
     TransportInForce,
 )
 from weft.traffic.commands import (
@@ -34,6 +37,7 @@ from weft.traffic.commands import (
     AskParameterRecords,
     AskServiceRecords,
     AskStats,
+    AskTcpRecords,
     AskTransport,
     Capture,
     Connect,
@@ -54,6 +58,7 @@ from weft.traffic.commands import (
     PrepareJob,
     PrepareParameters,
     PrepareService,
+    PrepareTcpFlows,
     PrepareTraffic,
     PrepareTrainingStep,
     Provided,
@@ -68,6 +73,7 @@ from weft.traffic.commands import (
     StopStreams,
     StreamPart,
     Suspend,
+    TcpEnd,
     Wait,
     WorkloadFlow,
     WriteContributions,
@@ -132,6 +138,12 @@ SAMPLES = [
         11, ParameterPart(0, 1, 2, 3, None, "10.0.0.1"), ParameterRequests(10, 20, 4, 0.5, 0.25, 3), 7
     ),
     AskParameterRecords(11),
+    PrepareTcpFlows(
+        12,
+        (TcpEnd(3, 5001, True, "10.0.0.1", 4, 1, 2, 3, 4, "dctcp", True, False, 5, 6, 7, 8),),
+        9,
+    ),
+    AskTcpRecords(12),
     Start(8, 10**12, {3: {"data": RemoteBuffer(4096, 7), "scratch": RemoteBuffer(8192, 9)}, 0: {}}),
     Status(8),
     Wait(8, 2.5),
@@ -165,6 +177,14 @@ ANSWERS = [
     (
         AskParameterRecords(11),
         ParameterRecords(11, (1,), (True,), (2,), (3,), (4,), (5,), (6,), (0,), 7, StoreCounts(8, 9, 10)),
+    ),
+    (
+        AskTcpRecords(12),
+        TcpRecords(
+            12,
+            (TcpEndRecord(1, True, *range(2, 16)),),
+            TcpSamples((1,), (2,), (3,), (4,), (0.5,)),
+        ),
     ),
     (AskServiceRecords(10), ServiceRecords(10, (1, 2), (3, 4), (0, 2**64 - 1), (1, 5))),
     (Suspend(()), Suspended((3, 0))),

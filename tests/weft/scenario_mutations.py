@@ -62,6 +62,7 @@ TRAFFIC: dict[str, Any] = {
         },
     },
     "storage": {"storage": [3], "access": {"blocks": 2}},
+    "tcp": {"tcp": [{"flow": "h0->h1", "size": 64}], "congestion_control": "dctcp"},
     "inference": {
         "inference": {
             "model": {

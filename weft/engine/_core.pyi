@@ -483,6 +483,31 @@ class ServiceCounters(typing.TypedDict):
     foreign_answers: int
     """Not accepted: of another group, key, epoch or client."""
 
+class TcpCounters(typing.TypedDict):
+    malformed_segments: int
+    """With a header that makes no sense, or cut."""
+    bad_checksum_segments: int
+    """With a wrong checksum."""
+    unexpected_segments: int
+    """To no connection; a RST answers them."""
+    not_sent_segments: int
+    """That the stack has not taken."""
+
+class TcpFlowRecord(typing.TypedDict):
+    flow: int
+    sends: bool
+    """This end sent it."""
+    started_ps: int
+    finished_ps: int
+    """The last acknowledgement, or the last byte; 0: not yet."""
+    bytes: int
+    """Acknowledged, or received in order."""
+    spoilt_segments: int
+    """Received with other bytes than were sent."""
+    smoothed_round_trip_ps: int
+    sender: TcpSenderCounters
+    receiver: TcpReceiverCounters
+
 class TcpReceiverCounters(typing.TypedDict):
     received_segments: int
     """Segments with data within the window."""
@@ -541,6 +566,15 @@ class TcpSenderCounters(typing.TypedDict):
     """Those that showed a segment missing."""
     window_probes: int
     """Probes of a closed window (RFC 9293, section 3.8.6.1)."""
+
+class TcpWindowSamples(typing.TypedDict):
+    flow: numpy.typing.NDArray[numpy.int64]
+    time_ps: numpy.typing.NDArray[numpy.int64]
+    window_bytes: numpy.typing.NDArray[numpy.int64]
+    in_flight_bytes: numpy.typing.NDArray[numpy.int64]
+    smoothed_round_trip_ps: numpy.typing.NDArray[numpy.int64]
+    marked_share: numpy.typing.NDArray[numpy.float64]
+    """DCTCP's alpha."""
 
 class WaitingFrom(typing.TypedDict):
     priority_class: int
@@ -2351,8 +2385,8 @@ class TcpCongestionControl:
 class TcpConnection:
     """A TCP connection without I/O: segments and times go in, segments and a deadline come out.
 
-    Segments are bytes from TCP's header on, with a checksum of 0. After each call take_segment() is to be called until it
-    returns None. Raises ValueError for parameters out of range, naming the valid ones.
+    Segments are bytes from TCP's header on, with a checksum of 0. After each call take_segment() is to be called
+    until it returns None. Raises ValueError for parameters out of range, naming the valid ones.
     """
     def __init__(
         self,
@@ -2445,6 +2479,60 @@ class TcpRetransmissionTimeout:
     def smoothed_round_trip_ps(self) -> int: ...
     @property
     def timeout_ps(self) -> int: ...
+
+class TcpProtocol:
+    """TCP on a host's IP stack."""
+    def __init__(self, stack: IpStack) -> None: ...
+    def stats(self) -> TcpCounters:
+        """Segments that no connection has taken, by reason."""
+
+class TcpFlowConfig:
+    """A TCP flow, seen from one of its ends.
+
+    size_bytes 0: as much as goes in duration_ps. The peer of an end that receives is whoever comes.
+    """
+    def __init__(
+        self,
+        flow: int,
+        *,
+        peer: str = "",
+        port: int,
+        source_port: int = 0,
+        start_ps: int = 0,
+        size_bytes: int = 0,
+        duration_ps: int = 0,
+        dscp: int = 0,
+        congestion_control: str = "cubic",
+        parameters: collections.abc.Mapping[str, float] = {},
+        maximum_segment_bytes: int = 1460,
+        ecn: bool = False,
+        sack: bool = True,
+        receive_buffer_bytes: int = 4194304,
+        initial_window_segments: int = 10,
+        least_timeout_ps: int = 200000000000,
+        delayed_acknowledgement_ps: int = 40000000000,
+    ) -> None: ...
+
+class TcpFlows(Application):
+    """A host's part in TCP flows: those that it sends, and those that it receives.
+
+    sample_interval_ps: senders' windows are sampled no more often; 0: not at all. Raises ValueError for a port that is
+    taken or values out of range.
+    """
+    def __init__(
+        self,
+        stack: IpStack,
+        executor: _ScheduleExecutor,
+        protocol: TcpProtocol,
+        *,
+        outgoing: collections.abc.Sequence[TcpFlowConfig],
+        incoming: collections.abc.Sequence[TcpFlowConfig],
+        sample_interval_ps: int = 0,
+    ) -> None: ...
+    def records(self) -> list[TcpFlowRecord]:
+        """Of each flow, the outgoing ones first."""
+    def samples(self) -> TcpWindowSamples:
+        """Columns of senders' windows over time."""
 
 def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
     """Bytes on the way in a round trip, rounded up."""

@@ -28,7 +28,7 @@ from weft.run.task import Ended, Task, check_timeout
 from weft.run.unfinished import unfinished
 from weft.scenario.fidelity_checks import check_reduction
 from weft.system.child_processes import ChildError
-from weft.traffic.answers import EndedFlows, ParameterRecords, ServiceRecords
+from weft.traffic.answers import EndedFlows, ParameterRecords, ServiceRecords, TcpRecords
 from weft.traffic.control import EndpointGroup
 from weft.traffic.host_stats import HostStats
 from weft.traffic.patterns import Flow
@@ -224,9 +224,11 @@ class Exchanges:
                 )
             ]
 
-    def _answers(self, task: Task[Any], run: int) -> Sequence[ServiceRecords | ParameterRecords]:
+    def _answers(self, task: Task[Any], run: int) -> Sequence[ServiceRecords | ParameterRecords | TcpRecords]:
         if task.asks == "service":
             return self.hosts.service_records(run)
+        if task.asks == "tcp":
+            return self.hosts.tcp_records(run)
         return self.hosts.parameter_records(run) if task.asks == "parameters" else ()
 
     def _waiting(self, tasks: Sequence[Task[Any]], runs: Sequence[int]) -> str:

@@ -89,8 +89,9 @@ def _check(spec: RunSpec) -> None:
     check_fidelity(spec.options)
     check_fidelity_of_fabric(spec.fabric, spec.options)
     for number, traffic in enumerate(spec.traffic):
-        if traffic.lacking and spec.options.clock == "real":
-            raise EnvironmentLacksError(f"traffic[{number}].{traffic.kind}: {traffic.lacking}")
+        for key, item in traffic.with_parts(f"traffic[{number}]"):
+            if item.lacking and spec.options.clock == "real":
+                raise EnvironmentLacksError(f"{key}.{item.kind}: {item.lacking}")
         traffic.check_classes(spec.fabric, spec.options.seed)
         traffic.check_fabric(spec.fabric, f"traffic[{number}]")
         _check_services(traffic, spec.options, f"traffic[{number}]")

@@ -16,7 +16,7 @@ from weft.results.kinds import ResultKind
 from weft.results.verification import Verdict
 from weft.run.collectives import Repetitions
 from weft.run.reducing_groups import ReducingGroup
-from weft.traffic.answers import EndedFlows, ParameterRecords, ServiceRecords
+from weft.traffic.answers import EndedFlows, ParameterRecords, ServiceRecords, TcpRecords
 from weft.traffic.jobs import Job, RankTimes
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunOutcome
@@ -56,7 +56,7 @@ class Ended:
         outputs: every rank's data; none where lengths stood for them, and of a repetition but the last.
         records: of the task's flows that have ended.
         times: of each rank's operations, in emulated time, if the task is a job.
-        answers: to each rank's requests, if the task asks a service of switches.
+        answers: to each rank's requests, if the task asks a service of switches; of TCP flows, what became of them.
         verdict: on the outputs, if they were compared with anything.
     """
 
@@ -65,7 +65,7 @@ class Ended:
     outputs: list[NDArray[Any]]
     records: EndedFlows
     times: Sequence[RankTimes] = ()
-    answers: Sequence[ServiceRecords | ParameterRecords] = ()
+    answers: Sequence[ServiceRecords | ParameterRecords | TcpRecords] = ()
     verdict: Verdict | None = None
 
 
@@ -86,7 +86,7 @@ class Task(Generic[T]):
         repetitions: how often it runs.
         collective: where its definition is, if it has one (`Collective.reference`).
         job: whose operations it consists of, if it does.
-        asks: what hosts ask, if that is a service of switches or a parameter store.
+        asks: what is asked of hosts at the end: requests to a service of switches or a parameter store, TCP flows.
         at_ps: how long after the start of what it runs beside it begins.
     """
 
@@ -102,7 +102,7 @@ class Task(Generic[T]):
     repetitions: Repetitions = field(default_factory=Repetitions)
     collective: str = ""
     job: Job | None = None
-    asks: Literal["", "service", "parameters"] = ""
+    asks: Literal["", "service", "parameters", "tcp"] = ""
     at_ps: int = 0
 
     @property

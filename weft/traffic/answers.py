@@ -164,6 +164,51 @@ class ParameterRecords:
 
 
 @dataclass(frozen=True)
+class TcpEndRecord:
+    """One end of a TCP flow; `finished_ps` is 0 for one that has not ended.
+
+    Of the end that sends, `bytes` are those acknowledged, of the other one those received in order.
+    """
+
+    flow: int
+    sends: bool
+    started_ps: int
+    finished_ps: int
+    bytes: int
+    spoilt_segments: int
+    smoothed_round_trip_ps: int
+    sent_segments: int
+    retransmitted_segments: int
+    timeouts: int
+    fast_recoveries: int
+    ecn_reductions: int
+    received_acknowledgements: int
+    received_ecn_echoes: int
+    received_segments: int
+    marked_segments: int
+
+
+@dataclass(frozen=True)
+class TcpSamples:
+    """Columns of senders' windows over time; `marked_share` is DCTCP's alpha."""
+
+    flow: tuple[int, ...] = ()
+    time_ps: tuple[int, ...] = ()
+    window_bytes: tuple[int, ...] = ()
+    in_flight_bytes: tuple[int, ...] = ()
+    marked_share: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class TcpRecords:
+    """A host's ends of TCP flows, those that it sends first, and samples of the windows of these."""
+
+    run: int
+    ends: tuple[TcpEndRecord, ...] = ()
+    samples: TcpSamples = TcpSamples()
+
+
+@dataclass(frozen=True)
 class OperationTimes:
     """When the operations of a rank's part of a job started and were done; a process has written it to a file."""
 

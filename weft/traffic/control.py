@@ -7,12 +7,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from weft.traffic.answers import EndedFlows, ParameterRecords, Prepared, ServiceRecords, TransportInForce
+from weft.traffic.answers import (
+    EndedFlows,
+    ParameterRecords,
+    Prepared,
+    ServiceRecords,
+    TcpRecords,
+    TransportInForce,
+)
 from weft.traffic.collectives import collective_named
 from weft.traffic.commands import (
     AskParameterRecords,
     AskServiceRecords,
     AskStats,
+    AskTcpRecords,
     AskTransport,
     Capture,
     Command,
@@ -25,6 +33,7 @@ from weft.traffic.commands import (
     PrepareFlows,
     PrepareParameters,
     PrepareService,
+    PrepareTcpFlows,
     PrepareTraffic,
     PrepareTrainingStep,
     Provided,
@@ -32,6 +41,7 @@ from weft.traffic.commands import (
     SaveRecorded,
     ServicePart,
     ServiceRequests,
+    TcpEnd,
 )
 from weft.traffic.connections import Connections, RequirePath
 from weft.traffic.endpoint_calls import EndpointCalls, HostEndpoint
@@ -54,6 +64,11 @@ from weft.traffic.schedule_nodes import MAX_RUN_TAG
 from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.traffic_kinds import TrafficKinds
 from weft.traffic.training import TrainingStep, training_step_schedule
+
+MOST_TCP_FLOWS = 4096
+"""Of a run."""
+_FIRST_TCP_PORT = 5001
+_TCP_PORTS = 40_000
 
 
 class EndpointGroup:
@@ -321,6 +336,31 @@ class EndpointGroup:
     def parameter_records(self, run: int) -> list[ParameterRecords]:
         """Return the requests of a run with a parameter store, in order of its ranks."""
         return list(self._calls.all(dict.fromkeys(self._runs.ranks(run), AskParameterRecords(run))).values())
+
+    def prepare_tcp_flows(self, ends: Mapping[int, Sequence[TcpEnd]], sample_interval_ps: int = 0) -> int:
+        """Have ranks make their ends of TCP flows ready; returns the run.
+
+        The ends' ports are replaced by such as no other run beside it has.
+        """
+        number = self._new_run_number()
+
+        def port_of(flow: int) -> int:
+            return _FIRST_TCP_PORT + (number * MOST_TCP_FLOWS + flow) % _TCP_PORTS
+
+        answers = self._calls.all(
+            {
+                rank: PrepareTcpFlows(
+                    number, tuple(replace(end, port=port_of(end.flow)) for end in own), sample_interval_ps
+                )
+                for rank, own in ends.items()
+            }
+        )
+        memory = {rank: answer.memory for rank, answer in answers.items()}
+        return self._runs.add(number, PreparedRun(list(ends), memory, {rank: [] for rank in ends}, []))
+
+    def tcp_records(self, run: int) -> list[TcpRecords]:
+        """Return what became of the ends of a run of TCP flows, in order of its ranks."""
+        return list(self._calls.all(dict.fromkeys(self._runs.ranks(run), AskTcpRecords(run))).values())
 
     def service_records(self, run: int) -> list[ServiceRecords]:
         """Return when the requests of a service's run began and were answered, in order of its ranks."""

@@ -8,7 +8,7 @@ import weakref
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypedDict, Unpack, cast
 
 import numpy as np
@@ -158,6 +158,11 @@ class Host:
         if self._ip is None:
             raise ValueError(f"{self.config.name} has no IP stack of its own")
         return self._ip
+
+    @cached_property
+    def tcp(self) -> _core.TcpProtocol:
+        """TCP on the host's own IP stack. Raises ValueError if IP is its kernel's."""
+        return _core.TcpProtocol(self.ip)
 
     def plane(self, number: int) -> _Plane:
         """Return a plane. Raises ValueError with the valid ones."""

@@ -41,6 +41,8 @@ class HostCommands:
             commands.PrepareJob: self._runs.prepare_job,
             commands.PrepareParameters: self._runs.prepare_parameters,
             commands.AskParameterRecords: self._runs.parameter_records,
+            commands.PrepareTcpFlows: self._runs.prepare_tcp_flows,
+            commands.AskTcpRecords: self._runs.tcp_records,
             commands.PrepareService: self._runs.prepare_service,
             commands.AskServiceRecords: self._runs.service_records,
             commands.AskOperationTimes: self._runs.operation_times,

@@ -21,17 +21,20 @@ from weft.traffic.answers import (
     Prepared,
     RunState,
     ServiceRecords,
+    TcpRecords,
 )
 from weft.traffic.collectives import collective_named
 from weft.traffic.commands import (
     AskOperationTimes,
     AskParameterRecords,
     AskServiceRecords,
+    AskTcpRecords,
     PrepareCollective,
     PrepareFlows,
     PrepareJob,
     PrepareParameters,
     PrepareService,
+    PrepareTcpFlows,
     PrepareTraffic,
     PrepareTrainingStep,
     Start,
@@ -41,6 +44,7 @@ from weft.traffic.host_flows import HostFlows
 from weft.traffic.host_jobs import HostJob
 from weft.traffic.host_parameters import HostParameters
 from weft.traffic.host_services import HostService
+from weft.traffic.host_tcp import HostTcpFlows
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.mapped_data import map_data
 from weft.traffic.messages import Payload
@@ -71,6 +75,7 @@ class HostRuns:
         self._jobs: dict[int, HostJob] = {}
         self._services: dict[int, HostService] = {}
         self._parameters: dict[int, HostParameters] = {}
+        self._tcp: dict[int, HostTcpFlows] = {}
 
     def prepare_collective(self, command: PrepareCollective) -> Prepared:
         """Map the buffers of a collective and register them. Returns where peers may write to."""
@@ -158,15 +163,29 @@ class HostRuns:
             raise ValueError(f"run {command.run} has no parameter store")
         return self._parameters[command.run].records()
 
+    def prepare_tcp_flows(self, command: PrepareTcpFlows) -> Prepared:
+        """Prepare ends of TCP flows."""
+        self._require_new(command.run)
+        flows = self._tcp[command.run] = HostTcpFlows(self._host, command)
+        return Prepared(command.run, flows.memory())
+
+    def tcp_records(self, command: AskTcpRecords) -> TcpRecords:
+        """Return what became of the ends of TCP flows of a run."""
+        if command.run not in self._tcp:
+            raise ValueError(f"run {command.run} has no TCP flows")
+        return self._tcp[command.run].records()
+
     def operation_times(self, command: AskOperationTimes) -> OperationTimes:
         """Return when the operations of a job's run started and were done."""
         if command.run not in self._jobs:
             raise ValueError(f"run {command.run} is no run of a job")
         return self._jobs[command.run].operation_times(command.path)
 
-    def _native(self, number: int) -> HostFlows | HostJob | HostService | HostParameters | None:
+    def _native(
+        self, number: int
+    ) -> HostFlows | HostJob | HostService | HostParameters | HostTcpFlows | None:
         """Return a run that is no schedule of this class."""
-        kinds = (self._flows, self._jobs, self._services, self._parameters)
+        kinds = (self._flows, self._jobs, self._services, self._parameters, self._tcp)
         return next((runs[number] for runs in kinds if number in runs), None)
 
     def flow_records(self, number: int) -> FlowRecords:

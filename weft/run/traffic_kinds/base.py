@@ -41,6 +41,10 @@ class TrafficItem(TrafficSection):
     lacking: ClassVar[str] = ""
     """Why it cannot run under the real clock; empty if it can."""
 
+    def with_parts(self, key: str) -> Iterator[tuple[str, TrafficItem]]:
+        """Yield it and the items that it runs, each with its key; `key` is its own."""
+        yield key, self
+
     @abstractmethod
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Run it to its end and call `progress` with what is being done, in words.

@@ -42,6 +42,12 @@ class TogetherTraffic(TrafficItem):
             item.check(fabric, own)
             item.check_single(own)
 
+    def with_parts(self, key: str) -> Iterator[tuple[str, TrafficItem]]:
+        """Yield it and its items."""
+        yield key, self
+        for number, item in enumerate(self._items):
+            yield f"{key}.together[{number}]", item
+
     def named_classes(self, key: str) -> Iterator[tuple[str, int]]:
         """Yield those of all of them."""
         for number, item in enumerate(self.together):

@@ -1,0 +1,119 @@
+"""Flows of TCP in scenarios: what a bottleneck makes of them, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+from weft.errors import BadInputError, EnvironmentLacksError
+from weft.results.flows import FLOWS
+from weft.results.run_result import RunResult
+from weft.results.tcp import TCP, TcpResult
+from weft.run.runner import run_scenario
+from weft.scenario import parse_scenario
+
+FABRIC = {
+    "planes": 1,
+    "leaves": 2,
+    "spines": 1,
+    "hosts_per_leaf": 2,
+    "host_rate": "1Gb/s",
+    "fabric_rate": "1Gb/s",
+}
+TWO_FLOWS = [{"flow": "h0->h2", "duration": "100ms"}, {"flow": "h1->h3", "duration": "100ms"}]
+
+
+def run(*traffic: dict[str, Any], **options: Any) -> RunResult:
+    scenario = {"clock": "virtual", "fabric": FABRIC, "link_mtu": 1500, "traffic": list(traffic)}
+    return run_scenario(parse_scenario(scenario | options))
+
+
+def tcp(flows: list[dict[str, Any]], **keys: Any) -> TcpResult:
+    (result,) = run({"tcp": flows, **keys}).of(TCP)
+    assert isinstance(result, TcpResult)
+    assert result.ok
+    return result
+
+
+@pytest.mark.parametrize("control", ["newreno", "cubic", "dctcp"])
+def test_two_flows_fill_a_bottleneck(control: str) -> None:
+    result = tcp(TWO_FLOWS, congestion_control=control)
+    # 1,448 of 1,514 B are data. A flow that loses the end of a window waits for a timeout.
+    least = 0.95 if control == "dctcp" else 0.4
+    assert least * 1e9 * 1448 / 1514 < result.goodput_bps < 1e9 * 1448 / 1514
+    assert (result.marked_share > 0) == (control == "dctcp")
+    assert (result.retransmitted_segments > 0) == (control != "dctcp")
+    if control == "dctcp":
+        assert result.fairness > 0.9
+    assert result.flows[0].smoothed_round_trip_ps > 0
+
+
+def test_a_flow_of_a_size() -> None:
+    (flow,) = tcp([{"flow": "h0->h3", "size": 1_000_000, "start": "1ms"}], sample="10us").flows
+    assert (flow.source, flow.destination, flow.bytes, flow.start_ps) == ("h0", "h3", 1_000_000, 10**9)
+    assert flow.retransmitted_segments == flow.timeouts == 0
+    assert flow.completion_ps > 8 * 10**9
+
+
+def test_connections_and_controls_of_flows() -> None:
+    flows = [
+        {"flow": "h0->h2", "size": 100_000, "connections": 3},
+        {"flow": "h2->h0", "size": 1, "congestion_control": "newreno"},
+    ]
+    result = tcp(flows, sample="100us")
+    assert [each.congestion_control for each in result.flows] == ["cubic"] * 3 + ["newreno"]
+    assert set(result.windows.flow) == {0, 1, 2, 3}
+    assert list(result.windows.time_ps) == sorted(result.windows.time_ps)
+
+
+def test_ipv6() -> None:
+    result = run({"tcp": [{"flow": "h0->h3", "size": 50_000}]}, ip_version=6)
+    assert result.of(TCP)[0].bytes == 50_000
+
+
+@pytest.mark.parametrize("control", ["cubic", "dctcp"])
+def test_results_are_the_same_for_every_number_of_workers(control: str) -> None:
+    item = {
+        "tcp": [{**flow, "duration": "5ms"} for flow in TWO_FLOWS],
+        "congestion_control": control,
+        "sample": "1us",
+    }
+    one, two = (run(item, workers=workers).of(TCP)[0].as_dict() for workers in (1, 2))
+    assert one == two
+
+
+def test_beside_flows_of_rocev2() -> None:
+    items = [
+        {"tcp": [{"flow": "h0->h2", "size": 1_000_000}], "congestion_control": "dctcp"},
+        {"permutation": 100_000},
+    ]
+    result = run({"together": items})
+    assert result.ok
+    assert result.of(TCP)[0].bytes == 1_000_000
+    assert result.of(FLOWS)[0].bytes_delivered == 400_000
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"tcp": [{"flow": "h0->h9", "size": 1}]}, r"tcp\[0\].flow: no host 'h9'"),
+        ({"tcp": [{"flow": "h0->h0", "size": 1}]}, "from h0 to itself"),
+        ({"tcp": [{"flow": "h0->h1"}]}, "exactly one of size, duration"),
+        ({"tcp": [{"flow": "h0->h1", "size": 1, "duration": "1ms"}]}, "exactly one of size, duration"),
+        (
+            {"tcp": [{"flow": "h0->h1", "size": 1}], "congestion_control": "bbr"},
+            "no TCP congestion control 'bbr'",
+        ),
+        ({"tcp": [{"flow": "h0->h1", "size": 1, "connections": 4096}] * 2}, "8192 connections"),
+    ],
+)
+def test_refused(keys: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadInputError, match=problem):
+        run(keys)
+
+
+def test_the_real_clock_has_the_kernels_tcp() -> None:
+    for traffic in ({"tcp": TWO_FLOWS}, {"together": [{"tcp": TWO_FLOWS}]}):
+        with pytest.raises(
+            EnvironmentLacksError, match=r"traffic\[0\].*tcp: this TCP is that of hosts of the virtual"
+        ):
+            run(traffic, clock="real")

@@ -1,0 +1,225 @@
+"""TCP flows: when each ended, what it had to send again, and what it saw of marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from rich.console import Console
+
+from weft.quantities.readable import counted
+from weft.results.figure_tables import print_figures
+from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.report_parts import (
+    MOST_ROWS,
+    Axis,
+    Cell,
+    Curve,
+    CurveFigure,
+    ReportPart,
+    ReportTable,
+    shown_of,
+)
+from weft.topologies import FabricSpec
+
+_PS_PER_MS = 1e9
+_PS_PER_S = 1e12
+_BITS_PER_MBIT = 1e6
+
+
+@dataclass(frozen=True)
+class TcpFlowResult:
+    """One connection."""
+
+    source: str
+    """Name of the host that sends."""
+    destination: str
+    """Name of the host that receives."""
+    congestion_control: str
+    """Of the sender."""
+    start_ps: int
+    """After the start of the run."""
+    completion_ps: int
+    """From there to the last acknowledgement, handshake and FIN included."""
+    bytes: int
+    """Delivered."""
+    goodput_bps: int
+    """Of these bytes in the completion time."""
+    sent_segments: int
+    """With data, SYN or FIN, those sent again included."""
+    retransmitted_segments: int
+    """Sent again."""
+    timeouts: int
+    """Of retransmission."""
+    fast_recoveries: int
+    """Losses that acknowledgements showed."""
+    ecn_reductions: int
+    """Of the window, because of marks."""
+    echo_share: float
+    """Share of the acknowledgements that reported a mark (ECE)."""
+    marked_share: float
+    """Share of the segments received that a switch had marked (CE)."""
+    smoothed_round_trip_ps: int
+    """As the sender saw it at the end."""
+
+
+@dataclass(frozen=True)
+class TcpWindows:
+    """Columns of senders' windows over time, if they are sampled."""
+
+    flow: tuple[int, ...]
+    """Its place in the list of flows."""
+    time_ps: tuple[int, ...]
+    """After the start of the run."""
+    window_bytes: tuple[int, ...]
+    """The congestion window."""
+    in_flight_bytes: tuple[int, ...]
+    """Sent and not acknowledged."""
+    marked_share: tuple[float, ...]
+    """DCTCP's alpha; 0 of others."""
+
+
+@dataclass(frozen=True)
+class TcpResult:
+    """Flows that ran beside each other."""
+
+    flows: tuple[TcpFlowResult, ...]
+    """In the order of the scenario."""
+    windows: TcpWindows
+    """Of all senders."""
+    bytes: int
+    """Delivered by all flows."""
+    time_ps: int
+    """From the first flow's start to the last acknowledgement."""
+    goodput_bps: int
+    """Of all flows in this time."""
+    retransmitted_segments: int
+    """Of all flows."""
+    timeouts: int
+    """Of all flows."""
+    marked_share: float
+    """Of all flows' segments."""
+    fairness: float
+    """Jain's index of the flows' goodputs: 1 if all are equal, 1/n if one has all."""
+    spoilt_segments: int
+    """Segments that arrived with other bytes than were sent: 0 unless something is wrong."""
+
+    derived: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def ok(self) -> bool:
+        """Whether all bytes were those that were sent."""
+        return self.spoilt_segments == 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+_COLUMNS = (
+    "flow",
+    "control",
+    "start (ms)",
+    "completion (ms)",
+    "bytes",
+    "goodput (Mb/s)",
+    "resent",
+    "timeouts",
+    "ECE (%)",
+    "CE (%)",
+    "RTT (ms)",
+)
+
+
+def _row(each: TcpFlowResult) -> list[Cell]:
+    return [
+        f"{each.source} → {each.destination}",
+        each.congestion_control,
+        round(each.start_ps / _PS_PER_MS, 3),
+        round(each.completion_ps / _PS_PER_MS, 3),
+        each.bytes,
+        round(each.goodput_bps / _BITS_PER_MBIT, 1),
+        each.retransmitted_segments,
+        each.timeouts,
+        round(100 * each.echo_share, 1),
+        round(100 * each.marked_share, 1),
+        round(each.smoothed_round_trip_ps / _PS_PER_MS, 3),
+    ]
+
+
+def _shown(cell: Cell) -> str:
+    return f"{cell:,}" if isinstance(cell, int | float) else str(cell)
+
+
+def _summary(result: TcpResult) -> str:
+    return (
+        f"{counted(len(result.flows), 'TCP flow')}, {result.bytes:,} B in {result.time_ps / _PS_PER_MS:.3f} ms, "
+        f"{result.goodput_bps / _BITS_PER_MBIT:,.1f} Mb/s, fairness {result.fairness:.3f}"
+    )
+
+
+def print_tcp(console: Console, results: Sequence[TcpResult]) -> None:
+    """Print a row for each flow."""
+    for result in results:
+        rows = [list(map(_shown, _row(each))) for each in result.flows[:MOST_ROWS]]
+        print_figures(
+            console, f"[bold]{_summary(result)}[/bold]", _COLUMNS, rows, _COLUMNS[:2], is_narrow=True
+        )
+
+
+def report_tcp(results: Sequence[TcpResult], _: FabricSpec) -> Iterator[ReportPart]:
+    """Return a table of flows for each, and their windows over time."""
+    for result in results:
+        note = shown_of(min(MOST_ROWS, len(result.flows)), len(result.flows), "the first ones")
+        rows = list(map(_row, result.flows[:MOST_ROWS]))
+        yield ReportTable(
+            "TCP flows", list(_COLUMNS), rows, "; ".join(filter(None, [_summary(result), note]))
+        )
+        yield CurveFigure(
+            "TCP: congestion windows",
+            Axis("emulated time (ms)", "ms"),
+            Axis("window (kB)", "kB"),
+            list(_window_curves(result)),
+        )
+
+
+def _window_curves(result: TcpResult) -> Iterator[Curve]:
+    windows = result.windows
+    points: dict[int, tuple[list[float], list[float]]] = {}
+    for flow, time_ps, window_bytes in zip(windows.flow, windows.time_ps, windows.window_bytes, strict=True):
+        x, y = points.setdefault(flow, ([], []))
+        x.append(time_ps / _PS_PER_MS)
+        y.append(window_bytes / 1e3)
+    for flow, (x, y) in sorted(points.items())[:MOST_ROWS]:
+        each = result.flows[flow]
+        yield Curve(f"{flow}: {each.source} → {each.destination} ({each.congestion_control})", x, y)
+
+
+def _problems(result: TcpResult) -> Iterator[tuple[str, str]]:
+    columns = vars(result.windows)
+    for name, column in columns.items():
+        if len(column) != len(result.windows.flow):
+            yield f"windows.{name}", f"has {len(column)} values; there are {len(result.windows.flow)} samples"
+    for flow in result.windows.flow:
+        if not 0 <= flow < len(result.flows):
+            yield "windows.flow", f"names flow {flow} (valid: 0 to {len(result.flows) - 1})"
+            return
+
+
+TCP = ResultKind(
+    key="tcp",
+    meaning="Of each item of TCP flows.",
+    model=TcpResult,
+    show=print_tcp,
+    order=3,
+    report=report_tcp,
+    problems=_problems,
+    name="bytes",
+    labels=("bytes",),
+    measured=(
+        MeasuredColumn("goodput", "Mb/s", 1, "goodput_bps", _BITS_PER_MBIT),
+        MeasuredColumn("fairness", "", 3, "fairness"),
+        MeasuredColumn("resent", "segments", 0, "retransmitted_segments"),
+    ),
+)

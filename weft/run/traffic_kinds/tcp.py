@@ -1,0 +1,138 @@
+"""TCP: flows of the hosts' own TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from weft.clocks.lab import Progress
+from weft.engine._core import tcp_congestion_control_names
+from weft.hints import did_you_mean
+from weft.quantities.definitions import FlowSize, PositiveTime, Size, Time, whole
+from weft.quantities.readable import counted
+from weft.quantities.traffic_classes import DATA_CLASS, DSCP_OF_CLASS
+from weft.quantities.units import shown
+from weft.results.kinds import ResultKind
+from weft.results.tcp import TCP, TcpResult
+from weft.run.tcp import TcpFlow, tcp_task
+from weft.run.traffic_kinds.base import FlowsBesideOthers
+from weft.scenario.places import KeyProblem
+from weft.scenario.values import Name, Section, Text
+from weft.topologies.kinds.base import TopologySection
+from weft.traffic.commands import TcpEnd
+from weft.traffic.control import MOST_TCP_FLOWS
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+    from weft.run.task import Task
+
+TcpControlName = Annotated[str, Name("TCP congestion control", tcp_congestion_control_names)]
+
+
+class TcpFlowSection(Section):
+    """Connections from one host to another."""
+
+    flow: Annotated[str, Text("a pair of hosts, SOURCE->DESTINATION", r"\A[^\s>]+->[^\s>]+\Z", "h0->h3")]
+    """From which host to which, as `h0->h3`."""
+    size: FlowSize | None = None
+    """What each connection sends; this or `duration`."""
+    duration: PositiveTime | None = None
+    """How long each connection sends as much as it can."""
+    start: Time = 0
+    """How long after the item's start it opens."""
+    connections: Annotated[int, whole(1, MOST_TCP_FLOWS)] = 1
+    """How many there are, beside each other."""
+    congestion_control: TcpControlName | None = None
+    """By default the item's."""
+
+
+def _check_control(name: str | None, key: str) -> None:
+    known = tcp_congestion_control_names()
+    if name is not None and name not in known:
+        raise KeyProblem(key, f"no TCP congestion control {shown(name)}; {did_you_mean(name, known)}")
+
+
+class TcpTraffic(FlowsBesideOthers):
+    """Flows of TCP, as the hosts' own stack sends them under the virtual clock."""
+
+    kind = "tcp"
+    results: ClassVar[ResultKind[Any] | None] = TCP
+    lacking = (
+        "this TCP is that of hosts of the virtual clock, under the real one hosts have their kernel's: use "
+        "--clock virtual, or run programs of your own in a lab"
+    )
+
+    tcp: list[TcpFlowSection] = Field(min_length=1, max_length=MOST_TCP_FLOWS)
+    """The flows."""
+    congestion_control: TcpControlName = "cubic"
+    """Of all flows that name no other."""
+    ecn: bool = False
+    """Marks instead of losses (RFC 3168), where switches mark; dctcp always has them."""
+    sack: bool = True
+    """Selective acknowledgements (RFC 2018, RFC 6675); without them recovery is that of RFC 6582."""
+    initial_window: Annotated[int, whole(1, 1000)] = 10
+    """In segments (RFC 6928)."""
+    receive_buffer: Size = 4 * 2**20
+    """Of each connection, and so the most that is under way."""
+    least_timeout: PositiveTime = 200 * 10**9
+    """Of retransmission: 200ms as in Linux; RFC 6298 has 1s."""
+    delayed_acknowledgement: PositiveTime = 40 * 10**9
+    """A single segment is acknowledged after so long (RFC 5681, section 4.2)."""
+    dscp: Annotated[int, whole(0, 63)] = DSCP_OF_CLASS[DATA_CLASS]
+    """Of all packets; by default that of the class in which RoCEv2's data travel and switches mark."""
+    sample: Time = 0
+    """Congestion windows are noted no more often than this; 0: not at all."""
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that hosts exist, that each flow has a size or a duration, and that there are not too many."""
+        super().check(fabric, key)
+        hosts = [f"h{index}" for index in range(fabric.host_count)]
+        for number, each in enumerate(self.tcp):
+            own = f"{key}.tcp[{number}]"
+            ends = each.flow.split("->")
+            for name in ends:
+                if name not in hosts:
+                    raise KeyProblem(f"{own}.flow", f"no host {shown(name)}; {did_you_mean(name, hosts)}")
+            if ends[0] == ends[1]:
+                raise KeyProblem(f"{own}.flow", f"from {ends[0]} to itself (valid: two hosts)")
+            if (each.size is None) == (each.duration is None):
+                raise KeyProblem(own, "needs exactly one of size, duration")
+            _check_control(each.congestion_control, f"{own}.congestion_control")
+        _check_control(self.congestion_control, f"{key}.congestion_control")
+        count = sum(each.connections for each in self.tcp)
+        if count > MOST_TCP_FLOWS:
+            raise KeyProblem(f"{key}.tcp", f"{count} connections (valid: up to {MOST_TCP_FLOWS})")
+
+    def _flows(self) -> Iterator[TcpFlow]:
+        for each in self.tcp:
+            source, destination = (int(name.removeprefix("h")) for name in each.flow.split("->"))
+            end = TcpEnd(
+                flow=0,
+                port=0,
+                sends=True,
+                start_ps=each.start,
+                size_bytes=each.size or 0,
+                duration_ps=each.duration or 0,
+                dscp=self.dscp,
+                congestion_control=each.congestion_control or self.congestion_control,
+                ecn=self.ecn,
+                sack=self.sack,
+                receive_buffer_bytes=self.receive_buffer,
+                initial_window_segments=self.initial_window,
+                least_timeout_ps=self.least_timeout,
+                delayed_acknowledgement_ps=self.delayed_acknowledgement,
+            )
+            for _ in range(each.connections):
+                yield TcpFlow(source, destination, end)
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Run the flows."""
+        task = self.task(fabric)
+        progress(counted(sum(each.connections for each in self.tcp), "TCP flow"))
+        fabric.run_together([task])
+
+    def task(self, fabric: Fabric) -> Task[TcpResult]:
+        """Return the flows."""
+        return tcp_task(fabric, list(self._flows()), self.sample)
