@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import pytest
@@ -23,6 +24,19 @@ import pytest
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
     from weft.scenario.keywords import FabricMark
+    from weft.switch.coverage.model import ProgramCoverage
+
+_COVERAGE: pytest.StashKey[list[ProgramCoverage]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the option."""
+    parser.addoption(
+        "--weft-coverage",
+        type=Path,
+        metavar="DIR",
+        help="Count what packets of the fixture `fabric` reach of P4 programs; DIR adds tests and runs up.",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,4 +84,30 @@ def fabric(request: pytest.FixtureRequest) -> Iterator[Fabric]:
     except EnvironmentLacksError as error:
         pytest.skip(str(error))
     with running:
-        yield running
+        if request.config.getoption("--weft-coverage") is None:
+            yield running
+        else:
+            yield from _covered(running, request.config)
+
+
+def _covered(fabric: Fabric, config: pytest.Config) -> Iterator[Fabric]:
+    from weft.errors import EnvironmentLacksError
+    from weft.run.coverage import RunCoverage
+
+    coverage = RunCoverage()
+    try:
+        coverage.begin(fabric)
+    except EnvironmentLacksError as error:
+        pytest.skip(str(error))
+    yield fabric
+    coverage.end(fabric)
+    config.stash.setdefault(_COVERAGE, []).extend(coverage.found)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Add what the fabrics' packets reached to the directory of `--weft-coverage`."""
+    found = session.config.stash.get(_COVERAGE, [])
+    if found:
+        from weft.report.coverage import add_coverage
+
+        add_coverage(session.config.getoption("--weft-coverage"), found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from weft.commands.option_groups import with_options
 
 if TYPE_CHECKING:
     from weft.results.run_result import RunResult
+    from weft.run.attached import Attached
     from weft.run.runner import Captures
     from weft.run.spec import RunSpec
 
@@ -34,6 +35,7 @@ def run_and_show(
     require_valid_times: bool,
     captures: Captures | None = None,
     processes: Processes = ALONE,
+    attached: Sequence[Attached] = (),
 ) -> int:
     """Run, save the results into a directory (None: nowhere), print them and return the exit code.
 
@@ -49,7 +51,7 @@ def run_and_show(
     try:
         if processes.count == 1:
             progress = make_progress()
-            result = run_scenario(spec, progress, captures, directory, progress)
+            result = run_scenario(spec, progress, captures, directory, progress, attached=attached)
         else:
             say = make_progress() if processes.number == 0 else lambda _: None
             result = run_scenario(spec, say, captures, directory, processes=processes)

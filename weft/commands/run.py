@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from weft.cli import SCENARIO_FILE
 from weft.clocks.virtual.mpi import MpiProcesses, processes_here
 from weft.clocks.virtual.processes import Processes
+from weft.commands.coverage import coverage_option, show_coverage
 from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import changes_of, scenario_options
 from weft.commands.several_processes import run_by_all
+from weft.errors import BadInputError
 
 
 @click.command()
@@ -35,12 +38,14 @@ from weft.commands.several_processes import run_by_all
     metavar="SWITCH|all",
     help="With --pcap: capture the ports of this switch as well; several may be given.",
 )
+@coverage_option
 @report_options
 def run(
     scenario: Path,
     out: Path | None,
     pcap_directory: Path | None,
     pcap_switches: tuple[str, ...],
+    coverage_directory: Path | None,
     as_json: bool,
     require_valid_times: bool,
     **overrides: object,
@@ -51,12 +56,14 @@ def run(
 
     Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
     """
+    from weft.run.coverage import RunCoverage
     from weft.run.runner import Captures, result_directory
     from weft.run.spec import run_spec
     from weft.scenario.network_file import load_scenario_or_network, what_is_not_done
 
     if pcap_switches and pcap_directory is None:
         raise click.UsageError("--pcap-switch needs --pcap DIR, where the captures go")
+    coverage = None if coverage_directory is None else RunCoverage()
     captures = Captures(pcap_directory, pcap_switches) if pcap_directory is not None else None
 
     def by_processes(processes: Processes) -> int:
@@ -65,9 +72,17 @@ def run(
         for line in [] if network is None else what_is_not_done(network, spec.options.clock == "virtual"):
             click.echo(line, err=True)
         directory = result_directory(spec, out) if processes.number == 0 else None
-        return run_and_show(spec, directory, as_json, require_valid_times, captures, processes)
+        attached = [] if coverage is None else [coverage]
+        return run_and_show(spec, directory, as_json, require_valid_times, captures, processes, attached)
 
     processes = processes_here()
     if isinstance(processes, MpiProcesses):
+        if coverage is not None:
+            raise BadInputError(
+                "--coverage: a run of several processes counts nothing: leave it out, or mpirun"
+            )
         return run_by_all(processes, lambda: by_processes(processes))
-    return by_processes(processes)
+    code = by_processes(processes)
+    if coverage is not None and coverage_directory is not None:
+        show_coverage(coverage_directory, coverage.found, Console(stderr=as_json))
+    return code

@@ -10,8 +10,10 @@ import click
 from rich.console import Console
 
 from weft.cli import EXISTING_FILE
+from weft.commands.coverage import coverage_option, show_coverage
 from weft.compiler import CompileError, compile_file
-from weft.errors import BadInputError, CheckFailedError
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
+from weft.switch.coverage.model import merged
 from weft.switch.stf.cases import Case, Outcome, Verdict, find_cases
 from weft.switch.stf.errors import ProgramRefusedError, StfError
 from weft.switch.stf.report import as_json, print_outcome, print_table
@@ -41,6 +43,7 @@ from weft.switch.stf.target import SWITCH_NAMES, SwitchName
     show_default=True,
     help="Seconds that a case may take, compilation included.",
 )
+@coverage_option
 def stf(
     program: Path | None,
     script: Path | None,
@@ -48,18 +51,26 @@ def stf(
     switch: SwitchName,
     print_json: bool,
     timeout_s: float,
+    coverage_directory: Path | None,
 ) -> int:
     """Run SCRIPT (STF) on PROGRAM (v1model), or all the cases of a directory.
 
     Each case passes, fails, or is refused: its program or script uses what is not supported.
     """
-    outcomes = list(run_cases(_cases(program, script, directory), switch, compile_case, timeout_s))
+    covered = coverage_directory is not None
+    if covered and switch != "native":
+        raise EnvironmentLacksError(f"--coverage: the {switch} counts nothing (valid: --switch native)")
+    cases = _cases(program, script, directory)
+    outcomes = list(run_cases(cases, switch, compile_case, timeout_s, covered=covered))
     if print_json:
         click.echo(json.dumps(as_json(outcomes, switch), indent=2))
     elif directory is None:
         print_outcome(outcomes[0])
     else:
         print_table(outcomes, Console())
+    if coverage_directory is not None:
+        found = merged(each for outcome in outcomes for each in outcome.coverage)
+        show_coverage(coverage_directory, found, Console(stderr=print_json))
     return exit_code(outcomes)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from weft.compiler.emit_json.actions import primitive
 from weft.compiler.emit_json.expressions import b2d, convert, hex_string, operand, raw, target, wrapped
+from weft.compiler.emit_json.places import source_info
 from weft.compiler.ir import (
     Advance,
     Assign,
@@ -48,6 +49,7 @@ def _state(state: ParseState, index: int) -> Json:
     return {
         "name": state.name,
         "id": index,
+        **source_info(state.span),
         "parser_ops": [_operation(statement) for statement in state.operations],
         "transitions": [_transition(match, bytes_, full) for match in state.matches],
         "transition_key": [raw(key) for key in state.keys],

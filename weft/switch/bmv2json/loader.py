@@ -85,6 +85,7 @@ def _read_program(document: Node, content_hash: str) -> Program:
     scope.actions = _actions(scope, document["actions"].items())
     pipelines = read_named(document.array("pipelines"), "pipeline", lambda node: read_pipeline(scope, node))
     _check_bindings(document, scope, pipelines)
+    source = document.optional("program")
     return Program(
         version=version,
         compiler=compiler,
@@ -111,6 +112,7 @@ def _read_program(document: Node, content_hash: str) -> Program:
         field_lists=scope.field_lists,
         learn_lists=scope.learn_lists,
         field_aliases=frozen(_field_aliases(scope, document)),
+        source=source.value if source is not None and isinstance(source.value, str) else "",
     )
 
 

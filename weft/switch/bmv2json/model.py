@@ -115,6 +115,8 @@ class Program:
     field_lists: Mapping[int, FieldList]
     learn_lists: Mapping[int, FieldList]
     field_aliases: Mapping[str, FieldRef]
+    source: str = ""
+    """The file that was compiled, where the compiler said."""
 
     @cached_property
     def tables(self) -> dict[str, Table]:

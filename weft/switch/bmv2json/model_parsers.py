@@ -116,6 +116,8 @@ class ParseState:
     operations: tuple[ParserOperation, ...]
     transition_key: tuple[TransitionKeyField, ...]
     transitions: tuple[Transition, ...]
+    source: str | None = None
+    """Where the P4 program has it, as PrimitiveCall's; p4c does not say."""
 
     @property
     def key_width_bits(self) -> int:

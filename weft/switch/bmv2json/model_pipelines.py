@@ -127,6 +127,8 @@ class Table:
     constant_entries: tuple[ConstantEntry, ...]
     immutable: bool
     """True if the program lists entries, so that the control plane may not add or remove any."""
+    source: str | None = None
+    """Where the P4 program declares it, as PrimitiveCall's."""
 
     def action(self, name: str) -> Action:
         """The action of this table called `name`; KeyError if there is none."""
@@ -180,6 +182,8 @@ class Conditional:
     expression: Expression
     true_next: str | None
     false_next: str | None
+    source: str | None = None
+    """Where the P4 program has it, as PrimitiveCall's."""
 
 
 @dataclass(frozen=True, slots=True)

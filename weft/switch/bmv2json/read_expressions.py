@@ -233,7 +233,7 @@ def read_primitive(scope: Scope, node: Node, reader: ExpressionReader, count: in
         _check_list_id(scope, name, arguments[-1], read[-1])
     if name == "assign_VL":
         _check_variable(scope, arguments, read)
-    return PrimitiveCall(name, read, _source(node))
+    return PrimitiveCall(name, read, source_of(node))
 
 
 def _check_jump(node: Node, target: Argument, count: int | None) -> None:
@@ -290,7 +290,7 @@ def _check_lvalue(scope: Scope, node: Node, expression: Expression) -> None:
         node.fail(f"expected {Parameter.LVALUE.value}, got {type(expression).__name__}")
 
 
-def _source(node: Node) -> str | None:
+def source_of(node: Node) -> str | None:
     """`file:line: fragment` from source_info, which is only for people: anything odd in it is left out."""
     info = node.value.get("source_info")
     if not isinstance(info, dict):

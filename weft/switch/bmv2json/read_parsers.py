@@ -26,7 +26,7 @@ from weft.switch.bmv2json.model_parsers import (
     Verify,
 )
 from weft.switch.bmv2json.node import Node
-from weft.switch.bmv2json.read_expressions import ExpressionReader, lookahead, read_primitive
+from weft.switch.bmv2json.read_expressions import ExpressionReader, lookahead, read_primitive, source_of
 from weft.switch.bmv2json.scope import Scope, read_named
 
 
@@ -54,6 +54,7 @@ def _state(scope: Scope, node: Node, names: set[str]) -> ParseState:
         tuple(_operation(scope, each, reader) for each in node.array("parser_ops")),
         key,
         tuple(_transition(scope, each, names, key_width_bits) for each in node.array("transitions")),
+        source_of(node),
     )
 
 

@@ -22,7 +22,7 @@ from weft.switch.bmv2json.model_pipelines import (
     TableType,
 )
 from weft.switch.bmv2json.node import Node
-from weft.switch.bmv2json.read_expressions import ExpressionReader
+from weft.switch.bmv2json.read_expressions import ExpressionReader, source_of
 from weft.switch.bmv2json.scope import Scope, by_id, frozen, optional_string, read_named
 from weft.switch.bmv2json.static_types import is_variable
 
@@ -124,6 +124,7 @@ def _conditional(scope: Scope, node: Node, names: set[str]) -> Conditional:
         ExpressionReader(scope).read_kind(node["expression"], Kind.BOOL),
         _next(node, "true_next", names),
         _next(node, "false_next", names),
+        source_of(node),
     )
 
 
@@ -165,6 +166,7 @@ def _table(scope: Scope, node: Node, names: set[str], profiles: Mapping[str, Act
         default_entry=_default_entry(node, actions),
         constant_entries=() if entries is None else _entries(entries, key, actions),
         immutable=entries is not None,
+        source=source_of(node),
     )
 
 

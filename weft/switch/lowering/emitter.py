@@ -63,6 +63,8 @@ class ModuleContext:
     checked: bool
     places: Places | None = None
     """Where the code reports to a trace; None is plain code."""
+    counts: str | None = None
+    """The symbol of the counts that it keeps in place of reports (`weft.switch.coverage.counts`)."""
 
     def runtime_function(self, name: str, result: Any, arguments: list[Any]) -> Value:
         """A declaration of a function of the C++ runtime (switch/runtime.cpp) or of the C library."""

@@ -23,6 +23,7 @@ import llvmlite.binding as llvm
 from weft.cache import Store, collector_paused, version_of
 from weft.engine import _core
 from weft.switch.bmv2json import Program
+from weft.switch.coverage.counts import Counts
 from weft.switch.lowering import bounds
 from weft.switch.lowering.shape import FUNCTIONS, ProgramShape
 
@@ -34,7 +35,7 @@ _STORE = Store("code")
 RECENT_PROGRAMS = 16
 """How many programs stay compiled though no switch runs them: a controller may push pipelines for ever."""
 
-_compiled: WeakValueDictionary[tuple[str, bool, bool], CompiledProgram] = WeakValueDictionary()
+_compiled: WeakValueDictionary[tuple[str, bool, bool, bool], CompiledProgram] = WeakValueDictionary()
 _recent: deque[CompiledProgram] = deque(maxlen=RECENT_PROGRAMS)
 _lock = threading.RLock()
 
@@ -48,24 +49,28 @@ class CompiledProgram:
     native: Any
 
 
-def compile_program(program: Program, *, instrumented: bool = False) -> CompiledProgram:
+def compile_program(
+    program: Program, *, instrumented: bool = False, counts: Counts | None = None
+) -> CompiledProgram:
     """Lower and compile `program`, or return what was made of the same document before.
 
     UnsupportedError says what the native switch does not implement, and where. `instrumented` code reports to a
-    trace (switch/trace) and may take the place of the plain one while it runs.
+    trace (switch/trace) and may take the place of the plain one while it runs; so may code that keeps `counts`.
     """
     with _lock:
-        key = program.content_hash, instrumented, bounds.requested()
+        key = program.content_hash, instrumented, counts is not None, bounds.requested()
         compiled = _compiled.get(key)
         if compiled is None:
-            compiled = _compiled[key] = _compile(program, instrumented)
+            compiled = _compiled[key] = _compile(program, instrumented, counts)
             _recent.append(compiled)
         return compiled
 
 
-def _compile(program: Program, instrumented: bool) -> CompiledProgram:
+def _compile(program: Program, instrumented: bool, counts: Counts | None) -> CompiledProgram:
     machine = _machine()
-    key = _STORE.key(program.content_hash, str(instrumented), str(bounds.requested()), *_environment())
+    symbol = None if counts is None else counts.symbol
+    variant = str(instrumented), str(symbol), str(bounds.requested())
+    key = _STORE.key(program.content_hash, *variant, *_environment())
     entry = _STORE.read(key)
     if entry is not None:
         shape, code = ProgramShape.from_json(json.loads(entry["shape"])), entry["code"]
@@ -74,9 +79,11 @@ def _compile(program: Program, instrumented: bool) -> CompiledProgram:
         from weft.switch.lowering.program import lower_program
 
         with collector_paused():
-            lowered = lower_program(program, instrumented=instrumented)
+            lowered = lower_program(program, instrumented=instrumented, counts=symbol)
         shape, code = lowered.shape, machine.emit_object(_optimise(lowered.ir_text, machine))
         _STORE.write(key, {"shape": json.dumps(shape.to_json()).encode(), "code": code})
+    if counts is not None:
+        llvm.add_symbol(counts.symbol, counts.address)
     engine = _link(code, machine)
     addresses = {name: engine.get_function_address(name) for name in FUNCTIONS}
     native = _core.SwitchProgram(functions=addresses, code=engine, **shape.runtime)

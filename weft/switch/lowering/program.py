@@ -47,10 +47,13 @@ class LoweredProgram:
     shape: ProgramShape
 
 
-def lower_program(program: Program, *, instrumented: bool = False) -> LoweredProgram:
+def lower_program(
+    program: Program, *, instrumented: bool = False, counts: str | None = None
+) -> LoweredProgram:
     """Lower `program`. UnsupportedError says what the native switch does not implement, and where.
 
-    An `instrumented` program reports to a trace what it does; its shape is that of the plain one.
+    An `instrumented` program reports to a trace what it does; its shape is that of the plain one. With `counts`, a
+    symbol, it counts its places there instead.
     """
     abi = _core.switch_abi()
     found = temporaries(program)
@@ -81,7 +84,8 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
         action_data={action.id: action_data_layout(action) for action in program.actions.values()},
         log_formats=[],
         checked=bounds.requested(),
-        places=Places(program) if instrumented else None,
+        places=Places(program) if instrumented or counts is not None else None,
+        counts=counts,
     )
     _emit_functions(shared)
     runtime = {

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from llvmlite import ir
+
 from weft.switch.bmv2json import Expression, Kind, PrimitiveCall, Table
-from weft.switch.lowering.emitter import I32, POINTER, VOID, Emitter, Value
+from weft.switch.lowering.emitter import I32, I64, POINTER, VOID, Emitter, Value
 from weft.switch.lowering.expressions import lower, lower_bool, lvalue
 from weft.switch.lowering.fields import load_field, store_big_endian
 from weft.switch.lowering.layout import bytes_for, key_bytes
-from weft.switch.trace.places import Place, primitive_place, table_place, value_bits
+from weft.switch.trace.places import OUTCOMES, Place, outcomes, primitive_place, table_place, value_bits
 
 
 def report(emit: Emitter, place: Place, values: Sequence[Value] = (), data: Value | None = None,
            data_bytes: Value | None = None) -> None:  # fmt: skip
     """Report `values`, and for an extraction the bytes of the header."""
     if emit.shared.places is None:
+        return
+    if emit.shared.counts is not None:
+        _count(emit, place, values[0] if outcomes(place) > 1 else None)
         return
     widths = value_bits(place)
     size = sum(map(bytes_for, widths))
@@ -32,6 +37,9 @@ def report_lookup(emit: Emitter, table: Table, view: Value, key: Value | None, f
     """Report a lookup: key in memory, and the entry or null."""
     if emit.shared.places is None:
         return
+    if emit.shared.counts is not None:
+        _count_lookup(emit, table, found)
+        return
     buffer = key if key is not None else emit.local(1)
     arguments = (view, buffer, I32(key_bytes(table)), found)
     number = _number(emit, table_place(table))
@@ -41,6 +49,33 @@ def report_lookup(emit: Emitter, table: Table, view: Value, key: Value | None, f
 def _number(emit: Emitter, place: Place) -> Value:
     assert emit.shared.places is not None
     return I32(emit.shared.abi["kFirstProgramSite"] + emit.shared.places.number(place))
+
+
+def _count(emit: Emitter, place: Place, holds: Value | None) -> None:
+    """Count a place, apart for each of its outcomes; switches that other threads serve may count there, too."""
+    assert emit.shared.places is not None
+    assert emit.shared.counts is not None
+    index: Value = I64(OUTCOMES * emit.shared.places.number(place))
+    if holds is not None:
+        index = emit.builder.add(index, emit.resize(holds, I64.width))
+    counts = emit.shared.module.globals.get(emit.shared.counts)
+    if counts is None:
+        counts = ir.GlobalVariable(emit.shared.module, I64, emit.shared.counts)
+        counts.linkage = "external"
+    cell = emit.builder.gep(counts, [index], inbounds=True, source_etype=I64)
+    emit.builder.atomic_rmw("add", cell, I64(1), "monotonic")
+
+
+def _count_lookup(emit: Emitter, table: Table, found: Value) -> None:
+    """Count a lookup, and at the entry, whose counter nobody else uses in a table without direct counters."""
+    hit = emit.builder.icmp_unsigned("!=", found, POINTER(None))
+    _count(emit, table_place(table), hit)
+    if table.key and not table.with_counters:
+        with emit.when(hit):
+            entry = emit.extent(found, emit.shared.abi["sizeof(EntryView)"], "an entry")
+            cell = emit.address(entry, emit.shared.abi["EntryView.counter"])
+            packets = emit.address(cell, emit.shared.abi["CounterCell.packets"])
+            emit.store(emit.builder.add(emit.load(packets, I64, 8), I64(1)), packets, 8)
 
 
 class PrimitiveReport:

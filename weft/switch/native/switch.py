@@ -233,6 +233,10 @@ class NativeSwitch:
         """Set the counter of an entry (key None: of the default action)."""
         self._counters.write_direct(table, key, priority, value)
 
+    def entry_hits(self, table: str, key: TableKey, priority: int) -> int:
+        """Packets that hit an entry, while `native.coverage` has them counted."""
+        return self._counters.hits(table, key, priority)
+
     def meter_read(self, meter: str, index: int) -> MeterState:
         """One cell of an indirect meter array."""
         return self._meters.read(meter, index)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from weft.switch.coverage.model import ProgramCoverage
 from weft.switch.stf.errors import StfError
 
 # What a P4 source includes for an architecture; core.p4 goes with every one.
@@ -54,6 +55,8 @@ class Outcome:
     architecture: str
     verdict: Verdict
     reasons: tuple[str, ...] = ()
+    coverage: tuple[ProgramCoverage, ...] = ()
+    """What its packets reached, where that was asked for."""
 
 
 def find_cases(directory: Path) -> list[Case]:

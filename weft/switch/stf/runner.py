@@ -5,17 +5,19 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeAlias
 
 from weft.switch.backend import BackendError, UnsupportedProgramError
 from weft.switch.bmv2json import Bmv2JsonError, load_program
+from weft.switch.coverage.model import ProgramCoverage
 from weft.switch.stf.cases import Case, Outcome, Verdict, architecture
 from weft.switch.stf.errors import ProgramRefusedError, StfError
 from weft.switch.stf.parser import parse_file
 from weft.switch.stf.script import run_script
-from weft.switch.stf.target import SwitchName, make_target
+from weft.switch.stf.target import SwitchName, Target, make_target
 
 DEFAULT_TIMEOUT_S = 60.0
 _FORK = multiprocessing.get_context("fork")
@@ -24,8 +26,8 @@ Compile: TypeAlias = Callable[[Path], str]
 """Makes BMv2 JSON of a P4 source file. ProgramRefusedError says why it cannot."""
 
 
-def run_case(case: Case, switch: SwitchName, compile_program: Compile) -> Outcome:
-    """Run one case in this process."""
+def run_case(case: Case, switch: SwitchName, compile_program: Compile, *, covered: bool = False) -> Outcome:
+    """Run one case in this process; `covered`: with what its packets reached, on the native switch."""
     kind = architecture(case.program)
 
     def outcome(verdict: Verdict, *reasons: str) -> Outcome:
@@ -34,7 +36,7 @@ def run_case(case: Case, switch: SwitchName, compile_program: Compile) -> Outcom
     try:
         statements = parse_file(case.script)
         program = load_program(compile_program(case.program))
-        target = make_target(switch, program)
+        target = make_target(switch, program, covered=covered)
     except ProgramRefusedError as error:
         return outcome(Verdict.REFUSED, *error.reasons)
     except (UnsupportedProgramError, StfError) as error:
@@ -43,7 +45,16 @@ def run_case(case: Case, switch: SwitchName, compile_program: Compile) -> Outcom
         # What the compiler writes, the switch must take.
         return outcome(Verdict.FAIL, f"the compiled program cannot be loaded: {error}")
     failures = run_script(statements, target, program)
-    return outcome(Verdict.FAIL if failures else Verdict.PASS, *failures)
+    found = outcome(Verdict.FAIL if failures else Verdict.PASS, *failures)
+    return replace(found, coverage=tuple(_reached(target))) if covered else found
+
+
+def _reached(target: Target) -> list[ProgramCoverage]:
+    from weft.switch.native import NativeSwitch
+    from weft.switch.native.coverage import coverage_of
+
+    assert isinstance(target.backend, NativeSwitch)
+    return coverage_of([target.backend])
 
 
 def run_cases(
@@ -51,18 +62,23 @@ def run_cases(
     switch: SwitchName,
     compile_program: Compile,
     timeout_s: float = DEFAULT_TIMEOUT_S,
+    *,
+    covered: bool = False,
 ) -> Iterator[Outcome]:
     """Run cases one after the other, each in a process of its own.
 
     So a crash or a hang of one of them is a failure of that case, and leaves the others alone.
     """
     for case in cases:
-        yield _run_isolated(case, switch, compile_program, timeout_s)
+        yield _run_isolated(case, switch, compile_program, timeout_s, covered=covered)
 
 
-def _run_isolated(case: Case, switch: SwitchName, compile_program: Compile, timeout_s: float) -> Outcome:
+def _run_isolated(
+    case: Case, switch: SwitchName, compile_program: Compile, timeout_s: float, *, covered: bool
+) -> Outcome:
     receiver, sender = _FORK.Pipe(duplex=False)
-    process = _FORK.Process(target=_run_and_send, args=(case, switch, compile_program, sender), daemon=True)
+    arguments = case, switch, compile_program, sender, covered
+    process = _FORK.Process(target=_run_and_send, args=arguments, daemon=True)
     process.start()
     sender.close()
     try:
@@ -83,11 +99,13 @@ def _run_isolated(case: Case, switch: SwitchName, compile_program: Compile, time
         process.close()
 
 
-def _run_and_send(case: Case, switch: SwitchName, compile_program: Compile, sender: Connection) -> None:
+def _run_and_send(
+    case: Case, switch: SwitchName, compile_program: Compile, sender: Connection, covered: bool
+) -> None:
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C reaches the whole group; the parent ends this process
-    sender.send(run_case(case, switch, compile_program))
+    sender.send(run_case(case, switch, compile_program, covered=covered))
     sender.close()
 
 

@@ -22,16 +22,23 @@ class Target:
     process: Callable[[int, bytes], list[tuple[int, bytes]]]
 
 
-def make_target(name: SwitchName, program: Program) -> Target:
-    """A fresh switch that runs `program`. UnsupportedProgramError if this kind of switch cannot."""
-    return _native(program) if name == "native" else _oracle(program)
+def make_target(name: SwitchName, program: Program, *, covered: bool = False) -> Target:
+    """A fresh switch that runs `program`. UnsupportedProgramError if this kind of switch cannot.
+
+    `covered`: the native switch counts what packets reach (`weft.switch.native.coverage`).
+    """
+    return _native(program, covered=covered) if name == "native" else _oracle(program)
 
 
-def _native(program: Program) -> Target:
+def _native(program: Program, *, covered: bool) -> Target:
     from weft.switch.native import NativeSwitch
 
     switch = NativeSwitch(name="stf", cpu_port=CPU_PORT)
     switch.load(program)
+    if covered:
+        from weft.switch.native.coverage import cover
+
+        cover([switch])
     return Target(switch, lambda port, data: switch.process(port, data) + _packet_ins(switch))
 
 

@@ -165,6 +165,20 @@ def value_bits(place: Place) -> tuple[int, ...]:
             return widths if result is None else (*widths, result_bits)
 
 
+OUTCOMES = 2
+"""The most that a place tells apart: false, miss and whatever has one outcome are 0, true and hit are 1."""
+
+
+def outcomes(place: Place) -> int:
+    """How many outcomes a place has."""
+    match place:
+        case Branched() | ChecksumVerified() | TableApplied():
+            return 2
+        case PrimitiveRun(call):
+            return 2 if call.name == "_jump_if_zero" else 1
+    return 1
+
+
 # ---- the place of each thing
 
 

@@ -1,0 +1,41 @@
+"""The option `--coverage` of commands that run programs, and the table that it ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from weft.report.coverage import PAGE, TRACEFILE, add_coverage
+from weft.switch.coverage.model import ProgramCoverage
+from weft.switch.coverage.totals import never, totals
+
+MOST_LINES = 12
+
+coverage_option = click.option(
+    "--coverage",
+    "coverage_directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Count which lines, branches, actions, states and entries packets reach; DIR adds runs up.",
+)
+
+
+def show_coverage(directory: Path, found: Sequence[ProgramCoverage], console: Console) -> None:
+    """Add what was reached to a directory, and print what it has then."""
+    for coverage in add_coverage(directory, found):
+        table = Table(title=f"coverage of {coverage.name}", title_justify="left", box=None)
+        for column in ("", "reached", "of"):
+            table.add_column(column, justify="right" if column else "left")
+        for what, (reached, count) in totals(coverage).items():
+            table.add_row(what, str(reached), str(count))
+        console.print(table)
+        missing = never(coverage)
+        for what, name in missing[:MOST_LINES]:
+            console.print(f"never: {what} {name}", highlight=False, markup=False)
+        if len(missing) > MOST_LINES:
+            console.print(f"… and {len(missing) - MOST_LINES} more in {directory / PAGE}", highlight=False)
+    console.print(f"{directory / PAGE}, {directory / TRACEFILE}", highlight=False)

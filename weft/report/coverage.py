@@ -1,0 +1,132 @@
+"""A directory of coverage: coverage.json, to which further runs add; coverage.info for lcov; index.html to look at."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from weft.cache import UnreadableFileError, read_text
+from weft.errors import BadInputError
+from weft.report.html import Section, html_page
+from weft.results.report_parts import ReportTable
+from weft.switch.coverage.lcov import lcov_text
+from weft.switch.coverage.model import ProgramCoverage, merged
+from weft.switch.coverage.totals import never, totals
+from weft.system.writing import written_whole
+
+COUNTS, TRACEFILE, PAGE = "coverage.json", "coverage.info", "index.html"
+MAX_BYTES = 256 << 20
+MAX_SOURCE_BYTES = 4 << 20
+MOST_ROWS = 200
+_COVERAGES = TypeAdapter(list[ProgramCoverage])
+
+
+def read_coverage(directory: Path) -> list[ProgramCoverage]:
+    """What earlier runs reached; nothing where there was none. BadInputError: coverage.json is something else."""
+    path = directory / COUNTS
+    if not path.exists():
+        return []
+    try:
+        return _COVERAGES.validate_json(read_text(path, MAX_BYTES))
+    except UnreadableFileError as error:
+        raise BadInputError(str(error)) from None
+    except OSError as error:
+        raise BadInputError(f"{path}: {error.strerror}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise BadInputError(f"{path}: {place}: {first['msg']}: it holds no coverage of Weft's") from None
+
+
+def add_coverage(directory: Path, found: Sequence[ProgramCoverage]) -> list[ProgramCoverage]:
+    """Add what was reached to a directory, which is made if need be, and return all that it has then.
+
+    Raises:
+        BadInputError: its coverage.json cannot be added to. EnvironmentLacksError: it cannot be written.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    with _alone(directory):
+        together = merged([*read_coverage(directory), *found])
+        texts = {
+            COUNTS: _COVERAGES.dump_json(together, indent=1).decode(),
+            TRACEFILE: lcov_text(together),
+            PAGE: coverage_page(together),
+        }
+        for name, text in texts.items():
+            with written_whole(directory / name) as partial:
+                partial.write_text(text, encoding="utf-8")
+    return together
+
+
+@contextlib.contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Tests that run beside each other add to a directory one after the other."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def coverage_page(coverages: Sequence[ProgramCoverage]) -> str:
+    """Totals, what was never reached, and every source with the count of each line."""
+    sections = []
+    for coverage in coverages:
+        sections.append(Section.table(totals_table(coverage)))
+        sections.append(_never_section(coverage))
+        sections += [_source(file, coverage) for file in coverage.lines]
+    names = ", ".join(each.name for each in coverages)
+    return html_page("Coverage", "", f"What packets reached of {names}", sections, {"figures": {}})
+
+
+def totals_table(coverage: ProgramCoverage) -> ReportTable:
+    """Reached and all, a row for each kind of thing."""
+    rows = [
+        (what, f"{reached} of {count}", f"{reached / count:.0%}" if count else "")
+        for what, (reached, count) in totals(coverage).items()
+    ]
+    return ReportTable(coverage.name, ("", "reached", "share"), rows)
+
+
+def never_table(coverage: ProgramCoverage, most_rows: int = MOST_ROWS) -> ReportTable:
+    """What no packet reached."""
+    found = never(coverage)
+    left_out = len(found) - most_rows
+    note = f"{left_out} more are left out" if left_out > 0 else ""
+    return ReportTable(f"Never reached in {coverage.name}", ("", "name"), found[:most_rows], note)
+
+
+def _never_section(coverage: ProgramCoverage) -> str:
+    table = never_table(coverage)
+    return "" if table.is_empty else Section.table(table)
+
+
+def _source(file: str, coverage: ProgramCoverage) -> str:
+    counts = coverage.lines[file]
+    try:
+        text = read_text(file, MAX_SOURCE_BYTES)
+    except (UnreadableFileError, OSError, ValueError):
+        return ""  # the source is not where it was compiled: the tables above remain
+    partly = {
+        branch.line
+        for branch in coverage.branches.values()
+        if branch.file == file and (branch.false > 0) != (branch.true > 0)
+    }
+    rows = "\n".join(
+        _line(number, line, counts.get(number), number in partly)
+        for number, line in enumerate(text.splitlines(), 1)
+    )
+    return f'<section class="source"><h2>{escape(Path(file).name)}</h2><p>{escape(file)}</p><pre>{rows}</pre></section>'
+
+
+def _line(number: int, text: str, count: int | None, is_partly: bool) -> str:
+    kind = "" if count is None else "missed" if count == 0 else "partly" if is_partly else "reached"
+    shown = "" if count is None else str(count)
+    return f'<span class="{kind}"><i>{number:>5}</i><b>{shown:>9}</b>  {escape(text)}</span>'
