@@ -41,7 +41,7 @@ class IncastTraffic(FlowsBesideOthers):
         """Check that the fabric has the host and the plane, and bytes for every queue pair."""
         super().check(fabric, key)
         check_queue_pairs(self.queue_pairs, self.bytes_per_sender, key)
-        hosts = [f"h{index}" for index in range(fabric.host_count)]
+        hosts = fabric.host_names
         if self.incast not in hosts:
             raise KeyProblem(
                 f"{key}.incast", f"no host {shown(self.incast)}; {did_you_mean(self.incast, hosts)}"

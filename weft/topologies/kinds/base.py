@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
 from weft.quantities.section import Section
-from weft.topologies.addressing import MAX_PLANES, MAX_PORTS
+from weft.topologies.addressing import MAX_PLANES, MAX_PORTS, host_name
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.places import Cluster, Places
@@ -77,6 +77,11 @@ class TopologySection(Section):
     def host_count(self) -> int:
         """Endpoints of the whole fabric: hosts, or ranks where hosts have several."""
         return self.leaf_count * self.endpoints_per_leaf
+
+    @property
+    def host_names(self) -> list[str]:
+        """Names of the endpoints, in order."""
+        return [host_name(index) for index in range(self.host_count)]
 
     @property
     def rank_count(self) -> int:

@@ -47,6 +47,11 @@ class NetworkSection(TopologySection):
         """Hosts of the file."""
         return len(self.read.hosts)
 
+    @property
+    def host_names(self) -> list[str]:
+        """The file's."""
+        return [host.name for host in self.read.hosts]
+
     def check(self) -> None:
         """Check that the file holds a network, beside what all kinds check."""
         for name in _OF_FILE:
