@@ -5,22 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from dataclasses import dataclass
 from typing import Protocol
 
 from weft.rdma.errors import VerbsError
+from weft.rdma.messages import OutOfBandMessage
 
 MAX_VALUE_BYTES = 1 << 16
-
-
-@dataclass(frozen=True)
-class OutOfBandMessage:
-    """A value, which JSON can hold, from one host's program to another's; messages of a topic come in order."""
-
-    source: str
-    destination: str
-    topic: str
-    value: object
 
 
 class OutOfBand(Protocol):

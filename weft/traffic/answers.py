@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from weft.rdma.messages import OutOfBandMessage
+from weft.rdma.reports import Operation, Point
 from weft.traffic.jobs.times import RankTimes
 from weft.traffic.messages import IN_PROCESS
 from weft.traffic.native_schedule import RemoteBuffer
@@ -214,6 +216,30 @@ class OperationTimes:
 
     run: int
     times: RankTimes | None = field(default=None, metadata=IN_PROCESS)
+
+
+@dataclass(frozen=True)
+class ProgramProgress:
+    """What a user's program has sent to others, whether it has ended, and the traceback if it has raised."""
+
+    run: int
+    sent: tuple[OutOfBandMessage, ...] = ()
+    has_ended: bool = False
+    raised: str | None = None
+
+
+@dataclass(frozen=True)
+class ProgramLeft:
+    """What a user's program has left (`weft.rdma.reports`), and what it awaited if it had not ended."""
+
+    run: int
+    started_ps: int
+    finished_ps: int
+    values: Mapping[str, float]
+    texts: Mapping[str, str]
+    series: Mapping[str, tuple[Point, ...]]
+    operations: tuple[Operation, ...]
+    awaited: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from weft.engine import _core
 from weft.quantities.traffic_classes import DATA_CLASS
+from weft.rdma.messages import OutOfBandMessage
 from weft.traffic.aggregation_format import LANE_COUNT, Operation
 from weft.traffic.answers import (
     Contributed,
@@ -23,6 +24,8 @@ from weft.traffic.answers import (
     OperationTimes,
     ParameterRecords,
     Prepared,
+    ProgramLeft,
+    ProgramProgress,
     RunState,
     Saved,
     ServiceRecords,
@@ -525,6 +528,38 @@ class AskTransport(Command[TransportInForce], name="transport"):
 
     ip_version: Literal[4, 6] = 4
     telemetry: bool = False
+
+
+@dataclass(frozen=True)
+class StartProgram(Command[Done], name="program"):
+    """Load a user's program, `path/to/file.py:Name`, and let it run with these parameters; see `weft.rdma`.
+
+    `hosts` are those of all programs of the run, `ranks` those of all hosts.
+    """
+
+    run: int
+    reference: str
+    parameters: Mapping[str, object]
+    hosts: tuple[str, ...]
+    ranks: Mapping[str, int]
+    first_queue_pair: QueuePairNumber
+    telemetry: bool = False
+    ip_version: Literal[4, 6] = 4
+
+
+@dataclass(frozen=True)
+class FollowProgram(Command[ProgramProgress], name="program_progress"):
+    """Hand a program messages of others, and ask for those that it has sent."""
+
+    run: int
+    delivered: tuple[OutOfBandMessage, ...] = ()
+
+
+@dataclass(frozen=True)
+class EndProgram(Command[ProgramLeft], name="end_program"):
+    """End a program if it has not ended, forget it, and ask for what it has left."""
+
+    run: int
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from weft.traffic.answers import (
     EndedFlows,
@@ -69,6 +70,7 @@ MOST_TCP_FLOWS = 4096
 """Of a run."""
 _FIRST_TCP_PORT = 5001
 _TCP_PORTS = 40_000
+A = TypeVar("A")
 
 
 class EndpointGroup:
@@ -158,6 +160,10 @@ class EndpointGroup:
         """
         self._connections.disconnect(first_number)
         self._detours.clear()
+
+    def ask_hosts(self, commands: Mapping[int, Command[A]]) -> dict[int, A]:
+        """Have hosts carry out a command each, by the hosts' indices, and return their answers."""
+        return self._calls.of_hosts(commands)
 
     def host_of(self, rank: int) -> int:
         """Return the index of the host that has a rank."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from weft.traffic import commands
 from weft.traffic.answers import Done, RunState, Saved, Suspended
 from weft.traffic.commands import Command
 from weft.traffic.host import Host
 from weft.traffic.host_runs import HostRuns
+
+if TYPE_CHECKING:
+    from weft.traffic.host_programs import HostPrograms
 
 A = TypeVar("A")
 
@@ -53,6 +57,9 @@ class HostCommands:
             commands.AskStats: lambda _: host.stats(),
             commands.ResetStats: self._reset_stats,
             commands.AskTransport: host.transport_in_force,
+            commands.StartProgram: lambda command: self._programs.start(command),
+            commands.FollowProgram: lambda command: self._programs.follow(command),
+            commands.EndProgram: lambda command: self._programs.end(command),
             commands.Capture: self._capture,
             commands.SaveRecorded: self._save_recorded,
         }
@@ -64,6 +71,13 @@ class HostCommands:
     def close(self) -> None:
         """Stop carrying out commands, and release the host."""
         self._carriers.clear()
+
+    @cached_property
+    def _programs(self) -> HostPrograms:
+        # Imported here, because hosts without programs need no asyncio.
+        from weft.traffic.host_programs import HostPrograms
+
+        return HostPrograms(self._host)
 
     def state(self, run: int) -> RunState:
         """Return how far a run is. Raises ValueError for an unknown one."""

@@ -16,6 +16,7 @@ from weft.clocks.real.access import LabAccess
 from weft.clocks.real.bmv2 import Bmv2Switches
 from weft.clocks.real.dilated_clock import DilatedClock
 from weft.clocks.real.endpoints import Endpoints
+from weft.clocks.real.host_programs import RealPrograms
 from weft.clocks.real.interfaces import new_group
 from weft.clocks.real.link_events import EmulatedLinkEvents
 from weft.clocks.real.operations_server import OperationsServer
@@ -62,6 +63,7 @@ class MininetLab(Lab):
         self._state: lab_state.LabState
         self._access: LabAccess
         self._hosts: EndpointGroup
+        self._programs: RealPrograms
         self.operations_server: OperationsServer
         self._link_events: EmulatedLinkEvents
 
@@ -200,12 +202,13 @@ class MininetLab(Lab):
         """Start a process in every host's namespace; see Lab."""
         with Endpoints(self) as endpoints:
             self._hosts = endpoints.group
+            self._programs = RealPrograms(endpoints.group, self.options.ip_version)
             self._hosts.follow_parted(self._link_events.parted)
             yield endpoints.group
 
     def run_programs(self, asked: ProgramRun) -> list[ProgramOutcome]:
         """See Lab."""
-        raise EnvironmentLacksError("rdma: programs of hosts run under the virtual clock only")
+        return self._programs.run(asked)
 
     @property
     def link_events(self) -> LinkEvents:

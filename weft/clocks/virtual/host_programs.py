@@ -13,7 +13,7 @@ from weft.clocks.host_programs import HostProgram, ProgramOutcome, ProgramRun, u
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.errors import CheckFailedError
 from weft.rdma.device import Device
-from weft.rdma.out_of_band import OutOfBandMessage
+from weft.rdma.messages import OutOfBandMessage
 from weft.rdma.program import awaited
 from weft.traffic.extensions import load_program, user_code
 from weft.traffic.host import Host
