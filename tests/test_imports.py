@@ -36,6 +36,7 @@ LAYERS = [
     "cost",
     "clocks",
     "run",
+    "metrics",
     "ranks",
     "sweeps",
     "report",

@@ -66,6 +66,8 @@ class Lab(abc.ABC):
 
     shares_memory: ClassVar[bool] = False
     """Whether hosts are in this process, so that they can work on its arrays."""
+    controller_stays: ClassVar[bool] = True
+    """Whether the controller remains primary, follows links and takes requests, once the switches are programmed."""
     circuits: CircuitControl | None = None
     """What changes circuits' configurations; None where there are none, and before hosts have been started."""
 

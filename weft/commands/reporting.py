@@ -39,7 +39,7 @@ def run_and_show(
 ) -> int:
     """Run, save the results into a directory (None: nowhere), print them and return the exit code.
 
-    Of several processes the first one shows progress, saves and prints.
+    `attached` look on. Of several processes the first one shows progress, saves and prints.
     """
     from weft.commands.progress import make_progress
     from weft.results.printing import show_run

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -12,9 +14,12 @@ from weft.clocks.virtual.mpi import MpiProcesses, processes_here
 from weft.clocks.virtual.processes import Processes
 from weft.commands.coverage import coverage_option, show_coverage
 from weft.commands.reporting import report_options, run_and_show
-from weft.commands.scenario_options import changes_of, scenario_options
+from weft.commands.scenario_options import changes_of, metrics_option, scenario_options
 from weft.commands.several_processes import run_by_all
 from weft.errors import BadInputError
+
+if TYPE_CHECKING:
+    from weft.run.attached import Attached
 
 
 @click.command()
@@ -40,6 +45,7 @@ from weft.errors import BadInputError
 )
 @coverage_option
 @report_options
+@metrics_option
 def run(
     scenario: Path,
     out: Path | None,
@@ -48,6 +54,7 @@ def run(
     coverage_directory: Path | None,
     as_json: bool,
     require_valid_times: bool,
+    metrics_port: int | None,
     **overrides: object,
 ) -> int:
     """Build SCENARIO's fabric, run its traffic, check the results, take everything down.
@@ -56,6 +63,7 @@ def run(
 
     Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
     """
+    from weft.metrics.of_lab import AttachedMetrics, require_real_clock
     from weft.run.coverage import RunCoverage
     from weft.run.runner import Captures, result_directory
     from weft.run.spec import run_spec
@@ -71,9 +79,15 @@ def run(
         spec = run_spec(loaded)
         for line in [] if network is None else what_is_not_done(network, spec.options.clock == "virtual"):
             click.echo(line, err=True)
+        if metrics_port is not None:
+            require_real_clock(spec.options.clock)
         directory = result_directory(spec, out) if processes.number == 0 else None
-        attached = [] if coverage is None else [coverage]
-        return run_and_show(spec, directory, as_json, require_valid_times, captures, processes, attached)
+        attached: list[Attached] = [] if coverage is None else [coverage]
+        with contextlib.ExitStack() as stack:
+            if metrics_port is not None:
+                metrics = AttachedMetrics(metrics_port, lambda text: click.echo(text, err=True))
+                attached.append(stack.enter_context(metrics))
+            return run_and_show(spec, directory, as_json, require_valid_times, captures, processes, attached)
 
     processes = processes_here()
     if isinstance(processes, MpiProcesses):

@@ -12,6 +12,16 @@ from weft.errors import BadInputError
 from weft.quantities.units import shown
 from weft.scenario import Change, read_yaml
 
+metrics_option = click.option(
+    "--metrics",
+    "metrics_port",
+    type=click.IntRange(0, 65535),
+    is_flag=False,
+    flag_value=9464,
+    metavar="[PORT]",
+    help="Serve metrics for Prometheus at this port of 127.0.0.1 (9464; 0: any); real clock only.",
+)
+
 _EXAMPLES = {"--set": "fabric.host_rate=100Gb/s", "--assume": "energy.years=5"}
 
 set_option = click.option(

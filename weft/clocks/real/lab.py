@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from weft.clocks.environment import CIRCUITS_STAY
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
@@ -48,9 +48,6 @@ LOOPBACK = "127.0.0.1:0"
 
 class MininetLab(Lab):
     """A fabric in Mininet. Needs root; one at a time on a machine."""
-
-    controller_stays: ClassVar[bool] = True
-    """Whether the controller remains primary, follows links and takes requests, once the switches are programmed."""
 
     def __init__(
         self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from weft.clocks.switch_configs import links_between_switches
 from weft.scenario.options import FabricOptions
@@ -64,10 +65,12 @@ class SwitchDaemon:
             self.child.close()
             raise
         self.grpc_address = str(ready["grpc_address"])
+        # A lab's metrics are read from another thread than its runner's.
+        self._calling = threading.Lock()
 
     def stats(self) -> SwitchesStats:
         """Return counters of every switch and port, and the lateness."""
-        stats = cast("SwitchesStats", self.child.call({"command": "stats"}))
+        stats = cast("SwitchesStats", self._call({"command": "stats"}))
         for switch in stats["switches"].values():
             if switch["buffer"] is not None:  # JSON has no numbers as keys
                 ports = switch["buffer"]["ports"]
@@ -76,17 +79,17 @@ class SwitchDaemon:
 
     def reset_stats(self) -> None:
         """Set counters, largest queues and lateness back to zero."""
-        self.child.call({"command": "reset_stats"})
+        self._call({"command": "reset_stats"})
 
     def pcap(self, device_id: int, port: int, path: Path | None) -> None:
         """Start writing a port's frames to a file, or stop (None)."""
-        self.child.call(
+        self._call(
             {"command": "pcap", "device_id": device_id, "port": port, "path": str(path) if path else None}
         )
 
     def pcap_by_direction(self, device_id: int, port: int, directory: Path) -> None:
         """Start writing what a port receives and sends to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory."""
-        self.child.call(
+        self._call(
             {
                 "command": "pcap_by_direction",
                 "device_id": device_id,
@@ -94,6 +97,10 @@ class SwitchDaemon:
                 "directory": str(directory),
             }
         )
+
+    def _call(self, command: dict[str, Any]) -> dict[str, Any]:
+        with self._calling:
+            return self.child.call(command)
 
     def close(self) -> None:
         """End it."""

@@ -1,0 +1,54 @@
+"""Prometheus' text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass
+class Family:
+    """A metric: name with its unit, type, one line of help, and values by labels."""
+
+    name: str
+    kind: Literal["counter", "gauge"]
+    help: str
+    samples: list[tuple[Mapping[str, str], float]] = field(default_factory=list)
+
+    def add(self, value: float, **labels: object) -> None:
+        """Add a value. A label that ends in _ is called without it (`class_`)."""
+        self.samples.append(({name.rstrip("_"): str(each) for name, each in labels.items()}, value))
+
+
+def rendered(families: Iterable[Family]) -> str:
+    """Return the families as text, those without values left out."""
+    return "".join(line + "\n" for family in families if family.samples for line in _lines(family))
+
+
+def _lines(family: Family) -> list[str]:
+    text = family.help.replace("\\", r"\\").replace("\n", r"\n")
+    lines = [f"# HELP {family.name} {text}", f"# TYPE {family.name} {family.kind}"]
+    return lines + [f"{family.name}{_labels(labels)} {_number(value)}" for labels, value in family.samples]
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return f"{{{pairs}}}" if pairs else ""
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int):
+        return str(value)
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return repr(float(value))
