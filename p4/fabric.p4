@@ -9,6 +9,7 @@
 #include "include/headers.p4"
 #include "include/parser.p4"
 #include "include/drops.p4"
+#include "include/identity.p4"
 #include "include/neighbours.p4"
 #include "include/load_balancing.p4"
 #include "include/queue_depths.p4"
@@ -28,6 +29,8 @@
 control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(512, CounterType.packets_and_bytes) port_received;
     direct_counter(CounterType.packets_and_bytes) acl_counter;
+    Identity() identity;
+    TrafficClasses() classes;
     Neighbours() neighbours;
     Valiant() valiant;
     Forwarding() forwarding;
@@ -44,45 +47,6 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 
     DropReason drop_reason = DropReason.NONE;
     bool punted = false;
-
-    action set_identity(bit<12> switch_id, bit<32> hash_seed, mac_t mac, ipv4_address_t ipv4, ipv6_address_t ipv6,
-                        bit<1> balances_load, bit<1> reports_queue_depths, bit<1> reports_port_depths,
-                        bit<1> has_intermediates) {
-        meta.identity.switch_id = switch_id;
-        meta.identity.hash_seed = hash_seed;
-        meta.identity.mac = mac;
-        meta.identity.ipv4 = ipv4;
-        meta.identity.ipv6 = ipv6;
-        meta.identity.balances_load = balances_load;
-        meta.identity.reports_queue_depths = reports_queue_depths;
-        meta.identity.reports_port_depths = reports_port_depths;
-        meta.identity.has_intermediates = has_intermediates;
-    }
-
-    // Keyless: its default action says who the switch is.
-    table identity {
-        actions = { set_identity; NoAction; }
-        default_action = NoAction();
-        size = 1;
-    }
-
-    action set_class(bit<3> class) {
-        standard_metadata.priority = class;
-    }
-
-    table class_map {
-        key = { hdr.ipv4.dscp: exact @name("dscp"); }
-        actions = { set_class; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = 64;
-    }
-
-    table class_map_ipv6 {
-        key = { hdr.ipv6.dscp: exact @name("dscp"); }
-        actions = { set_class; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = 64;
-    }
 
     action permit() {
         acl_counter.count();
@@ -117,8 +81,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 
     apply {
         port_received.count((bit<32>)standard_metadata.ingress_port);
-        identity.apply();
-        meta.own_address = meta.ip_version == 4 ? (ipv6_address_t)meta.identity.ipv4 : meta.identity.ipv6;
+        identity.apply(meta);
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
@@ -128,11 +91,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             drop_reason = DropReason.IPV4_CHECKSUM;
         } else {
             acl.apply();
-            if (hdr.ipv4.isValid()) {
-                class_map.apply();
-            } else if (hdr.ipv6.isValid()) {
-                class_map_ipv6.apply();
-            }
+            classes.apply(hdr, standard_metadata);
             bool has_ip = hdr.ipv4.isValid() || hdr.ipv6.isValid();
             bool is_resolution = hdr.arp.isValid() || hdr.neighbour.isValid();
             bool is_to_this_mac = hdr.ethernet.destination == meta.identity.mac;

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = {
     "cache": set(),
-    "compiler": {"cache"},
+    "compiler": {"cache", "paths"},
     "engine": set(),
     "hints": set(),
     "registry": set(),

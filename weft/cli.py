@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "labs": ("weft.commands.labs", "labs"),
     "check": ("weft.commands.check", "check"),
     "init": ("weft.commands.init", "init"),
+    "new": ("weft.commands.new", "new"),
     "schema": ("weft.commands.schema", "schema"),
     "topology": ("weft.commands.topology", "topology"),
     "job": ("weft.commands.job", "job"),

@@ -24,6 +24,8 @@ def _folder(name: str) -> Path:
 
 
 P4_DIRECTORY = _folder("p4")
+P4_MODULES = P4_DIRECTORY / "include"
+"""What programs include as <weft/headers.p4> and so on."""
 FABRIC_P4 = P4_DIRECTORY / "fabric.p4"
 LABS_DIRECTORY = _folder("labs")
 EXAMPLES_DIRECTORY = _folder("examples")

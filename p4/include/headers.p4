@@ -234,6 +234,23 @@ header icrc_t {
     bit<32> value;
 }
 
+// What a program of your own adds (docs/own-program.md); defined before this file is included.
+#ifndef OWN_HEADERS
+#define OWN_HEADERS          // fields of headers_t
+#endif
+#ifndef OWN_METADATA
+#define OWN_METADATA         // fields of metadata_t
+#endif
+#ifndef OWN_ETHERTYPES
+#define OWN_ETHERTYPES       // cases of the choice by EtherType: 0x1234: parse_mine;
+#endif
+#ifndef OWN_PARSER_STATES
+#define OWN_PARSER_STATES
+#endif
+#ifndef OWN_EMITS
+#define OWN_EMITS            // statements of the deparser, between Ethernet and IP
+#endif
+
 struct headers_t {
     packet_out_t  packet_out;
     packet_in_t   packet_in;
@@ -263,6 +280,7 @@ struct headers_t {
     block_t       block;
 #endif
     icrc_t        icrc;
+    OWN_HEADERS
 }
 
 // Who this switch is; the controller sets it once.
@@ -326,6 +344,7 @@ struct metadata_t {
     bit<2>         colour;            // of the meter of a job's member (aggregation.p4)
     bit<1>         rewrite_icrc;      // egress computes the iCRC anew
     bit<1>         rewrite_neighbour; // the ICMPv6 checksum of a neighbour advertisement is to be computed
+    OWN_METADATA
 }
 
 #endif

@@ -26,9 +26,12 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             ETHERTYPE_IPV6: parse_ipv6;
             ETHERTYPE_ARP: parse_arp;
             ETHERTYPE_VALIANT: parse_valiant_shim;
+            OWN_ETHERTYPES
             default: accept;
         }
     }
+
+    OWN_PARSER_STATES
 
     state parse_valiant_shim {
         packet.extract(hdr.valiant_shim);
@@ -278,6 +281,7 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.valiant_shim);
         packet.emit(hdr.int_shim);
         packet.emit(hdr.int_hops);
+        OWN_EMITS
         packet.emit(hdr.arp);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv6);

@@ -60,6 +60,8 @@ def test_a_learning_switch_learns_and_floods_no_more(clock: str) -> None:
     section = ControllerSection(controller_class=f"{LEARNING / 'learning.py'}:LearningSwitch")
     with Fabric(TOPOLOGY, clock=clock, p4=LEARNING / "learning.p4", controller=section) as fabric:  # type: ignore[arg-type]
         fabric.incast("h0", 8192)
+        assert fabric.lab.user_controller is not None
+        fabric.lab.controller.call(fabric.lab.user_controller.handled())
         first = fabric.summary().drops
         fabric.incast("h0", 8192)
         assert fabric.summary().drops == first, "what is known is flooded no more"

@@ -45,7 +45,9 @@ def next_hop(port: int) -> ActionCall:
 def configure(switch: SwitchBackend) -> None:
     """A leaf with hosts on ports 1 and 2, three uplinks, and one aggregation job of both hosts, itself the root."""
     identity = (0x123, 0x9E3779B9, MAC_NUMBER, IPV4_NUMBER, IPV6_NUMBER, 0, 0, 0, 0)
-    switch.table_set_default("FabricIngress.identity", ActionCall("FabricIngress.set_identity", identity))
+    switch.table_set_default(
+        "FabricIngress.identity.identity", ActionCall("FabricIngress.identity.set_identity", identity)
+    )
     for port in (1, 2):
         route = TableEntry((LpmMatch(0x0A000000 + port, 32),), next_hop(port))
         switch.table_insert(f"{FORWARDING}ipv4_lpm", route)
@@ -58,8 +60,8 @@ def configure(switch: SwitchBackend) -> None:
     switch.group_insert(f"{FORWARDING}ecmp_selector", 1, members)
     switch.table_insert(f"{FORWARDING}ecmp", TableEntry((ExactMatch(1),), GroupRef(1)))
     for dscp, priority in ((26, 3), (48, 6)):
-        call = ActionCall("FabricIngress.set_class", (priority,))
-        switch.table_insert("FabricIngress.class_map", TableEntry((ExactMatch(dscp),), call))
+        call = ActionCall("FabricIngress.classes.set_class", (priority,))
+        switch.table_insert("FabricIngress.classes.class_map", TableEntry((ExactMatch(dscp),), call))
     for port in (1, 2, *UPLINKS):
         stamp = ActionCall("FabricEgress.telemetry.set_int", (6, 1, 1))
         switch.table_insert("FabricEgress.telemetry.int_port", TableEntry((ExactMatch(port),), stamp))

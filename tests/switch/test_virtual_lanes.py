@@ -42,11 +42,13 @@ def address(ip_version: int, last: int) -> int:
 def configure(switch: SwitchBackend) -> None:
     """Destination n is by port n; 9 is by port 4, and is a layer of its own."""
     identity = (1, 0, MAC_NUMBER, IPV4_NUMBER, IPV6_NUMBER, 0, 0, 0, 0)
-    switch.table_set_default("FabricIngress.identity", ActionCall("FabricIngress.set_identity", identity))
+    switch.table_set_default(
+        "FabricIngress.identity.identity", ActionCall("FabricIngress.identity.set_identity", identity)
+    )
     for number, dscp in DSCP.items():
         for table in ("class_map", "class_map_ipv6"):
-            call = ActionCall("FabricIngress.set_class", (number,))
-            switch.table_insert(f"FabricIngress.{table}", TableEntry((ExactMatch(dscp),), call))
+            call = ActionCall("FabricIngress.classes.set_class", (number,))
+            switch.table_insert(f"FabricIngress.classes.{table}", TableEntry((ExactMatch(dscp),), call))
     for version, bits in ((4, 32), (6, 128)):
         for last in (*HOSTS, *PEERS, LAYERED):
             port = PEERS[-1] if last == LAYERED else last
@@ -148,10 +150,12 @@ def test_without_entries_nothing_changes(document: bytes) -> None:
 def commands() -> list[str]:
     """What configure() and add_lanes() do, for simple_switch_CLI."""
     own = f"1 0 {MAC_NUMBER} {IPV4_NUMBER} {IPV6_NUMBER} 0 0 0 0"
-    lines = [f"table_set_default FabricIngress.identity FabricIngress.set_identity {own}"]
+    lines = [f"table_set_default FabricIngress.identity.identity FabricIngress.identity.set_identity {own}"]
     for number, dscp in DSCP.items():
         for table in ("class_map", "class_map_ipv6"):
-            lines.append(f"table_add FabricIngress.{table} FabricIngress.set_class {dscp} => {number}")
+            lines.append(
+                f"table_add FabricIngress.classes.{table} FabricIngress.classes.set_class {dscp} => {number}"
+            )
     for version, bits in ((4, 32), (6, 128)):
         for last in (*HOSTS, *PEERS, LAYERED):
             port = PEERS[-1] if last == LAYERED else last

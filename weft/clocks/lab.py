@@ -80,6 +80,7 @@ class Lab(abc.ABC):
         self.programs: Programs
         self.entries = EntriesSettings()
         self.said_by_commands: dict[str, list[str]] = {}
+        self.user_controller: RunningController | None = None
         self._has_lost_int = False
         self.reducing_key = ""
         """Of the scenario: what reduces in the network, for which switches' programs must aggregate; "" if nothing."""
@@ -164,7 +165,7 @@ class Lab(abc.ABC):
             operations.on_losses()
 
         chosen = ClassSpec(section.controller_class, section.parameters)
-        running = RunningController(chosen, self.controller.controller, fail)
+        running = self.user_controller = RunningController(chosen, self.controller.controller, fail)
         stack.callback(running.close)
         self.controller.call(running.begin())
         self.controller.call(operations.begin(running.run()))

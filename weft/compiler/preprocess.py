@@ -18,8 +18,11 @@ from weft.compiler.macros import Macro, MacroExpander
 from weft.compiler.preprocess_condition import evaluate_condition
 from weft.compiler.source import SourceFile, Token
 from weft.compiler.warnings.kinds import Kind
+from weft.paths import P4_MODULES
 
 BUILTIN_INCLUDES = Path(__file__).parent / "include"
+WEFT_PREFIX = "weft/"
+"""Of what programs include from `weft.paths.P4_MODULES`, wherever Weft is installed."""
 # __TARGET_BMV2__ is what p4c defines for this target.
 PREDEFINED = {"__WEFT__": "1", "__P4__": "16", "__TARGET_BMV2__": "1"}
 
@@ -200,8 +203,11 @@ class Preprocessor:
         folders = [*self.include_paths, BUILTIN_INCLUDES]
         if match.group(1):
             folders.insert(0, Path(source.name).parent)
-        for folder in folders:
-            path = folder / name
+        sought = [folder / name for folder in folders]
+        if name.startswith(WEFT_PREFIX):
+            folders.append(P4_MODULES)
+            sought.append(P4_MODULES / name.removeprefix(WEFT_PREFIX))
+        for path in sought:
             if _is_file(path):
                 break
             self.absent.append(path)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from weft.errors import BadInputError, EnvironmentLacksError
+from weft.paths import P4_MODULES
 from weft.quantities.units import shown
 from weft.scenario.places import KeyProblem
 from weft.system.writing import written_whole
@@ -70,6 +71,16 @@ def _compile(source: Path, directory: Path, macros: Mapping[str, str]) -> Progra
     return Program(source, json_path, p4info_path, hashlib.sha256(result.json_text.encode()).hexdigest())
 
 
+def _modules_folder(directory: Path) -> Path:
+    """Return a folder in which Weft's modules are `weft/`, as programs include them."""
+    folder = directory / "modules"
+    folder.mkdir(exist_ok=True)
+    link = folder / "weft"
+    if not link.is_symlink():
+        link.symlink_to(P4_MODULES, target_is_directory=True)
+    return folder
+
+
 def _compile_with_p4c(source: Path, directory: Path, macros: Mapping[str, str]) -> Program:
     program = shutil.which("p4c-bm2-ss")
     if program is None:
@@ -79,8 +90,9 @@ def _compile_with_p4c(source: Path, directory: Path, macros: Mapping[str, str]) 
     json_path = directory / f"{source.stem}.json"
     p4info_path = directory / f"{source.stem}.p4info.txtpb"
     files = ["-o", str(json_path), "--p4runtime-files", str(p4info_path), str(source)]
+    defines = (f"-D{name}={value}" for name, value in macros.items())
     result = subprocess.run(
-        [program, "--std", "p4-16", *(f"-D{name}={value}" for name, value in macros.items()), *files],
+        [program, "--std", "p4-16", "-I", str(_modules_folder(directory)), *defines, *files],
         text=True,
         capture_output=True,
         check=False,

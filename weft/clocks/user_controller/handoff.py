@@ -6,6 +6,7 @@ does what it asked for: at any moment one of the two runs, so a run in virtual t
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
 from collections.abc import Callable, Coroutine
@@ -57,7 +58,7 @@ class Handoff:
         return result
 
     def close(self) -> None:
-        """End the thread, and a method that still waits."""
+        """End the thread, and a method that still waits; a call in progress, of another thread, is cancelled."""
 
         def closed() -> None:
             raise _Closed
@@ -70,7 +71,10 @@ class Handoff:
             try:
                 return self._to_loop.get(timeout=_LOOK_FOR_SIGNALS_S)
             except queue.Empty:
-                raise_held()
+                if not self._thread.is_alive():
+                    raise asyncio.CancelledError from None
+                if threading.current_thread() is threading.main_thread():
+                    raise_held()
 
     def _run(self) -> None:
         while (method := self._to_user.get()) is not None:

@@ -66,6 +66,12 @@ class RunningController:
             except ExtensionError as error:
                 self._on_failure(error)
                 return
+            finally:
+                self._events.task_done()
+
+    async def handled(self) -> None:
+        """Wait until the methods have seen all that has come so far."""
+        await self._events.join()
 
     def close(self) -> None:
         """Call nothing more."""

@@ -83,6 +83,7 @@ _WHILE_RUNNING = (
     "_endpoints",
     "_probes",
     "_link_events",
+    "user_controller",
     "circuits",
     "_circuit_ports",
 )
