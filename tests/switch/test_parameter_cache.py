@@ -54,7 +54,9 @@ def set_group(switch: SwitchBackend, epoch: int, modify: bool = True) -> None:
 
 def configure(switch: SwitchBackend) -> None:
     identity = (1, 1, number(MAC), *(int(ip_address(OWN[version])) for version in (4, 6)), 0, 0, 0, 0)
-    switch.table_set_default("FabricIngress.identity", ActionCall("FabricIngress.set_identity", identity))
+    switch.table_set_default(
+        "FabricIngress.identity.identity", ActionCall("FabricIngress.identity.set_identity", identity)
+    )
     set_group(switch, 1, modify=False)
     roles = {
         STORE_PORT: ("parameter_store", ()),

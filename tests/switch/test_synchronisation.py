@@ -72,7 +72,9 @@ def set_group(
 
 def configure(switch: SwitchBackend) -> None:
     identity = (1, 1, number(MAC), *(int(ip_address(OWN[version])) for version in (4, 6)), 0, 0, 0, 0)
-    switch.table_set_default("FabricIngress.identity", ActionCall("FabricIngress.set_identity", identity))
+    switch.table_set_default(
+        "FabricIngress.identity.identity", ActionCall("FabricIngress.identity.set_identity", identity)
+    )
     for group in (ROOT, INNER, SPINE, OUTLYING):
         set_group(switch, group, 1, modify=False)
         members = [
