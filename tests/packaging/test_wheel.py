@@ -113,6 +113,8 @@ def test_an_installed_weft_runs_from_any_folder(python: Path, folder: Path) -> N
     run(weft, "topology", "draw", "mine/scenario.yaml", "-o", "fabric.svg", cwd=folder)
     program = run(python, "-c", "from weft.paths import FABRIC_P4; print(FABRIC_P4)", cwd=folder).strip()
     run(weft, "compile", program, "-o", "fabric.json", "--p4info", "fabric.txtpb", cwd=folder)
+    run(weft, "new", "my-switch", cwd=folder)
+    assert "none is missing" in run(weft, "run", "scenario.yaml", cwd=folder / "my-switch")
 
 
 @pytest.mark.slow
