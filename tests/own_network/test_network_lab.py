@@ -16,6 +16,7 @@ from weft.controller.pipeline import Pipeline
 from weft.controller.session import SwitchSession
 from weft.controller.stub import P4RuntimeStub
 from weft.controller.switch_cli import CommandSession
+from weft.errors import BadInputError
 from weft.paths import ROOT
 from weft.run.spec import run_spec
 from weft.scenario.network_file import load_scenario_or_network
@@ -90,3 +91,14 @@ def test_a_p4_utils_network_and_a_command_that_fails(folder: Path) -> None:
     assert (folder / "forward_p4rt.txt").is_file()
     assert (folder / "pcap" / "s1-eth1_in.pcap").is_file()
     assert (folder / "log" / "s1-p4runtime-requests.txt").is_file()
+
+
+def test_a_compiled_program_never_takes_the_place_of_the_network_file(folder: Path) -> None:
+    path = folder / "p4app.json"
+    text = path.read_text(encoding="utf-8").replace("forward.p4", "p4app.p4")
+    path.write_text(text, encoding="utf-8")
+    (folder / "forward.p4").rename(folder / "p4app.p4")
+    refused = pytest.raises(BadInputError, match=r"p4app\.json: the compiled p4app\.p4 would take its place")
+    with refused, lab_of(path, []):
+        pass
+    assert path.read_text(encoding="utf-8") == text

@@ -59,7 +59,8 @@ def run(
 ) -> int:
     """Build SCENARIO's fabric, run its traffic, check the results, take everything down.
 
-    SCENARIO may be a network of p4lang's tutorials (topology.json) or of p4-utils (p4app.json).
+    SCENARIO may be a network of p4lang's tutorials (topology.json) or of p4-utils (p4app.json); its clock is the
+    virtual one by default.
 
     Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
     """
@@ -75,7 +76,7 @@ def run(
     captures = Captures(pcap_directory, pcap_switches) if pcap_directory is not None else None
 
     def by_processes(processes: Processes) -> int:
-        loaded, network = load_scenario_or_network(scenario, changes_of(overrides))
+        loaded, network = load_scenario_or_network(scenario, changes_of(overrides), "virtual")
         spec = run_spec(loaded)
         for line in [] if network is None else what_is_not_done(network, spec.options.clock == "virtual"):
             click.echo(line, err=True)

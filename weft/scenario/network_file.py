@@ -23,8 +23,10 @@ _MOST_MAKEFILE_BYTES = 1024 * 1024
 _DEFAULT_PROGRAM = re.compile(r"^\s*DEFAULT_PROG\s*[:?]?=\s*(\S+)\s*$", re.MULTILINE)
 
 
-def load_scenario_or_network(path: Path, changes: Sequence[Change] = ()) -> tuple[Scenario, Network | None]:
-    """Return the scenario of a file, and the network if it is a network file.
+def load_scenario_or_network(
+    path: Path, changes: Sequence[Change] = (), clock: str | None = None
+) -> tuple[Scenario, Network | None]:
+    """Return the scenario of a file, and the network if it is a network file, whose clock is `clock` by default.
 
     Raises:
         BadInputError: as `load_scenario`; or the network file is wrong, or its program cannot be found.
@@ -37,6 +39,8 @@ def load_scenario_or_network(path: Path, changes: Sequence[Change] = ()) -> tupl
         raise BadInputError(str(error)) from None
     own = [Path(str(change.value)).resolve() for change in changes if change.key == "p4"]
     tree = network_tree(network, own[-1] if own else None)
+    if clock is not None:
+        tree["clock"] = clock
     options = apply_changes(tree, [change for change in changes if change.key != "p4"])
     return parse_scenario(tree, str(path), units_required=True, options=options), network
 

@@ -111,7 +111,12 @@ class NetworkLab(MininetLab):
         folder = self._folder(self._places.programs)
         for program in self.programs.distinct:
             stem = program.json.stem
-            _write(folder / f"{stem}.json", program.json.read_bytes())
+            compiled = folder / f"{stem}.json"
+            if compiled == self.source.path:
+                raise BadInputError(
+                    f"{compiled}: the compiled {stem}.p4 would take its place (valid: another name for the program)"
+                )
+            _write(compiled, program.json.read_bytes())
             _write(folder / f"{stem}{self._places.p4info_suffix}", program.p4info.read_bytes())
 
     def _write_logs(self) -> None:
