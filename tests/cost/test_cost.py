@@ -350,3 +350,7 @@ def test_a_file_of_a_topology_and_several_of_one_name(tmp_path: Path) -> None:
     code, text = run("cost", exported, "--json")
     assert code == 0
     assert json.loads(text)["fabrics"][0]["accelerators"] == 64
+    network = ROOT / "examples/own_network/topology.json"
+    code, text = run("cost", network, "--json")
+    assert code == 0
+    assert json.loads(text)["fabrics"][0]["accelerators"] == len(json.loads(network.read_text())["hosts"])

@@ -55,7 +55,8 @@ def cost(
 ) -> None:
     """Print the bill of fabrics: switches, NICs, cables; price and power, capital and energy over years.
 
-    FILE is a scenario, lab:NAME, or a file that holds a topology (node-link JSON, GraphML). Several are compared.
+    FILE is a scenario, lab:NAME, or a file that holds a topology (node-link JSON, GraphML, topology.json of p4lang's
+    tutorials, p4app.json of p4-utils). Several are compared.
     Prices are assumptions that you replace by your own (docs/cost.md), no quotation.
     """
     from weft.cost import cost_figures, read_prices, shipped_table_text
@@ -95,11 +96,13 @@ def cost(
 
 def _fabric_of(file: Path, changes: Sequence[Change]) -> tuple[str, FabricSpec]:
     """Return the name and the fabric of a scenario, or of a topology's file."""
-    from weft.scenario import apply_changes, load_scenario, parse_scenario
+    from weft.scenario import apply_changes, parse_scenario
+    from weft.scenario.network_file import load_scenario_or_network
     from weft.scenario.topology import build_topology
+    from weft.topologies.networks import is_network_file
 
-    if file.suffix in _SCENARIO_SUFFIXES:
-        scenario = load_scenario(file, changes)
+    if file.suffix in _SCENARIO_SUFFIXES or is_network_file(file):
+        scenario, _ = load_scenario_or_network(file, changes)
         name = scenario.name or file.stem
     else:
         tree = {"fabric": {"path": str(file.resolve())}}

@@ -138,7 +138,7 @@ def _bisection(cost: CostFigures, money: str) -> str:
     if cost.price_per_gbps is None or cost.watts_per_gbps is None:
         return "bisection bandwidth: none"
     return (
-        f"bisection bandwidth: {'' if cost.bisection_is_exact else 'at most '}{cost.bisection_bps / 1e9:,.0f} Gb/s, "
+        f"bisection bandwidth: {'' if cost.bisection_is_exact else 'at most '}{format_number(cost.bisection_bps / 1e9)} Gb/s, "
         f"{format_number(cost.bisection_gbps_per_accelerator)} an accelerator; for each Gb/s "
         f"{_of(cost.price_per_gbps, money)} and {format_number(cost.watts_per_gbps)} W"
         f"{'' if cost.bisection_is_exact else ' at least'}"
@@ -172,7 +172,7 @@ def _column(cost: CostFigures, money: str) -> dict[str, str]:
         "transceivers": f"{cost.bill.count_of('transceiver'):,}",
         f"price ({money})": f"{cost.bill.price:,.0f}",
         "power (kW)": f"{cost.bill.watts / 1e3:,.1f}",
-        "bisection (Gb/s)": f"{bound}{cost.bisection_bps / 1e9:,.0f}",
+        "bisection (Gb/s)": f"{bound}{format_number(cost.bisection_bps / 1e9)}",
         "per accelerator:": "",
         f"  price ({money})": format_number(cost.price_per_accelerator),
         "  power (W)": format_number(cost.watts_per_accelerator),
