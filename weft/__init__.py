@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         TrafficPattern,
     )
     from weft.traffic.patterns import Flow
+    from weft.traffic.programs import ScriptedHost
 
 __all__ = [
     "Acknowledgement",
@@ -39,6 +40,7 @@ __all__ = [
     "Flow",
     "PathChoice",
     "PathProperties",
+    "ScriptedHost",
     "SweepResult",
     "TrafficPattern",
     "WeftError",
@@ -59,6 +61,7 @@ _IMPORTED_LATE = {
     "Flow": "weft.traffic.patterns",
     "PathChoice": "weft.traffic.extensions",
     "PathProperties": "weft.traffic.extensions",
+    "ScriptedHost": "weft.traffic.programs",
     "sweep": "weft.sweeps",
     "SweepResult": "weft.sweeps",
     "TrafficPattern": "weft.traffic.extensions",

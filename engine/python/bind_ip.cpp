@@ -61,6 +61,13 @@ many bits.)doc")
           },
           "address"_a, "mac"_a, py::kw_only(), "interface"_a = 0, "An entry that no message changes.")
       .def(
+          "forget_neighbours",
+          [](IpStack& stack) {
+            PythonGuard guard(stack.engine());
+            stack.forget_neighbours();
+          },
+          "Ask for all neighbours again, but for static entries.")
+      .def(
           "stats",
           [](IpStack& stack) {
             PythonGuard guard(stack.engine());

@@ -104,6 +104,19 @@ TRAFFIC: dict[str, Any] = {
         }
     },
     "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
+    "ping": {"ping": ["h0->h1"], "count": 1},
+    "traceroute": {"traceroute": ["h0->h1"], "hops": 2, "probes": 1},
+    "udp": {
+        "udp": ["h0->h1"],
+        "rate": "1Gb/s",
+        "duration": "20us",
+        "bursts": {"on": "5us", "off": "5us"},
+    },
+    "script": {
+        "script": {"h0": str(ROOT / "examples" / "plain_hosts.py") + ":Answerer"},
+        "duration": "1us",
+    },
+    "replay": {"replay": str(ROOT / "examples" / "ping.pcap"), "host": "h0"},
 }
 # What a key needs beside it to mean something.
 BESIDE: dict[str, dict[str, Any]] = {

@@ -576,6 +576,20 @@ class TcpWindowSamples(typing.TypedDict):
     marked_share: numpy.typing.NDArray[numpy.float64]
     """DCTCP's alpha."""
 
+class UdpSinkStats(typing.TypedDict):
+    packets: int
+    """Datagrams, each counted once."""
+    ip_bytes: int
+    """Of their IP packets."""
+    duplicate_packets: int
+    """That had come before."""
+    late_packets: int
+    """Sent before one that had come already (RFC 4737: reordered)."""
+    marked_packets: int
+    """With CE in the IP header."""
+    foreign_packets: int
+    """Of nobody's that this sink serves."""
+
 class WaitingFrom(typing.TypedDict):
     priority_class: int
     """It is queued in."""
@@ -2214,6 +2228,8 @@ class IpStack:
         The longest prefix counts, and of equal ones the first. Raises ValueError for an interface there is not, or too
         many bits.
         """
+    def forget_neighbours(self) -> None:
+        """Ask for all neighbours again, but for static entries."""
     def reset_stats(self) -> None: ...
     def stats(self) -> IpStats:
         """What has arrived and was sent, and what was dropped, by reason."""
@@ -2248,6 +2264,83 @@ class EchoClient(Application):
     def duplicates(self) -> int: ...
     def records(self) -> EchoRecords:
         """Columns of all requests: `outcome` is lost, answered, time_exceeded, unreachable or not_sent."""
+
+class UdpSource(Application):
+    """Datagrams to a UdpSink at a constant rate, all the time or in bursts.
+
+    `rate_bps` is that of Ethernet frames while it sends, `packet_bytes` the size of the IP packet. `bursts` are
+    exponential or pareto; '' for none. `stream` names the random numbers. Ends when the sink has confirmed the end, or
+    does not. Raises ValueError for values out of range.
+    """
+    def __init__(
+        self,
+        stack: IpStack,
+        executor: _ScheduleExecutor,
+        *,
+        destination: str,
+        port: int,
+        rate_bps: int,
+        packet_bytes: int,
+        duration_ps: int,
+        dscp: int = 0,
+        ecn: int = 0,
+        bursts: str = "",
+        mean_on_ps: int = 0,
+        mean_off_ps: int = 0,
+        pareto_shape: float = 1.5,
+        stream: str = "",
+    ) -> None: ...
+    def not_sent_packets(self) -> int:
+        """Of those, what the host's own stack has dropped."""
+    def sent_packets(self) -> int: ...
+    def was_confirmed(self) -> bool:
+        """Whether the sink has heard of the end."""
+
+class UdpSink(Application):
+    """Counts and times the datagrams of one UdpSource. Raises ValueError if the port is taken."""
+    def __init__(self, stack: IpStack, executor: _ScheduleExecutor, *, source: str, port: int) -> None: ...
+    def delays_ps(self) -> numpy.typing.NDArray[numpy.int64]:
+        """One-way, of each datagram, in the order of their arrival."""
+    def last_ps(self) -> int: ...
+    def stats(self) -> UdpSinkStats: ...
+
+class FrameReplay(Application):
+    """Sends frames, each so many picoseconds after the start.
+
+    Raises ValueError if there are none, or their times decrease.
+    """
+    def __init__(
+        self,
+        stack: IpStack,
+        executor: _ScheduleExecutor,
+        interface: int,
+        frames: collections.abc.Sequence[tuple[int, bytes]],
+    ) -> None: ...
+    def not_sent_packets(self) -> int:
+        """What found the queue at the NIC full."""
+    def sent_bytes(self) -> int: ...
+
+class HostScript(Application):
+    """A program in Python that sees every frame that is not RoCEv2's, and sends any.
+
+    It ends after `duration_ps`, or by end().
+    """
+    def __init__(
+        self,
+        stack: IpStack,
+        executor: _ScheduleExecutor,
+        *,
+        duration_ps: int,
+        on_start: collections.abc.Callable[[], object],
+        on_frame: collections.abc.Callable[[int, bytes], object],
+        on_wake: collections.abc.Callable[[], object],
+        on_end: collections.abc.Callable[[], object],
+    ) -> None: ...
+    def end(self) -> None: ...
+    def send(self, interface: int, frame: bytes) -> bool:
+        """False if the queue at the NIC was full."""
+    def wake_at(self, time_ps: int) -> None:
+        """Call on_wake at a time, in place of the one asked for before."""
 
 class _ParameterClient(QueuePair):
     pass

@@ -228,6 +228,7 @@ class EchoRecords(TypedDict):
     round_trip_ps: NDArray[np.int64]
     outcome: list[str]
     hop_limit: NDArray[np.int64]
+    responder: list[str]
 
 
 class ParameterRecords(TypedDict):

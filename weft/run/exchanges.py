@@ -28,7 +28,13 @@ from weft.run.task import Ended, Task, check_timeout
 from weft.run.unfinished import unfinished
 from weft.scenario.fidelity_checks import check_reduction
 from weft.system.child_processes import ChildError
-from weft.traffic.answers import EndedFlows, ParameterRecords, ServiceRecords, TcpRecords
+from weft.traffic.answers import (
+    ApplicationRecords,
+    EndedFlows,
+    ParameterRecords,
+    ServiceRecords,
+    TcpRecords,
+)
 from weft.traffic.control import EndpointGroup
 from weft.traffic.host_stats import HostStats
 from weft.traffic.patterns import Flow
@@ -224,11 +230,15 @@ class Exchanges:
                 )
             ]
 
-    def _answers(self, task: Task[Any], run: int) -> Sequence[ServiceRecords | ParameterRecords | TcpRecords]:
+    def _answers(
+        self, task: Task[Any], run: int
+    ) -> Sequence[ServiceRecords | ParameterRecords | TcpRecords | ApplicationRecords]:
         if task.asks == "service":
             return self.hosts.service_records(run)
         if task.asks == "tcp":
             return self.hosts.tcp_records(run)
+        if task.asks == "applications":
+            return self.hosts.application_records(run)
         return self.hosts.parameter_records(run) if task.asks == "parameters" else ()
 
     def _waiting(self, tasks: Sequence[Task[Any]], runs: Sequence[int]) -> str:

@@ -16,7 +16,13 @@ from weft.results.kinds import ResultKind
 from weft.results.verification import Verdict
 from weft.run.collectives import Repetitions
 from weft.run.reducing_groups import ReducingGroup
-from weft.traffic.answers import EndedFlows, ParameterRecords, ServiceRecords, TcpRecords
+from weft.traffic.answers import (
+    ApplicationRecords,
+    EndedFlows,
+    ParameterRecords,
+    ServiceRecords,
+    TcpRecords,
+)
 from weft.traffic.jobs import Job, RankTimes
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunOutcome
@@ -65,7 +71,7 @@ class Ended:
     outputs: list[NDArray[Any]]
     records: EndedFlows
     times: Sequence[RankTimes] = ()
-    answers: Sequence[ServiceRecords | ParameterRecords | TcpRecords] = ()
+    answers: Sequence[ServiceRecords | ParameterRecords | TcpRecords | ApplicationRecords] = ()
     verdict: Verdict | None = None
 
 
@@ -86,7 +92,8 @@ class Task(Generic[T]):
         repetitions: how often it runs.
         collective: where its definition is, if it has one (`Collective.reference`).
         job: whose operations it consists of, if it does.
-        asks: what is asked of hosts at the end: requests to a service of switches or a parameter store, TCP flows.
+        asks: what is asked of hosts at the end: requests to a service of switches or a parameter store, TCP flows, what
+            programs on their IP stacks have found.
         at_ps: how long after the start of what it runs beside it begins.
     """
 
@@ -102,7 +109,7 @@ class Task(Generic[T]):
     repetitions: Repetitions = field(default_factory=Repetitions)
     collective: str = ""
     job: Job | None = None
-    asks: Literal["", "service", "parameters", "tcp"] = ""
+    asks: Literal["", "service", "parameters", "tcp", "applications"] = ""
     at_ps: int = 0
 
     @property

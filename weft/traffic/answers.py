@@ -136,6 +136,14 @@ class ServiceRecords:
 
 
 @dataclass(frozen=True)
+class ApplicationRecords:
+    """What each program of a host's part of a run has found, in their order."""
+
+    run: int
+    records: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class StoreCounts:
     """What a parameter store has answered: pulls, pushes that it carried out, those that it had carried out before."""
 

@@ -17,6 +17,7 @@ from weft.quantities.traffic_classes import DATA_CLASS
 from weft.rdma.messages import OutOfBandMessage
 from weft.traffic.aggregation_format import LANE_COUNT, Operation
 from weft.traffic.answers import (
+    ApplicationRecords,
     Contributed,
     Done,
     FlowRecords,
@@ -50,6 +51,7 @@ from weft.traffic.messages import (
     read_message,
 )
 from weft.traffic.patterns import Flow
+from weft.traffic.programs.base import Program
 from weft.traffic.schedule_nodes import Channel, TrafficClass
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import TrainingStep
@@ -69,10 +71,11 @@ class Command(Generic[A]):
 
     name: ClassVar[str]
 
-    def __init_subclass__(cls, name: str) -> None:
-        """Enter the command in `COMMANDS`."""
+    def __init_subclass__(cls, name: str, *, in_process: bool = False) -> None:
+        """Enter the command in `COMMANDS`, unless it only ever comes from a caller in the same process."""
         cls.name = name
-        COMMANDS[name] = cls
+        if not in_process:
+            COMMANDS[name] = cls
 
 
 COMMANDS: dict[str, type[Command[Any]]] = {}
@@ -380,6 +383,21 @@ class PrepareService(Command[Prepared], name="service"):
 @dataclass(frozen=True)
 class AskServiceRecords(Command[ServiceRecords], name="service_records"):
     """Ask when the requests of a run of `service` began and were answered, and with what."""
+
+    run: int
+
+
+@dataclass(frozen=True)
+class PrepareApplications(Command[Prepared], name="applications", in_process=True):
+    """Make programs on the host's own IP stack ready."""
+
+    run: int
+    programs: tuple[Program, ...]
+
+
+@dataclass(frozen=True)
+class AskApplicationRecords(Command[ApplicationRecords], name="application_records", in_process=True):
+    """Ask what the programs of a run have found."""
 
     run: int
 

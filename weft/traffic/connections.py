@@ -38,9 +38,9 @@ class Connections:
         self._connected: dict[tuple[int, Channel], bool] = {}
         self._require_path = require_path
 
-    def disconnect(self, first_number: int | None = None) -> None:
-        """See `EndpointGroup.disconnect`."""
-        if self._connected:
+    def disconnect(self, first_number: int | None = None, *, all_hosts: bool = False) -> None:
+        """See `EndpointGroup.disconnect`; `all_hosts`: whether or not there are connections."""
+        if self._connected or all_hosts:
             self._calls.each(Disconnect())
         self._connected.clear()
         if first_number is not None:

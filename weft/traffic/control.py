@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from weft.traffic.answers import (
+    ApplicationRecords,
     EndedFlows,
     ParameterRecords,
     Prepared,
@@ -18,6 +19,7 @@ from weft.traffic.answers import (
 )
 from weft.traffic.collectives import collective_named
 from weft.traffic.commands import (
+    AskApplicationRecords,
     AskParameterRecords,
     AskServiceRecords,
     AskStats,
@@ -30,6 +32,7 @@ from weft.traffic.commands import (
     Membership,
     ParameterPart,
     ParameterRequests,
+    PrepareApplications,
     PrepareCollective,
     PrepareFlows,
     PrepareParameters,
@@ -59,6 +62,7 @@ from weft.traffic.parted_hosts import PartedHosts
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
 from weft.traffic.plane_detours import Losses, PlaneDetours
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns, RunOutcome
+from weft.traffic.programs.base import Program
 from weft.traffic.rank_buffer import RankBuffer
 from weft.traffic.run_clock import RunClock, WallClock
 from weft.traffic.schedule_nodes import MAX_RUN_TAG
@@ -119,6 +123,8 @@ class EndpointGroup:
         self._ip_version = ip_version
         self._shares_memory = shares_memory
         self._next_run = 1
+        # Hosts that have known neighbours since forget them with their connections.
+        self._ran_applications = False
 
     def follow_parted(self, parted: Callable[[], PartedHosts | None]) -> None:
         """Have runs that cannot end fail: `parted` says which hosts links keep apart for good, None for none.
@@ -158,7 +164,8 @@ class EndpointGroup:
         numbers repeat. That is for a fabric in which nothing is under way to a queue pair of the same number; None: the
         numbers go on.
         """
-        self._connections.disconnect(first_number)
+        self._connections.disconnect(first_number, all_hosts=self._ran_applications)
+        self._ran_applications = False
         self._detours.clear()
 
     def ask_hosts(self, commands: Mapping[int, Command[A]]) -> dict[int, A]:
@@ -338,6 +345,27 @@ class EndpointGroup:
         )
         memory = {rank: answer.memory for rank, answer in answers.items()}
         return self._runs.add(number, PreparedRun(list(parts), memory, {rank: [] for rank in parts}, []))
+
+    def prepare_applications(self, programs: Sequence[Program]) -> int:
+        """Have hosts of the virtual clock make programs on their IP stacks ready; returns the run."""
+        number = self._new_run_number()
+        self._ran_applications = True
+        of_ranks: dict[int, list[Program]] = {}
+        for program in programs:
+            of_ranks.setdefault(program.rank, []).append(program)
+        answers = self._calls.all(
+            {rank: PrepareApplications(number, tuple(own)) for rank, own in of_ranks.items()}
+        )
+        memory = {rank: answer.memory for rank, answer in answers.items()}
+        return self._runs.add(
+            number, PreparedRun(list(of_ranks), memory, {rank: [] for rank in of_ranks}, [])
+        )
+
+    def application_records(self, run: int) -> list[ApplicationRecords]:
+        """Return what the programs of a run have found: those of each rank, in order of its ranks."""
+        return list(
+            self._calls.all(dict.fromkeys(self._runs.ranks(run), AskApplicationRecords(run))).values()
+        )
 
     def parameter_records(self, run: int) -> list[ParameterRecords]:
         """Return the requests of a run with a parameter store, in order of its ranks."""

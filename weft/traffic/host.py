@@ -164,6 +164,11 @@ class Host:
         """TCP on the host's own IP stack. Raises ValueError if IP is its kernel's."""
         return _core.TcpProtocol(self.ip)
 
+    def forget_neighbours(self) -> None:
+        """Have the host's own IP stack ask for its neighbours again."""
+        if self._ip is not None:
+            self._ip.forget_neighbours()
+
     def plane(self, number: int) -> _Plane:
         """Return a plane. Raises ValueError with the valid ones."""
         if not 0 <= number < len(self._planes):

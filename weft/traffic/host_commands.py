@@ -49,6 +49,8 @@ class HostCommands:
             commands.AskTcpRecords: self._runs.tcp_records,
             commands.PrepareService: self._runs.prepare_service,
             commands.AskServiceRecords: self._runs.service_records,
+            commands.PrepareApplications: self._runs.prepare_applications,
+            commands.AskApplicationRecords: self._runs.application_records,
             commands.AskOperationTimes: self._runs.operation_times,
             commands.AskFlowRecords: lambda command: self._runs.flow_records(command.run),
             commands.Start: self._runs.start,
@@ -92,6 +94,8 @@ class HostCommands:
         gone = [channel for channel in self._host.channels() if command.label in (None, channel.label)]
         for channel in gone:
             self._host.disconnect(channel)
+        if command.label is None:
+            self._host.forget_neighbours()
         return Done()
 
     def _detour(self, command: commands.Detour) -> Done:

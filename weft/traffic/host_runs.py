@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from weft.engine import _core
 from weft.traffic.answers import (
+    ApplicationRecords,
     Done,
     EndedFlows,
     FlowRecords,
@@ -25,10 +26,12 @@ from weft.traffic.answers import (
 )
 from weft.traffic.collectives import collective_named
 from weft.traffic.commands import (
+    AskApplicationRecords,
     AskOperationTimes,
     AskParameterRecords,
     AskServiceRecords,
     AskTcpRecords,
+    PrepareApplications,
     PrepareCollective,
     PrepareFlows,
     PrepareJob,
@@ -40,6 +43,7 @@ from weft.traffic.commands import (
     Start,
 )
 from weft.traffic.host import Host
+from weft.traffic.host_applications import HostApplications
 from weft.traffic.host_flows import HostFlows
 from weft.traffic.host_jobs import HostJob
 from weft.traffic.host_parameters import HostParameters
@@ -76,6 +80,7 @@ class HostRuns:
         self._services: dict[int, HostService] = {}
         self._parameters: dict[int, HostParameters] = {}
         self._tcp: dict[int, HostTcpFlows] = {}
+        self._applications: dict[int, HostApplications] = {}
 
     def prepare_collective(self, command: PrepareCollective) -> Prepared:
         """Map the buffers of a collective and register them. Returns where peers may write to."""
@@ -175,6 +180,18 @@ class HostRuns:
             raise ValueError(f"run {command.run} has no TCP flows")
         return self._tcp[command.run].records()
 
+    def prepare_applications(self, command: PrepareApplications) -> Prepared:
+        """Prepare programs on the host's own IP stack. Raises ValueError if it has none."""
+        self._require_new(command.run)
+        programs = self._applications[command.run] = HostApplications(self._host, command)
+        return Prepared(command.run, programs.memory())
+
+    def application_records(self, command: AskApplicationRecords) -> ApplicationRecords:
+        """Return what the programs of a run have found."""
+        if command.run not in self._applications:
+            raise ValueError(f"run {command.run} has no programs")
+        return self._applications[command.run].records()
+
     def operation_times(self, command: AskOperationTimes) -> OperationTimes:
         """Return when the operations of a job's run started and were done."""
         if command.run not in self._jobs:
@@ -183,10 +200,21 @@ class HostRuns:
 
     def _native(
         self, number: int
-    ) -> HostFlows | HostJob | HostService | HostParameters | HostTcpFlows | None:
+    ) -> HostFlows | HostJob | HostService | HostParameters | HostTcpFlows | HostApplications | None:
         """Return a run that is no schedule of this class."""
-        kinds = (self._flows, self._jobs, self._services, self._parameters, self._tcp)
-        return next((runs[number] for runs in kinds if number in runs), None)
+        return next((runs[number] for runs in self._native_runs() if number in runs), None)
+
+    def _native_runs(
+        self,
+    ) -> Iterator[
+        dict[int, HostFlows]
+        | dict[int, HostJob]
+        | dict[int, HostService]
+        | dict[int, HostParameters]
+        | dict[int, HostTcpFlows]
+        | dict[int, HostApplications]
+    ]:
+        yield from (self._flows, self._jobs, self._services, self._parameters, self._tcp, self._applications)
 
     def flow_records(self, number: int) -> FlowRecords:
         """Return columns of the flows that a run of traffic, or of a workload, has sent and that have ended."""
@@ -287,7 +315,7 @@ class HostRuns:
         requests on buffers whose files the runner is free to truncate.
         """
         if (native := self._native(number)) is not None:
-            for runs in (self._flows, self._jobs, self._services, self._parameters):
+            for runs in self._native_runs():
                 runs.pop(number, None)
             native.release()
             return Done()

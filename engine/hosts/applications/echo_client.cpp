@@ -35,7 +35,7 @@ void EchoClient::on_timer(TimePs now) {
 
 void EchoClient::send_next(TimePs now) {
   const auto sequence = static_cast<uint16_t>(records_.size());
-  records_.push_back({.sent_ps = now});
+  records_.emplace_back().sent_ps = now;
   PacketPtr data = stack().allocate(config_.data_bytes);
   std::memset(data->data(), 0, data->size());
   IpHeader header;
@@ -56,7 +56,8 @@ void EchoClient::arm_next(TimePs now) {
     arm(last_ps);
 }
 
-void EchoClient::settle(TimePs now, uint16_t sequence, EchoOutcome outcome, uint8_t hop_limit) {
+void EchoClient::settle(TimePs now, uint16_t sequence, EchoOutcome outcome, uint8_t hop_limit,
+                        const IpAddress& responder) {
   if (sequence >= records_.size()) return;
   EchoRecord& record = records_[sequence];
   if (record.outcome != EchoOutcome::kLost) {
@@ -66,17 +67,19 @@ void EchoClient::settle(TimePs now, uint16_t sequence, EchoOutcome outcome, uint
   if (!is_running() || now > record.sent_ps + config_.timeout_ps) return;
   record.outcome = outcome;
   record.hop_limit = hop_limit;
+  record.responder = responder;
   if (outcome != EchoOutcome::kNotSent) record.round_trip_ps = now - record.sent_ps;
   ++progress().nodes_done;
   if (progress().nodes_done == config_.count) arm_next(now);
 }
 
 void EchoClient::on_echo_reply(TimePs now, const IpPacket& packet, uint16_t sequence) {
-  settle(now, sequence, EchoOutcome::kAnswered, packet.hop_limit);
+  settle(now, sequence, EchoOutcome::kAnswered, packet.hop_limit, packet.source);
 }
 
 void EchoClient::on_error(TimePs now, const IcmpError& error, uint16_t sequence) {
-  settle(now, sequence, error.is_time_exceeded ? EchoOutcome::kTimeExceeded : EchoOutcome::kUnreachable, 0);
+  settle(now, sequence, error.is_time_exceeded ? EchoOutcome::kTimeExceeded : EchoOutcome::kUnreachable, 0,
+         error.reporter);
 }
 
 }  // namespace weft

@@ -25,6 +25,7 @@ struct EchoRecord {
   TimePs round_trip_ps = 0;  // 0: nobody has answered
   EchoOutcome outcome = EchoOutcome::kLost;
   uint8_t hop_limit = 0;  // of the answer
+  IpAddress responder;    // who has answered or reported
 };
 
 // Ends when all requests are answered, or the last ones have had their time.
@@ -44,7 +45,8 @@ class EchoClient final : public Application, EchoReceiver {
   void release() override { stack().release_echo(identifier_); }
   void on_echo_reply(TimePs now, const IpPacket& packet, uint16_t sequence) override;
   void on_error(TimePs now, const IcmpError& error, uint16_t sequence) override;
-  void settle(TimePs now, uint16_t sequence, EchoOutcome outcome, uint8_t hop_limit);
+  void settle(TimePs now, uint16_t sequence, EchoOutcome outcome, uint8_t hop_limit,
+              const IpAddress& responder = {});
   void send_next(TimePs now);
   void arm_next(TimePs now);
 

@@ -103,6 +103,11 @@ void IpStack::add_neighbour(int interface, const IpAddress& address, const MacAd
   interface_at(interface).neighbours.set_static(address, mac);
 }
 
+void IpStack::forget_neighbours() {
+  for (const auto& interface : interfaces_)
+    if (interface != nullptr) interface->neighbours.forget();
+}
+
 const IpRoute* IpStack::route_to(const IpAddress& destination) const {
   for (const IpRoute& route : routes_)
     if (has_prefix(destination, route)) return &route;
@@ -250,10 +255,10 @@ void IpStack::receive_non_roce(int port, PacketPtr packet) {
   if (number >= interfaces_.size() || interfaces_[number] == nullptr) return drop(IpDrop::kUnknown, *packet);
   Interface& interface = *interfaces_[number];
   const TrafficCounter traffic = packet->traffic();
-  const bool was_seen = tap_ != nullptr;
-  if (was_seen) tap_->on_frame(engine_.now(), port, *packet);
+  was_tapped_ = tap_ != nullptr;
+  if (was_tapped_) tap_->on_frame(engine_.now(), port, *packet);
   const Outcome outcome = take(interface, *packet);
-  if (outcome != Outcome::kTaken && !was_seen)
+  if (outcome != Outcome::kTaken && !was_tapped_)
     return drop(static_cast<IpDrop>(static_cast<int>(outcome) - 1), *packet);
   counters_.received.add(traffic);
   engine_.conservation().leave(PacketEnd::kDelivered, traffic);
@@ -360,7 +365,7 @@ IpStack::Outcome IpStack::take_udp(const IpPacket& packet) {
                           .payload_bytes = length - ip::kUdpBytes};
   const auto found = udp_.find(datagram.destination_port);
   if (found == udp_.end()) {
-    if (!packet.is_group && tap_ == nullptr) send_port_unreachable(packet);
+    if (!packet.is_group && !was_tapped_) send_port_unreachable(packet);
     return Outcome::kClosedPort;
   }
   found->second->on_datagram(engine_.now(), datagram);
@@ -510,9 +515,10 @@ IpStack::Outcome IpStack::take_neighbour_message(Interface& interface, const IpP
 }
 
 uint16_t IpStack::bind_echo(EchoReceiver& receiver) {
-  while (next_echo_ == 0 || echo_.contains(next_echo_)) ++next_echo_;
-  echo_.emplace(next_echo_, &receiver);
-  return next_echo_++;
+  uint16_t identifier = 1;
+  while (echo_.contains(identifier)) ++identifier;
+  echo_.emplace(identifier, &receiver);
+  return identifier;
 }
 
 void IpStack::release_echo(uint16_t identifier) { echo_.erase(identifier); }
@@ -525,11 +531,9 @@ bool IpStack::send_echo(IpHeader header, uint16_t identifier, uint16_t sequence,
 // --- UDP ---
 
 uint16_t IpStack::bind_udp(uint16_t port, UdpReceiver& receiver) {
-  constexpr size_t kEphemeralPorts = 65536 - 49152;
-  for (size_t tried = 0; port == 0 && tried < kEphemeralPorts; ++tried) {
-    if (!udp_.contains(next_ephemeral_)) port = next_ephemeral_;
-    next_ephemeral_ = next_ephemeral_ == 65535 ? 49152 : next_ephemeral_ + 1;
-  }
+  // The first that is free, so that a run has the ports, and with them the paths, of the same run before.
+  for (uint32_t tried = 49152; port == 0 && tried < 65536; ++tried)
+    if (!udp_.contains(static_cast<uint16_t>(tried))) port = static_cast<uint16_t>(tried);
   if (port == 0) throw std::invalid_argument("host '" + name() + "' has no UDP port left");
   if (port == roce::kUdpPort || !udp_.emplace(port, &receiver).second)
     throw std::invalid_argument("host '" + name() + "': UDP port " + std::to_string(port) +

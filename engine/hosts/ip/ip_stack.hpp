@@ -112,6 +112,8 @@ class IpStack final : public NonRoceReceiver {
   // std::invalid_argument for an interface there is not, or too many bits.
   void add_route(const IpRoute& route);
   void add_neighbour(int interface, const IpAddress& address, const MacAddress& mac);
+  // Neighbours but for static entries are unknown again.
+  void forget_neighbours();
 
   // --- for protocols
 
@@ -194,10 +196,9 @@ class IpStack final : public NonRoceReceiver {
   std::unordered_map<uint16_t, UdpReceiver*> udp_;
   std::unordered_map<uint16_t, EchoReceiver*> echo_;
   FrameTap* tap_ = nullptr;
+  bool was_tapped_ = false;  // the frame that is being received
   IpCounters counters_;
   uint16_t next_identification_ = 1;
-  uint16_t next_ephemeral_ = 49152;
-  uint16_t next_echo_ = 1;
 };
 
 }  // namespace weft

@@ -64,9 +64,9 @@ void Neighbours::set_static(const IpAddress& neighbour, const MacAddress& mac) {
   set(entry, mac);
 }
 
-const MacAddress* Neighbours::find(const IpAddress& neighbour) const {
-  const auto found = entries_.find(neighbour);
-  return found == entries_.end() || !found->second->is_known ? nullptr : &found->second->mac;
+void Neighbours::forget() {
+  std::erase_if(entries_,
+                [](const auto& entry) { return entry.second->is_known && !entry.second->is_static; });
 }
 
 }  // namespace weft

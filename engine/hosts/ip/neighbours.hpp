@@ -41,8 +41,8 @@ class Neighbours {
   void learn(const IpAddress& neighbour, const MacAddress& mac, bool create);
   // Learns nothing else about it any more.
   void set_static(const IpAddress& neighbour, const MacAddress& mac);
-  const MacAddress* find(const IpAddress& neighbour) const;
-  size_t size() const { return entries_.size(); }
+  // All but static entries, and those that are being asked for.
+  void forget();
 
  private:
   struct Entry {

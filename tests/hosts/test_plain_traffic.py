@@ -1,0 +1,228 @@
+"""Traffic of hosts that do not speak RoCE, end to end in virtual time."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from scapy.layers.inet import ICMP, IP
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
+
+from weft import BadInputError, EnvironmentLacksError
+from weft.cli import weft
+from weft.paths import ROOT
+from weft.results.plain_hosts import PINGS, REPLAYS, ROUTES, SCRIPTS, UDP_FLOWS
+from weft.results.results_file import read_results
+from weft.results.run_result import RunResult
+from weft.run.runner import run_scenario
+from weft.scenario import parse_scenario
+
+FABRIC = {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2, "host_rate": "10Gb/s", "delay": "1us"}
+SCRIPT = """
+import weft
+from scapy.layers.l2 import Ether
+
+class Sender(weft.ScriptedHost):
+    def on_start(self):
+        self.count = 0
+        self.every(10_000_000, self.tick)
+
+    def tick(self):
+        self.count += 1
+        self.report("ticks", self.count)
+        if self.count == 3:
+            self.finish()
+
+class Wrong(weft.ScriptedHost):
+    def on_start(self):
+        self.after(5, self.fails)
+
+    def fails(self):
+        return 1 // 0
+
+class Late(weft.ScriptedHost):
+    def on_start(self):
+        self.after(100, lambda: self.send(bytes(60), at=99))
+"""
+
+
+def run(traffic: list[dict[str, Any]], **options: Any) -> RunResult:
+    return run_scenario(
+        parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": traffic} | options, "test")
+    )
+
+
+@cache
+def ran(workers: int) -> RunResult:
+    return run(
+        [
+            {"ping": "all", "count": 2},
+            {"udp": ["h0->h3", "h1->h3"], "rate": "8Gb/s", "duration": "200us", "dscp": 26, "ecn": "ect0"},
+            {"udp": ["h0->h3"], "rate": "8Gb/s", "duration": "1ms", "bursts": {"on": "50us", "off": "50us"}},
+            {"together": [{"ping": ["h0->h3"]}, {"permutation": 65536}]},
+            {
+                "script": {
+                    name: str(ROOT / "examples" / "plain_hosts.py") + f":{script}"
+                    for name, script in (("h0", "Asker"), ("h3", "Answerer"))
+                },
+                "duration": "1ms",
+            },
+        ],
+        workers=workers,
+    )
+
+
+def test_everyone_can_be_pinged() -> None:
+    first = ran(1).of(PINGS)[:12]
+    assert {(each.source, each.destination) for each in first} == {
+        (f"h{a}", f"h{b}") for a in range(4) for b in range(4) if a != b
+    }
+    for each in first:
+        assert each.answered == each.sent == 2
+        assert each.round_trip_ps is not None
+        # Without ARP: two links and a switch each way, or four and three.
+        hops = 2 if each.source in ("h0", "h1") and each.destination in ("h0", "h1") else 4
+        hops = 2 if {each.source, each.destination} <= {"h2", "h3"} else hops
+        assert each.round_trip_ps.least > 2 * hops * 1_000_000
+
+
+def test_two_sources_fill_a_port_and_are_marked() -> None:
+    flows = ran(1).of(UDP_FLOWS)[:2]
+    assert sum(each.goodput_bps for each in flows) < 10e9
+    assert all(each.delay_ps is not None and each.delay_ps.largest > each.delay_ps.least for each in flows)
+    assert sum(each.marked for each in flows) > 0
+    assert all(each.received + each.lost == each.sent and each.duplicates == 0 for each in flows)
+
+
+def test_results_do_not_depend_on_workers() -> None:
+    one, two = ran(1), ran(2)
+    for kind in (PINGS, UDP_FLOWS, SCRIPTS):
+        assert one.of(kind) == two.of(kind)
+    assert one.packet_conservation == two.packet_conservation
+
+
+def test_every_packet_is_accounted_for() -> None:
+    conservation = ran(1).packet_conservation
+    assert conservation is not None
+    assert conservation.missing.packets == 0
+
+
+def test_the_second_run_is_as_the_first() -> None:
+    item = {"udp": ["h0->h3", "h2->h1"], "rate": "4Gb/s", "duration": "100us"}
+    first, second, third, fourth = run([item, item]).of(UDP_FLOWS)
+    assert (first, second) == (third, fourth)
+
+
+def test_pings_over_ipv6() -> None:
+    (ping,) = run([{"ping": ["h0->h3"]}], ip_version=6).of(PINGS)
+    assert ping.answered == 5
+
+
+def test_switches_that_drop_what_expires_are_silent_hops() -> None:
+    (route,) = run([{"traceroute": ["h0->h3"], "timeout": "1ms"}]).of(ROUTES)
+    assert [hop.responders for hop in route.hops] == [(), (), (), ("10.0.1.2",)]
+    assert route.reached
+
+
+def test_a_capture_is_replayed_with_its_times(tmp_path: Path) -> None:
+    frames = [
+        Ether(dst="02:00:00:00:00:99") / IP(src="10.0.0.1", dst="10.0.1.2") / ICMP(seq=n) for n in range(3)
+    ]
+    for number, frame in enumerate(frames):
+        frame.time = 5 + number * 0.0001
+    wrpcap(str(tmp_path / "three.pcap"), frames)
+    item = {"replay": str(tmp_path / "three.pcap"), "host": "h0", "macs": "rewrite"}
+    result = run([item | {"speed": 2}, item | {"rate": "1Gb/s"}, item | {"macs": "keep"}])
+    own_times, at_rate, kept = result.of(REPLAYS)
+    assert (own_times.frames, own_times.time_ps) == (3, 100_000_000)
+    assert at_rate.time_ps == 2 * 42 * 8000
+    assert kept.frames == 3
+    assert result.packet_conservation is not None
+    assert result.packet_conservation.missing.packets == 0
+
+
+def test_a_cut_capture_is_refused_with_its_byte(tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap"
+    wrpcap(str(path), [Ether() / bytes(50)])
+    path.write_bytes(path.read_bytes()[:-7])
+    with pytest.raises(
+        BadInputError, match=r"replay: cut.pcap, byte 24: cut: 57 B are left of a frame of 64 B"
+    ):
+        run([{"replay": str(path), "host": "h0"}])
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(SCRIPT, encoding="utf-8")
+    return path
+
+
+def test_a_script_has_timers_and_may_finish(script: Path) -> None:
+    result = run([{"script": {"h1": f"{script}:Sender"}, "duration": "1s"}])
+    (sender,) = result.of(SCRIPTS)
+    assert (sender.script, sender.reports) == ("mine.py:Sender", {"ticks": 3})
+    assert result.phases[-1].end_ps - result.phases[-1].start_ps == 30_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "line"),
+    [
+        ("Wrong", "ZeroDivisionError: integer division or modulo by zero", "return 1 // 0"),
+        ("Late", "ValueError: at 99 ps, which is past: it is 100 ps", "send(bytes(60), at=99)"),
+    ],
+)
+def test_a_script_that_raises_ends_the_run_with_its_own_frames(
+    script: Path, name: str, problem: str, line: str
+) -> None:
+    with pytest.raises(BadInputError) as raised:
+        run([{"script": {"h1": f"{script}:{name}"}, "duration": "1ms"}])
+    message = str(raised.value)
+    assert message.startswith(f"{script}:")
+    assert problem in message
+    assert line in message
+    assert "_on_wake" not in message
+
+
+@pytest.mark.parametrize(
+    ("item", "problem"),
+    [
+        ({"ping": ["h0->h9"]}, r"traffic\[0\].ping\[0\]: no host 'h9'"),
+        ({"ping": ["h0->h0"]}, r"traffic\[0\].ping\[0\]: h0 with itself"),
+        ({"ping": []}, r"traffic\[0\].ping: 0 pairs of hosts"),
+        ({"script": {"h0": "nowhere.py:X"}, "duration": "1us"}, "nowhere.py: cannot be read"),
+        ({"udp": "all", "rate": "1Gb/s", "duration": "1us", "port": 4785}, "no port is 4791"),
+        ({"udp": ["h0->h1"], "rate": "100Gb/s", "duration": "100s"}, "duration: takes 833,333,333 datagrams"),
+    ],
+)
+def test_what_cannot_be_is_refused(item: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadInputError, match=problem):
+        run([item])
+
+
+def test_the_real_clock_refuses() -> None:
+    for traffic in ({"ping": "all"}, {"together": [{"ping": "all"}, {"permutation": 64}]}):
+        with pytest.raises(EnvironmentLacksError, match="hosts of the real clock have their kernel's IP"):
+            run([traffic], clock="real")
+
+
+def test_the_page_shows_what_its_example_prints(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    scenario = ROOT / "examples" / "plain_hosts.yaml"
+    done = CliRunner().invoke(weft, ["run", str(scenario), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    page = (ROOT / "docs" / "plain-hosts.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    shown = [line for language, block in blocks if not language for line in block.splitlines()]
+    (in_page,) = [block for language, block in blocks if language == "yaml"]
+    assert in_page in scenario.read_text(encoding="utf-8")
+    printed = {line.rstrip() for line in done.output.splitlines()}
+    assert len(shown) > 10
+    assert [line for line in shown if line.rstrip() not in printed] == []
+    assert read_results(out / "results.json").of(SCRIPTS)[0].reports["answers"] == 3
+    assert CliRunner().invoke(weft, ["report", str(out)]).exit_code == 0

@@ -1,0 +1,90 @@
+"""What kinds of traffic share that run programs on hosts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from weft.clocks.lab import Progress
+from weft.hints import did_you_mean
+from weft.quantities.units import shown
+from weft.run.plain_hosts import REAL_CLOCK_HAS_KERNELS, Pair
+from weft.run.traffic_kinds.base import JoinableItem
+from weft.scenario.places import KeyProblem
+from weft.scenario.values import Text
+from weft.topologies import FabricSpec
+from weft.topologies.kinds.base import TopologySection
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+    from weft.run.task import Task
+
+MOST_PAIRS = 10_000
+HostName = Annotated[str, Text("a host", r"\S", "h0")]
+HostPair = Annotated[str, Text("a pair of hosts", r"^\S+->\S+$", "h0->h1")]
+HostPairs = Literal["all"] | list[HostPair]
+
+
+class PlainItem(JoinableItem):
+    """An item of programs on hosts' own IP stacks."""
+
+    lacking = REAL_CLOCK_HAS_KERNELS
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that hosts have their ranks for good."""
+        if fabric.spares:
+            raise KeyProblem(
+                "fabric.spares", f"{fabric.spares}: {key} has programs of hosts and not of ranks (valid: 0)"
+            )
+
+    @abstractmethod
+    def task(self, fabric: Fabric) -> Task[Any]:
+        """Return it as a task of a running fabric."""
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Run it."""
+        task = self.task(fabric)
+        progress(task.name)
+        fabric.run_together([task], self.time_limit_s(fabric))
+
+    def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
+        """There are no data to make."""
+        return self.task
+
+
+def check_hosts(topology: FabricSpec, names: Iterable[str], key: str) -> None:
+    """Check that a fabric has hosts of these names. Raises KeyProblem for `key`."""
+    known = [host.name for host in topology.hosts]
+    for name in names:
+        if name not in known:
+            raise KeyProblem(key, f"no host {shown(name)}; {did_you_mean(name, known)}")
+
+
+def pairs_of(named: str | list[str], topology: FabricSpec) -> list[Pair]:
+    """Return pairs by the names of their hosts; `all` are all ordered pairs."""
+    if isinstance(named, str):
+        names = [host.name for host in topology.hosts]
+        return [(source, other) for source in names for other in names if source != other]
+    return [_pair(each) for each in named]
+
+
+def _pair(text: str) -> Pair:
+    source, _, destination = text.partition("->")
+    return source.strip(), destination.strip()
+
+
+def check_pairs(named: str | list[str], topology: FabricSpec, key: str) -> None:
+    """Check that pairs are of two hosts of the fabric each, and not too many. Raises KeyProblem for `key`."""
+    hosts = len(topology.hosts)
+    count = hosts * (hosts - 1) if named == "all" else len(named)
+    if not 1 <= count <= MOST_PAIRS:
+        raise KeyProblem(key, f"{count} pairs of hosts (valid: 1 to {MOST_PAIRS})")
+    for number, pair in enumerate(_listed(named)):
+        check_hosts(topology, pair, f"{key}[{number}]")
+        if pair[0] == pair[1]:
+            raise KeyProblem(f"{key}[{number}]", f"{pair[0]} with itself (valid: two hosts)")
+
+
+def _listed(named: str | list[str]) -> Iterator[Pair]:
+    yield from map(_pair, named if isinstance(named, list) else ())

@@ -1,0 +1,90 @@
+"""Replay: a host sends the frames of a capture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from weft.errors import BadInputError
+from weft.quantities.definitions import Rate, number
+from weft.results.plain_hosts import REPLAYS, ReplayResult
+from weft.run.captures import CapturedFrame, read_capture
+from weft.run.plain_hosts import replay_task
+from weft.run.plain_items import HostName, PlainItem, check_hosts
+from weft.scenario.places import KeyProblem
+from weft.topologies import FabricSpec, serialisation_ps
+from weft.topologies.kinds.base import TopologySection
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+    from weft.run.task import Task
+
+_PS_PER_NS = 1000
+
+
+class ReplayTraffic(PlainItem):
+    """A host sends the frames of a pcap or pcapng file."""
+
+    kind = "replay"
+    results: ClassVar = REPLAYS
+    files: ClassVar[tuple[str, ...]] = ("replay",)
+
+    replay: Path
+    """The file, of Ethernet frames; relative to the scenario's file."""
+    host: HostName
+    """Which sends."""
+    speed: Annotated[float, number(0, 1e6, above=True)] = 1.0
+    """How much faster than captured: the times between frames are divided by it."""
+    rate: Rate | None = None
+    """Send back to back at this rate of frames' bytes, in place of the file's times."""
+    macs: Literal["keep", "rewrite"] = "keep"
+    """`rewrite`: frames come from the host's MAC, and go to its switch's, so that they are routed."""
+
+    @cached_property
+    def _frames(self) -> tuple[CapturedFrame, ...]:
+        return read_capture(self.replay)
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check the file."""
+        super().check(fabric, key)
+        if self.rate is not None and "speed" in self.model_fields_set:
+            raise KeyProblem(
+                f"{key}.speed", "has no meaning beside rate, which takes the place of the file's times"
+            )
+        try:
+            frames = self._frames
+        except BadInputError as error:
+            raise KeyProblem(f"{key}.replay", str(error)) from None
+        if not frames:
+            raise KeyProblem(f"{key}.replay", f"{self.replay} has no frames")
+
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check that the fabric has the host."""
+        check_hosts(topology, [self.host], f"{key}.host")
+
+    def time_limit_s(self, fabric: Fabric) -> float:
+        """Return more than the replay takes."""
+        return super().time_limit_s(fabric) + self._timed(lambda frame: frame)[-1][0] / 1e12
+
+    def task(self, fabric: Fabric) -> Task[list[ReplayResult]]:
+        """Return the replay."""
+        nic = fabric.topology.host(self.host).nics[0]
+        macs = bytes.fromhex((nic.gateway_mac + nic.mac).replace(":", ""))
+
+        def addressed(frame: bytes) -> bytes:
+            return frame if self.macs == "keep" else macs + frame[len(macs) :]
+
+        return replay_task(fabric, self.replay.name, {self.host: self._timed(addressed)}, nic.number)
+
+    def _timed(self, addressed: Callable[[bytes], bytes]) -> tuple[tuple[int, bytes], ...]:
+        """Return the frames, each with when it is sent, in ps after the start; none before those captured earlier."""
+        first_ns, latest_ps, timed = self._frames[0].time_ns, 0, []
+        for frame in self._frames:
+            if self.rate is None:
+                latest_ps = max(latest_ps, round((frame.time_ns - first_ns) * _PS_PER_NS / self.speed))
+            timed.append((latest_ps, addressed(frame.data)))
+            if self.rate is not None:
+                latest_ps += serialisation_ps(len(frame.data), self.rate)
+        return tuple(timed)

@@ -1,0 +1,47 @@
+"""Traceroute: which routers are on the way between hosts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from weft.quantities.definitions import PositiveTime, whole
+from weft.results.plain_hosts import ROUTES, RouteResult
+from weft.run.plain_hosts import route_task
+from weft.run.plain_items import HostPairs, PlainItem, check_pairs, pairs_of
+from weft.topologies import FabricSpec
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+    from weft.run.task import Task
+
+
+class TracerouteTraffic(PlainItem):
+    """Echo requests with growing hop limits: who reports that one has expired is on the way.
+
+    A switch whose program does not report it is `*`, as those of fabric.p4 are.
+    """
+
+    kind = "traceroute"
+    results: ClassVar = ROUTES
+
+    traceroute: HostPairs
+    """Pairs of hosts, `h0->h3`; or `all`."""
+    hops: Annotated[int, whole(1, 255)] = 8
+    """The largest hop limit."""
+    probes: Annotated[int, whole(1, 10)] = 3
+    """Requests with each."""
+    timeout: PositiveTime = 1_000_000_000_000
+    """After which a request without an answer is lost."""
+
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check the pairs."""
+        check_pairs(self.traceroute, topology, f"{key}.traceroute")
+
+    def time_limit_s(self, fabric: Fabric) -> float:
+        """Return more than the requests take."""
+        return super().time_limit_s(fabric) + self.timeout / 1e12
+
+    def task(self, fabric: Fabric) -> Task[list[RouteResult]]:
+        """Return the probes."""
+        pairs = pairs_of(self.traceroute, fabric.topology)
+        return route_task(fabric, pairs, self.hops, self.probes, self.timeout)

@@ -1,0 +1,97 @@
+"""UDP: sources at a constant rate, or in bursts, to sinks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from weft.quantities.definitions import PositiveTime, Rate, number, whole
+from weft.quantities.section import Section
+from weft.results.plain_hosts import UDP_FLOWS, UdpResult
+from weft.run.plain_hosts import UdpPlan, udp_task
+from weft.run.plain_items import HostPairs, PlainItem, check_pairs, pairs_of
+from weft.scenario.places import KeyProblem
+from weft.topologies import FabricSpec
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+    from weft.run.task import Task
+
+_ECN = {"not-ect": 0, "ect1": 1, "ect0": 2}
+_MOST_DATAGRAMS = 100_000_000
+_MOST_PORT = 65535
+_ROCE_PORT = 4791
+
+
+class BurstsSection(Section):
+    """Periods in which a source sends at its rate, and periods in which it is silent, drawn from the seed."""
+
+    distribution: Literal["exponential", "pareto"] = "exponential"
+    """Of the lengths of both."""
+    on: PositiveTime
+    """Mean length of a period in which it sends."""
+    off: PositiveTime
+    """Mean length of one in which it is silent."""
+    shape: Annotated[float, number(1, 100, above=True, example="1.5")] = 1.5
+    """Of Pareto's distribution: the nearer to 1, the heavier its tail."""
+
+
+class UdpTraffic(PlainItem):
+    """Datagrams that nobody sends again: at a constant rate, or in bursts."""
+
+    kind = "udp"
+    results: ClassVar = UDP_FLOWS
+
+    udp: HostPairs
+    """Pairs of source and sink, `h0->h3`; or `all`."""
+    rate: Rate
+    """Of each source's Ethernet frames, while it sends."""
+    packet: Annotated[int, whole(68, 9216)] = 1500
+    """Bytes of an IP packet, at most `link_mtu`."""
+    duration: PositiveTime
+    """For how long sources send."""
+    bursts: BurstsSection | None = None
+    """Without, sources send all the time."""
+    dscp: Annotated[int, whole(0, 63)] = 0
+    """Of the datagrams; its upper three bits are their class at the host."""
+    ecn: Literal["not-ect", "ect0", "ect1"] = "not-ect"
+    """Whether switches may mark datagrams, which changes nothing of what sources do."""
+    port: Annotated[int, whole(1024, 49151)] = 5001
+    """Of the first pair's sink; that of each further pair is one higher."""
+
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check the pairs, and that there are not too many datagrams."""
+        check_pairs(self.udp, topology, f"{key}.udp")
+        pairs = pairs_of(self.udp, topology)
+        ports = range(self.port, self.port + len(pairs))
+        if ports.stop > _MOST_PORT or _ROCE_PORT in ports:
+            raise KeyProblem(
+                f"{key}.port",
+                f"{self.port}, with {len(pairs)} pairs (valid: no port is {_ROCE_PORT} or above {_MOST_PORT})",
+            )
+        datagrams = self.rate * self.duration // (8 * self.packet * 10**12) * len(pairs)
+        if datagrams > _MOST_DATAGRAMS:
+            raise KeyProblem(
+                f"{key}.duration",
+                f"takes {datagrams:,} datagrams of all pairs (valid: up to {_MOST_DATAGRAMS:,})",
+            )
+
+    def time_limit_s(self, fabric: Fabric) -> float:
+        """Return more than the sources send."""
+        return super().time_limit_s(fabric) + self.duration / 1e12
+
+    def task(self, fabric: Fabric) -> Task[list[UdpResult]]:
+        """Return sources and sinks."""
+        bursts = self.bursts
+        plan = UdpPlan(
+            port=self.port,
+            rate_bps=self.rate,
+            packet_bytes=self.packet,
+            duration_ps=self.duration,
+            dscp=self.dscp,
+            ecn=_ECN[self.ecn],
+            bursts=bursts.distribution if bursts else "",
+            mean_on_ps=bursts.on if bursts else 0,
+            mean_off_ps=bursts.off if bursts else 0,
+            pareto_shape=bursts.shape if bursts else 1.5,
+        )
+        return udp_task(fabric, pairs_of(self.udp, fabric.topology), plan)

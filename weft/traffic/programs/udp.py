@@ -1,0 +1,77 @@
+"""UDP: a source at a constant rate or in bursts, and its sink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.engine import _core
+from weft.traffic.programs.base import OpenProgram, Program
+
+if TYPE_CHECKING:
+    from weft.engine._core import UdpSinkStats
+    from weft.traffic.host import Host
+
+
+@dataclass(frozen=True)
+class UdpSent:
+    """What a source has sent; `not_sent_packets` of `packets` found its host's queue full, or no way."""
+
+    packets: int
+    not_sent_packets: int
+    was_confirmed: bool
+
+
+@dataclass(frozen=True)
+class UdpReceived:
+    """What a sink has counted, each datagram's one-way delay in the order of arrival, and when the last one came."""
+
+    counts: UdpSinkStats
+    delays_ps: NDArray[np.int64]
+    last_ps: int
+
+
+@dataclass(frozen=True)
+class UdpSender(Program):
+    """A source; `options` are those of the engine's `UdpSource`."""
+
+    options: dict[str, Any]
+
+    def open(self, host: Host) -> OpenProgram:
+        """See Program."""
+        return _OpenSender(host, self.options)
+
+
+@dataclass(frozen=True)
+class UdpReceiver(Program):
+    """A sink at `port`, for the source with this address."""
+
+    source: str
+    port: int
+
+    def open(self, host: Host) -> OpenProgram:
+        """See Program."""
+        return _OpenReceiver(host, self.source, self.port)
+
+
+class _OpenSender(OpenProgram):
+    def __init__(self, host: Host, options: dict[str, Any]) -> None:
+        self.application: _core.UdpSource = _core.UdpSource(host.ip, host.executor, **options)
+
+    def record(self) -> UdpSent:
+        """See OpenProgram."""
+        source = self.application
+        return UdpSent(source.sent_packets(), source.not_sent_packets(), source.was_confirmed())
+
+
+class _OpenReceiver(OpenProgram):
+    def __init__(self, host: Host, source: str, port: int) -> None:
+        self.application: _core.UdpSink = _core.UdpSink(host.ip, host.executor, source=source, port=port)
+
+    def record(self) -> UdpReceived:
+        """See OpenProgram."""
+        sink = self.application
+        return UdpReceived(sink.stats(), sink.delays_ps(), sink.last_ps())
