@@ -120,7 +120,7 @@ class PythonTcpConnection {
 std::unique_ptr<PythonTcpConnection> make_connection(
     const std::string& congestion_control, const CongestionParameters& parameters, uint16_t source_port,
     uint16_t destination_port, uint32_t initial_sequence, uint16_t maximum_segment_bytes, bool sack,
-    bool timestamps, bool window_scaling, bool ecn, bool nagle, uint64_t receive_buffer_bytes,
+    bool timestamps, bool window_scaling, bool ecn, bool nagle, bool rack_tlp, uint64_t receive_buffer_bytes,
     uint32_t initial_window_segments, TimePs delayed_acknowledgement_ps, uint32_t acknowledge_every_segments,
     TimePs initial_timeout_ps, TimePs least_timeout_ps, TimePs most_timeout_ps, uint32_t most_retransmissions,
     TimePs time_wait_ps) {
@@ -135,6 +135,7 @@ std::unique_ptr<PythonTcpConnection> make_connection(
   config.ecn = ecn;
   config.time_wait_ps = time_wait_ps;
   config.sender.nagle = nagle;
+  config.sender.rack_tlp = rack_tlp;
   config.sender.initial_window_segments = initial_window_segments;
   config.sender.most_retransmissions = most_retransmissions;
   config.sender.timeout = {initial_timeout_ps, least_timeout_ps, most_timeout_ps};
@@ -158,11 +159,12 @@ until it returns None. Raises ValueError for parameters out of range, naming the
       .def(py::init(&make_connection), py::kw_only(), "congestion_control"_a = "newreno",
            "parameters"_a = CongestionParameters(), "source_port"_a = 1, "destination_port"_a = 2,
            "initial_sequence"_a = 0, "maximum_segment_bytes"_a = 1460, "sack"_a = true, "timestamps"_a = true,
-           "window_scaling"_a = true, "ecn"_a = false, "nagle"_a = true, "receive_buffer_bytes"_a = 4 << 20,
-           "initial_window_segments"_a = 10, "delayed_acknowledgement_ps"_a = 40 * kPsPerSecond / 1000,
-           "acknowledge_every_segments"_a = 2, "initial_timeout_ps"_a = kPsPerSecond,
-           "least_timeout_ps"_a = kPsPerSecond / 5, "most_timeout_ps"_a = 120 * kPsPerSecond,
-           "most_retransmissions"_a = 15, "time_wait_ps"_a = 60 * kPsPerSecond)
+           "window_scaling"_a = true, "ecn"_a = false, "nagle"_a = true, "rack_tlp"_a = true,
+           "receive_buffer_bytes"_a = 4 << 20, "initial_window_segments"_a = 10,
+           "delayed_acknowledgement_ps"_a = 40 * kPsPerSecond / 1000, "acknowledge_every_segments"_a = 2,
+           "initial_timeout_ps"_a = kPsPerSecond, "least_timeout_ps"_a = kPsPerSecond / 5,
+           "most_timeout_ps"_a = 120 * kPsPerSecond, "most_retransmissions"_a = 15,
+           "time_wait_ps"_a = 60 * kPsPerSecond)
       .def("connect", [](Self& self) { self.connection.connect(); })
       .def("listen", [](Self& self) { self.connection.listen(); })
       .def("write", &Self::write, "data"_a)

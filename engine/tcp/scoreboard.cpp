@@ -27,8 +27,13 @@ void Scoreboard::add_sent_again(SentSegment& segment, TimePs now) {
   pipe_ += in_pipe(segment);
 }
 
-void Scoreboard::note_delivered(const SentSegment& segment, Delivered& delivered) const {
+void Scoreboard::note_delivered(const SentSegment& segment, Delivered& delivered) {
   if (segment.sacked) return;
+  // An answer may be to the first of two transmissions: one that comes too soon says nothing of the second
+  // (RFC 8985, section 6.2, step 2).
+  if (!segment.sent_twice || delivered.now - segment.sent_ps >= delivered.least_round_trip_ps) {
+    newest_delivered_ps_ = std::max(newest_delivered_ps_, segment.sent_ps);
+  }
   if (segment.sent_twice) {
     delivered.sent_twice = true;
   } else {
@@ -121,14 +126,38 @@ void Scoreboard::mark_first_lost() {
 }
 
 void Scoreboard::mark_all_lost() {
+  const bool taken_back = !segments_.empty() && segments_.front().sacked;
   for (SentSegment& segment : segments_) {
-    segment.sacked = false;
+    if (taken_back) segment.sacked = false;
+    if (segment.sacked) continue;
     segment.lost = true;
     segment.sent_again = false;
   }
   pipe_ = 0;
-  sacked_end_ = lost_below_ = no_lost_before_ = 0;
+  no_lost_before_ = 0;
+  if (!taken_back) return;
+  sacked_end_ = lost_below_ = 0;
   last_blocks_.fill({});
+}
+
+TimePs Scoreboard::find_lost_by_time(TimePs now, TimePs round_trip_ps, TimePs reordering_ps) {
+  TimePs next = kNever;
+  for (SentSegment& segment : segments_) {
+    // Those never sent again follow each other in time.
+    if (segment.sent_ps >= newest_delivered_ps_ && !segment.sent_twice) break;
+    const bool under_way = !segment.sacked && (!segment.lost || segment.sent_again);
+    if (!under_way || segment.sent_ps >= newest_delivered_ps_) continue;
+    const TimePs due = segment.sent_ps + round_trip_ps + reordering_ps;
+    if (due > now) {
+      next = std::min(next, due);
+      continue;
+    }
+    pipe_ -= in_pipe(segment);
+    segment.lost = true;
+    segment.sent_again = false;
+    no_lost_before_ = std::min(no_lost_before_, segment.begin);
+  }
+  return next;
 }
 
 SentSegment* Scoreboard::next_lost() {

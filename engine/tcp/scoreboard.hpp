@@ -33,6 +33,8 @@ struct SentSegment {
 
 // What an acknowledgement has shown to have arrived.
 struct Delivered {
+  TimePs now = 0;
+  TimePs least_round_trip_ps = 0;     // that was ever seen
   uint64_t acknowledged = 0;          // sequence numbers that it newly covers
   uint64_t newly_sacked = 0;          // that its SACK blocks newly cover
   std::optional<TimePs> newest_sent;  // when the newest segment that was sent once had been sent
@@ -62,9 +64,14 @@ class Scoreboard {
   void find_lost();
   bool first_is_lost() const { return !segments_.empty() && segments_.front().lost; }
   void mark_first_lost();
-  // After a timeout all that was in flight counts as lost; what SACK blocks said may have been taken back
-  // (RFC 2018, section 8).
+  // After a timeout all that was in flight and is not known to have arrived counts as lost. That the first
+  // segment has arrived shows that the receiver has taken back what its SACK blocks said (RFC 2018, section
+  // 8).
   void mark_all_lost();
+
+  // Segments sent before one that has arrived, by more than the reordering time, are lost, those that were
+  // sent again included (RFC 8985, section 6.2, step 5). Result: when the next one will be, kNever if none.
+  TimePs find_lost_by_time(TimePs now, TimePs round_trip_ps, TimePs reordering_ps);
 
   // NextSeg(), rule 1: the first lost segment that was not sent again since.
   SentSegment* next_lost();
@@ -79,16 +86,17 @@ class Scoreboard {
   size_t index_of(Sequence sequence) const;  // of the first segment that begins there or behind
   void set_lost(SentSegment& segment);
   uint64_t in_pipe(const SentSegment& segment) const;
-  void note_delivered(const SentSegment& segment, Delivered& delivered) const;
+  void note_delivered(const SentSegment& segment, Delivered& delivered);
   void sack_block(SequenceRange block, Delivered& delivered);
   Sequence lost_below() const;
 
   uint32_t segment_bytes_;
   std::deque<SentSegment> segments_;
   uint64_t pipe_ = 0;
-  Sequence sacked_end_ = 0;                                   // no SACK block has reached further
-  Sequence lost_below_ = 0;                                   // find_lost() has looked at segments before it
-  Sequence no_lost_before_ = 0;                               // no segment before it is lost and waiting
+  Sequence sacked_end_ = 0;          // no SACK block has reached further
+  TimePs newest_delivered_ps_ = -1;  // RACK.xmit_ts: when the newest segment that has arrived had been sent
+  Sequence lost_below_ = 0;          // find_lost() has looked at segments before it
+  Sequence no_lost_before_ = 0;      // no segment before it is lost and waiting
   std::array<SequenceRange, kMostSackBlocks> last_blocks_{};  // so that blocks that grow are not read again
 };
 

@@ -21,22 +21,26 @@ void Sender::establish(uint32_t segment_bytes, bool sack, bool ecn) {
 
 std::optional<Transmission> Sender::take(TimePs now) {
   std::optional<Transmission> taken;
-  if (!established_) {
-    taken = take_syn(now);
-  } else if (probe_wanted_) {
-    taken = take_probe(now);
-  } else if (SentSegment* lost = lost_segment()) {
-    if (first_wanted_ || fits(lost->size()) || scoreboard_.pipe() == 0) {
-      first_wanted_ = false;
-      taken = send_again(*lost, now);
-    }
-  } else {
-    taken = take_new(now);
-    SentSegment* late = taken ? nullptr : late_segment();
-    if (late != nullptr && fits(late->size())) taken = send_again(*late, now);
-  }
+  if (!established_) taken = take_syn(now);
+  if (!taken && probe_wanted_) taken = take_probe(now);
+  // What an acknowledgement has made superfluous meanwhile is not sent.
+  if (!taken && tail_probe_wanted_) taken = take_tail_probe(now);
+  if (!taken && established_) taken = take_data(now);
   arm(now);
+  if (taken && !taken->probe) arm_tail_probe(now);
   return taken;
+}
+
+std::optional<Transmission> Sender::take_data(TimePs now) {
+  if (SentSegment* lost = lost_segment()) {
+    if (!first_wanted_ && !fits(lost->size()) && scoreboard_.pipe() > 0) return std::nullopt;
+    first_wanted_ = false;
+    return send_again(*lost, now);
+  }
+  if (auto taken = take_new(now)) return taken;
+  SentSegment* late = late_segment();
+  if (late == nullptr || !fits(late->size())) return std::nullopt;
+  return send_again(*late, now);
 }
 
 std::optional<Transmission> Sender::take_syn(TimePs now) {
@@ -178,7 +182,9 @@ void Sender::arm(TimePs now) {
   }
 }
 
-TimePs Sender::next_deadline() const { return std::min(retransmission_at_, probe_at_); }
+TimePs Sender::next_deadline() const {
+  return std::min({retransmission_at_, probe_at_, reordering_at_, tail_probe_at_});
+}
 
 void Sender::on_timer(TimePs now) {
   if (probe_at_ <= now) {
@@ -187,11 +193,20 @@ void Sender::on_timer(TimePs now) {
     ++probes_;
     gave_up_ = ++attempts_ > config_.most_retransmissions;
   }
+  if (reordering_at_ <= now) {
+    find_lost_by_time(now);
+    if (recovery_ == Recovery::kNone && shows_loss()) enter_fast_recovery(now);
+  }
+  if (tail_probe_at_ <= now) {
+    tail_probe_at_ = kNever;
+    tail_probe_wanted_ = true;
+  }
   if (retransmission_at_ <= now) on_retransmission_timeout(now);
 }
 
 void Sender::on_retransmission_timeout(TimePs now) {
-  retransmission_at_ = kNever;
+  retransmission_at_ = reordering_at_ = tail_probe_at_ = kNever;
+  tail_probe_wanted_ = false;
   ++counters_.timeouts;
   timeout_.back_off();
   gave_up_ |= ++attempts_ > (established_ ? config_.most_retransmissions : config_.most_syn_retransmissions);

@@ -23,6 +23,7 @@ namespace weft::tcp {
   STATISTIC(uint64_t, retransmitted_bytes, "bytes of data in them")                                        \
   STATISTIC(uint64_t, timeouts, "retransmission timeouts (RFC 6298, section 5)")                           \
   STATISTIC(uint64_t, fast_recoveries, "losses that acknowledgements showed (RFC 6582; RFC 6675)")         \
+  STATISTIC(uint64_t, tail_probes, "segments sent because nothing was answered (RFC 8985, section 7)")     \
   STATISTIC(uint64_t, ecn_reductions, "reductions of the window because of ECE (RFC 3168, section 6.1.2)") \
   STATISTIC(uint64_t, received_acknowledgements, "segments that acknowledged, after the handshake")        \
   STATISTIC(uint64_t, received_ecn_echoes, "those of them with ECE")                                       \
@@ -36,9 +37,12 @@ struct SenderCounters {
 struct SenderConfig {
   TimeoutLimits timeout;
   uint32_t initial_window_segments = 10;  // RFC 6928
-  bool nagle = true;                   // RFC 9293, section 3.7.4, as Linux: only behind another small segment
-  bool restart_after_idle = true;      // RFC 5681, section 4.1
-  uint32_t most_retransmissions = 15;  // in a row, as Linux's tcp_retries2
+  bool nagle = true;     // RFC 9293, section 3.7.4, as Linux: only behind another small segment
+  bool rack_tlp = true;  // RFC 8985, with SACK
+  TimePs most_acknowledgement_delay_ps =
+      kPsPerSecond / 25;                  // that a probe of the tail waits for a single segment
+  bool restart_after_idle = true;         // RFC 5681, section 4.1
+  uint32_t most_retransmissions = 15;     // in a row, as Linux's tcp_retries2
   uint32_t most_syn_retransmissions = 6;  // as Linux's tcp_syn_retries
 };
 
@@ -104,6 +108,7 @@ class Sender {
 
   // Sending (sender.cpp).
   std::optional<Transmission> take_syn(TimePs now);
+  std::optional<Transmission> take_data(TimePs now);
   SentSegment* lost_segment();
   SentSegment* late_segment();
   std::optional<Transmission> take_new(TimePs now);
@@ -118,6 +123,11 @@ class Sender {
   void restart_if_idle(TimePs now);
   void arm(TimePs now);
   void on_retransmission_timeout(TimePs now);
+
+  // Losses by time (sender_rack.cpp).
+  void find_lost_by_time(TimePs now);
+  void arm_tail_probe(TimePs now);
+  std::optional<Transmission> take_tail_probe(TimePs now);
 
   // Acknowledgements (sender_recovery.cpp).
   void note_round_trip(const ArrivedAcknowledgement& arrived, const Delivered& delivered);
@@ -163,6 +173,12 @@ class Sender {
   bool window_reduced_due_ = false;
 
   TimePs retransmission_at_ = kNever;
+  TimePs reordering_at_ = kNever;  // a segment counts as lost then
+  TimePs tail_probe_at_ = kNever;
+  bool tail_probe_wanted_ = false;
+  Sequence tail_probed_end_ = 0;  // no further probe of the tail before all up to it is acknowledged
+  TimePs least_round_trip_ps_ = kNever;
+  TimePs newest_round_trip_ps_ = 0;
   TimePs probe_at_ = kNever;
   TimePs last_sent_ps_ = 0;
   uint32_t attempts_ = 0;  // timeouts or probes in a row without an answer

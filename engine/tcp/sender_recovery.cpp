@@ -7,6 +7,8 @@ namespace weft::tcp {
 
 void Sender::on_acknowledgement(const ArrivedAcknowledgement& arrived) {
   Delivered delivered;
+  delivered.now = arrived.now;
+  delivered.least_round_trip_ps = least_round_trip_ps_;
   if (established_) {
     ++counters_.received_acknowledgements;
     if (arrived.ecn_echo) ++counters_.received_ecn_echoes;
@@ -30,6 +32,7 @@ void Sender::on_acknowledgement(const ArrivedAcknowledgement& arrived) {
         std::max(largest_window_bytes_, window_end_ - std::min(window_end_, unacknowledged_));
   }
   note_round_trip(arrived, delivered);
+  if (established_) find_lost_by_time(arrived.now);
   if (delivered.acknowledged > 0) retransmission_at_ = kNever;  // RFC 6298, (5.3): armed anew
   if (delivered.acknowledged > 0 || scoreboard_.empty()) attempts_ = 0;
   if (established_) {
@@ -42,13 +45,16 @@ void Sender::on_acknowledgement(const ArrivedAcknowledgement& arrived) {
     react(arrived, delivered);
   }
   arm(arrived.now);
+  if (delivered.acknowledged > 0 || delivered.newly_sacked > 0) arm_tail_probe(arrived.now);
 }
 
 // RFC 6298, section 3: never from a segment that was sent twice, unless a timestamp tells which one was
 // answered.
 void Sender::note_round_trip(const ArrivedAcknowledgement& arrived, const Delivered& delivered) {
   if (delivered.newest_sent) {
-    timeout_.add_round_trip(arrived.now - *delivered.newest_sent);
+    newest_round_trip_ps_ = arrived.now - *delivered.newest_sent;
+    least_round_trip_ps_ = std::min(least_round_trip_ps_, newest_round_trip_ps_);
+    timeout_.add_round_trip(newest_round_trip_ps_);
   } else if (delivered.sent_twice && delivered.acknowledged > 0 && arrived.timestamp_round_trip_ps) {
     timeout_.add_round_trip(*arrived.timestamp_round_trip_ps);
   }

@@ -1,6 +1,7 @@
 """What leaves a connection and when: handshake, windows, recovery, ECN and the end, by the sections of the RFCs."""
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 from scapy.layers.inet import TCP
@@ -160,21 +161,46 @@ def test_limited_transmit() -> None:
     assert len(data_sent_by(between, 0)) == 12
 
 
-def test_lost_retransmission_takes_a_timeout() -> None:
-    """RFC 6675 does not see it; then slow start from one segment (RFC 5681, section 3.1)."""
-    between = established(lost={2, 18})
-    write(between, 12 * FULL)
-    numbers = []
-    between.on_sent.append(lambda _sender, _fields: numbers.append(between.sent))
-    between.run(
-        lambda: between.ends[0].sender_counters["timeouts"] > 0 or between.ends[0].in_flight_bytes == 0
-    )
-    retransmissions = [now for now, offset in data_sent_by(between, 0) if offset == 2 * FULL]
-    if between.ends[0].sender_counters["timeouts"] > 0:
-        assert between.ends[0].window_bytes == FULL
-    assert len(retransmissions) >= 2
+def lost_times(offset: int, times: int) -> Callable[[int, int, bytes], list[tuple[int, bool]]]:
+    """Loses the first transmissions of the client's segment at an offset."""
+    left = [times]
+
+    def fate(sender: int, _number: int, segment: bytes) -> list[tuple[int, bool]]:
+        fields = read_tcp_segment(segment)
+        if sender == 0 and fields["payload_bytes"] and fields["sequence"] == 1 + offset and left[0] > 0:
+            left[0] -= 1
+            return []
+        return [(MILLISECOND_PS, False)]
+
+    return fate
+
+
+@pytest.mark.parametrize(("rack_tlp", "timeouts"), [(True, 0), (False, 1)])
+def test_lost_retransmission(rack_tlp: bool, timeouts: int) -> None:
+    """RFC 6675 does not see it, so a timeout follows, and slow start (RFC 5681, section 3.1); RFC 8985 does."""
+    client = TcpConnection(rack_tlp=rack_tlp)
+    between = TwoEnds(client, TcpConnection(), lost_times(2 * FULL, 2))
+    between.establish()
+    write(between, 30 * FULL)
+    between.run(lambda: client.sender_counters["timeouts"] > 0 or client.in_flight_bytes == 0)
+    if timeouts:
+        assert client.window_bytes == FULL
+    between.run(lambda: client.in_flight_bytes == 0)
+    assert client.sender_counters["timeouts"] == timeouts
+    assert [offset for _, offset in data_sent_by(between, 0)].count(2 * FULL) == 3
+    assert between.received[1] == bytes(30 * FULL)
+
+
+@pytest.mark.parametrize(("rack_tlp", "timeouts", "probes"), [(True, 0, 1), (False, 1, 0)])
+def test_lost_tail(rack_tlp: bool, timeouts: int, probes: int) -> None:
+    """RFC 8985, section 7: a probe two round trips later shows that the end of the flow is missing."""
+    between = established(lost={6, 7, 8, 9}, rack_tlp=rack_tlp)
+    write(between, 10 * FULL)
     between.run(lambda: between.ends[0].in_flight_bytes == 0)
-    assert between.received[1] == bytes(12 * FULL)
+    counters = between.ends[0].sender_counters
+    assert (counters["timeouts"], counters["tail_probes"]) == (timeouts, probes)
+    assert (between.now_ps < 100 * MILLISECOND_PS) == rack_tlp
+    assert between.received[1] == bytes(10 * FULL)
 
 
 def test_closed_window() -> None:

@@ -46,6 +46,7 @@ channels = st.builds(
 settings_of_an_end = st.fixed_dictionaries(
     {
         "sack": st.booleans(),
+        "rack_tlp": st.booleans(),
         "timestamps": st.booleans(),
         "window_scaling": st.booleans(),
         "nagle": st.booleans(),

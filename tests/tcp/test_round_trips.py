@@ -61,7 +61,7 @@ def test_karn() -> None:
     """Section 3: without timestamps a segment that was sent twice gives no round trip, and the backing off stays."""
     lost = {3}
     between = TwoEnds(
-        TcpConnection(timestamps=False),
+        TcpConnection(timestamps=False, rack_tlp=False),
         TcpConnection(timestamps=False),
         lambda _sender, number, _segment: [] if number in lost else [(50 * MILLISECOND_PS, False)],
     )
@@ -81,7 +81,7 @@ def test_timestamps_tell_what_was_answered() -> None:
     """RFC 7323, section 4.1: with timestamps the retransmission gives a round trip, and the backing off ends."""
     lost = {3}
     between = TwoEnds(
-        TcpConnection(),
+        TcpConnection(rack_tlp=False),
         TcpConnection(),
         lambda _sender, number, _segment: [] if number in lost else [(50 * MILLISECOND_PS, False)],
     )

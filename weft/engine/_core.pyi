@@ -556,6 +556,8 @@ class TcpSenderCounters(typing.TypedDict):
     """Retransmission timeouts (RFC 6298, section 5)."""
     fast_recoveries: int
     """Losses that acknowledgements showed (RFC 6582; RFC 6675)."""
+    tail_probes: int
+    """Segments sent because nothing was answered (RFC 8985, section 7)."""
     ecn_reductions: int
     """Reductions of the window because of ECE (RFC 3168, section 6.1.2)."""
     received_acknowledgements: int
@@ -2495,6 +2497,7 @@ class TcpConnection:
         window_scaling: bool = True,
         ecn: bool = False,
         nagle: bool = True,
+        rack_tlp: bool = True,
         receive_buffer_bytes: int = 4194304,
         initial_window_segments: int = 10,
         delayed_acknowledgement_ps: int = 40000000000,
