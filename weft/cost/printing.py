@@ -137,8 +137,9 @@ def _lines(cost: CostFigures, table: PriceTable) -> list[str]:
 def _bisection(cost: CostFigures, money: str) -> str:
     if cost.price_per_gbps is None or cost.watts_per_gbps is None:
         return "bisection bandwidth: none"
+    bound = "" if cost.bisection_is_exact else "at most "
     return (
-        f"bisection bandwidth: {'' if cost.bisection_is_exact else 'at most '}{format_number(cost.bisection_bps / 1e9)} Gb/s, "
+        f"bisection bandwidth: {bound}{format_number(cost.bisection_bps / 1e9)} Gb/s, "
         f"{format_number(cost.bisection_gbps_per_accelerator)} an accelerator; for each Gb/s "
         f"{_of(cost.price_per_gbps, money)} and {format_number(cost.watts_per_gbps)} W"
         f"{'' if cost.bisection_is_exact else ' at least'}"
