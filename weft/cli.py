@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("weft.commands.run", "run"),
     "sweep": ("weft.commands.sweep", "sweep"),
     "report": ("weft.commands.report", "report"),
+    "diff": ("weft.commands.diff", "diff"),
     "compare": ("weft.commands.compare", "compare"),
     "lab": ("weft.commands.lab", "lab"),
     "collective": ("weft.commands.collective", "collective"),

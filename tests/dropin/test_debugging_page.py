@@ -13,9 +13,10 @@ from weft.cli import run_guarded, weft
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
-BLOCKS = [
-    block.partition("\n")[::2]
-    for block in re.findall(r"^```\n\$ weft (.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+COMMANDS = [
+    command.partition("\n")[::2]
+    for block in re.findall(r"^```\n(\$ weft .*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    for command in re.split(r"^\$ weft ", block, flags=re.MULTILINE)[1:]
 ]
 
 
@@ -33,7 +34,7 @@ def is_shown(page: list[str], output: list[str]) -> bool:
     return re.fullmatch(pattern, "\n".join(output)) is not None
 
 
-@pytest.mark.parametrize(("command", "said"), BLOCKS, ids=[command for command, _ in BLOCKS])
+@pytest.mark.parametrize(("command", "said"), COMMANDS, ids=[command for command, _ in COMMANDS])
 def test_the_page_shows_what_the_command_prints(
     command: str, said: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -47,4 +48,4 @@ def test_the_page_shows_what_the_command_prints(
 
 
 def test_the_page_has_examples() -> None:
-    assert len(BLOCKS) >= 2
+    assert len(COMMANDS) >= 2

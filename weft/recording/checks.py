@@ -23,6 +23,10 @@ def check_observed(fabric: FabricSpec, options: FabricOptions) -> None:
         Places(fabric).checked_ports("queues", observe.queues)
     if observe.captures:
         Places(fabric).checked_ports("captures", observe.captures)
+    if observe.state_at and options.clock != "virtual":
+        raise KeyProblem(
+            "observe.state_at", "a run of the real clock keeps no states (valid: with clock: virtual)"
+        )
     if fabric.spares and (observe.flows or observe.int_flows or observe.timelines):
         raise KeyProblem(
             "observe",

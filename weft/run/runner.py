@@ -19,6 +19,7 @@ from weft.run.data_memory import require_memory
 from weft.run.fabric import Fabric
 from weft.run.several_processes import require_served_by
 from weft.run.spec import RunSpec, run_spec
+from weft.run.switch_states import SwitchStates
 from weft.scenario import (
     KeyProblem,
     Scenario,
@@ -96,6 +97,10 @@ def _run(
     observe, seed = spec.options.observe, spec.options.seed
     if observe.captures and directory is None:
         raise KeyProblem("observe.captures", "the run was given no directory for captures")
+    if observe.state_at:
+        if directory is None:
+            raise KeyProblem("observe.state_at", "the run was given no directory for states")
+        attached = [*attached, SwitchStates(observe.state_at, directory.resolve(), progress)]
     if captures is not None:
         captures = captures.checked(spec.fabric, spec.options.target)
     require_memory(spec)

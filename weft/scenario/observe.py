@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weft.quantities.definitions import TIME
+from weft.quantities.definitions import TIME, PositiveTime
 from weft.scenario.values import Section, Text
 
 _Port = Annotated[str, Text("a port, NODE:NUMBER", r"\A[^\s:]+:[0-9]{1,6}\Z", "p0l0:3")]
@@ -41,6 +41,8 @@ class ObserveSection(Section):
     """Counters of the P4 program, direct ones, too, whose final values are kept; names or patterns."""
     registers: Literal["all"] | list[_Array] = Field(default=[])
     """Registers of the P4 program whose final values are kept; names or patterns."""
+    state_at: list[PositiveTime] = Field(default=[], max_length=100)
+    """Moments at which what switches hold is kept: entries, registers, counters, groups (docs/debugging.md)."""
     captures: list[_Port] = Field(default=[])
     """Ports whose frames are kept, in pcapng files."""
     format: Literal["csv", "parquet"] = "csv"

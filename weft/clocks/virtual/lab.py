@@ -77,6 +77,7 @@ _WHILE_RUNNING = (
     "partitions",
     "engines",
     "switches",
+    "devices",
     "controller",
     "operations",
     "_loop",
@@ -114,6 +115,8 @@ class VirtualLab(Lab):
         self.partitions: Partitions
         self.engines: dict[str, Engine]
         self.switches: WiredSwitches
+        self.devices: dict[int, Device]
+        """P4Runtime's view of the switches, by device id."""
         self._loop: VirtualTimeLoop
         self._endpoints: list[VirtualEndpoint] = []
         self._probes: FabricProbes | None = None
@@ -176,7 +179,7 @@ class VirtualLab(Lab):
         )
 
     def _connect_controller(self, stack: contextlib.ExitStack) -> BlockingFabricController:
-        devices: dict[int, Device] = {}
+        devices = self.devices = {}
         pumps: dict[int, EventPump] = {}
         partitions = self.partitions
         for number, wired in self.switches.switches.items():

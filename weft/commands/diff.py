@@ -1,0 +1,80 @@
+"""`weft diff`: what changed in switches between two moments of a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+import click
+from pydantic import ValidationError
+
+from weft.cache import UnreadableFileError, read_text
+from weft.cli import EXISTING_FILE
+from weft.errors import BadInputError
+from weft.switch.debug.states import Difference, FabricState, differences
+
+MAX_BYTES = 256 << 20
+MOST_LINES = 200
+_SIGNS = {"added": "green", "removed": "red", "changed": "yellow"}
+
+
+@click.command()
+@click.argument("first", metavar="A", type=EXISTING_FILE)
+@click.argument("second", metavar="B", type=EXISTING_FILE)
+@click.option(
+    "--switch", "switches", multiple=True, metavar="SWITCH", help="Only of this one; several may be given."
+)
+@click.option(
+    "-n", "--lines", type=click.IntRange(1), default=MOST_LINES, show_default=True, help="At most so many."
+)
+@click.option("--json", "print_json", is_flag=True, help="Print all differences, a JSON object a line.")
+def diff(first: Path, second: Path, switches: tuple[str, ...], lines: int, print_json: bool) -> None:
+    """Show what changed between the files A and B that `observe: {state_at: […]}` has a run write.
+
+    Entries, registers, counters and groups of switches: + was added, - was removed, ~ has another value.
+    """
+    before, after = read_state(first), read_state(second)
+    for name in switches:
+        if name not in before.switches and name not in after.switches:
+            raise BadInputError(f"--switch: unknown switch '{name}' (valid: {', '.join(before.switches)})")
+    found = (each for each in differences(before, after) if not switches or each.switch in switches)
+    if print_json:
+        for each in found:
+            click.echo(json.dumps(asdict(each)))
+    else:
+        for each in islice(found, lines):
+            click.echo(difference_text(each))
+        more = sum(1 for _ in found)
+        if more:
+            click.echo(f"… and {more} more (--lines)")
+    left_out = max(before.left_out, after.left_out)
+    if left_out:
+        click.echo(f"{left_out} values were not kept: the fabric holds too many", err=True)
+
+
+def read_state(path: Path) -> FabricState:
+    """Read a file of `observe.state_at`. BadInputError: it is none."""
+    try:
+        return FabricState.model_validate_json(read_text(path, MAX_BYTES))
+    except UnreadableFileError as error:
+        raise BadInputError(str(error)) from None
+    except OSError as error:
+        raise BadInputError(f"{path}: {error.strerror}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise BadInputError(
+            f"{path}: {place}: {first['msg']}: it is no state of `observe.state_at`"
+        ) from None
+
+
+def difference_text(each: Difference) -> str:
+    """One line."""
+    what = f"{each.switch} {each.name}[{each.key}]"
+    if each.before is None:
+        return click.style(f"+ {what} {each.after}", fg=_SIGNS["added"])
+    if each.after is None:
+        return click.style(f"- {what} {each.before}", fg=_SIGNS["removed"])
+    return click.style(f"~ {what} {each.before} → {each.after}", fg=_SIGNS["changed"])
