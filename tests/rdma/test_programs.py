@@ -107,6 +107,12 @@ def test_what_a_program_gets_wrong_with_verbs_is_told_with_its_line(
         fabric.rdma({"h1": f"{file}:wrong"})
 
 
+def test_a_program_cannot_end_the_process(fabric: weft.Fabric, tmp_path: Path) -> None:
+    file = written(tmp_path, "async def leaves(device):\n    raise SystemExit(0)\n")
+    with pytest.raises(BadInputError, match=r"h1 \(.*leaves\) called sys.exit\(0\)"):
+        fabric.rdma({"h1": f"{file}:leaves"})
+
+
 def test_a_program_that_never_ends_meets_the_timeout(fabric: weft.Fabric, tmp_path: Path) -> None:
     file = written(
         tmp_path,

@@ -81,6 +81,11 @@ def _microseconds(latencies: Latencies | None) -> list[float]:
     return [] if latencies is None else [round(each / _PS_PER_US, 3) for each in latencies.in_columns()]
 
 
+def _whole(value: float | str) -> Cell:
+    """Return a whole number as one: results that were read back have all as floats."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _shown_latencies(latencies: Latencies | None) -> list[str]:
     if latencies is None:
         return [""] * len(_SHOWN)
@@ -153,7 +158,7 @@ def report_rdma(results: Sequence[RdmaResult], _: FabricSpec) -> Iterator[Report
             requests.append([number, each.opcode, each.operations, each.bytes, *latencies, _failures(each)])
         for program in result.programs:
             for name, value in (program.values | program.texts).items():
-                reported.append([number, program.host, program.program, name, value])
+                reported.append([number, program.host, program.program, name, _whole(value)])
             for name, points in program.series.items():
                 label = program.host if len(results) == 1 else f"{number} {program.host}"
                 x, y = zip(*points, strict=True)

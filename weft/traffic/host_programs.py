@@ -14,7 +14,7 @@ from weft.rdma.messages import OutOfBandMessage
 from weft.rdma.program import awaited
 from weft.traffic.answers import Done, ProgramLeft, ProgramProgress
 from weft.traffic.commands import EndProgram, FollowProgram, StartProgram
-from weft.traffic.extensions import ClassSpec, ExtensionError, load_program, user_code
+from weft.traffic.extensions import ClassSpec, ExtensionError, load_program, run_program
 from weft.traffic.host import Host
 from weft.traffic.host_verbs import HostVerbs
 
@@ -38,8 +38,8 @@ class _EmulatedClock:
 class _RunningProgram:
     def __init__(self, host: Host, command: StartProgram) -> None:
         self._host, self._command = host, command
-        self._what = f"{host.config.name} ({command.reference})"
-        self._program = load_program(ClassSpec(command.reference, command.parameters))
+        self._spec = ClassSpec(command.reference, command.parameters)
+        load_program(self._spec)  # raises before anything is begun
         self._verbs = HostVerbs(host, command.ranks, command.telemetry, command.ip_version)
         self._completions_fd = self._verbs.completions.fileno()
         self._clock = _EmulatedClock(host.engine, host.config.dilation)
@@ -80,8 +80,7 @@ class _RunningProgram:
         self._loop.add_reader(self._completions_fd, self._device.drain)
         self._started_ps = self._clock.now_ps()
         try:
-            with user_code(self._what):
-                await self._program(self._device)
+            await run_program(self._spec, self._host.config.name, self._device)
         finally:
             self._finished_ps = self._clock.now_ps()
             self._loop.remove_reader(self._completions_fd)

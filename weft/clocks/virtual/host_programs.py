@@ -15,7 +15,7 @@ from weft.errors import CheckFailedError
 from weft.rdma.device import Device
 from weft.rdma.messages import OutOfBandMessage
 from weft.rdma.program import awaited
-from weft.traffic.extensions import load_program, user_code
+from weft.traffic.extensions import run_program
 from weft.traffic.host import Host
 from weft.traffic.host_verbs import HostVerbs
 
@@ -108,8 +108,7 @@ class VirtualPrograms:
         started_ps = self._loop.now_ps()
         try:
             if program.spec is not None:
-                with user_code(f"{program.host} ({program.name})"):
-                    await load_program(program.spec)(device)
+                await run_program(program.spec, program.host, device)
             else:
                 assert program.run is not None, "a program is a reference, or can be run"
                 await program.run(device)

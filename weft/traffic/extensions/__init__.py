@@ -10,7 +10,7 @@ from weft.traffic.extensions.congestion import (
 from weft.traffic.extensions.loading import ClassSpec, is_user_error, load_class, make, user_code, user_report
 from weft.traffic.extensions.path_choice import PathChoice, path_choice
 from weft.traffic.extensions.pattern import TrafficPattern, flows_of
-from weft.traffic.extensions.program import load_program
+from weft.traffic.extensions.program import load_program, run_program
 
 __all__ = [
     "Acknowledgement",
@@ -29,6 +29,7 @@ __all__ = [
     "load_program",
     "make",
     "path_choice",
+    "run_program",
     "user_code",
     "user_report",
 ]

@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from weft.engine import ExtensionError
-from weft.traffic.extensions.loading import ClassSpec, load_function, make, require_parameters
+from weft.traffic.extensions.loading import ClassSpec, load_function, make, require_parameters, user_code
 
 if TYPE_CHECKING:
+    from weft.rdma.device import Device
     from weft.rdma.program import Run
 
 
@@ -29,3 +30,17 @@ def load_program(spec: ClassSpec) -> Run:
         raise ExtensionError(f"{spec.reference} is no program: write 'async def {function.__name__}(device)'")
     require_parameters(spec.reference, function, spec.parameters, None)
     return partial(function, **spec.parameters)
+
+
+async def run_program(spec: ClassSpec, host: str, device: Device) -> None:
+    """Load a host's program and run it to its end.
+
+    Raises:
+        ExtensionError: it cannot be used, or it has raised, or asked its process to exit.
+    """
+    what = f"{host} ({spec.reference})"
+    with user_code(what):
+        try:
+            await load_program(spec)(device)
+        except SystemExit as error:
+            raise ExtensionError(f"{what} called sys.exit({error.code!r}): return in place of it") from error
