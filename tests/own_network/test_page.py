@@ -27,14 +27,13 @@ def test_the_example_is_the_file() -> None:
     assert json.loads(shown)
 
 
-def test_the_output_is_that_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("block", blocks("console"))
+def test_the_output_is_that_of_the_run(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    (block,) = blocks("console")
     command, *shown = block.splitlines()
-    words = shlex.split(command.removeprefix("$ .venv/bin/weft "))
-    at = words.index("--set")
-    arguments = [*words[: at + 1], " ".join(words[at + 1 :]), "--out", str(tmp_path)]
-    result = CliRunner().invoke(weft, arguments)
+    words, option, value = command.removeprefix("$ .venv/bin/weft ").partition(" --set ")
+    arguments = [*shlex.split(words), *([option.strip(), value] if option else [])]
+    result = CliRunner().invoke(weft, [*arguments, "--out", str(tmp_path)])
     assert result.exit_code == 0
     lines = [line.rstrip() for line in result.output.splitlines()]
     for line in shown:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from weft.errors import BadInputError
+from weft.results.plain_hosts import PINGS
 from weft.run.fabric import Fabric
+from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario.network_file import load_scenario_or_network
 from weft.scenario.parsing import Change
@@ -53,6 +55,22 @@ def bring_up(exercise: str, p4: Path | None) -> None:
 def test_a_solution_and_its_entries_go_together(exercise: str) -> None:
     solutions = sorted((CLONE / exercise / "solution").glob("*.p4"))
     bring_up(exercise, solutions[0] if solutions else None)
+
+
+def answered(exercise: str, p4: Path | None) -> set[bool]:
+    """Ping between all hosts; return whether pings are answered."""
+    changes = [] if p4 is None else [Change("p4", str(p4), "--p4")]
+    scenario, _ = load_scenario_or_network(CLONE / exercise / EXERCISES[exercise], changes, "virtual")
+    return {each.sent == each.answered for each in run_scenario(scenario).of(PINGS)}
+
+
+@pytest.mark.parametrize("exercise", ["basic", "basic_tunnel", "qos"])
+def test_hosts_reach_each_other_with_the_solution(exercise: str) -> None:
+    assert answered(exercise, CLONE / exercise / "solution" / f"{exercise}.p4") == {True}
+
+
+def test_no_host_is_reached_with_the_starter() -> None:
+    assert answered("basic", None) == {False}
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)

@@ -60,7 +60,7 @@ def run(
     """Build SCENARIO's fabric, run its traffic, check the results, take everything down.
 
     SCENARIO may be a network of p4lang's tutorials (topology.json) or of p4-utils (p4app.json); its clock is the
-    virtual one by default.
+    virtual one by default, and its traffic pings between all hosts.
 
     Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
     """

@@ -41,6 +41,8 @@ def load_scenario_or_network(
     tree = network_tree(network, own[-1] if own else None)
     if clock is not None:
         tree["clock"] = clock
+    if len(network.hosts) > 1:
+        tree["traffic"] = [{"ping": "all", "count": 1}]  # as Mininet's pingall
     options = apply_changes(tree, [change for change in changes if change.key != "p4"])
     return parse_scenario(tree, str(path), units_required=True, options=options), network
 
