@@ -70,6 +70,8 @@ def _read(path: Path) -> bytes:
     except OSError as error:
         problem = f"{shown(str(path))}: {error.strerror}" if error.strerror else str(error)
         raise BadInputError(problem) from None
+    except ValueError as error:  # a null byte in the name
+        raise BadInputError(f"{shown(str(path))}: {error}") from None
 
 
 def _bad(path: Path, offset: int, problem: str) -> BadInputError:
