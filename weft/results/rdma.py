@@ -10,7 +10,7 @@ from rich.console import Console
 
 from weft.quantities.readable import counted, format_time
 from weft.results.figure_tables import print_figures
-from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.kinds import ResultKind
 from weft.results.latencies import COLUMNS, Latencies
 from weft.results.report_parts import Axis, Cell, Curve, CurveFigure, ReportPart, ReportTable
 from weft.topologies import FabricSpec
@@ -198,6 +198,5 @@ RDMA = ResultKind(
     order=9,
     report=report_rdma,
     problems=_problems,
-    measured=(MeasuredColumn("time", "µs", 3, "time_ps", _PS_PER_US),),
     columns=_measured,
 )
