@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +21,9 @@ from weft.switch.daemon.trace_service import MAX_PACKETS, Unseen, WatchedPacket,
 from weft.switch.native.trace import LAST_PS
 from weft.switch.trace.show import print_tree
 from weft.system.shipped_labs import LAB_PREFIX
+
+if TYPE_CHECKING:
+    from weft.report.stepping import SteppedPackets
 
 PROGRAM_SUFFIXES = (".p4", ".json")
 SCENARIO_SUFFIXES = (".yaml", ".yml")
@@ -59,6 +63,11 @@ SCENARIO_SUFFIXES = (".yaml", ".yml")
 )
 @click.option("--until", "until_ps", type=QuantityOption(TIME), help="Only packets that come before.")
 @set_option
+@click.option(
+    "--page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page there to step through the packets of a PROGRAM or a SCENARIO.",
+)
 @click.option("--json", "print_json", is_flag=True, help="Print events, a JSON object a line.")
 def trace(
     target: str,
@@ -73,6 +82,7 @@ def trace(
     from_ps: int | None,
     until_ps: int | None,
     assignments: tuple[str, ...],
+    page: Path | None,
     print_json: bool,
 ) -> None:
     """Show what a packet meets: parser states, tables and entries, actions, writes, and where it goes.
@@ -85,7 +95,7 @@ def trace(
     is_scenario = target.endswith(SCENARIO_SUFFIXES) or target.startswith(LAB_PREFIX)
     if not is_scenario and (switches or assignments or (from_ps, until_ps) != (None, None)):
         raise click.UsageError("--switch, --from, --until and --set are for a SCENARIO (.yaml)")
-    unseen = Unseen()
+    unseen, stepped = Unseen(), _stepped(page)
     where = f" on port {port}" if port is not None else ""
     if is_scenario:
         if packets_given or stf:
@@ -98,18 +108,21 @@ def trace(
         period = (from_ps or 0, LAST_PS if until_ps is None else until_ps)
         asked = RunToTrace(scenario, assignments, switches, packets, when, port, period)
         nothing = f"no packet came to {', '.join(switches)}{where} in that time"
-        count = trace_run(asked, unseen, partial(_print_one, print_json))
+        count = trace_run(asked, unseen, partial(_print_one, print_json), stepped)
         _report(count, unseen, nothing)
+        _write_page(stepped, page)
         return
     if target.endswith(PROGRAM_SUFFIXES):
         from weft.commands.tracing import trace_program
 
-        watched = trace_program(Path(target), packets_given, port, stf, when, unseen)
+        watched = trace_program(Path(target), packets_given, port, stf, when, unseen, stepped)
         nothing = f"no packet left {target} or was dropped"
     elif packets_given or stf:
         raise click.UsageError(
             "--packet and --stf are for a PROGRAM (.p4 or .json), not for a switch that runs"
         )
+    elif page is not None:
+        raise click.UsageError("--page is for a PROGRAM or a SCENARIO, not for a switch that runs")
     else:
         address, device, runs_on = find_running_switch(target, device_id)
         if runs_on != EMBEDDED:
@@ -124,6 +137,23 @@ def trace(
         count += 1
         _print_one(print_json, packet)
     _report(count, unseen, nothing)
+    _write_page(stepped, page)
+
+
+def _stepped(page: Path | None) -> SteppedPackets | None:
+    if page is None:
+        return None
+    from weft.report.stepping import SteppedPackets
+
+    return SteppedPackets()
+
+
+def _write_page(stepped: SteppedPackets | None, page: Path | None) -> None:
+    if stepped is None or page is None:
+        return
+    from weft.report.html import write_page
+
+    click.echo(f"wrote {write_page(stepped.page(), page)}", err=True)
 
 
 def _report(count: int, unseen: Unseen, nothing: str) -> None:

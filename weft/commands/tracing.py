@@ -9,6 +9,7 @@ from pathlib import Path
 from weft.cache import UnreadableFileError, read_bytes
 from weft.compiler import CompileError, compile_file
 from weft.errors import BadInputError
+from weft.report.stepping import SteppedPackets
 from weft.switch.backend import UnsupportedProgramError
 from weft.switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, Program, load_program
 from weft.switch.daemon.trace_service import Unseen, WatchedPacket, watched_packet
@@ -34,12 +35,13 @@ def trace_program(
     script: Path | None,
     when: str | None,
     unseen: Unseen,
+    stepped: SteppedPackets | None = None,
 ) -> Iterator[WatchedPacket]:
     """Trace packets through a P4 program or BMv2 JSON.
 
     Packets are hexadecimal digits or capture files; they come in by `port` (None: 1) after the script's entries have
     been written. Without any, the script's own packets are traced, where it has them. Those that do not fulfil the
-    condition `when` are counted as `unseen`.
+    condition `when` are counted as `unseen`; the others join those `stepped` through.
 
     Raises:
         BadInputError: the program, script or a packet cannot be used.
@@ -59,6 +61,8 @@ def trace_program(
     teller = Storyteller(program)
     for trace in traces:
         if condition is None or condition.holds(trace):
+            if stepped is not None:
+                stepped.add(program, trace)
             yield watched_packet(teller, trace)
         else:
             unseen.others += 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from weft.commands.progress import make_progress
 from weft.commands.scenario_options import changes_of
 from weft.errors import BadInputError
+from weft.report.stepping import SteppedPackets
 from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
@@ -30,7 +31,12 @@ class RunToTrace:
     during_ps: tuple[int, int]
 
 
-def trace_run(asked: RunToTrace, unseen: Unseen, show: Callable[[WatchedPacket], None]) -> int:
+def trace_run(
+    asked: RunToTrace,
+    unseen: Unseen,
+    show: Callable[[WatchedPacket], None],
+    stepped: SteppedPackets | None = None,
+) -> int:
     """Run a scenario, show packets as they end, and return how many there were.
 
     Raises:
@@ -43,6 +49,8 @@ def trace_run(asked: RunToTrace, unseen: Unseen, show: Callable[[WatchedPacket],
     def show_packet(packet: TracedPacket) -> None:
         nonlocal shown
         shown += 1
+        if stepped is not None:
+            stepped.add(packet.program, packet.trace, packet.heading)
         watched = watched_packet(Storyteller(packet.program), packet.trace)
         watched.story.text = f"{packet.heading}: {watched.story.text}"
         show(watched)

@@ -26,6 +26,7 @@ def html_page(
     sections: Iterable[str],
     data: Mapping[str, Any],
     valid: bool = True,
+    scripts: Sequence[str] = (),
 ) -> str:
     """Return a page.
 
@@ -35,6 +36,7 @@ def html_page(
         subtitle: below it, plain text.
         sections: HTML, from top to bottom.
         data: what assets/page.js draws: `figures` by name, `phases`, `events`.
+        scripts: assets that run after assets/page.js.
         valid: whether its figures are meaningful; if not, each heading says so.
 
     Raises:
@@ -50,7 +52,7 @@ def html_page(
         sections="\n".join(each for each in sections if each),
         data=_json(data),
         plotly=_plotly() if data["figures"] else "",
-        script=(_ASSETS / "page.js").read_text(encoding="utf-8"),
+        script="\n".join((_ASSETS / name).read_text(encoding="utf-8") for name in ("page.js", *scripts)),
     )
 
 

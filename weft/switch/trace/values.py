@@ -41,7 +41,7 @@ _DECIMAL_BITS = 16
 def number(value: int, width_bits: int, name: str = "") -> str:
     """A value as what its width and the name of its field suggest it is."""
     last = name.rpartition(".")[2].lower()
-    if width_bits == 48:
+    if width_bits == 48 and "timestamp" not in last:
         return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))
     if any(hint in last for hint in _ADDRESS_HINTS):
         if width_bits == 32:
@@ -50,7 +50,8 @@ def number(value: int, width_bits: int, name: str = "") -> str:
             return str(ipaddress.IPv6Address(value))
     if "type" in last and width_bits == 16:
         return f"0x{value:04x}"
-    return str(value) if width_bits <= _DECIMAL_BITS or value < 10 else f"0x{value:x}"
+    is_decimal = width_bits <= _DECIMAL_BITS or value < 10 or "timestamp" in last
+    return str(value) if is_decimal else f"0x{value:x}"
 
 
 def match_text(match: Match, width_bits: int, name: str) -> str:

@@ -1,0 +1,66 @@
+// Steps through packets: the source's current line, and what the packet's fields hold.
+{
+  const { packets, files } = JSON.parse(document.getElementById("data").textContent);
+  const at = (name) => document.getElementById(name);
+  let [packet, position, shown] = [0, 0, null];
+
+  packets.forEach((each, index) => at("packet").add(new Option(each.name, index)));
+
+  // What the fields hold after a step: all changes up to it.
+  function fieldsAt(steps, last) {
+    const fields = new Map();
+    for (const step of steps.slice(0, last + 1)) {
+      step.gone.forEach((name) => fields.delete(name));
+      Object.entries(step.set).forEach(([name, value]) => fields.set(name, value));
+    }
+    return fields;
+  }
+
+  function showSource(file, line) {
+    if (file !== shown) {
+      shown = file;
+      at("file").textContent = file ? file.split("/").pop() : "The switch itself";
+      at("source").replaceChildren(...(files[file] ?? []).map((text, index) => {
+        const span = document.createElement("span");
+        span.textContent = `${String(index + 1).padStart(5)}  ${text}`;
+        return span;
+      }));
+    }
+    at("source").querySelector(".current")?.classList.remove("current");
+    const current = at("source").children[line - 1];
+    if (!current) return;
+    current.classList.add("current");
+    at("source").scrollTop = current.offsetTop - at("source").offsetTop - at("source").clientHeight / 2;
+  }
+
+  function show() {
+    const { steps } = packets[packet];
+    position = Math.min(Math.max(position, 0), steps.length - 1);
+    const step = steps[position];
+    at("step").textContent = step.text;
+    at("count").textContent = `step ${position + 1} of ${steps.length}`;
+    [at("position").max, at("position").value] = [steps.length - 1, position];
+    showSource(step.file, step.line);
+    at("values").replaceChildren(...[...fieldsAt(steps, position)].map(([name, value]) => {
+      const row = document.createElement("tr");
+      row.className = name in step.set ? "changed" : "";
+      for (const text of [name, value]) row.insertCell().textContent = text;
+      return row;
+    }));
+    at("values").querySelector(".changed")?.scrollIntoView({ block: "nearest" });
+  }
+
+  const go = (to) => { position = to; show(); };
+  const ends = { first: () => 0, back: () => position - 1, forward: () => position + 1, last: () => Infinity };
+  const keys = { Home: "first", ArrowLeft: "back", ArrowRight: "forward", End: "last" };
+  Object.entries(ends).forEach(([name, to]) => at(name).addEventListener("click", () => go(to())));
+  at("position").addEventListener("input", (event) => go(Number(event.target.value)));
+  at("packet").addEventListener("change", (event) => { packet = Number(event.target.value); go(0); });
+  document.addEventListener("keydown", (event) => {
+    if (!(event.key in keys) || ["SELECT", "INPUT"].includes(event.target.tagName)) return;
+    event.preventDefault();
+    go(ends[keys[event.key]]());
+  });
+  const wanted = Number(location.hash.slice(1));
+  if (packets.length) go(Number.isInteger(wanted) && wanted > 0 ? wanted - 1 : 0);
+}

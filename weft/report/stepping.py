@@ -1,0 +1,194 @@
+"""A page on which a traced packet is stepped through: the source with the current line, and the headers beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from weft.cache import UnreadableFileError, read_text
+from weft.quantities.readable import format_time
+from weft.report.html import html_page
+from weft.switch.bmv2json import Conditional, Program
+from weft.switch.coverage.model import located
+from weft.switch.debug.names import shown_name
+from weft.switch.debug.replay import Moment, Replay
+from weft.switch.trace.events import (
+    Copied,
+    DigestSent,
+    Dropped,
+    EgressStarted,
+    Enqueued,
+    Event,
+    Multicast,
+    NoCloneSession,
+    PacketTrace,
+    Received,
+    Sent,
+    Step,
+)
+from weft.switch.trace.places import (
+    ActionRun,
+    Branched,
+    HeaderEmitted,
+    PrimitiveRun,
+    StateEntered,
+    TableApplied,
+)
+from weft.switch.trace.story import INSTANCE_TYPES, Storyteller, hidden_table
+from weft.switch.trace.values import number
+
+MOST_PACKETS = 50
+MOST_STEPS = 20_000
+MAX_SOURCE_BYTES = 4 << 20
+_SECTION = """<section class="stepping" id="stepping">
+<div class="steering"><select id="packet" aria-label="Packet"></select>
+<button type="button" id="first">first</button><button type="button" id="back">← back</button>
+<button type="button" id="forward">forward →</button><button type="button" id="last">last</button>
+<input type="range" id="position" min="0" value="0" aria-label="Step"> <span id="count"></span></div>
+<p id="step" role="status"></p>
+<div class="panes"><div><h2 id="file"></h2><pre id="source"></pre></div>
+<div><h2>Headers and metadata</h2><table><tbody id="values"></tbody></table></div></div>
+</section>"""
+
+
+@dataclass
+class SteppedPackets:
+    """Packets for a page, as they come; what is beyond its bounds is left out and counted."""
+
+    packets: list[dict[str, Any]] = field(default_factory=list)
+    files: dict[str, list[str]] = field(default_factory=dict)
+    left_out: int = 0
+    _steps: int = 0
+
+    def add(self, program: Program, trace: PacketTrace, heading: str = "") -> None:
+        """Add a packet of a program."""
+        if len(self.packets) >= MOST_PACKETS or self._steps >= MOST_STEPS:
+            self.left_out += 1
+            return
+        steps = list(_Stepper(program).steps(trace))[: MOST_STEPS - self._steps]
+        self._steps += len(steps)
+        for step in steps:
+            if step["file"]:
+                self.files.setdefault(step["file"], _source(step["file"]))
+        name = f"packet {trace.number}"
+        self.packets.append({"name": f"{heading}: {name}" if heading else name, "steps": steps})
+
+    def page(self) -> str:
+        """The page."""
+        more = f"; {self.left_out} more are left out" if self.left_out else ""
+        data = {"figures": {}, "packets": self.packets, "files": self.files}
+        subtitle = f"Step with the arrow keys, Home and End{more}"
+        return html_page("Packets, step by step", "", subtitle, [_SECTION], data, scripts=["stepping.js"])
+
+
+def _source(file: str) -> list[str]:
+    try:
+        return read_text(file, MAX_SOURCE_BYTES).splitlines()
+    except (UnreadableFileError, OSError, ValueError):
+        return []  # not where it was compiled: the steps say what they do
+
+
+class _Stepper:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._teller = Storyteller(program)
+        self._conditions = {
+            name: node.source
+            for pipeline in program.pipelines.values()
+            for name, node in pipeline.nodes.items()
+            if isinstance(node, Conditional)
+        }
+        self._states = {
+            name: state.source for parser in program.parsers.values() for name, state in parser.states.items()
+        }
+        self._given: set[tuple[str, str]] = set()
+        self._place: tuple[str, int] = ("", 0)
+
+    def steps(self, trace: PacketTrace) -> Iterator[dict[str, Any]]:
+        """Every step: text, place in the source, and what changed of the values shown."""
+        before: dict[str, str] = {}
+        for moment in Replay(self._program).moments(trace.root):
+            self._given |= moment.assigned
+            if isinstance(moment.event, Step) and self._is_hidden(moment.event):
+                continue
+            self._find_place(moment.event)
+            now = self._values(moment)
+            yield {
+                "text": self._text(moment),
+                "file": self._place[0],
+                "line": self._place[1],
+                "set": {name: value for name, value in now.items() if before.get(name) != value},
+                "gone": [name for name in before if name not in now],
+            }
+            before = now
+
+    def _is_hidden(self, step: Step) -> bool:
+        # What the compiler made of statements: their primitives are steps of their own.
+        if isinstance(step.place, ActionRun):
+            return "." not in self._program.actions[step.place.action_id].name
+        return hidden_table(step)
+
+    def _find_place(self, event: Event) -> None:
+        source: str | None = None
+        if not isinstance(event, Step):
+            self._place = "", 0
+            return
+        match event.place:
+            case StateEntered(state):
+                source = self._states[state]
+            case Branched(node):
+                source = self._conditions[node]
+            case TableApplied(table):
+                source = self._program.tables[table].source
+            case PrimitiveRun(call):
+                source = call.source
+            case ActionRun(action_id):
+                calls = self._program.actions[action_id].primitives
+                source = calls[0].source if calls else None
+            case HeaderEmitted():
+                self._place = "", 0
+        if (found := located(source)) is not None:
+            self._place = found
+
+    def _values(self, moment: Moment) -> dict[str, str]:
+        values: dict[str, str] = {}
+        for name, header in moment.packet.headers.items():
+            if not header.metadata and not header.valid:
+                continue
+            for each in header.type.fields:
+                if header.metadata and (name, each.name) not in self._given:
+                    continue
+                bits = header.field_width_bits(each)
+                shown = shown_name(self._program.headers[name], each.name)
+                values[shown] = number(header.get(each.name) & ((1 << bits) - 1), bits, each.name)
+        return values
+
+    def _text(self, moment: Moment) -> str:
+        when = f"{format_time(moment.time_ps)}: " if moment.time_ps else ""
+        copy = "" if moment.copy == "1" else f"copy {moment.copy}: "
+        event = moment.event
+        return when + copy + (self._teller.step(event) if isinstance(event, Step) else self._own(event))
+
+    def _own(self, event: Event) -> str:
+        match event:
+            case Received(port, _, data):
+                return f"in by port {port}, {len(data)} bytes"
+            case Copied(instance_type):
+                return f"copied: {INSTANCE_TYPES.get(instance_type, instance_type)}"
+            case Multicast(group, replicas):
+                return f"multicast group {group}: {replicas} replicas"
+            case NoCloneSession(session):
+                return f"clone session {session} does not exist"
+            case DigestSent(learn_list):
+                return f"digest {self._teller.digest(learn_list)} to the controller"
+            case Enqueued(port, queue_class):
+                return f"queue of port {port}, class {queue_class}"
+            case EgressStarted(port):
+                return f"egress, port {port}"
+            case Sent(port, data):
+                return f"out by port {port}, {len(data)} bytes"
+            case Dropped(reason):
+                return f"dropped: {reason.replace('_', ' ')}"
+            case Step():
+                return self._teller.step(event)
