@@ -28,6 +28,8 @@ def load_scenario_or_network(
 ) -> tuple[Scenario, Network | None]:
     """Return the scenario of a file, and the network if it is a network file, whose clock is `clock` by default.
 
+    With the virtual clock by default its traffic is, too: a ping between all hosts.
+
     Raises:
         BadInputError: as `load_scenario`; or the network file is wrong, or its program cannot be found.
     """
@@ -41,7 +43,7 @@ def load_scenario_or_network(
     tree = network_tree(network, own[-1] if own else None)
     if clock is not None:
         tree["clock"] = clock
-    if len(network.hosts) > 1:
+    if clock == "virtual" and len(network.hosts) > 1:
         tree["traffic"] = [{"ping": "all", "count": 1}]  # as Mininet's pingall
     options = apply_changes(tree, [change for change in changes if change.key != "p4"])
     return parse_scenario(tree, str(path), units_required=True, options=options), network
