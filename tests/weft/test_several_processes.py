@@ -9,6 +9,7 @@ import pytest
 from tests.weft.process_threads import in_processes
 from weft.clocks.virtual.processes import Alone, Processes
 from weft.errors import CheckFailedError, EnvironmentLacksError, WeftError
+from weft.paths import ROOT
 from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
 from weft.run.several_processes import require_served_by
@@ -71,6 +72,15 @@ pfc: {}
 switching: {mode: cut-through, latency: 300ns}
 traffic: [{incast: h0, bytes_per_sender: 300K}]
 """,
+    # Programs on hosts' own IP stacks.
+    "plain": f"""
+fabric: {{leaves: 2, spines: 1, hosts_per_leaf: 2, planes: 1, host_rate: 10Gb/s}}
+traffic:
+  - {{ping: all, count: 2}}
+  - {{udp: [h0->h3], rate: 5Gb/s, duration: 50us}}
+  - script: {{h0: '{ROOT}/examples/plain_hosts.py:Asker', h3: '{ROOT}/examples/plain_hosts.py:Answerer'}}
+    duration: 50us
+""",
     # Commands, READs and devices; requests at random times; workers that push and pull.
     "services": """
 fabric: {leaves: 3, spines: 2, hosts_per_leaf: 2, planes: 1, host_rate: 100Gb/s}
@@ -116,7 +126,15 @@ def written(tmp_path: Path, text: str) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("recorded", 2), ("training", 3), ("events", 2), ("circuits", 3), ("lossless", 4), ("services", 2)],
+    [
+        ("recorded", 2),
+        ("training", 3),
+        ("events", 2),
+        ("circuits", 3),
+        ("lossless", 4),
+        ("services", 2),
+        ("plain", 2),
+    ],
 )
 def test_every_process_has_the_results_of_one(tmp_path, name, count):
     scenario = written(tmp_path, SCENARIOS[name])
