@@ -391,3 +391,32 @@ def test_what_is_no_segment(segment: bytes, problem: str) -> None:
     connection.listen()
     with pytest.raises(ValueError, match=problem):
         connection.on_segment(0, segment)
+
+
+def test_old_segments_by_their_timestamps() -> None:
+    """PAWS (RFC 7323, section 5.3): what is older than the newest in order is dropped and acknowledged."""
+    between = established()
+    between.run_for(100 * MILLISECOND_PS)
+    write(between, 100)
+    between.run_for(60 * MILLISECOND_PS)
+    server = between.ends[1]
+    old = (
+        TCP(sport=1, dport=2, seq=101, ack=1, flags="PA", window=500, options=[("Timestamp", (0, 0))])
+        / b"old"
+    )
+    server.on_segment(between.now_ps, bytes(old))
+    assert server.read() == b""
+    answer = server.take_segment(between.now_ps)
+    assert answer is not None
+    assert read_tcp_segment(answer[0])["acknowledgement"] == 101
+
+
+def test_a_syn_within_the_window_is_challenged() -> None:
+    """RFC 5961, section 4.2."""
+    between = established(timestamps=False)
+    server = between.ends[1]
+    server.on_segment(between.now_ps, bytes(TCP(sport=1, dport=2, seq=1, flags="S")))
+    assert server.state == "established"
+    answer = server.take_segment(between.now_ps)
+    assert answer is not None
+    assert read_tcp_segment(answer[0])["flags"] == ACK
