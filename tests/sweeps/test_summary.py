@@ -14,13 +14,20 @@ from weft.errors import BadInputError
 from weft.paths import ROOT
 from weft.report.sweep_page import write_sweep_report
 from weft.sweeps import grid_axis, run_sweep
-from weft.sweeps.summary import as_numbers, names_of_rows, summarise
+from weft.sweeps.summary import as_numbers, measures, names_of_rows, summarise
 
 pytest.importorskip("plotly")
 
 
 def row(point, **columns):
     return {"point": point, "state": "finished", "error": None, **columns}
+
+
+def test_no_kind_measures_anew_what_all_results_have():
+    # A column that every kind has, such as time_ps, would stand twice in the tables of all sweeps.
+    of_all_kinds = row("a", time_ps=1, retransmissions=1, cnps=1, wrong=1)
+    headings = [measure.heading for measure in measures() if measure.of(of_all_kinds)]
+    assert headings == ["time (µs)", "retransmitted packets", "CNPs", "wrong"]
 
 
 def test_only_what_varies_and_what_distinguishes_rows_is_shown():
