@@ -111,7 +111,7 @@ def test_an_empty_directory_is_bad_input(tmp_path):
 
 
 def test_a_case_that_crashes_fails_alone(monkeypatch, two_cases):
-    def crash_once(case: Case, switch: str, compile_program: Compile) -> Outcome:
+    def crash_once(case: Case, switch: str, compile_program: Compile, *, covered: bool) -> Outcome:
         if case.name == "copies":
             os.kill(os.getpid(), signal.SIGKILL)
         return Outcome(case, "v1model", Verdict.PASS)
@@ -126,7 +126,7 @@ def test_a_case_that_crashes_fails_alone(monkeypatch, two_cases):
 
 
 def test_a_case_that_hangs_is_ended(monkeypatch):
-    monkeypatch.setattr(runner, "run_case", lambda case, switch, compile_program: threading.Event().wait())
+    monkeypatch.setattr(runner, "run_case", lambda *_, covered: threading.Event().wait())
     (outcome,) = run_cases([CASE], "native", compile_case, timeout_s=0.05)
     assert (outcome.verdict, outcome.reasons) == (Verdict.FAIL, ("no outcome within 0.05 s",))
 
