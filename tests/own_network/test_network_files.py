@@ -55,6 +55,15 @@ def test_what_commands_of_hosts_set_up_is_in_virtual_time_too() -> None:
     assert what_is_not_done(network, is_virtual=True) == []
 
 
+def test_hosts_of_one_network_ask_for_each_other_and_not_for_a_gateway(tmp_path: Path) -> None:
+    """As a kernel does: h1 at 10.0.1.1/24 has h2 at 10.0.1.2/24 on its link, whatever is between them."""
+    path = changed(copied(tmp_path), "hosts", "h2", "ip", value="10.0.1.2/24")
+    fabric = load_scenario_or_network(path, [VIRTUAL])[0].fabric.build()
+    for name in ("h1", "h2"):
+        (settings,) = ip_settings(fabric, fabric.host(name), 1500)
+        assert settings.routes == {}
+
+
 def copied(folder: Path) -> Path:
     shutil.copytree(EXAMPLE, folder / "network")
     return folder / "network" / "topology.json"

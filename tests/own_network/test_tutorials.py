@@ -64,7 +64,7 @@ def answered(exercise: str, p4: Path | None) -> set[bool]:
     return {each.sent == each.answered for each in run_scenario(scenario).of(PINGS)}
 
 
-@pytest.mark.parametrize("exercise", ["basic", "basic_tunnel", "qos"])
+@pytest.mark.parametrize("exercise", ["basic", "basic_tunnel", "multicast", "qos"])
 def test_hosts_reach_each_other_with_the_solution(exercise: str) -> None:
     assert answered(exercise, CLONE / exercise / "solution" / f"{exercise}.p4") == {True}
 

@@ -80,12 +80,7 @@ def ip_settings(fabric: FabricSpec, host: HostSpec, mtu_bytes: int) -> tuple[IpN
     return tuple(
         IpNicConfig(
             addresses=(str(nic.ipv4), str(nic.ipv6)),
-            routes={
-                str(prefix): str(gateway)
-                for prefix, gateway in zip(
-                    fabric.plane_networks[nic.plane], (nic.gateway_ipv4, nic.gateway_ipv6), strict=True
-                )
-            },
+            routes={str(prefix): str(gateway) for prefix, gateway in fabric.gateways(nic).items()},
             neighbours=dict(nic.neighbours),
             mtu_bytes=mtu_bytes,
         )

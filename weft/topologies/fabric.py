@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TypeVar
 
 from weft.topologies.circuits import CircuitPlan, links_of, rejoined
@@ -102,6 +102,16 @@ class FabricSpec:
     def device(self, device_id: int) -> SwitchSpec:
         """Return the switch with this P4Runtime device id."""
         return _lookup("device id", self._switch_by_device_id, device_id)
+
+    def gateways(self, nic: NicSpec) -> dict[IPv4Network | IPv6Network, IPv4Address | IPv6Address]:
+        """Return by which gateway a NIC reaches each prefix of its plane; a prefix that is all on its link has none."""
+        ipv4, ipv6 = self.plane_networks[nic.plane]
+        found: dict[IPv4Network | IPv6Network, IPv4Address | IPv6Address] = {}
+        if not ipv4.subnet_of(nic.ipv4.network):
+            found[ipv4] = nic.gateway_ipv4
+        if not ipv6.subnet_of(nic.ipv6.network):
+            found[ipv6] = nic.gateway_ipv6
+        return found
 
     @property
     def rank_count(self) -> int:

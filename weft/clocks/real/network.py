@@ -284,11 +284,10 @@ class FabricNetwork:
 
 def _routes(fabric: FabricSpec, nic: NicSpec) -> list[str]:
     """Return commands of `ip` that lead to a NIC's whole plane."""
-    ipv4, ipv6 = fabric.plane_networks[nic.plane]
     return [
         # A network file's addresses need not have the gateway's among them, so it is said to be on the link.
-        f"route replace {ipv4} via {nic.gateway_ipv4} dev {nic.interface} onlink",
-        f"route replace {ipv6} via {nic.gateway_ipv6} dev {nic.interface} onlink",
+        f"route replace {prefix} via {gateway} dev {nic.interface} onlink"
+        for prefix, gateway in fabric.gateways(nic).items()
     ]
 
 
