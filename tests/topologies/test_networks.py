@@ -155,11 +155,25 @@ def changed(tree: dict[str, Any], keys: tuple[Any, ...], value: object) -> dict[
         (TUTORIALS, ("links", 2), ["h2", "h1"], "links[2]: joins hosts"),
         (TUTORIALS, ("links", 2), ["h1", "s2-p3"], "host h1 has 2 links (valid: one"),
         (TUTORIALS, ("links",), {}, "links: {} is not a list"),
-        (TUTORIALS, ("hosts", "h1", "ip"), "10.0.1.1", "hosts.h1.ip: '10.0.1.1' is not an IPv4 address with"),
+        (
+            TUTORIALS,
+            ("hosts", "h1", "ip"),
+            "10.0.1.1",
+            "hosts.h1.ip: '10.0.1.1' is not a host's IPv4 address",
+        ),
+        (TUTORIALS, ("hosts", "h1", "ip"), "224.0.0.1/4", "hosts.h1.ip: '224.0.0.1/4' is not a host's IPv4"),
         (TUTORIALS, ("hosts", "h1", "mac"), "01:00:00:00:00:01", "is not a host's MAC address"),
         (TUTORIALS, ("hosts", "h1", "ip"), "10.0.2.2/24", "hosts h1 and h2 both have 10.0.2.2"),
         (TUTORIALS, ("hosts", "h1", "commands"), "ls", "hosts.h1.commands: 'ls' is not a list"),
         (TUTORIALS, ("hosts", "h-3"), {}, "hosts: 'h-3' is not a name for a node"),
+        (TUTORIALS, ("switches", "²"), {}, "switches: '²' is not a name for a node"),
+        (TUTORIALS, ("switches", "s" + 5000 * "9"), {}, "is not a name for a node"),
+        (
+            TUTORIALS,
+            ("switches",),
+            {f"s{n}": {} for n in range(10_001)},
+            "switches: there are 10,001 (valid:",
+        ),
         (TUTORIALS, ("switches", "s2", "cpu_port"), 7, "switches.s2.cpu_port: 7 (valid: 510)"),
         (
             P4_UTILS,
@@ -201,6 +215,14 @@ def test_network_files_are_told_from_others(tmp_path: Path) -> None:
     assert not is_network_file(written(tmp_path, {"nodes": [], "edges": []}))
     assert not is_network_file(tmp_path / "missing.json")
     assert not is_network_file(tmp_path)
+
+
+def test_a_network_file_with_a_mistake_in_its_json_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "topology.json"
+    path.write_text(json.dumps(TUTORIALS, indent=1).replace("}\n}", "},\n}") + ",", encoding="utf-8")
+    assert is_network_file(path)
+    with pytest.raises(TopologyError, match=r"topology\.json, line [0-9]+: is not JSON"):
+        read_network(path)
 
 
 JSON = st.recursive(

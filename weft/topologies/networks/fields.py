@@ -160,15 +160,17 @@ def loss_probability(value: object, place: str) -> float:
 
 
 def ipv4_interface(value: object, place: str) -> str:
-    """Return an IPv4 address with its prefix length. Raises TopologyError."""
+    """Return a host's IPv4 address with its prefix length. Raises TopologyError."""
     try:
-        if isinstance(value, str) and "/" in value:
-            return str(IPv4Interface(value))
+        found = IPv4Interface(value) if isinstance(value, str) and "/" in value else None
     except ValueError:
-        pass
-    raise TopologyError(
-        f"{place}: {shown(value)} is not an IPv4 address with its prefix length (valid: such as 10.0.1.1/24)"
-    )
+        found = None
+    if found is None or found.is_multicast or found.is_unspecified or found.is_loopback:
+        raise TopologyError(
+            f"{place}: {shown(value)} is not a host's IPv4 address with its prefix length "
+            "(valid: such as 10.0.1.1/24)"
+        )
+    return str(found)
 
 
 def ipv4_address(value: object, place: str) -> str:

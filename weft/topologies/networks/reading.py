@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,15 +19,29 @@ from weft.topologies.networks.tutorials import read_tutorials
 
 MAX_FILE_BYTES = 8 * 1024 * 1024
 _MOST_PATH = 1024
+_MOST_NODES = 10_000
+_KEYS = {"hosts", "switches", "links"}
+_KEY = re.compile(rb'"(hosts|switches|links)"\s*:')
 
 
 def is_network_file(path: Path) -> bool:
-    """Return whether a file is JSON that has what a network file has at the top; never raises."""
+    """Return whether a file has what a network file has at the top; never raises.
+
+    What is not JSON because of a mistake in it, and names all three keys, is one, too: `read_network` says where it is.
+    """
     try:
         tree = _parsed(path)
     except TopologyError:
+        return _names_all_keys(path)
+    return isinstance(tree, dict) and ("topology" in tree or tree.keys() >= _KEYS)
+
+
+def _names_all_keys(path: Path) -> bool:
+    try:
+        data = read_bytes(path, MAX_FILE_BYTES)
+    except (OSError, ValueError):
         return False
-    return isinstance(tree, dict) and ("topology" in tree or {"hosts", "switches", "links"} <= tree.keys())
+    return {found.decode() for found in _KEY.findall(data)} == _KEYS
 
 
 def read_network(path: Path) -> Network:
@@ -38,9 +54,10 @@ def read_network(path: Path) -> Network:
     tree = _parsed(path)
     try:
         fields = Fields(tree, "")
+        _require_few_nodes(fields.child("topology") if "topology" in fields else fields)
         if "topology" in fields:
             network = read_p4_utils(fields, path)
-        elif all(name in fields for name in ("hosts", "switches", "links")):
+        elif all(name in fields for name in _KEYS):
             network = read_tutorials(fields, path)
         else:
             raise TopologyError(
@@ -51,6 +68,14 @@ def read_network(path: Path) -> Network:
     except TopologyError as error:
         raise TopologyError(f"{path}, {error}") from None
     return network
+
+
+def _require_few_nodes(fields: Fields) -> None:
+    """Check the number of nodes before anything is looked up among them."""
+    for name in ("hosts", "switches"):
+        count = sum(1 for _ in fields.child(name))
+        if count > _MOST_NODES:
+            raise TopologyError(f"{fields.at(name)}: there are {count:,} (valid: at most {_MOST_NODES:,})")
 
 
 def _parsed(path: Path) -> object:
@@ -72,8 +97,8 @@ def _parsed(path: Path) -> object:
 def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     tree = dict(pairs)
     if len(tree) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"key {shown(next(name for name in names if names.count(name) > 1))} stands twice")
+        name, _ = max(Counter(name for name, _ in pairs).items(), key=lambda each: each[1])
+        raise ValueError(f"key {shown(name)} stands twice")
     return tree
 
 
@@ -117,11 +142,11 @@ def _require_sound(network: Network) -> None:
         if address in addresses:
             raise TopologyError(f"hosts {addresses[address]} and {host.name} both have {address}")
         addresses[address] = host.name
-    _require_different([setup.grpc_port for setup in network.setups.values()], "gRPC port")
-    _require_different([switch.device_id for switch in network.switches], "device id")
+    _require_different((setup.grpc_port for setup in network.setups.values()), "gRPC port")
+    _require_different((switch.device_id for switch in network.switches), "device id")
 
 
-def _require_different(numbers: Sequence[int], what: str) -> None:
-    for number in numbers:
-        if numbers.count(number) > 1:
-            raise TopologyError(f"two switches have the {what} {number} (valid: one for each)")
+def _require_different(numbers: Iterable[int], what: str) -> None:
+    number, count = max(Counter(numbers).items(), key=lambda each: each[1], default=(0, 0))
+    if count > 1:
+        raise TopologyError(f"two switches have the {what} {number} (valid: one for each)")
