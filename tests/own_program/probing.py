@@ -1,6 +1,7 @@
 """A controller of the kind that users write: finds links by probes, and routes host by host."""
 
 import struct
+import sys
 from typing import ClassVar
 
 import weft
@@ -60,6 +61,8 @@ class Careless(weft.Controller):
     def on_start(self, switch):
         if self.where == "on_start":
             self.fail(switch)
+        if self.where == "exit":
+            sys.exit(0)
         if self.where == "table":
             switch.insert("adresses", {"address": 1}, "drop")
 
@@ -69,3 +72,10 @@ class Careless(weft.Controller):
 
     def fail(self, what):
         raise LookupError(f"no idea of {what}")
+
+
+class Waiting(weft.Controller):
+    """Takes its methods for coroutines."""
+
+    async def on_start(self, switch):
+        pass

@@ -193,8 +193,30 @@ def test_what_a_class_raises_ends_the_run_with_its_own_frames(
 @pytest.mark.parametrize(
     ("controller", "problem"),
     [
+        (
+            "{class: probing.py:Careless, parameters: {where: exit}}",
+            "Careless.on_start called sys.exit(0): return",
+        ),
+        ("probing.py:Waiting", "Waiting.on_start is 'async def' (valid: 'def'"),
+    ],
+)
+def test_a_method_that_exits_or_is_no_plain_function_ends_the_run_with_an_error(
+    tmp_path: Path, controller: str, problem: str
+) -> None:
+    shutil.copy(HERE / "probing.py", tmp_path)
+    (tmp_path / "s.yaml").write_text(
+        f"clock: virtual\np4: {PROBES_P4}\ncontroller: {controller}\n", encoding="utf-8"
+    )
+    with pytest.raises(BadInputError) as raised:
+        run_scenario(load_scenario(tmp_path / "s.yaml"))
+    assert problem in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("controller", "problem"),
+    [
         ("none.py:Class", "controller.class: {folder}/none.py: cannot be read"),
-        ("probing.py:Probe", "has no class 'Probe' (valid: Careless, Probing)"),
+        ("probing.py:Probe", "has no class 'Probe' (valid: Careless, Probing, Waiting)"),
         ("{class: probing.py:Probing, parameters: {time: 3}}", "unexpected keyword argument 'time'"),
         ("{parameters: {time: 3}}", "controller.parameters: they are for a class"),
         ("probing", "'probing' is not a class of yours, path/to/file.py:Class"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -124,13 +125,20 @@ class RunningController:
             await session.write([EncodedEntity.plain(entry.encode(session.schema)).update(p4r.Update.INSERT)])
 
     async def _call(self, method: Callable[..., object], *arguments: Any) -> None:
+        name = f"{self._name}.{method.__name__}"
+        if inspect.iscoroutinefunction(method):
+            raise ExtensionError(
+                f"{name} is 'async def' (valid: 'def'; calls to switches wait for their answers)"
+            )
         try:
             await self._handoff.call(lambda: method(*arguments))
         except asyncio.CancelledError:
             raise
+        except SystemExit as error:
+            raise ExtensionError(f"{name} called sys.exit({error.code!r}): return in place of it") from None
         except Exception as error:
             own = without_frames_of_weft(error)
-            raise ExtensionError(user_report(own, f"{self._name}.{method.__name__}")) from None
+            raise ExtensionError(user_report(own, name)) from None
 
 
 def _fields(digest: Any) -> Mapping[str, int]:
