@@ -197,6 +197,7 @@ def test_what_a_class_raises_ends_the_run_with_its_own_frames(
             "{class: probing.py:Careless, parameters: {where: exit}}",
             "Careless.on_start called sys.exit(0): return",
         ),
+        ("script.py:Script", "script.py called sys.exit(3): return"),
         ("probing.py:Waiting", "Waiting.on_start is 'async def' (valid: 'def'"),
     ],
 )
@@ -204,6 +205,7 @@ def test_a_method_that_exits_or_is_no_plain_function_ends_the_run_with_an_error(
     tmp_path: Path, controller: str, problem: str
 ) -> None:
     shutil.copy(HERE / "probing.py", tmp_path)
+    (tmp_path / "script.py").write_text("import sys\nsys.exit(3)\n", encoding="utf-8")
     (tmp_path / "s.yaml").write_text(
         f"clock: virtual\np4: {PROBES_P4}\ncontroller: {controller}\n", encoding="utf-8"
     )

@@ -18,6 +18,7 @@ from weft.clocks.user_controller.handoff import Handoff
 from weft.controller.fabric import PACKET_QUEUE_LENGTH, FabricController
 from weft.controller.fabric_events import FabricEvent, LinkChanged, SwitchEvent, SwitchStarted
 from weft.controller.reconcile import EncodedEntity
+from weft.system.signals import is_unwinding
 from weft.traffic.extensions import ClassSpec, ExtensionError, make, user_report
 from weft.traffic.extensions.loading import overridden, without_frames_of_weft
 
@@ -135,6 +136,8 @@ class RunningController:
         except asyncio.CancelledError:
             raise
         except SystemExit as error:
+            if is_unwinding():
+                raise
             raise ExtensionError(f"{name} called sys.exit({error.code!r}): return in place of it") from None
         except Exception as error:
             own = without_frames_of_weft(error)

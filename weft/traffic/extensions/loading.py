@@ -91,7 +91,7 @@ def make(spec: ClassSpec, base: type[T], *arguments: Any) -> T:
     """
     made_class = load_class(spec.reference, base)
     require_parameters(spec.reference, made_class, spec.parameters, *arguments)
-    with user_code(spec.reference):
+    with user_code(spec.reference), exits_refused(spec.reference):
         return made_class(*arguments, **spec.parameters)
 
 
@@ -138,6 +138,15 @@ def _user_traceback(error: BaseException, own: TracebackType | None) -> str:
             break
         context, seen = context.__context__, seen.__context__
     return "".join(shown.format()).rstrip()
+
+
+@contextlib.contextmanager
+def exits_refused(what: str) -> Iterator[None]:
+    """Raise ExtensionError for a user's code that exits, which would end Weft without a word."""
+    try:
+        yield
+    except SystemExit as error:
+        raise ExtensionError(f"{what} called sys.exit({error.code!r}): return in place of it") from error
 
 
 def _from_user_code(here: TracebackType | None) -> TracebackType | None:
@@ -199,7 +208,7 @@ def _load_module(path: Path, given: str) -> ModuleType:
     module.__dict__["__weft_extension__"] = True
     sys.modules[name] = module
     try:
-        with user_code(given):
+        with user_code(given), exits_refused(given):
             # Not by the spec's loader: it may run bytecode of before a change within the same second.
             exec(compile(content, str(path), "exec", dont_inherit=True), module.__dict__)
     except BaseException:

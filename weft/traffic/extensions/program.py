@@ -7,7 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from weft.engine import ExtensionError
-from weft.traffic.extensions.loading import ClassSpec, load_function, make, require_parameters, user_code
+from weft.traffic.extensions.loading import (
+    ClassSpec,
+    exits_refused,
+    load_function,
+    make,
+    require_parameters,
+    user_code,
+)
 
 if TYPE_CHECKING:
     from weft.rdma.device import Device
@@ -39,8 +46,5 @@ async def run_program(spec: ClassSpec, host: str, device: Device) -> None:
         ExtensionError: it cannot be used, or it has raised, or asked its process to exit.
     """
     what = f"{host} ({spec.reference})"
-    with user_code(what):
-        try:
-            await load_program(spec)(device)
-        except SystemExit as error:
-            raise ExtensionError(f"{what} called sys.exit({error.code!r}): return in place of it") from error
+    with user_code(what), exits_refused(what):
+        await load_program(spec)(device)
