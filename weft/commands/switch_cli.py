@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,7 +89,7 @@ async def _read_lines(running: CommandSession) -> int:
     number = 0
     while True:
         try:
-            line = await asyncio.to_thread(input, _PROMPT if is_terminal else "")
+            line = await (_line_at_prompt() if is_terminal else asyncio.to_thread(input))
         except EOFError:
             return 0
         number += 1
@@ -100,6 +101,33 @@ async def _read_lines(running: CommandSession) -> int:
             if not is_terminal:
                 raise type(error)(f"standard input, line {number}: {error}") from None
             click.echo(f"Error: {error}", err=True)
+
+
+async def _line_at_prompt() -> str:
+    """Return a line of the terminal. Raises EOFError.
+
+    It is read in a thread of its own, which an interrupted session leaves behind; those of asyncio are waited for.
+    """
+    loop = asyncio.get_running_loop()
+    read: asyncio.Future[str] = loop.create_future()
+
+    def tell(line: str | None) -> None:
+        if read.done():
+            return
+        if line is None:
+            read.set_exception(EOFError())
+        else:
+            read.set_result(line)
+
+    def work() -> None:
+        line = None
+        with contextlib.suppress(EOFError):
+            line = input(_PROMPT)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the session was interrupted
+            loop.call_soon_threadsafe(tell, line)
+
+    threading.Thread(target=work, name="prompt", daemon=True).start()
+    return await read
 
 
 def _say(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
 from weft.cli import weft
+from weft.commands.switch_cli import _line_at_prompt
 from weft.controller.fabric import GrpcTarget, open_channel
 from weft.controller.lab import Lab
 from weft.controller.pipeline import Pipeline
@@ -391,3 +393,24 @@ def test_any_line_is_a_command_or_refused(line: str) -> None:
 def test_rates_of_meters_are_per_microsecond() -> None:
     config = meter_config(["0.5:100", "1:200"])
     assert (config.cir, config.cburst, config.pir, config.pburst) == (500_000, 100, 10**6, 200)
+
+
+def test_a_prompt_that_is_interrupted_waits_for_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, leave, left = threading.Event(), threading.Event(), threading.Event()
+
+    def waiting(_prompt: str) -> str:
+        asked.set()
+        leave.wait(10)
+        left.set()
+        return ""
+
+    async def interrupted() -> None:
+        line = asyncio.ensure_future(_line_at_prompt())
+        await asyncio.to_thread(asked.wait)
+        line.cancel()
+        await asyncio.wait([line])
+
+    monkeypatch.setattr("builtins.input", waiting)
+    asyncio.run(interrupted())
+    assert not left.is_set()
+    leave.set()

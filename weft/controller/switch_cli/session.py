@@ -114,7 +114,11 @@ class CommandSession:
     def handle_of(self, entry: p4r.TableEntry) -> int:
         """Return an entry's handle: the next number of its table where it is seen for the first time."""
         handles = self.handles.setdefault(entry.table_id, {})
-        return handles.setdefault(key_of(entry), 1 + max(handles.values(), default=-1))
+        key = key_of(entry)
+        if key not in handles:
+            # The last one is the largest: they are added in order.
+            handles[key] = 1 + (handles[next(reversed(handles))] if handles else -1)
+        return handles[key]
 
     async def entry(self, table: p4i.Table, handle: int) -> p4r.TableEntry:
         """Return the entry of a handle. Raises CommandError: there is none."""
