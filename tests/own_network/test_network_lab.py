@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from pathlib import Path
 
@@ -79,15 +80,18 @@ async def _take_over(folder: Path) -> None:
 
 def test_a_p4_utils_network_and_a_command_that_fails(folder: Path) -> None:
     path = folder / "p4app.json"
+    commands = ["echo no; false", "echo 'not closed &", "pwd > folder.txt &"]
     path.write_text(
-        path.read_text(encoding="utf-8").replace('"h2": {}', '"h2": {"commands": ["echo no; false"]}')
+        path.read_text(encoding="utf-8").replace('"h2": {}', f'"h2": {{"commands": {json.dumps(commands)}}}')
     )
     said: list[str] = []
     with lab_of(path, said) as lab:
         assert " 3 received" in ping(lab)
         assert lab.addresses == {"s1": "127.0.0.1:9559", "s2": "127.0.0.1:9560"}
         assert "h1-eth0" in lab.network.net.get("h1").cmd("ip -o link")
+        assert lab.network.net.get("h2").cmd("pwd").strip() == str(folder)
     assert "h2: 'echo no; false' ended with 1: no" in said
+    assert (folder / "folder.txt").read_text(encoding="utf-8").strip() == str(folder)
     assert (folder / "forward_p4rt.txt").is_file()
     assert (folder / "pcap" / "s1-eth1_in.pcap").is_file()
     assert (folder / "log" / "s1-p4runtime-requests.txt").is_file()
@@ -102,3 +106,17 @@ def test_a_compiled_program_never_takes_the_place_of_the_network_file(folder: Pa
     with refused, lab_of(path, []):
         pass
     assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_compiled_program_never_takes_the_place_of_a_switch_s_entries(folder: Path) -> None:
+    path = folder / "p4app.json"
+    tree = json.loads(path.read_text(encoding="utf-8"))
+    tree["topology"]["switches"]["s1"] = {"runtime_json": "forward.json"}
+    path.write_text(json.dumps(tree), encoding="utf-8")
+    (folder / "forward.json").write_text('{"table_entries": []}', encoding="utf-8")
+    refused = pytest.raises(
+        BadInputError, match=r"forward\.json: the compiled forward\.p4 would take its place"
+    )
+    with refused, lab_of(path, []):
+        pass
+    assert (folder / "forward.json").read_text(encoding="utf-8") == '{"table_entries": []}'

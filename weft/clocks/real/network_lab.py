@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import IO, ClassVar
 
 from google.protobuf import text_format
 
@@ -29,7 +33,8 @@ from weft.topologies.networks import Network, NetworkHost
 LOWEST_ELECTION_ID = 1
 """That of the tutorials' controllers, so that they become primary when the lab's has left."""
 _COMMAND_TIMEOUT_S = 60
-_SHOWN_OUTPUT = 2000
+_SHOWN_OUTPUT_BYTES = 2000
+_BESIDE_SOURCES = "."
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class _Places:
 
 _PLACES = {
     "tutorials": _Places("logs", "pcaps", "build", ".p4.p4info.txtpb"),
-    "p4_utils": _Places("log", "pcap", ".", "_p4rt.txt"),
+    "p4_utils": _Places("log", "pcap", _BESIDE_SOURCES, "_p4rt.txt"),
 }
 
 
@@ -107,17 +112,31 @@ class NetworkLab(MininetLab):
         self._run_host_commands()
 
     def _write_programs(self) -> None:
-        """Write each program and its P4Info where controllers read them."""
-        folder = self._folder(self._places.programs)
+        """Write each program and its P4Info where controllers read them. Raises BadInputError."""
+        own = {self.source.path, *self._files_of_switches()}
+        written: set[Path] = set()
         for program in self.programs.distinct:
             stem = program.json.stem
-            compiled = folder / f"{stem}.json"
-            if compiled == self.source.path:
-                raise BadInputError(
-                    f"{compiled}: the compiled {stem}.p4 would take its place (valid: another name for the program)"
-                )
-            _write(compiled, program.json.read_bytes())
-            _write(folder / f"{stem}{self._places.p4info_suffix}", program.p4info.read_bytes())
+            folder = self._program_folder(program.source)
+            compiled = folder / f"{stem}.json", folder / f"{stem}{self._places.p4info_suffix}"
+            for path, source in zip(compiled, (program.json, program.p4info), strict=True):
+                if path in own | written:
+                    raise BadInputError(
+                        f"{path}: the compiled {stem}.p4 would take its place (valid: another name for the program)"
+                    )
+                _write(path, source.read_bytes())
+                written.add(path)
+
+    def _files_of_switches(self) -> Iterator[Path]:
+        """Yield the files of entries and commands that the network file names."""
+        for setup in self.source.setups.values():
+            yield from (each for each in (setup.runtime_json, setup.commands) if each is not None)
+
+    def _program_folder(self, source: Path) -> Path:
+        """Return where a program's compiled files go; p4-utils' are beside their source. Raises BadInputError."""
+        if self._places.programs == _BESIDE_SOURCES and source.parent.is_relative_to(self.source.folder):
+            return source.parent
+        return self._folder(self._places.programs)
 
     def _write_logs(self) -> None:
         """Write what switches were sent over P4Runtime, and what their commands said."""
@@ -144,25 +163,41 @@ class NetworkLab(MininetLab):
                 _hand_over(files)
 
     def _run_host_commands(self) -> None:
+        folder = shlex.quote(str(self.source.folder))
         for host in self.source.hosts:
+            self.network.net.get(host.name).cmd(f"cd {folder}")  # for what is typed at the prompt, too
             for command in host.commands:
                 self._run_on(host.name, command)
 
     def _run_on(self, host: str, command: str) -> None:
         """Run a command in a host; one that fails is reported with its output, as the tutorials go on, too."""
         if command.rstrip().endswith("&"):
-            self.network.net.get(host).cmd(command)
+            # A child of the host's shell, with which it ends. Quoted, because that shell would wait for a quote's end.
+            self.network.net.get(host).cmd(f"sh -c {shlex.quote(command)}")
             return
-        process = self.network.popen(host, ["sh", "-c", command], cwd=str(self.source.folder))
-        try:
-            output, errors = process.communicate(timeout=_COMMAND_TIMEOUT_S)
-        except BaseException:
-            process.kill()
-            process.communicate()
-            raise
-        if process.returncode:
-            said = f"{output or ''}{errors or ''}".strip()[-_SHOWN_OUTPUT:]
-            self._progress(f"{host}: {command!r} ended with {process.returncode}: {said}")
+        # To a file: what a command leaves running would keep a pipe open.
+        with tempfile.TemporaryFile() as output:
+            process = self.network.popen(
+                host,
+                ["sh", "-c", command],
+                cwd=str(self.source.folder),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                ended = f"ended with {process.wait(_COMMAND_TIMEOUT_S)}"
+            except subprocess.TimeoutExpired:
+                _kill(process)
+                ended = (
+                    f"was stopped after {_COMMAND_TIMEOUT_S} s (a command that goes on needs & at its end)"
+                )
+            except BaseException:
+                _kill(process)
+                raise
+            if process.returncode:
+                said = _end_of(output)
+                self._progress(f"{host}: {command!r} {ended}: {said}")
 
     def _folder(self, name: str) -> Path:
         """Return a folder beside the network's paths, made if it is not there. Raises BadInputError."""
@@ -173,6 +208,18 @@ class NetworkLab(MininetLab):
             folder.mkdir()
             _hand_over([folder])
         return folder
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """End a host's command, and what it has started: Mininet makes it the leader of a process group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _end_of(output: IO[bytes]) -> str:
+    output.seek(max(0, output.seek(0, os.SEEK_END) - _SHOWN_OUTPUT_BYTES))
+    return output.read(_SHOWN_OUTPUT_BYTES).decode(errors="replace").strip()
 
 
 def _write(path: Path, content: bytes) -> None:
