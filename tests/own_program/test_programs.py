@@ -158,6 +158,14 @@ def test_a_wrong_entry_is_named_by_file_and_number(tmp_path: Path) -> None:
     )
 
 
+def test_two_entries_of_one_key_have_their_places(tmp_path: Path) -> None:
+    same = [route("10.0.0.1", 32, port, "02:00:00:00:00:01") for port in (1, 2)]
+    tree = {"table_entries": [route("10.0.0.2", 32, 1, "02:00:00:00:00:02"), *same]}
+    (tmp_path / "leaf.json").write_text(json.dumps(tree), encoding="utf-8")
+    message = refusal(tmp_path, f"p4: {PLAIN_P4}\nentries: {{leaf: leaf.json}}\n")
+    assert "leaf.json: table_entries[2]: has the same key as table_entries[1]" in message
+
+
 def test_a_controller_that_is_restarted_keeps_the_entries(tmp_path: Path) -> None:
     everything: dict[str, Any] = {
         "table_entries": [route("10.0.0.1", 32, 1, "02:00:00:00:00:01")],

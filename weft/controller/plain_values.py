@@ -33,6 +33,13 @@ def number_of(value: Any, bits: int) -> int:
     return found & ((1 << bits) - 1)
 
 
+def count_of(value: Any, bits: int) -> int:
+    """Return `number_of` what is counted and so has no two's complement: a priority, a port, a time."""
+    if _read(value) < 0:
+        raise SettingError(f"{_shown(value)} is negative (valid: 0 to {_largest(bits)})")
+    return number_of(value, bits)
+
+
 def match_value(info: p4i.MatchField, value: Any) -> Any:
     """Return what finsy takes for a field of a key: a number, or the two of a prefix, mask or range.
 

@@ -12,7 +12,10 @@ from finsy.proto import p4i
 from weft.controller.entities import Entity
 from weft.controller.errors import SettingError
 from weft.hints import did_you_mean
+from weft.quantities.units import shown
 
+MOST_HINTED = 80
+"""Characters of an unknown name that are compared with those that are known."""
 _Named = TypeVar("_Named")
 
 
@@ -41,11 +44,12 @@ class ByName(Mapping[str, _Named]):
         if isinstance(name, str) and name in self._full:
             return self[name]
         if not self._objects:
-            raise SettingError(f"unknown {self.what} {name!r}: {whose or 'the program'} has none")
-        hint = did_you_mean(str(name), self._full)
+            raise SettingError(f"unknown {self.what} {shown(name)}: {whose or 'the program'} has none")
+        text = str(name)[:MOST_HINTED]
+        hint = did_you_mean(text, self._full)
         if hint.startswith("valid"):
-            hint = did_you_mean(str(name), self._objects)  # each once
-        raise SettingError(f"unknown {self.what} {name!r}{f' of {whose}' if whose else ''}; {hint}")
+            hint = did_you_mean(text, self._objects)  # each once
+        raise SettingError(f"unknown {self.what} {shown(name)}{f' of {whose}' if whose else ''}; {hint}")
 
 
 @dataclass(frozen=True)

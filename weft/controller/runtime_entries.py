@@ -18,9 +18,10 @@ import finsy
 
 from weft.controller.entities import Entity
 from weft.controller.errors import SettingError
-from weft.controller.plain_values import NEEDS_PRIORITY, match_value, number_of
-from weft.controller.program_names import ActionNames, ProgramNames, TableNames
+from weft.controller.plain_values import NEEDS_PRIORITY, count_of, match_value, number_of
+from weft.controller.program_names import MOST_HINTED, ActionNames, ProgramNames, TableNames
 from weft.hints import did_you_mean
+from weft.quantities.units import shown
 
 MAX_ENTRIES = 1 << 20
 _PRIORITY_BITS = 31
@@ -29,6 +30,7 @@ _SESSION_BITS = 15
 _PORT_BITS = 32
 _LENGTH_BITS = 16
 _INSTANCE_BITS = 16
+_KINDS = ("table_entries", "multicast_group_entries", "clone_session_entries")
 _IGNORED = ("target", "p4info", "bmv2_json")
 """Keys of the tutorials' files whose place is the scenario's `p4`."""
 _TABLE_KEYS = (
@@ -59,15 +61,22 @@ def runtime_entries(tree: Any, program: ProgramNames) -> tuple[Entity, ...]:
         SettingError: says which entry is wrong, counted from 0, and how: `table_entries[3]: unknown table 'acl'; …`.
 
     """
-    kinds: dict[str, Callable[[Mapping[str, Any]], Entity]] = {
-        "table_entries": lambda entry: table_entry(entry, program),
-        "multicast_group_entries": _multicast_group,
-        "clone_session_entries": _clone_session,
-    }
-    tree = _mapping(tree, (*kinds, *_IGNORED), "a file of entries")
-    return tuple(
-        entity for kind, read in kinds.items() for entity in _entities_of(tree.get(kind), kind, read)
+    readers: tuple[Callable[[Mapping[str, Any]], Entity], ...] = (
+        lambda entry: table_entry(entry, program),
+        _multicast_group,
+        _clone_session,
     )
+    tree = _mapping(tree, (*_KINDS, *_IGNORED), "a file of entries")
+    return tuple(
+        entity
+        for kind, read in zip(_KINDS, readers, strict=True)
+        for entity in _entities_of(tree.get(kind), kind, read)
+    )
+
+
+def entry_places(tree: Mapping[str, Any]) -> list[str]:
+    """Return where each of `runtime_entries`'s entities is in a file's content: `table_entries[3]`."""
+    return [f"{kind}[{number}]" for kind in _KINDS for number in range(len(tree.get(kind) or ()))]
 
 
 def table_entry(entry: Any, program: ProgramNames) -> finsy.P4TableEntry:
@@ -76,10 +85,10 @@ def table_entry(entry: Any, program: ProgramNames) -> finsy.P4TableEntry:
     table = program.tables.named(_needed(entry, "table"))
     is_default = entry.get("default_action", False)
     if not isinstance(is_default, bool):
-        raise SettingError(f"default_action: {is_default!r} (valid: true, false)")
+        raise SettingError(f"default_action: {shown(is_default)} (valid: true, false)")
     match = _match(entry.get("match"), table, is_default)
     action = _action(entry, table, is_default)
-    timeout_ns = number_of(entry.get("idle_timeout_ns", 0), 63)
+    timeout_ns = count_of(entry.get("idle_timeout_ns", 0), 63)
     if timeout_ns and not table.idle_timeout:
         raise SettingError(f"idle_timeout_ns: table {table.name} has no support_timeout = true")
     return finsy.P4TableEntry(
@@ -96,7 +105,7 @@ def action_of(action: ActionNames, arguments: Any) -> finsy.P4TableAction:
     """Return an action with its arguments by name. Raises SettingError."""
     arguments = {} if arguments is None else arguments
     if not isinstance(arguments, Mapping):
-        raise SettingError(f"action_params: must be a mapping of parameters to values, is {arguments!r}")
+        raise SettingError(f"action_params: must be a mapping of parameters to values, is {shown(arguments)}")
     values = {}
     for name, value in arguments.items():
         info = action.parameters.named(name, action.name)
@@ -127,7 +136,7 @@ def _match(match: Any, table: TableNames, is_default: bool) -> dict[str, Any]:
     if match is None:
         match = {}
     if not isinstance(match, Mapping):
-        raise SettingError(f"match: must be a mapping of keys to values, is {match!r}")
+        raise SettingError(f"match: must be a mapping of keys to values, is {shown(match)}")
     if is_default and match:
         raise SettingError("match: a default entry matches what no other does: leave it out")
     values = {}
@@ -152,7 +161,7 @@ def _action(entry: Mapping[str, Any], table: TableNames, is_default: bool) -> fi
 
 
 def _priority(priority: Any, table: TableNames, is_default: bool) -> int:
-    number = 0 if priority is None else _at("priority", number_of, priority, _PRIORITY_BITS)
+    number = 0 if priority is None else _at("priority", count_of, priority, _PRIORITY_BITS)
     wanted = not is_default and any(info.match_type in NEEDS_PRIORITY for info in table.fields.values())
     if wanted and not number:
         raise SettingError(
@@ -165,7 +174,7 @@ def _priority(priority: Any, table: TableNames, is_default: bool) -> int:
 
 def _multicast_group(entry: Any) -> finsy.P4MulticastGroupEntry:
     entry = _mapping(entry, _GROUP_KEYS, "a multicast group")
-    group = number_of(_needed(entry, "multicast_group_id"), _GROUP_BITS)
+    group = count_of(_needed(entry, "multicast_group_id"), _GROUP_BITS)
     if not group:
         raise SettingError(f"multicast_group_id: 0 (valid: 1 to {(1 << _GROUP_BITS) - 1})")
     return finsy.P4MulticastGroupEntry(group, replicas=_replicas(entry))
@@ -173,13 +182,13 @@ def _multicast_group(entry: Any) -> finsy.P4MulticastGroupEntry:
 
 def _clone_session(entry: Any) -> finsy.P4CloneSessionEntry:
     entry = _mapping(entry, _SESSION_KEYS, "a clone session")
-    session = number_of(_needed(entry, "clone_session_id"), _SESSION_BITS)
+    session = count_of(_needed(entry, "clone_session_id"), _SESSION_BITS)
     if not session:
         raise SettingError(f"clone_session_id: 0 (valid: 1 to {(1 << _SESSION_BITS) - 1})")
     return finsy.P4CloneSessionEntry(
         session,
-        class_of_service=number_of(entry.get("class_of_service", 0), 8),
-        packet_length_bytes=number_of(entry.get("packet_length_bytes", 0), _LENGTH_BITS),
+        class_of_service=count_of(entry.get("class_of_service", 0), 8),
+        packet_length_bytes=count_of(entry.get("packet_length_bytes", 0), _LENGTH_BITS),
         replicas=_replicas(entry),
     )
 
@@ -187,25 +196,25 @@ def _clone_session(entry: Any) -> finsy.P4CloneSessionEntry:
 def _replicas(entry: Mapping[str, Any]) -> list[tuple[int, int]]:
     replicas = _needed(entry, "replicas")
     if not isinstance(replicas, list):
-        raise SettingError(f"replicas: must be a list, is {replicas!r}")
-    found: list[tuple[int, int]] = []
+        raise SettingError(f"replicas: must be a list, is {shown(replicas)}")
+    found: dict[tuple[int, int], None] = {}
     for number, each in enumerate(replicas):
         place = f"replicas[{number}]"
         replica = _at(place, _mapping, each, _REPLICA_KEYS, "a replica")
-        port = _at(f"{place}.egress_port", number_of, _at(place, _needed, replica, "egress_port"), _PORT_BITS)
-        instance = _at(f"{place}.instance", number_of, replica.get("instance", 0), _INSTANCE_BITS)
+        port = _at(f"{place}.egress_port", count_of, _at(place, _needed, replica, "egress_port"), _PORT_BITS)
+        instance = _at(f"{place}.instance", count_of, replica.get("instance", 0), _INSTANCE_BITS)
         if (port, instance) in found:
             raise SettingError(f"{place}: port {port} with instance {instance} is there twice")
-        found.append((port, instance))
-    return found
+        found[port, instance] = None
+    return list(found)
 
 
 def _mapping(value: Any, keys: Collection[str], what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise SettingError(f"{what} is a mapping (keys: {', '.join(keys)}), not {value!r}")
+        raise SettingError(f"{what} is a mapping (keys: {', '.join(keys)}), not {shown(value)}")
     for key in value:
         if key not in keys:
-            raise SettingError(f"unknown key {key!r}; {did_you_mean(str(key), keys)}")
+            raise SettingError(f"unknown key {shown(key)}; {did_you_mean(str(key)[:MOST_HINTED], keys)}")
     return value
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from weft.cache import read_text
 from weft.controller.entities import Entity
-from weft.controller.runtime_entries import EntriesSettings, runtime_entries
+from weft.controller.errors import SettingError
+from weft.controller.pipeline import Pipeline
+from weft.controller.runtime_entries import EntriesSettings, entry_places, runtime_entries
 from weft.errors import BadInputError
+from weft.quantities.units import shown
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
 from weft.scenario.programs import Programs
@@ -41,8 +46,8 @@ def read_entries_file(path: Path) -> Any:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        twice = next(name for number, (name, _) in enumerate(pairs) if name in dict(pairs[:number]))
-        raise ValueError(f"the key '{twice}' is given twice")
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key {shown(twice)} is given twice")
     return found
 
 
@@ -63,7 +68,7 @@ def entries_settings(fabric: FabricSpec, options: FabricOptions, programs: Progr
                 trees[path] = read_entries_file(path)
             if (path, id(pipeline)) not in read:
                 entities = runtime_entries(trees[path], pipeline.names)
-                pipeline.encoder().entity_set(entities)  # finds two of the same key
+                _require_different(entities, entry_places(trees[path]), pipeline)
                 read[path, id(pipeline)] = entities
         except BadInputError as error:
             raise KeyProblem(key, str(error)) from None
@@ -71,3 +76,14 @@ def entries_settings(fabric: FabricSpec, options: FabricOptions, programs: Progr
             raise KeyProblem(key, f"{path.name}: {error}") from None
         found[name] = read[path, id(pipeline)]
     return EntriesSettings(found)
+
+
+def _require_different(entities: Sequence[Entity], places: Sequence[str], pipeline: Pipeline) -> None:
+    """Raise SettingError for two entries of the same key."""
+    encoder = pipeline.encoder()
+    found: dict[tuple[str, bytes], str] = {}
+    for entity, place in zip(entities, places, strict=True):
+        for key in encoder.entity_set([entity]):
+            if key in found:
+                raise SettingError(f"{place}: has the same key as {found[key]}")
+            found[key] = place
