@@ -43,6 +43,11 @@ def test_the_test_of_a_new_project_passes(project: Path, capsys: pytest.CaptureF
     assert "1 passed" in done.stdout
 
 
+def test_the_program_compiles_without_a_warning(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("compile", project / "program.p4", "-o", project / "program.json") == 0
+    assert not capsys.readouterr().err
+
+
 def test_the_page_shows_what_a_run_says(project: Path) -> None:
     said: list[str] = []
     result = run_scenario(load_scenario(project / "scenario.yaml"), progress=said.append)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from weft.errors import BadInputError
+from weft.quantities.units import shown
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}\Z")
 _PLACEHOLDER = "NAME"
@@ -25,7 +26,7 @@ def new(folder: Path) -> None:
     """
     if not _NAME.match(folder.name):
         raise BadInputError(
-            f"'{folder.name}' is no name of a project (valid: up to 41 of a-z, 0-9 and -, such as my-switch)"
+            f"{shown(folder.name)} is no name of a project (valid: up to 41 of a-z, 0-9 and -, such as my-switch)"
         )
     try:
         folder.mkdir()

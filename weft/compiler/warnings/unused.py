@@ -5,6 +5,7 @@ from __future__ import annotations
 from weft.compiler import ast
 from weft.compiler.warnings.kinds import Kind
 from weft.compiler.warnings.reporter import WarningReporter
+from weft.paths import P4_DIRECTORY, P4_MODULES
 
 _WORDS: dict[type[ast.Node], str] = {
     ast.ActionDeclaration: "action",
@@ -23,9 +24,14 @@ _WORDS: dict[type[ast.Node], str] = {
 def check_unused(program: ast.Program, reporter: WarningReporter) -> None:
     """Warn about actions, tables, variables, constants, functions, types, controls, parsers, instances, and
     parameters of actions and functions that are never mentioned.
+
+    Of Weft's modules a program that includes them need not use all.
     """
     used, type_names = _references(reporter.nodes)
+    modules = _modules_included(reporter.nodes)
     for node in reporter.nodes:
+        if modules and _source(node).startswith(modules):
+            continue
         if isinstance(node, ast.ActionDeclaration | ast.FunctionDeclaration) and node.body is not None:
             for parameter in node.parameters:
                 if id(parameter) not in used:
@@ -36,6 +42,17 @@ def check_unused(program: ast.Program, reporter: WarningReporter) -> None:
         if id(node) in used or node.name in type_names or _is_needed(node):
             continue
         reporter.warn(Kind.UNUSED, f"{word} '{node.name}' is unused", node.span)
+
+
+def _modules_included(nodes: list[ast.Node]) -> str:
+    """Return the folder of Weft's modules; "" for a program that is Weft's own."""
+    mains = (node for node in nodes if isinstance(node, ast.InstanceDeclaration) and node.name == "main")
+    is_own = any(_source(main).startswith(f"{P4_DIRECTORY}/") for main in mains)
+    return "" if is_own else f"{P4_MODULES}/"
+
+
+def _source(node: ast.Node) -> str:
+    return node.span.first.place().source.name
 
 
 def _is_needed(node: ast.Declaration) -> bool:
