@@ -90,9 +90,12 @@ def trace(
     SWITCH is a switch of the running lab, or HOST:PORT or unix:PATH of any `weft switch`: the next packet that it
     receives is shown.
     PROGRAM is P4 or BMv2 JSON: packets are given by --packet or --stf, and no switch need run.
-    SCENARIO is a scenario in virtual time, which is run: packets of --switch are shown with their time.
+    SCENARIO is a scenario in virtual time, or a network (topology.json, p4app.json), which is run: packets of --switch
+    are shown with their time.
     """
-    is_scenario = target.endswith(SCENARIO_SUFFIXES) or target.startswith(LAB_PREFIX)
+    # BMv2 JSON has no switches to choose from, a network of topology.json has.
+    is_network = target.endswith(".json") and bool(switches)
+    is_scenario = target.endswith(SCENARIO_SUFFIXES) or target.startswith(LAB_PREFIX) or is_network
     if not is_scenario and (switches or assignments or (from_ps, until_ps) != (None, None)):
         raise click.UsageError("--switch, --from, --until and --set are for a SCENARIO (.yaml)")
     unseen, stepped = Unseen(), _stepped(page)

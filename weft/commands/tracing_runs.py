@@ -13,7 +13,7 @@ from weft.report.stepping import SteppedPackets
 from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
-from weft.scenario import load_scenario
+from weft.scenario.network_file import load_scenario_or_network
 from weft.switch.daemon.trace_service import Unseen, WatchedPacket, watched_packet
 from weft.switch.trace.story import Storyteller
 
@@ -55,7 +55,9 @@ def trace_run(
         watched.story.text = f"{packet.heading}: {watched.story.text}"
         show(watched)
 
-    spec = run_spec(load_scenario(asked.scenario, changes_of({"assignments": asked.assignments})))
+    changes = changes_of({"assignments": asked.assignments})
+    loaded, _network = load_scenario_or_network(asked.scenario, changes, "virtual")
+    spec = run_spec(loaded)
     traces = PacketTraces(asked.switches, show_packet, asked.packets, asked.when, asked.port, asked.during_ps)
     progress = make_progress()
     run_scenario(spec, progress, watcher=progress, attached=[traces])
