@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import finsy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +44,17 @@ def test_commands_say_what_they_did() -> None:
         assert fabric.lab.said_by_commands == {
             "s2": ["Entry has been added with handle 0", "Entry has been added with handle 1"]
         }
+
+
+def test_entries_of_commands_stay_when_a_switch_is_read_back() -> None:
+    scenario, _ = load_scenario_or_network(EXAMPLE / "topology.json", [VIRTUAL])
+    with Fabric(run_spec(scenario)) as fabric:
+        controller = fabric.lab.controller
+        before = controller.read("s2", [finsy.P4TableEntry("routes")])
+        assert len(before) == 2
+        controller.call(controller.controller.recover())
+        controller.call(controller.controller.apply())
+        assert controller.read("s2", [finsy.P4TableEntry("routes")]) == before
 
 
 def test_what_commands_of_hosts_set_up_is_in_virtual_time_too() -> None:

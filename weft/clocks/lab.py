@@ -144,6 +144,7 @@ class Lab(abc.ABC):
             self._progress(f"running {path.name} on {switch}")
             session = CommandSession(self.controller.controller.session(switch))
             self.said_by_commands[switch] = self.controller.call(session.run_file(path))
+            self.controller.call(self.controller.controller.keep_what_is_written(switch))
 
     @property
     def aggregates(self) -> bool:

@@ -656,6 +656,13 @@ class FabricController:
             self._own.note(name, operation, encoded)
             self._installed[name] = applied(self._installed[name], update)
 
+    async def keep_what_is_written(self, name: str) -> None:
+        """Take what a switch holds besides what is planned for the user's own, as if `write_own` had written it."""
+        async with self._apply_lock:
+            planned = self._installed.get(name, {})
+            self._own.adopt(name, await read_installed(self._sessions[name]), planned)
+            self._installed[name] = planned | self._own.of(name)
+
     def _forget(self, name: str) -> None:
         """Discard what is known of a switch's entries."""
         self._installed.pop(name, None)

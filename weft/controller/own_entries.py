@@ -62,6 +62,11 @@ class OwnEntries:
         else:
             own[entity.key] = entity
 
+    def adopt(self, switch: str, held: EntitySet, planned: EntitySet) -> None:
+        """Note what a switch holds whose keys are not of the plan."""
+        own = self._by_switch.setdefault(switch, {})
+        own.update({key: entity for key, entity in held.items() if key not in planned})
+
 
 def applied(installed: EntitySet, update: EncodedUpdate) -> EntitySet:
     """Return what a switch holds after an update."""
