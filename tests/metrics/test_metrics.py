@@ -180,6 +180,16 @@ def test_the_server_answers_on_loopback_and_reads_the_lab_at_most_once_a_second(
         socket.create_connection(("127.0.0.1", port), timeout=10)
 
 
+def test_who_never_ends_a_request_keeps_nobody_waiting() -> None:
+    with MetricsServer(0, lambda: "weft_x 1\n", deadline_s=0.05) as server:
+        port = int(server.url.split(":")[2].partition("/")[0])
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as slow:
+            slow.sendall(b"GET /metrics HTTP/1.0\r\nX-Slow: ")
+            # The server hangs up although the request goes on: a timeout of this socket would fail the test.
+            assert slow.recv(1) == b""
+        assert ask(server) == (200, "weft_x 1\n")
+
+
 def test_a_lab_that_is_gone_is_unavailable() -> None:
     def read() -> str:
         raise WeftError("the switch daemon is gone")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -15,8 +17,9 @@ from weft.metrics.exposition import CONTENT_TYPE
 LOOPBACK = "127.0.0.1"
 LEAST_INTERVAL_S = 1.0
 """Between two reads of the lab; scrapes in between get the same text, however many there are."""
-_TIMEOUT_S = 5.0
-"""For a client's request. One is served at a time, so that no user of the machine can start threads in the lab."""
+_DEADLINE_S = 5.0
+"""For a client's request as a whole, and for its taking the answer. One is served at a time, so that no user of the
+machine can start threads in the lab; who sends a byte now and then must not keep it from being taken down."""
 
 
 class MetricsServer:
@@ -25,12 +28,12 @@ class MetricsServer:
     EnvironmentLacksError: the port is taken.
     """
 
-    def __init__(self, port: int, read: Callable[[], str]) -> None:
+    def __init__(self, port: int, read: Callable[[], str], deadline_s: float = _DEADLINE_S) -> None:
         self._read = read
         self._text = ""
         self._read_at_s = float("-inf")
         try:
-            self._server = _Server((LOOPBACK, port), _handler_of(self))
+            self._server = _Server((LOOPBACK, port), _handler_of(self, deadline_s))
         except OSError as error:
             raise EnvironmentLacksError(f"--metrics {port}: {LOOPBACK}:{port}: {error.strerror}") from None
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
@@ -65,11 +68,26 @@ class _Server(HTTPServer):
         """A client that went away, or never said anything, is no one's concern."""
 
 
-def _handler_of(metrics: MetricsServer) -> type[BaseHTTPRequestHandler]:
+def _handler_of(metrics: MetricsServer, deadline_s: float) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        timeout = _TIMEOUT_S
+        timeout = deadline_s  # of the answer as a whole, too: sendall counts all it sends
+
+        def setup(self) -> None:
+            super().setup()
+            self._deadline = threading.Timer(deadline_s, self._cut)
+            self._deadline.daemon = True
+            self._deadline.start()
+
+        def finish(self) -> None:
+            self._deadline.cancel()
+            super().finish()
+
+        def _cut(self) -> None:
+            with contextlib.suppress(OSError):  # it is closed already
+                self.connection.shutdown(socket.SHUT_RDWR)
 
         def do_GET(self) -> None:
+            self._deadline.cancel()  # reading the lab takes what it takes
             if self.path.partition("?")[0] != "/metrics":
                 self._answer(HTTPStatus.NOT_FOUND, "metrics are at /metrics\n")
                 return
