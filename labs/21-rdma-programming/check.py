@@ -11,8 +11,10 @@ SUM = (PUSHES_OF_A_SIZE * sum(SIZES) + WORKERS * STEPS * STEP_BYTES) // 4
 
 
 def result(work: Work) -> RdmaResult:
-    (found,) = work.run(SCENARIO).of(RDMA)
-    return found
+    found = work.run(SCENARIO).of(RDMA)
+    if len(found) != 1:
+        raise Missing(f"{SCENARIO} has {len(found)} items 'rdma', where the exercise has one")
+    return found[0]
 
 
 def measured(work: Work, series: str, size: int) -> float:

@@ -44,6 +44,15 @@ def test_a_folder_is_told_item_by_item_what_it_lacks(tmp_path: Path) -> None:
     assert (code, text.count("[x]")) == (0, 5)
 
 
+def test_a_scenario_without_what_the_exercise_is_about_lacks_it(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    CliRunner().invoke(weft, ["labs", "copy", "21", str(folder)])
+    (folder / "scenario.yaml").write_text(SMALL)
+    code, text = check(folder)
+    assert (code, text.count("[ ]")) == (1, 5)
+    assert text.count("scenario.yaml has 0 items 'rdma', where the exercise has one") == 1
+
+
 def test_what_is_no_exercise_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"no copy of a lab: it has no \.weft-lab"):
         check(tmp_path)
