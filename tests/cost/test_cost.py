@@ -354,3 +354,18 @@ def test_a_file_of_a_topology_and_several_of_one_name(tmp_path: Path) -> None:
     code, text = run("cost", network, "--json")
     assert code == 0
     assert json.loads(text)["fabrics"][0]["accelerators"] == len(json.loads(network.read_text())["hosts"])
+
+
+def test_a_network_file_needs_no_program_and_may_have_switches_without_links(tmp_path: Path) -> None:
+    path = tmp_path / "topology.json"
+    hosts = {f"h{n}": {"ip": f"10.0.{n}.{n}/24", "mac": f"08:00:00:00:0{n}:00"} for n in (1, 2)}
+    links = [["h1", "s1-p1"], ["h2", "s1-p2"]]
+    path.write_text(json.dumps({"hosts": hosts, "switches": {"s1": {}, "s2": {}}, "links": links}))
+    done = CliRunner().invoke(weft, ["cost", str(path), "--json"], catch_exceptions=False)
+    (found,) = json.loads(done.stdout)["fabrics"]
+    assert [(item["kind"], item["count"]) for item in found["items"]] == [
+        ("switch", 2),
+        ("nic", 2),
+        ("copper", 2),
+    ]
+    assert found["bisection_bps"] == GBPS

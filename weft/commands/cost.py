@@ -97,12 +97,12 @@ def cost(
 def _fabric_of(file: Path, changes: Sequence[Change]) -> tuple[str, FabricSpec]:
     """Return the name and the fabric of a scenario, or of a topology's file."""
     from weft.scenario import apply_changes, parse_scenario
-    from weft.scenario.network_file import load_scenario_or_network
+    from weft.scenario.network_file import load_fabric
     from weft.scenario.topology import build_topology
     from weft.topologies.networks import is_network_file
 
     if file.suffix in _SCENARIO_SUFFIXES or is_network_file(file):
-        scenario, _ = load_scenario_or_network(file, changes)
+        scenario = load_fabric(file, changes)
         name = scenario.name or file.stem
     else:
         tree = {"fabric": {"path": str(file.resolve())}}

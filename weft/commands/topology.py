@@ -9,7 +9,7 @@ import click
 
 from weft.cli import SCENARIO_FILE
 from weft.errors import BadInputError
-from weft.scenario.network_file import load_scenario_or_network
+from weft.scenario.network_file import load_fabric
 from weft.scenario.topology import build_topology
 from weft.system.writing import written_whole
 from weft.topologies import FabricSpec, TopologyError, as_dict, describe, draw
@@ -27,7 +27,7 @@ _CONFIGURATION = click.option(
 
 
 def _fabric(scenario: Path, configuration: str | None = None) -> FabricSpec:
-    chosen, _ = load_scenario_or_network(scenario)
+    chosen = load_fabric(scenario)
     with chosen.places.locating():
         fabric = build_topology(chosen.fabric)
     try:

@@ -108,8 +108,8 @@ def _by_ports(fabric: FabricSpec) -> dict[_PortCounts, list[SwitchSpec]]:
 
 
 def _box(ports: _PortCounts, switch: SwitchSpec, table: PriceTable) -> SwitchPrice:
-    """Return the cheapest switch that has these ports."""
-    fastest = max(rate for rate, _ in ports)
+    """Return the cheapest switch that has these ports; of one without links, the cheapest of all."""
+    fastest = max((rate for rate, _ in ports), default=0)
     fitting = [
         box
         for box in table.switches

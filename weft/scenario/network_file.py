@@ -33,12 +33,9 @@ def load_scenario_or_network(
     Raises:
         BadInputError: as `load_scenario`; or the network file is wrong, or its program cannot be found.
     """
-    if path.suffix != ".json" or not is_network_file(path):
+    if not _is_network(path):
         return load_scenario(path, changes), None
-    try:
-        network = read_network(path.resolve())
-    except TopologyError as error:
-        raise BadInputError(str(error)) from None
+    network = _read(path)
     own = [Path(str(change.value)).resolve() for change in changes if change.key == "p4"]
     tree = network_tree(network, own[-1] if own else None)
     if clock is not None:
@@ -47,6 +44,33 @@ def load_scenario_or_network(
         tree["traffic"] = [{"ping": "all", "count": 1}]  # as Mininet's pingall
     options = apply_changes(tree, [change for change in changes if change.key != "p4"])
     return parse_scenario(tree, str(path), units_required=True, options=options), network
+
+
+def load_fabric(path: Path, changes: Sequence[Change] = ()) -> Scenario:
+    """Return the scenario of a file for its fabric's sake: of a network file, without programs and entries.
+
+    Raises BadInputError, as `load_scenario`; or the network file is wrong.
+    """
+    if not _is_network(path):
+        return load_scenario(path, changes)
+    network = _read(path)
+    tree = {"name": _scenario_name(network.path), "fabric": _fabric_tree(network)}
+    return parse_scenario(tree, str(path), units_required=True, options=apply_changes(tree, changes))
+
+
+def _is_network(path: Path) -> bool:
+    return path.suffix == ".json" and is_network_file(path)
+
+
+def _read(path: Path) -> Network:
+    try:
+        return read_network(path.resolve())
+    except TopologyError as error:
+        raise BadInputError(str(error)) from None
+
+
+def _fabric_tree(network: Network) -> dict[str, str]:
+    return {"kind": "network", "path": str(network.path)}
 
 
 def network_tree(network: Network, p4: Path | None = None) -> dict[str, Any]:
@@ -66,7 +90,7 @@ def network_tree(network: Network, p4: Path | None = None) -> dict[str, Any]:
         programs[name] = p4
     tree: dict[str, Any] = {
         "name": _scenario_name(network.path),
-        "fabric": {"kind": "network", "path": str(network.path)},
+        "fabric": _fabric_tree(network),
         "int": False,
         "dilation": 1,
         "programs": {name: str(path) for name, path in programs.items()},

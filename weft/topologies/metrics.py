@@ -122,8 +122,8 @@ def fabric_metrics(fabric: FabricSpec) -> FabricMetrics:
 def fabric_bisection(fabric: FabricSpec) -> tuple[int, bool]:
     """Return the bandwidth in b/s between two halves of the hosts in all planes together, and whether it is exact.
 
-    Networks that no link joins, such as rails, are halved each. A network of one switch is halved within the switch,
-    which gives what half of its hosts send.
+    Networks that no link joins, such as rails, are halved each; one without hosts has no halves. A network of one
+    switch is halved within the switch, which gives what half of its hosts send.
     """
     shapes: dict[object, list[int]] = defaultdict(list)
     for plane in range(fabric.planes):
@@ -131,6 +131,8 @@ def fabric_bisection(fabric: FabricSpec) -> tuple[int, bool]:
     total, is_exact = 0, True
     for planes in shapes.values():
         for switches in _joined_switches(fabric, planes[0]):
+            if not any(switch.host_ports for switch in switches):
+                continue
             numbers = {switch.name: number for number, switch in enumerate(switches)}
             found = _bisection(switches, _links(switches, numbers))
             if found is not None:
