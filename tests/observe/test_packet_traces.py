@@ -76,9 +76,9 @@ def test_the_command_shows_so_many_packets_of_several_switches() -> None:
     assert sum(event["event"] == "received" for event in events) == 3
 
 
-def test_a_network_of_the_user_s_own_is_run() -> None:
+def test_a_network_of_the_user_s_own_is_run_and_a_switch_given_twice_is_one() -> None:
     network = INCAST.parents[1] / "own_network" / "topology.json"
-    output = weft_trace(network, "--switch", "s1", "--when", "out_port == 3")
+    output = weft_trace(network, "--switch", "s1", "--switch", "s1", "--when", "out_port == 3")
     assert output.startswith("784 ns, s1: packet 1: in by port 1, 98 bytes\n")
     assert "out by port 3, 98 bytes" in output
 

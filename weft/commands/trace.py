@@ -29,6 +29,15 @@ PROGRAM_SUFFIXES = (".p4", ".json")
 SCENARIO_SUFFIXES = (".yaml", ".yml")
 
 
+def _is_scenario(target: str) -> bool:
+    """Return whether a target is a scenario, a network file included: .json may also be a compiled program."""
+    if target.endswith(SCENARIO_SUFFIXES) or target.startswith(LAB_PREFIX):
+        return True
+    from weft.topologies.networks import is_network_file
+
+    return target.endswith(".json") and is_network_file(Path(target))
+
+
 @click.command()
 @click.argument("target", metavar="SWITCH|PROGRAM|SCENARIO")
 @click.option("--port", type=click.IntRange(0, 511), help="Only packets received on this port.")
@@ -90,14 +99,14 @@ def trace(
     SWITCH is a switch of the running lab, or HOST:PORT or unix:PATH of any `weft switch`: the next packet that it
     receives is shown.
     PROGRAM is P4 or BMv2 JSON: packets are given by --packet or --stf, and no switch need run.
-    SCENARIO is a scenario in virtual time, or a network (topology.json, p4app.json), which is run: packets of --switch
-    are shown with their time.
+    SCENARIO is a scenario in virtual time, or a network file (topology.json, p4app.json), which is run: packets of
+    --switch are shown with their time.
     """
-    # BMv2 JSON has no switches to choose from, a network of topology.json has.
-    is_network = target.endswith(".json") and bool(switches)
-    is_scenario = target.endswith(SCENARIO_SUFFIXES) or target.startswith(LAB_PREFIX) or is_network
+    is_scenario = _is_scenario(target)
     if not is_scenario and (switches or assignments or (from_ps, until_ps) != (None, None)):
-        raise click.UsageError("--switch, --from, --until and --set are for a SCENARIO (.yaml)")
+        raise click.UsageError(
+            "--switch, --from, --until and --set are for a SCENARIO (.yaml, a network file)"
+        )
     unseen, stepped = Unseen(), _stepped(page)
     where = f" on port {port}" if port is not None else ""
     if is_scenario:

@@ -56,8 +56,8 @@ def trace_run(
         show(watched)
 
     changes = changes_of({"assignments": asked.assignments})
-    loaded, _network = load_scenario_or_network(asked.scenario, changes, "virtual")
-    spec = run_spec(loaded)
+    scenario, _ = load_scenario_or_network(asked.scenario, changes, "virtual")
+    spec = run_spec(scenario)
     traces = PacketTraces(asked.switches, show_packet, asked.packets, asked.when, asked.port, asked.during_ps)
     progress = make_progress()
     run_scenario(spec, progress, watcher=progress, attached=[traces])

@@ -58,7 +58,7 @@ class PacketTraces:
         port: int | None = None,
         during_ps: tuple[int, int] = (0, LAST_PS),
     ) -> None:
-        self._names = switches
+        self._names = list(dict.fromkeys(switches))
         self._show = show
         self._left = packets
         self._when = when
