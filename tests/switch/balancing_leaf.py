@@ -49,12 +49,12 @@ def leaf(
     engine.run_for(10**6)
     switch = NativeSwitch(engine, name="leaf")
     switch.load(_program(document))
-    identity = ActionCall(f"{INGRESS}set_identity", (*IDENTITY, 1, reports, 0, 0))
-    switch.table_set_default(f"{INGRESS}identity", identity)
+    identity = ActionCall(f"{INGRESS}identity.set_identity", (*IDENTITY, 1, reports, 0, 0))
+    switch.table_set_default(f"{INGRESS}identity.identity", identity)
     uplinks = ActionCall(f"{FORWARDING}set_ecmp_group", (1,))
     switch.table_insert(f"{FORWARDING}ipv4_lpm", TableEntry((LpmMatch(0x0A000000, 8),), uplinks))
-    call = ActionCall(f"{INGRESS}set_class", (DATA_CLASS,))
-    switch.table_insert(f"{INGRESS}class_map", TableEntry((ExactMatch(26),), call))
+    call = ActionCall(f"{INGRESS}classes.set_class", (DATA_CLASS,))
+    switch.table_insert(f"{INGRESS}classes.class_map", TableEntry((ExactMatch(26),), call))
     shares = weights or dict.fromkeys(UPLINKS, 1)
     members = [GroupMember(port, shares[port], watch_port=port) for port in UPLINKS]
     for table in TABLES:

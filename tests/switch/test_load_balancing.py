@@ -203,9 +203,9 @@ def test_simple_switch_knows_the_modes(document: bytes, tmp_path: Path, mode: st
     identity = " ".join(map(str, (*IDENTITY[:4], 0, 1, 1, 0, 0)))
     with ReferenceSwitch(tmp_path / "program.json", tmp_path) as reference:
         reference.command(
-            f"table_set_default {INGRESS}identity {INGRESS}set_identity {identity}",
+            f"table_set_default {INGRESS}identity.identity {INGRESS}identity.set_identity {identity}",
             f"table_add {FORWARDING}ipv4_lpm {FORWARDING}set_ecmp_group 0x0a000000/8 => 1",
-            f"table_add {INGRESS}class_map {INGRESS}set_class 26 => {DATA_CLASS}",
+            f"table_add {INGRESS}classes.class_map {INGRESS}classes.set_class 26 => {DATA_CLASS}",
             *(line for table in TABLES for line in group_commands(table)),
             f"table_set_default {FORWARDING}balancing.load_balancing {FORWARDING}balancing.{action} "
             + " ".join(map(str, arguments)),

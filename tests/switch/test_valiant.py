@@ -79,7 +79,7 @@ def calls(mode: str, last: int = 0, threshold: int = 0, layer: int = 0, hops: in
         found.append((f"{VALIANT}intermediates", f"{VALIANT}go_by_next_hop", (number,), hop, 0))
     for dscp, number in ((26, DATA), (32, SECOND)):
         for table in ("class_map", "class_map_ipv6"):
-            found.append((f"{INGRESS}{table}", f"{INGRESS}set_class", (dscp,), (number,), 0))
+            found.append((f"{INGRESS}classes.{table}", f"{INGRESS}classes.set_class", (dscp,), (number,), 0))
     found.append((f"{LANES}layer_lane", f"{LANES}set_virtual_lane", (LAYER, DATA), (SECOND, 32), 0))
     return found
 
@@ -90,7 +90,9 @@ def identity(mode: str) -> tuple[int, ...]:
 
 
 def configure(switch: SwitchBackend, mode: str, entries: Iterable[Call]) -> None:
-    switch.table_set_default(f"{INGRESS}identity", ActionCall(f"{INGRESS}set_identity", identity(mode)))
+    switch.table_set_default(
+        f"{INGRESS}identity.identity", ActionCall(f"{INGRESS}identity.set_identity", identity(mode))
+    )
     for table, action, key, arguments, bits in entries:
         match = (LpmMatch(key[0], bits),) if bits else tuple(map(ExactMatch, key))
         switch.table_insert(table, TableEntry(match, ActionCall(action, arguments)))
@@ -229,7 +231,7 @@ def test_what_no_switch_would_send_is_dropped_by_its_reason(document: bytes) -> 
     assert switch.process(TRUNK, with_shim(received, 2)[:17]) == []
     plain = native(document, "valiant")
     plain.table_set_default(
-        f"{INGRESS}identity", ActionCall(f"{INGRESS}set_identity", (*identity("x")[:-1], 0))
+        f"{INGRESS}identity.identity", ActionCall(f"{INGRESS}identity.set_identity", (*identity("x")[:-1], 0))
     )
     ((port, data),) = plain.process(HOST, received)
     assert (port, ValiantShim in Ether(data)) == (WAYS[1], False)
@@ -343,7 +345,8 @@ def test_several_links_lead_to_an_intermediate(document: bytes, mode: str) -> No
 def commands(mode: str) -> list[str]:
     """What configure() does, for simple_switch_CLI."""
     lines = [
-        f"table_set_default {INGRESS}identity {INGRESS}set_identity {' '.join(map(str, identity(mode)))}"
+        f"table_set_default {INGRESS}identity.identity {INGRESS}identity.set_identity "
+        f"{' '.join(map(str, identity(mode)))}"
     ]
     for table, action, key, arguments, bits in calls(mode):
         match = f"{key[0]:#x}/{bits}" if bits else " ".join(map(str, key))
