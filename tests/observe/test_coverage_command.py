@@ -77,7 +77,7 @@ def test_the_interpreter_counts_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["{}", '[{"name": 3}]', "[", "\0"])
 def test_a_file_that_holds_something_else_is_left_alone(tmp_path: Path, text: str) -> None:
     (tmp_path / "coverage.json").write_text(text)
-    with pytest.raises(BadInputError, match=r"coverage\.json: .*: it holds no coverage of Weft's"):
+    with pytest.raises(BadInputError, match=r"coverage\.json: this file holds no coverage of Weft's: "):
         weft_stf(tmp_path)
     assert (tmp_path / "coverage.json").read_text() == text
 
@@ -102,6 +102,14 @@ def test_a_run_s_command_writes_it_and_shows_it(tmp_path: Path) -> None:
     json.loads(result.stdout)
     assert "coverage of fabric.p4" in result.stderr
     assert len(read_coverage(tmp_path / "coverage")) == 1
+
+
+def test_what_cannot_be_added_to_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "coverage.json").write_text("{}")
+    arguments = ["run", INCAST, "--out", tmp_path / "out", "--coverage", tmp_path]
+    with pytest.raises(BadInputError, match="holds no coverage of Weft's: the whole: must be a list"):
+        CliRunner().invoke(weft, list(map(str, arguments)), catch_exceptions=False)
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_real_clock_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,17 +10,32 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from weft.report.coverage import PAGE, TRACEFILE, add_coverage
+from weft.errors import EnvironmentLacksError
+from weft.report.coverage import PAGE, TRACEFILE, add_coverage, read_coverage
 from weft.switch.coverage.model import ProgramCoverage
 from weft.switch.coverage.totals import never, totals
 
 MOST_LINES = 12
+
+
+def _require_directory(
+    _context: click.Context, _option: click.Parameter, directory: Path | None
+) -> Path | None:
+    """Refuse a directory that cannot be added to before anything is run, rather than after."""
+    if directory is not None:
+        directory.mkdir(parents=True, exist_ok=True)
+        read_coverage(directory)
+        if not os.access(directory, os.W_OK):
+            raise EnvironmentLacksError(f"--coverage: {directory} cannot be written to")
+    return directory
+
 
 coverage_option = click.option(
     "--coverage",
     "coverage_directory",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
+    callback=_require_directory,
     help="Count which lines, branches, actions, states and entries packets reach; DIR adds runs up.",
 )
 

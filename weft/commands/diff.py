@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from weft.cache import UnreadableFileError, read_text
 from weft.cli import EXISTING_FILE
 from weft.errors import BadInputError
+from weft.quantities.json_problems import described
 from weft.switch.debug.states import Difference, FabricState, differences
 
 MAX_BYTES = 256 << 20
@@ -63,11 +64,8 @@ def read_state(path: Path) -> FabricState:
     except OSError as error:
         raise BadInputError(f"{path}: {error.strerror}") from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise BadInputError(
-            f"{path}: {place}: {first['msg']}: it is no state of `observe.state_at`"
-        ) from None
+        problem = described(error.errors(include_url=False)[0])
+        raise BadInputError(f"{path}: this file is no state of `observe.state_at`: {problem}") from None
 
 
 def difference_text(each: Difference) -> str:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from weft.cache import UnreadableFileError, read_text
 from weft.errors import BadInputError
+from weft.quantities.json_problems import described
 from weft.report.html import Section, html_page
 from weft.results.report_parts import ReportTable
 from weft.switch.coverage.lcov import lcov_text
@@ -39,9 +40,8 @@ def read_coverage(directory: Path) -> list[ProgramCoverage]:
     except OSError as error:
         raise BadInputError(f"{path}: {error.strerror}") from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise BadInputError(f"{path}: {place}: {first['msg']}: it holds no coverage of Weft's") from None
+        problem = described(error.errors(include_url=False)[0])
+        raise BadInputError(f"{path}: this file holds no coverage of Weft's: {problem}") from None
 
 
 def add_coverage(directory: Path, found: Sequence[ProgramCoverage]) -> list[ProgramCoverage]:
