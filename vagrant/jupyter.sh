@@ -13,8 +13,8 @@ labs=$HOME/labs
 settings=$HOME/.config/weft
 user=$(id -un)
 
-[[ $port =~ ^[0-9]{1,5}$ ]] || {
-  echo "jupyter: WEFT_JUPYTER_PORT is a port, not '$port'" >&2
+[[ $port =~ ^[1-9][0-9]{0,4}$ && $port -le 65535 ]] || {
+  echo "jupyter: WEFT_JUPYTER_PORT is a port, not '$port' (valid: 1 to 65535)" >&2
   exit 2
 }
 
@@ -28,11 +28,15 @@ write() {
   fi
 }
 
+# Under another name until all of them are there: what was interrupted would be kept for ever.
 make_notebooks() {
   if [[ -e $labs ]]; then
     echo "jupyter: keeping $labs"
   else
-    "$root/.venv/bin/weft" labs notebooks "$labs"
+    rm -rf "$labs.part"
+    "$root/.venv/bin/weft" labs notebooks "$labs.part" >/dev/null
+    mv "$labs.part" "$labs"
+    echo "jupyter: made the notebooks in $labs"
   fi
 }
 

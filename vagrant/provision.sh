@@ -120,12 +120,15 @@ install_references() {
   # shellcheck source=/dev/null
   source /etc/os-release
   [[ "$ID" == ubuntu ]] || return 0
-  local url="https://download.opensuse.org/repositories/home:/p4lang/xUbuntu_${VERSION_ID}"
-  if ! curl --fail --silent --max-time 20 "$url/Release.key" -o /tmp/p4lang.key; then
+  local url="https://download.opensuse.org/repositories/home:/p4lang/xUbuntu_${VERSION_ID}" key
+  key=$(mktemp) # a name in /tmp that others know could be made theirs, and apt would trust what is in it
+  if ! curl --fail --silent --max-time 20 "$url/Release.key" -o "$key"; then
+    rm -f "$key"
     echo "provision: p4lang's package repository does not answer; going on without p4c and BMv2"
     return 0
   fi
-  as_root install -D -m 0644 /tmp/p4lang.key /etc/apt/keyrings/p4lang.asc
+  as_root install -D -m 0644 "$key" /etc/apt/keyrings/p4lang.asc
+  rm -f "$key"
   echo "deb [signed-by=/etc/apt/keyrings/p4lang.asc] $url/ /" | as_root tee /etc/apt/sources.list.d/p4lang.list >/dev/null
   as_root apt-get update -qq
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y p4lang-p4c p4lang-bmv2 >/dev/null ||

@@ -61,7 +61,13 @@ check_kernel_listens() {
     lacks "rdma_rxe of kernel $(uname -r) does not listen in the network namespace of $1: it supports the first one only"
 }
 
+check_lab_is_up() {
+  [[ $dry_run == yes ]] && return
+  on_host "$1" true || lacks "$1 is no host of a running lab; begin one with 'weft lab'"
+}
+
 add_device() {
+  check_lab_is_up "$1"
   check_port_is_free "$1"
   on_host "$1" "rdma link add rxe_$1 type rxe netdev $1-eth0" || lacks "the kernel refuses an rxe device on $1-eth0"
   made+=("$1")

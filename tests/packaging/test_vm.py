@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import re
 import shutil
@@ -119,9 +120,20 @@ def test_jupyter_listens_on_loopback_and_keeps_what_is_there(jupyter: tuple[Path
     assert "http://127.0.0.1:9999/lab?token=" in done.stdout
 
 
-def test_jupyter_refuses_what_is_no_port(tmp_path: Path) -> None:
-    done = script("jupyter.sh", HOME=str(tmp_path), WEFT_DESTDIR=str(tmp_path), WEFT_JUPYTER_PORT="80; rm")
-    assert (done.returncode, "is a port, not '80; rm'" in done.stderr) == (2, True)
+def test_notebooks_that_an_interruption_left_half_made_are_made_anew(tmp_path: Path) -> None:
+    pytest.importorskip("nbformat")
+    (tmp_path / "labs.part").mkdir()
+    (tmp_path / "labs.part" / "01-allreduce.ipynb").write_text("{")
+    done = script("jupyter.sh", HOME=str(tmp_path), WEFT_DESTDIR=str(tmp_path / "root"))
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "labs.part").exists()
+    assert json.loads((tmp_path / "labs" / "01-allreduce.ipynb").read_text())["cells"]
+
+
+@pytest.mark.parametrize("port", ["80; rm", "0", "65536", "010"])
+def test_jupyter_refuses_what_is_no_port(tmp_path: Path, port: str) -> None:
+    done = script("jupyter.sh", HOME=str(tmp_path), WEFT_DESTDIR=str(tmp_path), WEFT_JUPYTER_PORT=port)
+    assert (done.returncode, f"is a port, not '{port}' (valid: 1 to 65535)" in done.stderr) == (2, True)
 
 
 def test_the_container_has_a_fixed_base_and_no_root_by_default() -> None:
@@ -186,6 +198,18 @@ def test_soft_roce_says_what_is_missing(tmp_path: Path) -> None:
         (tmp_path / tool).chmod(0o755)
     done = script("soft-roce.sh", PATH=str(tmp_path))
     assert (done.returncode, "kernel 6.1.0 has no module rdma_rxe" in done.stderr) == (4, True)
+
+
+def test_soft_roce_needs_a_lab(tmp_path: Path) -> None:
+    for tool in ("bash", "dirname"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
+    for tool in ("modprobe", "rdma", "rping", "ib_write_bw", "ss", "id"):
+        (tmp_path / tool).write_text("#!/bin/bash\n[[ ${0##*/} != id ]] || echo 0\n")
+        (tmp_path / tool).chmod(0o755)
+    (tmp_path / "weft").write_text("#!/bin/bash\nexit 4\n")
+    (tmp_path / "weft").chmod(0o755)
+    done = script("soft-roce.sh", PATH=str(tmp_path), WEFT=str(tmp_path / "weft"))
+    assert (done.returncode, done.stderr.count("h0 is no host of a running lab")) == (4, 1)
 
 
 def test_soft_roce_notices_a_kernel_that_does_not_listen_in_the_hosts_namespace(tmp_path: Path) -> None:
