@@ -53,13 +53,17 @@ def test_each_question_has_room_for_its_answer(lab, folder: Path) -> None:
 
 
 def test_links_and_pictures_of_notebooks_are_there(folder: Path) -> None:
-    missing = []
+    assert missing_links(folder) == []
+
+
+def missing_links(folder: Path) -> list[tuple[str, str]]:
+    missing: list[tuple[str, str]] = []
     for path in sorted(folder.glob("*.ipynb")):
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "markdown":
                 targets = [target.partition("#")[0] for _, _, target in pages.links_of(cell.source)]
                 missing += [(path.name, each) for each in targets if each and not (folder / each).exists()]
-    assert missing == []
+    return missing
 
 
 def test_what_needs_root_says_so_and_is_not_run_with_the_rest() -> None:
@@ -72,14 +76,19 @@ def test_what_needs_root_says_so_and_is_not_run_with_the_rest() -> None:
 def test_answers_can_be_left_out(tmp_path: Path) -> None:
     for command in (
         ["copy", "09-links", str(tmp_path / "a")],
-        ["notebooks", str(tmp_path / "b"), "09", "10"],
+        ["notebooks", str(tmp_path / "b"), "09", "10", "21"],
     ):
         done = CliRunner().invoke(weft, ["labs", *command, "--without-answers"])
         assert done.exit_code == 0, done.output
     assert sorted(path.name for path in (tmp_path / "b").glob("*.ipynb")) == [
         "09-links.ipynb",
         "10-failures.ipynb",
+        "21-rdma-programming.ipynb",
     ]
+    assert missing_links(tmp_path / "b") == []
+    cells = nbformat.read(tmp_path / "b" / "21-rdma-programming.ipynb", as_version=4).cells
+    of_solution = [cell.cell_type for cell in cells if "solution/parameter_server.py:Server" in cell.source]
+    assert of_solution == ["markdown", "markdown"], "commands that could not run"
     assert list(tmp_path.rglob("labs/*/README.md"))
     assert list(tmp_path.rglob("solution*")) == []
 

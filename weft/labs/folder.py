@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
 
 from weft.labs.notebook import COPIED, notebook_of
 from weft.labs.page import read_lab_page
@@ -34,7 +35,16 @@ def make_notebooks(labs: Sequence[ShippedLab], folder: Path, answers: bool = Tru
 
     Raises EnvironmentLacksError without nbformat, before anything is written.
     """
-    notebooks = {lab.name: notebook_of(read_lab_page(lab.folder / "README.md")) for lab in labs}
+    names = {lab.name for lab in labs}
+
+    def is_there(path: str) -> bool:
+        parts = PurePosixPath(path).parts
+        if parts[0] != "labs" or len(parts) == 1:
+            return True
+        is_left_out = not answers and any(fnmatch(part, each) for part in parts[2:] for each in SOLUTIONS)
+        return parts[1] in names and not is_left_out
+
+    notebooks = {lab.name: notebook_of(read_lab_page(lab.folder / "README.md"), is_there) for lab in labs}
     folder.mkdir(parents=True)
     for name in COPIED:
         if name != "labs":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from weft.errors import EnvironmentLacksError
@@ -44,11 +44,19 @@ elif ! $as_root true 2>/dev/null; then
 else
   $as_root "$(command -v weft)" {arguments}
 fi"""
+_LAB_FILE = re.compile(r"\blabs/[\w./-]+")
+_NOT_HERE = "*The files of this command do not lie beside this notebook:*"
 _ANSWER = "*Your answer:*"
 
 
-def notebook_of(page: LabPage) -> dict[str, Any]:
+IsThere = Callable[[str], bool]
+"""Whether a path, from the notebook's folder on, is in what lies beside it."""
+
+
+def notebook_of(page: LabPage, is_there: IsThere = lambda _: True) -> dict[str, Any]:
     """Return a lab's notebook (nbformat 4.5, valid), the same for the same page.
+
+    Commands and links that name what is not there are text.
 
     Raises EnvironmentLacksError without nbformat, BadInputError for a page of another form.
     """
@@ -57,7 +65,7 @@ def notebook_of(page: LabPage) -> dict[str, Any]:
     except ImportError as error:
         raise EnvironmentLacksError("notebooks need nbformat: pip install 'weft[notebook]'") from error
     cells: list[Any] = []
-    for kind, source, tags in _cells(page):
+    for kind, source, tags in _cells(page, is_there):
         new = v4.new_code_cell if kind == "code" else v4.new_markdown_cell
         cells.append(new(source, id=f"cell-{len(cells)}", metadata={"tags": tags} if tags else {}))
     notebook: dict[str, Any] = v4.new_notebook(
@@ -71,28 +79,30 @@ def notebook_of(page: LabPage) -> dict[str, Any]:
     return notebook
 
 
-def _cells(page: LabPage) -> Iterator[tuple[str, str, list[str]]]:
+def _cells(page: LabPage, is_there: IsThere) -> Iterator[tuple[str, str, list[str]]]:
     """Yield kind, source and tags of each cell."""
     lab = page.path.resolve().parent.name
     for number, section in enumerate(page.sections):
         heading = f"{'##' if number else '#'} {section.title}"
-        yield from _section_cells(section, heading, lab)
+        yield from _section_cells(section, heading, lambda source: _relinked(source, lab, is_there), is_there)
         if number == 0:
             yield "code", _SET_UP, []
 
 
-def _section_cells(section: Section, heading: str, lab: str) -> Iterator[tuple[str, str, list[str]]]:
+def _section_cells(
+    section: Section, heading: str, relinked: Callable[[str], str], is_there: IsThere
+) -> Iterator[tuple[str, str, list[str]]]:
     prose = [heading]
     for block in section.blocks:
         if section.title == "Questions" and block.kind == "ordered_list":
             for number, question in enumerate(block.items, 1):
-                yield "markdown", "\n\n".join([*prose, f"**{number}.** {_relinked(question, lab)}"]), []
+                yield "markdown", "\n\n".join([*prose, f"**{number}.** {relinked(question)}"]), []
                 yield "markdown", _ANSWER, []
                 prose = []
             continue
-        commands = list(_command_cells(block))
+        commands = list(_command_cells(block, is_there))
         if block.language != "console":
-            prose.append(block.source if block.kind == "fence" else _relinked(block.source, lab))
+            prose.append(block.source if block.kind == "fence" else relinked(block.source))
         if commands and prose:
             yield "markdown", "\n\n".join(prose), []
             prose = []
@@ -101,11 +111,15 @@ def _section_cells(section: Section, heading: str, lab: str) -> Iterator[tuple[s
         yield "markdown", "\n\n".join(prose), []
 
 
-def _command_cells(block: Block) -> Iterator[tuple[str, str, list[str]]]:
+def _command_cells(block: Block, is_there: IsThere) -> Iterator[tuple[str, str, list[str]]]:
     """Yield a cell for each command of a console block, or for what a paragraph runs as root."""
     if block.language == "console":
         for example in examples_of(block.lines_inside, block.first_line + 1):
-            yield "code", "%%bash\n" + _on_path(example.source), []
+            source = _on_path(example.source)
+            if all(is_there(path) for path in _LAB_FILE.findall(source)):
+                yield "code", f"%%bash\n{source}", []
+            else:
+                yield "markdown", f"{_NOT_HERE}\n\n```\n{source}\n```", []
     elif block.kind != "fence":
         for arguments in _NEEDS_ROOT.findall(" ".join(block.source.split())):
             yield "code", _AS_ROOT.format(arguments=arguments), [SKIPPED]
@@ -115,18 +129,18 @@ def _on_path(command: str) -> str:
     return re.sub(r"\.venv/bin/(weft|python)\b", r"\1", command)
 
 
-def _relinked(source: str, lab: str) -> str:
+def _relinked(source: str, lab: str, is_there: IsThere) -> str:
     """Return Markdown with links that hold in the notebook's folder; to what is not there, only their text."""
-    return _LINK.sub(lambda link: _new_link(link, lab), source)
+    return _LINK.sub(lambda link: _new_link(link, lab, is_there), source)
 
 
-def _new_link(link: re.Match[str], lab: str) -> str:
+def _new_link(link: re.Match[str], lab: str, is_there: IsThere) -> str:
     picture, text, target = link.groups()
     path, hash_mark, anchor = target.partition("#")
     if "://" in target or not path:
         return link[0]
     path = posixpath.normpath(posixpath.join("labs", lab, path))
-    if path.partition("/")[0] not in COPIED:
+    if path.partition("/")[0] not in COPIED or not is_there(path):
         return text
     other = _LAB_PAGE.match(path)
     if other:
