@@ -68,7 +68,7 @@ def _profile_names(lab: VirtualLab, switch: str) -> dict[int, str]:
 
 
 def _groups(device: Device, profiles: Mapping[int, str]) -> dict[str, dict[str, str]]:
-    """Multicast groups, clone sessions, members and groups of action profiles, as P4Runtime has them."""
+    """Multicast groups, clone sessions and groups of action profiles, as P4Runtime has them."""
     replication = p4r.PacketReplicationEngineEntry
     queries = [
         p4r.Entity(
