@@ -104,6 +104,23 @@ def test_a_run_s_command_writes_it_and_shows_it(tmp_path: Path) -> None:
     assert len(read_coverage(tmp_path / "coverage")) == 1
 
 
+def test_runs_in_different_folders_add_up_with_their_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, name in (("a", "one.p4"), ("b", "two.p4")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_bytes((EXAMPLES / "router.p4").read_bytes())
+        monkeypatch.chdir(tmp_path / folder)
+        arguments = ["stf", name, str(EXAMPLES / "router.stf"), "--coverage", "../coverage"]
+        assert CliRunner().invoke(weft, arguments, catch_exceptions=False).exit_code == 0
+    sources = [tmp_path / "a" / "one.p4", tmp_path / "b" / "two.p4"]
+    assert [str(path) for each in read_coverage(tmp_path / "coverage") for path in each.lines] == list(
+        map(str, sources)
+    )
+    page = (tmp_path / "coverage" / "index.html").read_text()
+    assert page.count('<section class="source">') == 2
+
+
 def test_what_cannot_be_added_to_is_refused_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "coverage.json").write_text("{}")
     arguments = ["run", INCAST, "--out", tmp_path / "out", "--coverage", tmp_path]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
@@ -109,9 +110,14 @@ def program_coverage(
 
 
 def located(source: str | None) -> Source | None:
-    """File and line of `file:line: fragment`."""
+    """File and line of `file:line: fragment`.
+
+    The file's path is absolute if it is there: what is found is kept, and read again by runs in other folders.
+    """
     file, _, rest = (source or "").partition(": ")[0].rpartition(":")
-    return (file, int(rest)) if file and rest.isdecimal() else None
+    if not file or not rest.isdecimal():
+        return None
+    return os.path.abspath(file) if os.path.isfile(file) else file, int(rest)
 
 
 def shown_tables(program: Program) -> Iterator[Table]:
