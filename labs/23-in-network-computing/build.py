@@ -63,7 +63,11 @@ def build(gaps: Path, folder: Path) -> Path:
     """Write the program with a file's pieces to a folder, over an earlier one; return its main file."""
     pieces = pieces_of(gaps)
     for source in P4_DIRECTORY.rglob("*.p4"):
-        target = folder / source.relative_to(P4_DIRECTORY)
+        relative = source.relative_to(P4_DIRECTORY)
+        target = folder / relative
+        for path in (target, *target.parents[: len(relative.parts)]):
+            if path.is_symlink():
+                raise BadInputError(f"{path} is a symbolic link, through which nothing is written")
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.name == "aggregation.p4":
             target.write_text(filled(source.read_text(encoding="utf-8"), pieces), encoding="utf-8")

@@ -43,6 +43,17 @@ def test_a_file_of_gaps_is_whole(text: str | None, message: str, tmp_path: Path)
     assert not (tmp_path / "built").exists()
 
 
+@pytest.mark.parametrize("link", ["built", "built/include", "built/fabric.p4"])
+def test_nothing_is_written_through_a_symbolic_link(link: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    path = tmp_path / link
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(BadInputError, match="is a symbolic link"):
+        build(LAB / "gaps.p4", tmp_path / "built")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def reduced(program: Path, folder: Path, **faults: float) -> CollectiveResult:
     changes = [Change("p4", str(program), "test"), Change("faults", faults, "test")]
     (found,) = run_scenario(load_scenario(LAB / "scenario.yaml", changes), directory=folder).collectives
