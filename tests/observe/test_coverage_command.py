@@ -129,12 +129,16 @@ def test_what_cannot_be_added_to_is_refused_before_anything_runs(tmp_path: Path)
     assert not (tmp_path / "out").exists()
 
 
-def test_the_real_clock_is_refused() -> None:
+def test_the_real_clock_is_refused(tmp_path: Path) -> None:
     class Real:
         lab = object()
 
     with pytest.raises(EnvironmentLacksError, match="--coverage is for runs of the virtual clock"):
         RunCoverage().begin(Real())  # type: ignore[arg-type]
+    with pytest.raises(EnvironmentLacksError, match="--coverage is for runs of the virtual clock"):
+        CliRunner().invoke(
+            weft, ["run", str(INCAST), "--clock", "real", "--coverage", str(tmp_path)], catch_exceptions=False
+        )
 
 
 def test_fabrics_of_tests_add_up(tmp_path: Path) -> None:

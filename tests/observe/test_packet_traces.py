@@ -88,6 +88,11 @@ def test_a_network_of_the_user_s_own_is_run_and_a_switch_given_twice_is_one() ->
     [
         (["--switch", "p9l9"], BadInputError, "--switch: unknown switch 'p9l9'"),
         (["--switch", "p0l0", "--when", "udpp"], BadInputError, "--when: column 1: unknown name 'udpp'"),
+        (
+            ["--switch", "p0l0", "--set", "clock=real"],
+            EnvironmentLacksError,
+            "--switch is for runs of the virtual",
+        ),
         (["--switch", "p0l0", "--from", "2us", "--until", "1us"], BadInputError, "--from is not before"),
         (["--switch", "p0l0", "--from", "1s"], CheckFailedError, "no packet came to p0l0 in that time"),
         (["--switch", "p0l0", "--when", "out_port == 500"], CheckFailedError, "216 packets did not"),

@@ -65,6 +65,7 @@ def run(
     Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
     """
     from weft.metrics.of_lab import AttachedMetrics, require_real_clock
+    from weft.run.attached import require_virtual_clock
     from weft.run.coverage import RunCoverage
     from weft.run.runner import Captures, result_directory
     from weft.run.spec import run_spec
@@ -82,6 +83,8 @@ def run(
             click.echo(line, err=True)
         if metrics_port is not None:
             require_real_clock(spec.options.clock)
+        if coverage is not None:
+            require_virtual_clock(spec.options.clock, "--coverage")
         directory = result_directory(spec, out) if processes.number == 0 else None
         attached: list[Attached] = [] if coverage is None else [coverage]
         with contextlib.ExitStack() as stack:

@@ -10,6 +10,7 @@ from weft.commands.progress import make_progress
 from weft.commands.scenario_options import changes_of
 from weft.errors import BadInputError
 from weft.report.stepping import SteppedPackets
+from weft.run.attached import require_virtual_clock
 from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
@@ -58,6 +59,7 @@ def trace_run(
     changes = changes_of({"assignments": asked.assignments})
     scenario, _ = load_scenario_or_network(asked.scenario, changes, "virtual")
     spec = run_spec(scenario)
+    require_virtual_clock(spec.options.clock, "--switch")
     traces = PacketTraces(asked.switches, show_packet, asked.packets, asked.when, asked.port, asked.during_ps)
     progress = make_progress()
     run_scenario(spec, progress, watcher=progress, attached=[traces])

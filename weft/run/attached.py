@@ -22,5 +22,15 @@ class Attached(Protocol):
 def virtual_lab(fabric: Fabric, what: str) -> VirtualLab:
     """Return the lab of a fabric whose switches are in this process. EnvironmentLacksError if they are not."""
     if not isinstance(fabric.lab, VirtualLab):
-        raise EnvironmentLacksError(f"{what} is for runs of the virtual clock (--set clock=virtual)")
+        raise _of_the_virtual_clock(what)
     return fabric.lab
+
+
+def require_virtual_clock(clock: str | None, what: str) -> None:
+    """Raise EnvironmentLacksError for another clock, before a lab is brought up in vain."""
+    if clock != "virtual":
+        raise _of_the_virtual_clock(what)
+
+
+def _of_the_virtual_clock(what: str) -> EnvironmentLacksError:
+    return EnvironmentLacksError(f"{what} is for runs of the virtual clock (--set clock=virtual)")
