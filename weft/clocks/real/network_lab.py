@@ -196,8 +196,7 @@ class NetworkLab(MininetLab):
                 _kill(process)
                 raise
             if process.returncode:
-                said = _end_of(output)
-                self._progress(f"{host}: {command!r} {ended}: {said}")
+                self._progress(": ".join(filter(None, (host, f"{command!r} {ended}", _end_of(output)))))
 
     def _folder(self, name: str) -> Path:
         """Return a folder beside the network's paths, made if it is not there. Raises BadInputError."""
