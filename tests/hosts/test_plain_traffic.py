@@ -45,6 +45,17 @@ class Wrong(weft.ScriptedHost):
     def fails(self):
         return 1 // 0
 
+class Floats(weft.ScriptedHost):
+    def on_start(self):
+        kept = []
+        self.report("kept", kept)
+        kept.append(object())
+        self.after(1e6, lambda: self.print("later"))
+
+class Half(weft.ScriptedHost):
+    def on_start(self):
+        self.after(0.5, self.on_end)
+
 class Late(weft.ScriptedHost):
     def on_start(self):
         self.after(100, lambda: self.send(bytes(60), at=99))
@@ -174,6 +185,7 @@ def test_a_script_has_timers_and_may_finish(script: Path) -> None:
     ("name", "problem", "line"),
     [
         ("Wrong", "ZeroDivisionError: integer division or modulo by zero", "return 1 // 0"),
+        ("Half", "ValueError: 0.5 ps (valid: a whole number", "self.after(0.5, self.on_end)"),
         ("Late", "ValueError: at 99 ps, which is past: it is 100 ps", "send(bytes(60), at=99)"),
     ],
 )
@@ -189,6 +201,20 @@ def test_a_script_that_raises_ends_the_run_with_its_own_frames(
     assert "_on_wake" not in message
 
 
+def test_a_script_may_write_times_as_floats_and_reports_copies(script: Path) -> None:
+    (result,) = run([{"script": {"h1": f"{script}:Floats"}, "duration": "1ms"}]).of(SCRIPTS)
+    assert [(line.time_ps, line.text) for line in result.printed] == [(10**6, "later")]
+    assert result.reports == {"kept": []}
+
+
+def test_a_capture_that_would_take_years_is_refused(tmp_path: Path) -> None:
+    frames = [Ether() / bytes(46), Ether() / bytes(46)]
+    frames[0].time, frames[1].time = 0, 1_700_000_000
+    wrpcap(str(tmp_path / "years.pcap"), frames)
+    with pytest.raises(BadInputError, match=r"leave 1,700,000,000 s after the first \(valid: up to 1000 s"):
+        run([{"replay": str(tmp_path / "years.pcap"), "host": "h0"}])
+
+
 @pytest.mark.parametrize(
     ("item", "problem"),
     [
@@ -198,6 +224,17 @@ def test_a_script_that_raises_ends_the_run_with_its_own_frames(
         ({"script": {"h0": "nowhere.py:X"}, "duration": "1us"}, "nowhere.py: cannot be read"),
         ({"udp": "all", "rate": "1Gb/s", "duration": "1us", "port": 4785}, "no port is 4791"),
         ({"udp": ["h0->h1"], "rate": "100Gb/s", "duration": "100s"}, "duration: takes 833,333,333 datagrams"),
+        ({"udp": ["h0->h1"] * 2, "rate": "1Gb/s", "duration": "1us", "port": 49151}, "or above 49151"),
+        (
+            {"udp": ["h0->h1"], "rate": "1Gb/s", "duration": "1us", "packet": 9001},
+            "packet: makes IP packets of 9001 B",
+        ),
+        ({"ping": ["h0->h1"] * 200, "count": 65535}, "count: makes 13,107,000 requests"),
+        (
+            {"traceroute": ["h0->h1"] * 300, "hops": 255, "probes": 1},
+            r"300 routes from h0 \(valid: up to 218;",
+        ),
+        ({"script": {"h0": "a.py:X"}, "parameters": {"h1": {}}, "duration": "1us"}, "h1 has no script"),
     ],
 )
 def test_what_cannot_be_is_refused(item: dict[str, Any], problem: str) -> None:

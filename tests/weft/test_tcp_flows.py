@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from weft.errors import BadInputError, EnvironmentLacksError
+from weft.paths import ROOT
 from weft.results.flows import FLOWS
 from weft.results.run_result import RunResult
 from weft.results.tcp import TCP, TcpResult
 from weft.run.runner import run_scenario
+from weft.run.traffic_kinds.tcp import TcpTraffic
 from weft.scenario import parse_scenario
 
 FABRIC = {
@@ -109,6 +111,19 @@ def test_beside_flows_of_rocev2() -> None:
 def test_refused(keys: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadInputError, match=problem):
         run(keys)
+
+
+def test_hosts_of_network_files_have_their_own_names() -> None:
+    network = {"kind": "network", "path": str(ROOT / "examples" / "own_network" / "topology.json")}
+    flows = {"tcp": [{"flow": "h2->h1", "size": 1}]}
+    scenario = parse_scenario({"clock": "virtual", "fabric": network, "traffic": [flows]})
+    (item,) = scenario.traffic
+    assert isinstance(item, TcpTraffic)
+    assert [(flow.source, flow.destination) for flow in item.flows(scenario.fabric.network())] == [(1, 0)]
+    with pytest.raises(BadInputError, match="no host 'h0'; valid: h1, h2"):
+        parse_scenario(
+            {"clock": "virtual", "fabric": network, "traffic": [{"tcp": [{"flow": "h0->h1", "size": 1}]}]}
+        )
 
 
 def test_the_real_clock_has_the_kernels_tcp() -> None:

@@ -166,6 +166,8 @@ def print_tcp(console: Console, results: Sequence[TcpResult]) -> None:
         print_figures(
             console, f"[bold]{_summary(result)}[/bold]", _COLUMNS, rows, _COLUMNS[:2], is_narrow=True
         )
+        if len(result.flows) > MOST_ROWS:
+            console.print(f"… and {len(result.flows) - MOST_ROWS:,} more")
 
 
 def report_tcp(results: Sequence[TcpResult], _: FabricSpec) -> Iterator[ReportPart]:

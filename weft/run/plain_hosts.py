@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from weft.errors import EnvironmentLacksError
+from weft.quantities.readable import counted
 from weft.results.kinds import ResultKind
 from weft.results.latencies import Latencies, latencies_of
 from weft.results.plain_hosts import (
@@ -158,7 +159,7 @@ def ping_task(fabric: Fabric, pairs: Sequence[Pair], plan: PingPlan) -> Task[lis
 
     return _task(
         fabric,
-        f"pings of {len(pairs)} pairs of hosts",
+        f"pings of {counted(len(pairs), 'pair')} of hosts",
         PINGS,
         programs,
         lambda found: [result(pair, record) for pair, record in zip(pairs, found.records, strict=True)],
@@ -197,7 +198,7 @@ def route_task(
             made.append(RouteResult(source, destination, reached, tuple(hops)))
         return made
 
-    return _task(fabric, f"routes of {len(pairs)} pairs of hosts", ROUTES, programs, results)
+    return _task(fabric, f"routes of {counted(len(pairs), 'pair')} of hosts", ROUTES, programs, results)
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,7 @@ def udp_task(fabric: Fabric, pairs: Sequence[Pair], plan: UdpPlan) -> Task[list[
             for pair, of_source, of_sink in zip(pairs, sent, received, strict=True)
         ]
 
-    return _task(fabric, f"UDP of {len(pairs)} pairs of hosts", UDP_FLOWS, programs, results)
+    return _task(fabric, f"UDP of {counted(len(pairs), 'pair')} of hosts", UDP_FLOWS, programs, results)
 
 
 def _udp_result(pair: Pair, sent: UdpSent, received: UdpReceived, started_ps: int) -> UdpResult:
@@ -314,7 +315,7 @@ def script_task(
 
     return _task(
         fabric,
-        f"scripts of {len(scripts)} hosts",
+        f"scripts of {counted(len(scripts), 'host')}",
         SCRIPTS,
         programs,
         lambda found: [result(host, record) for host, record in zip(scripts, found.records, strict=True)],

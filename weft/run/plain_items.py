@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from weft.run.task import Task
 
 MOST_PAIRS = 10_000
+MOST_REQUESTS = 10_000_000
 HostName = Annotated[str, Text("a host", r"\S", "h0")]
 HostPair = Annotated[str, Text("a pair of hosts", r"^\S+->\S+$", "h0->h1")]
 HostPairs = Literal["all"] | list[HostPair]
@@ -84,6 +85,12 @@ def check_pairs(named: str | list[str], topology: FabricSpec, key: str) -> None:
         check_hosts(topology, pair, f"{key}[{number}]")
         if pair[0] == pair[1]:
             raise KeyProblem(f"{key}[{number}]", f"{pair[0]} with itself (valid: two hosts)")
+
+
+def check_requests(count: int, key: str) -> None:
+    """Check that there are not too many echo requests, each of which is kept. Raises KeyProblem for `key`."""
+    if count > MOST_REQUESTS:
+        raise KeyProblem(key, f"makes {count:,} requests of all pairs (valid: up to {MOST_REQUESTS:,})")
 
 
 def _listed(named: str | list[str]) -> Iterator[Pair]:

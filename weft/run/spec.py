@@ -20,7 +20,7 @@ from weft.scenario import (
 from weft.scenario.circuits import check_circuits
 from weft.scenario.fidelity_checks import check_fidelity, check_fidelity_of_fabric, check_reduction
 from weft.scenario.link_checks import check_events, check_int_rates, check_links
-from weft.scenario.mtu_checks import check_link_mtu
+from weft.scenario.mtu_checks import check_link_mtu, check_packet
 from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_routing
 from weft.scenario.tenants import check_hosts_of_tenants, check_promises
@@ -92,6 +92,8 @@ def _check(spec: RunSpec) -> None:
         for key, item in traffic.with_parts(f"traffic[{number}]"):
             if item.lacking and spec.options.clock == "real":
                 raise EnvironmentLacksError(f"{key}.{item.kind}: {item.lacking}")
+            name, packet_bytes = item.largest_packet(spec.options.ip_version)
+            check_packet(spec.options, f"{key}.{name}", packet_bytes)
         traffic.check_classes(spec.fabric, spec.options.seed)
         traffic.check_fabric(spec.fabric, f"traffic[{number}]")
         _check_services(traffic, spec.options, f"traffic[{number}]")

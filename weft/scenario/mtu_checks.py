@@ -8,6 +8,15 @@ from weft.traffic.aggregation_format import frame_bytes
 from weft.traffic.header_sizes import ETHERNET, largest_frame_bytes
 
 
+def check_packet(options: FabricOptions, key: str, packet_bytes: int) -> None:
+    """Raise KeyProblem for `key`, which makes IP packets so large, if that is more than what links carry."""
+    if packet_bytes > options.link_mtu_bytes:
+        raise KeyProblem(
+            key,
+            f"makes IP packets of {packet_bytes} B (valid: at most {options.link_mtu_bytes} B, which is link_mtu)",
+        )
+
+
 def check_link_mtu(options: FabricOptions) -> None:
     """Raise KeyProblem if a full RoCEv2 or aggregation packet is larger than what links carry.
 

@@ -66,6 +66,10 @@ class TrafficItem(TrafficSection):
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check what only the fabric's links and NICs show. Raises KeyProblem for a key below `key`, the item's own."""
 
+    def largest_packet(self, ip_version: int) -> tuple[str, int]:
+        """Return which of its keys says how large its IP packets are, and their bytes; 0 if none does."""
+        return "", 0
+
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
         """Check the classes of users that it names, before anything is built. Raises BadInputError."""
 

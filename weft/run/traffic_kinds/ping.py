@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from weft.quantities.definitions import PositiveTime, whole
 from weft.results.plain_hosts import PINGS, PingResult
 from weft.run.plain_hosts import PingPlan, ping_task
-from weft.run.plain_items import HostPairs, PlainItem, check_pairs, pairs_of
+from weft.run.plain_items import HostPairs, PlainItem, check_pairs, check_requests, pairs_of
 from weft.topologies import FabricSpec
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
     from weft.run.task import Task
+
+
+_HEADER_BYTES = {4: 28, 6: 48}
+"""Of IP and ICMP, by IP version."""
 
 
 class PingTraffic(PlainItem):
@@ -34,9 +38,14 @@ class PingTraffic(PlainItem):
     dscp: Annotated[int, whole(0, 63)] = 0
     """Of requests and answers."""
 
+    def largest_packet(self, ip_version: int) -> tuple[str, int]:
+        """Return what `size` makes of a request."""
+        return "size", self.size + _HEADER_BYTES[ip_version]
+
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check the pairs."""
+        """Check the pairs, and that there are not too many requests."""
         check_pairs(self.ping, topology, f"{key}.ping")
+        check_requests(len(pairs_of(self.ping, topology)) * self.count, f"{key}.count")
 
     def time_limit_s(self, fabric: Fabric) -> float:
         """Return more than all requests take."""

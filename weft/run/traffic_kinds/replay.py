@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from weft.errors import BadInputError
 from weft.quantities.definitions import Rate, number
+from weft.quantities.limits import MAX_TIME_PS
+from weft.quantities.readable import format_time
 from weft.results.plain_hosts import REPLAYS, ReplayResult
 from weft.run.captures import CapturedFrame, read_capture
 from weft.run.plain_hosts import replay_task
@@ -59,6 +61,12 @@ class ReplayTraffic(PlainItem):
             raise KeyProblem(f"{key}.replay", str(error)) from None
         if not frames:
             raise KeyProblem(f"{key}.replay", f"{self.replay} has no frames")
+        if (last_ps := self._timed(lambda frame: frame)[-1][0]) > MAX_TIME_PS:
+            raise KeyProblem(
+                f"{key}.replay",
+                f"{self.replay}: its last frame would leave {last_ps / 1e12:,.0f} s after the first (valid: up to "
+                f"{format_time(MAX_TIME_PS)}; rate, or a larger speed, makes it shorter)",
+            )
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has the host."""

@@ -11,8 +11,10 @@ from weft.quantities.definitions import PositiveTime
 from weft.results.plain_hosts import SCRIPTS, ScriptResult
 from weft.run.plain_hosts import script_task
 from weft.run.plain_items import HostName, PlainItem, check_hosts
+from weft.scenario.places import KeyProblem
 from weft.scenario.values import ClassReference
 from weft.topologies import FabricSpec
+from weft.topologies.kinds.base import TopologySection
 from weft.traffic.extensions import ClassSpec, make
 from weft.traffic.programs import ScriptedHost
 
@@ -34,10 +36,18 @@ class ScriptTraffic(PlainItem):
     parameters: dict[HostName, dict[str, Any]] = Field(default={})
     """Of each host, keyword arguments that its class is made with."""
 
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that parameters are those of scripts."""
+        super().check(fabric, key)
+        for host in self.parameters:
+            if host not in self.script:
+                raise KeyProblem(
+                    f"{key}.parameters", f"{host} has no script (valid: {', '.join(self.script)})"
+                )
+
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has the hosts."""
         check_hosts(topology, self.script, f"{key}.script")
-        check_hosts(topology, self.parameters, f"{key}.parameters")
 
     @raised_as_weft_errors()
     def check_classes(self, topology: FabricSpec, seed: int) -> None:

@@ -20,6 +20,7 @@ from weft.run.tcp import TcpFlow, tcp_task
 from weft.run.traffic_kinds.base import FlowsBesideOthers
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import Name, Section, Text
+from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.commands import TcpEnd
 from weft.traffic.control import MOST_TCP_FLOWS
@@ -88,7 +89,7 @@ class TcpTraffic(FlowsBesideOthers):
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that hosts exist, that each flow has a size or a duration, and that there are not too many."""
         super().check(fabric, key)
-        hosts = [f"h{index}" for index in range(fabric.host_count)]
+        hosts = fabric.host_names
         for number, each in enumerate(self.tcp):
             own = f"{key}.tcp[{number}]"
             ends = each.flow.split("->")
@@ -105,9 +106,10 @@ class TcpTraffic(FlowsBesideOthers):
         if count > MOST_TCP_FLOWS:
             raise KeyProblem(f"{key}.tcp", f"{count} connections (valid: up to {MOST_TCP_FLOWS})")
 
-    def _flows(self) -> Iterator[TcpFlow]:
+    def flows(self, topology: FabricSpec) -> Iterator[TcpFlow]:
+        """Yield each connection with its hosts' places in the fabric."""
         for each in self.tcp:
-            source, destination = (int(name.removeprefix("h")) for name in each.flow.split("->"))
+            source, destination = (topology.host(name).index for name in each.flow.split("->"))
             end = TcpEnd(
                 flow=0,
                 port=0,
@@ -135,4 +137,4 @@ class TcpTraffic(FlowsBesideOthers):
 
     def task(self, fabric: Fabric) -> Task[TcpResult]:
         """Return the flows."""
-        return tcp_task(fabric, list(self._flows()), self.sample)
+        return tcp_task(fabric, list(self.flows(fabric.topology)), self.sample)

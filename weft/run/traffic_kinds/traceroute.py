@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from weft.quantities.definitions import PositiveTime, whole
+from weft.quantities.readable import counted
 from weft.results.plain_hosts import ROUTES, RouteResult
 from weft.run.plain_hosts import route_task
-from weft.run.plain_items import HostPairs, PlainItem, check_pairs, pairs_of
+from weft.run.plain_items import HostPairs, PlainItem, check_pairs, check_requests, pairs_of
+from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
     from weft.run.task import Task
+
+
+_MOST_IDENTIFIERS = 65535
+"""Of a host's echo requests: each route has one for each hop limit."""
 
 
 class TracerouteTraffic(PlainItem):
@@ -34,8 +41,17 @@ class TracerouteTraffic(PlainItem):
     """After which a request without an answer is lost."""
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check the pairs."""
+        """Check the pairs, and that there are not too many requests."""
         check_pairs(self.traceroute, topology, f"{key}.traceroute")
+        pairs = pairs_of(self.traceroute, topology)
+        check_requests(len(pairs) * self.hops * self.probes, f"{key}.hops")
+        source, routes = Counter(pair[0] for pair in pairs).most_common(1)[0]
+        if routes * self.hops > _MOST_IDENTIFIERS:
+            raise KeyProblem(
+                f"{key}.hops",
+                f"{self.hops}, with {counted(routes, 'route')} from {source} (valid: up to "
+                f"{_MOST_IDENTIFIERS // routes}; a host has {_MOST_IDENTIFIERS} identifiers of echo requests)",
+            )
 
     def time_limit_s(self, fabric: Fabric) -> float:
         """Return more than the requests take."""

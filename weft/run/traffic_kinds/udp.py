@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from weft.quantities.definitions import PositiveTime, Rate, number, whole
+from weft.quantities.readable import counted
 from weft.quantities.section import Section
 from weft.results.plain_hosts import UDP_FLOWS, UdpResult
 from weft.run.plain_hosts import UdpPlan, udp_task
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 _ECN = {"not-ect": 0, "ect1": 1, "ect0": 2}
 _MOST_DATAGRAMS = 100_000_000
-_MOST_PORT = 65535
+_PORTS_END = 49152
+"""From there on ports are those of sources (RFC 6335, section 6)."""
 _ROCE_PORT = 4791
 
 
@@ -58,15 +60,20 @@ class UdpTraffic(PlainItem):
     port: Annotated[int, whole(1024, 49151)] = 5001
     """Of the first pair's sink; that of each further pair is one higher."""
 
+    def largest_packet(self, ip_version: int) -> tuple[str, int]:
+        """Return what `packet` says."""
+        return "packet", self.packet
+
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check the pairs, and that there are not too many datagrams."""
         check_pairs(self.udp, topology, f"{key}.udp")
         pairs = pairs_of(self.udp, topology)
         ports = range(self.port, self.port + len(pairs))
-        if ports.stop > _MOST_PORT or _ROCE_PORT in ports:
+        if ports.stop > _PORTS_END or _ROCE_PORT in ports:
             raise KeyProblem(
                 f"{key}.port",
-                f"{self.port}, with {len(pairs)} pairs (valid: no port is {_ROCE_PORT} or above {_MOST_PORT})",
+                f"{self.port}, with {counted(len(pairs), 'pair')} (valid: no port is {_ROCE_PORT} or above "
+                f"{_PORTS_END - 1})",
             )
         datagrams = self.rate * self.duration // (8 * self.packet * 10**12) * len(pairs)
         if datagrams > _MOST_DATAGRAMS:

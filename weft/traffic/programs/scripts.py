@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from weft.engine import ExtensionError, _core
+from weft.quantities.limits import MAX_TIME_PS
 from weft.traffic.extensions.loading import ClassSpec, make
 from weft.traffic.programs.base import OpenProgram, Program
 
@@ -80,7 +82,7 @@ class ScriptedHost:
     def send(self, packet: Packet | bytes, at: int | None = None, nic: int = 0) -> None:
         """Send a frame, from Ethernet on: now, or at a time since the run's start.
 
-        Raises ValueError for a time that is past, or what is no frame.
+        Raises ValueError for a time that is past or no whole number, or what is no frame.
         """
         frame = bytes(packet)
         if not 14 <= len(frame) <= _MOST_FRAME_BYTES:
@@ -91,13 +93,17 @@ class ScriptedHost:
             self._script.send(nic, frame)
             return
         script = self._script
-        script.call_at(at, lambda: script.send(nic, frame))
+        script.call_at(_whole_ps(at), lambda: script.send(nic, frame))
 
     def after(self, delay: int, callback: Callable[[], object]) -> None:
-        """Call something so many picoseconds from now. Raises ValueError for a negative delay."""
-        if delay < 0:
+        """Call something so many picoseconds from now; 1e6 is a microsecond.
+
+        Raises ValueError for a delay that is negative or no whole number.
+        """
+        delay_ps = _whole_ps(delay)
+        if delay_ps < 0:
             raise ValueError(f"a delay of {delay} ps (valid: 0 and more)")
-        self._script.call_at(self.now + delay, callback)
+        self._script.call_at(self.now + delay_ps, callback)
 
     def every(self, interval: int, callback: Callable[[], object]) -> None:
         """Call something again and again, first one interval from now. Raises ValueError unless it is above 0."""
@@ -127,10 +133,10 @@ class ScriptedHost:
     def report(self, key: str, value: Any) -> None:
         """Note a value, of what JSON has, in the results; a later one of the same key takes its place.
 
-        Raises TypeError for other values.
+        Raises TypeError for other values, ValueError for a number that is not finite.
         """
-        json.dumps(value)
-        self._script.add_report(str(key), value)
+        # A copy, so that what the script does to a list later does not matter.
+        self._script.add_report(str(key), json.loads(json.dumps(value, allow_nan=False)))
 
     def finish(self) -> None:
         """End before the `duration` has passed: nothing is called any more but `on_end`."""
@@ -141,6 +147,13 @@ class ScriptedHost:
         if self._running is None:
             raise RuntimeError("a scripted host can act when the run has begun: from on_start on")
         return self._running
+
+
+def _whole_ps(time_ps: float) -> int:
+    """Return a time as an integer: 1e6 is a float in Python."""
+    if not math.isfinite(time_ps) or time_ps != int(time_ps) or abs(time_ps) > MAX_TIME_PS:
+        raise ValueError(f"{time_ps} ps (valid: a whole number, up to {MAX_TIME_PS})")
+    return int(time_ps)
 
 
 def reply_to(request: Packet) -> Packet:
