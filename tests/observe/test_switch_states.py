@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from weft.cli import weft
-from weft.commands.diff import read_state
+from weft.commands.diff import difference_text, read_state
 from weft.errors import BadInputError
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario import Change, load_scenario
 from weft.switch.debug import states
-from weft.switch.debug.states import FabricState, SwitchState, differences
+from weft.switch.debug.states import Difference, FabricState, SwitchState, differences
 
 INCAST = Path(__file__).resolve().parents[2] / "examples" / "debugging" / "incast.yaml"
 MOMENTS = ["2us", "5us", "1s"]
@@ -105,6 +106,11 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(BadInputError, match=r"x\.json: this file is no state of `observe\.state_at`: "):
         weft_diff(path, path)
+
+
+def test_a_file_cannot_steer_the_terminal() -> None:
+    text = difference_text(Difference("s", "registers", "r\x1b[2J", "0\n", None, "\x07ü"))
+    assert click.unstyle(text) == r"+ s r\x1b[2J[0\n] \x07ü"
 
 
 def test_an_unknown_switch_is_refused(directory: Path) -> None:

@@ -69,10 +69,13 @@ def read_state(path: Path) -> FabricState:
 
 
 def difference_text(each: Difference) -> str:
-    """One line."""
+    """One line; what a file has in place of printable characters is escaped, as it could steer the terminal."""
     what = f"{each.switch} {each.name}[{each.key}]"
     if each.before is None:
-        return click.style(f"+ {what} {each.after}", fg=_SIGNS["added"])
-    if each.after is None:
-        return click.style(f"- {what} {each.before}", fg=_SIGNS["removed"])
-    return click.style(f"~ {what} {each.before} → {each.after}", fg=_SIGNS["changed"])
+        kind, text = "added", f"+ {what} {each.after}"
+    elif each.after is None:
+        kind, text = "removed", f"- {what} {each.before}"
+    else:
+        kind, text = "changed", f"~ {what} {each.before} → {each.after}"
+    printable = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    return click.style(printable, fg=_SIGNS[kind])
