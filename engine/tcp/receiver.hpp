@@ -71,7 +71,9 @@ class Receiver {
   void acknowledge_now() { due_ = true; }
   TimePs next_deadline() const { return delayed_until_; }
   void on_timer(TimePs now) {
-    if (delayed_until_ <= now) acknowledge_now();
+    if (delayed_until_ > now) return;
+    delayed_until_ = kNever;  // the acknowledgement may have to wait for room to be sent
+    acknowledge_now();
   }
   // An acknowledgement is about to leave: its number. The echo's state before a change of marks goes first
   // (RFC 8257, section 3.2).

@@ -49,9 +49,10 @@ void Sender::on_acknowledgement(const ArrivedAcknowledgement& arrived) {
 }
 
 // RFC 6298, section 3: never from a segment that was sent twice, unless a timestamp tells which one was
-// answered.
+// answered. Without SACK such a segment, once it fills a gap, acknowledges others that had arrived long
+// before.
 void Sender::note_round_trip(const ArrivedAcknowledgement& arrived, const Delivered& delivered) {
-  if (delivered.newest_sent) {
+  if (delivered.newest_sent && (sack_ || !delivered.sent_twice)) {
     newest_round_trip_ps_ = arrived.now - *delivered.newest_sent;
     least_round_trip_ps_ = std::min(least_round_trip_ps_, newest_round_trip_ps_);
     timeout_.add_round_trip(newest_round_trip_ps_);

@@ -111,6 +111,19 @@ def test_delayed_acknowledgements() -> None:
     assert [now_ps // MILLISECOND_PS for now_ps, who, *_ in between.log if who == 1] == [1, 4, 44]
 
 
+def test_a_delayed_acknowledgement_may_have_to_wait_for_room() -> None:
+    """Its time comes once, however long whoever sends segments has no room for it."""
+    client, server = (between := established()).ends
+    client.write(bytes(FULL))
+    segment, ecn = client.take_segment(between.now_ps) or (b"", 0)
+    server.on_segment(between.now_ps, segment, ecn)
+    due_ps = server.next_deadline_ps
+    assert due_ps is not None
+    server.on_timer(due_ps)
+    assert server.next_deadline_ps is None
+    assert server.take_segment(due_ps) is not None
+
+
 def test_out_of_order_is_acknowledged_at_once() -> None:
     """RFC 5681, section 4.2, with the newest block first (RFC 2018, section 4)."""
     between = established(lost={0, 2})

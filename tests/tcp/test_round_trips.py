@@ -77,6 +77,24 @@ def test_karn() -> None:
     assert milliseconds(client.timeout_ps) == 2 * 300
 
 
+def test_karn_without_sack() -> None:
+    """What arrived before the gap was filled is acknowledged with what was sent twice: no round trip of its own."""
+    lost = {3}
+    between = TwoEnds(
+        TcpConnection(timestamps=False, sack=False),
+        TcpConnection(timestamps=False, sack=False),
+        lambda _sender, number, _segment: [] if number in lost else [(50 * MILLISECOND_PS, False)],
+    )
+    between.establish()
+    client = between.ends[0]
+    before = client.smoothed_round_trip_ps
+    client.write(bytes(3 * client.segment_bytes))
+    between.collect()
+    between.run(lambda: client.in_flight_bytes == 0)
+    assert client.sender_counters["timeouts"] == 1
+    assert client.smoothed_round_trip_ps == before
+
+
 def test_timestamps_tell_what_was_answered() -> None:
     """RFC 7323, section 4.1: with timestamps the retransmission gives a round trip, and the backing off ends."""
     lost = {3}

@@ -105,7 +105,9 @@ bool UdpSource::send(TimePs now, UdpDatagramKind kind, size_t payload_bytes) {
 
 void UdpSource::on_datagram(TimePs /*now*/, const Datagram& datagram) {
   const std::optional<UdpDatagramHeader> header = UdpDatagramHeader::read(datagram.payload);
-  if (!is_running() || ends_ == 0 || !header || header->kind != UdpDatagramKind::kEndHeard) return;
+  if (!is_running() || ends_ == 0 || !header || header->kind != UdpDatagramKind::kEndHeard ||
+      datagram.packet.source != config_.destination)
+    return;
   was_confirmed_ = true;
   ++progress().nodes_done;
   finish();

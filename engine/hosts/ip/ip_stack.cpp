@@ -341,6 +341,8 @@ IpStack::Outcome IpStack::take_ip(Interface& interface, const Packet& frame, boo
   packet.interface = interface.number;
   packet.is_group = is_group_address(packet.destination);
   if (!packet.is_group && !interface.owns(packet.destination)) return Outcome::kForeign;
+  // Nobody is a group, so that no answer goes to one (RFC 1122, 3.2.1.3; RFC 4291, 2.7).
+  if (is_group_address(packet.source)) return Outcome::kMalformed;
   if (packet.protocol == kProtocolUdp) return take_udp(packet);
   if (packet.protocol == (is_ipv6 ? kProtocolIcmpv6 : kProtocolIcmp)) return take_icmp(interface, packet);
   const auto found = protocols_.find(packet.protocol);
@@ -451,6 +453,8 @@ IpStack::Outcome IpStack::take_error(const IpPacket& packet, IcmpError error) {
     return Outcome::kTaken;
   }
   if (error.sent.protocol == (is_ipv6 ? kProtocolIcmpv6 : kProtocolIcmp) && quoted.size() >= ip::kIcmpBytes) {
+    // An answer of this host's has the identifier of whoever asked, which may be one of its own, too.
+    if (quoted[0] != types_of(is_ipv6).echo_request) return Outcome::kUnknown;
     const auto found = echo_.find(load_big_endian<uint16_t>(quoted.data() + 4));
     if (found == echo_.end()) return Outcome::kUnknown;
     found->second->on_error(engine_.now(), error, load_big_endian<uint16_t>(quoted.data() + 6));
@@ -515,13 +519,17 @@ IpStack::Outcome IpStack::take_neighbour_message(Interface& interface, const IpP
 }
 
 uint16_t IpStack::bind_echo(EchoReceiver& receiver) {
-  uint16_t identifier = 1;
-  while (echo_.contains(identifier)) ++identifier;
-  echo_.emplace(identifier, &receiver);
-  return identifier;
+  uint32_t identifier = least_free_echo_;
+  while (identifier < 65536 && echo_.contains(static_cast<uint16_t>(identifier))) ++identifier;
+  if (identifier == 65536) throw std::invalid_argument("host '" + name() + "' has no echo identifier left");
+  echo_.emplace(static_cast<uint16_t>(identifier), &receiver);
+  least_free_echo_ = identifier + 1;
+  return static_cast<uint16_t>(identifier);
 }
 
-void IpStack::release_echo(uint16_t identifier) { echo_.erase(identifier); }
+void IpStack::release_echo(uint16_t identifier) {
+  if (echo_.erase(identifier) != 0) least_free_echo_ = std::min<uint32_t>(least_free_echo_, identifier);
+}
 
 bool IpStack::send_echo(IpHeader header, uint16_t identifier, uint16_t sequence, PacketPtr payload) {
   const uint8_t type = types_of(header.destination.is_ipv6).echo_request;

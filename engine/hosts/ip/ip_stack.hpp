@@ -141,7 +141,8 @@ class IpStack final : public NonRoceReceiver {
 
   // --- ICMP echo
 
-  // Replies and errors of this identifier; returns it.
+  // Replies and errors of this identifier, the least that is free; returns it. Throws std::invalid_argument
+  // if none is left.
   uint16_t bind_echo(EchoReceiver& receiver);
   void release_echo(uint16_t identifier);
   // `payload` is the echo's data.
@@ -195,6 +196,7 @@ class IpStack final : public NonRoceReceiver {
   std::map<uint8_t, IpProtocol*> protocols_;
   std::unordered_map<uint16_t, UdpReceiver*> udp_;
   std::unordered_map<uint16_t, EchoReceiver*> echo_;
+  uint32_t least_free_echo_ = 1;  // no identifier below it is free
   FrameTap* tap_ = nullptr;
   bool was_tapped_ = false;  // the frame that is being received
   IpCounters counters_;

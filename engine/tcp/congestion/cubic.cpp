@@ -32,7 +32,6 @@ class Cubic final : public CongestionControl {
 
  protected:
   uint64_t reduced_bytes(TimePs now, CongestionSign sign, uint64_t flight_bytes) override;
-  uint64_t threshold_after_timeout(TimePs now, uint64_t flight_bytes) override;
   void avoid(const WindowAcknowledgement& acknowledgement, uint64_t acknowledged_bytes) override;
   void restart() override;
   void on_unused_window(TimePs now) override;
@@ -64,10 +63,6 @@ uint64_t Cubic::reduced_bytes(TimePs /*now*/, CongestionSign /*sign*/, uint64_t 
   after_reduction_ = true;
   epoch_began_ps_ = kNever;
   return static_cast<uint64_t>(static_cast<double>(flight_bytes) * parameters_.beta);
-}
-
-uint64_t Cubic::threshold_after_timeout(TimePs now, uint64_t flight_bytes) {
-  return reduced_bytes(now, CongestionSign::kLoss, flight_bytes);
 }
 
 // Section 4.8: after a timeout the curve begins at its inflection, where slow start ends.
