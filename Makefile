@@ -19,8 +19,9 @@ test-lint: setup
 	$(PYTEST) tests/test_house.py
 test-fast: setup
 	$(PYTEST) -m "not mininet and not slow" --ignore tests/test_house.py --numprocesses auto
+# Beside the labs these have the lowest priority, so they may take several times as long as alone.
 test-slow: setup
-	$(PYTEST) -m "not mininet and slow" --ignore tests/test_house.py --numprocesses auto
+	$(PYTEST) --timeout 900 -m "not mininet and slow" --ignore tests/test_house.py --numprocesses auto
 test-labs: setup
 	$(PYTEST) -m mininet
 
