@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from finsy.proto import p4i, p4r
 
@@ -12,6 +13,8 @@ from weft.controller.switch_cli.names import find
 from weft.controller.switch_cli.session import CommandSession
 from weft.controller.switch_cli.tables import action_name, parse_handle, with_parameters
 from weft.controller.switch_cli.values import shown_parameters
+
+_Held = TypeVar("_Held", p4r.ActionProfileMember, p4r.ActionProfileGroup)
 
 
 def profile_named(session: CommandSession, name: str) -> p4i.ActionProfile:
@@ -36,12 +39,11 @@ async def groups_of(session: CommandSession, profile: p4i.ActionProfile) -> dict
     return {each.group_id - 1: each for each in sorted(found, key=lambda each: each.group_id)}
 
 
-def _one(
-    found: dict[int, p4r.ActionProfileMember] | dict[int, p4r.ActionProfileGroup], handle: int, what: str
-) -> None:
+def _one(found: dict[int, _Held], handle: int, what: str) -> _Held:
     if handle not in found:
         choices = ", ".join(map(str, list(found)[:8])) or "none; there are none yet"
         raise CommandError(f"no {what} has the handle {handle} (valid: {choices})")
+    return found[handle]
 
 
 def _lowest_free(taken: Iterable[int]) -> int:
@@ -100,9 +102,8 @@ async def delete_member(session: CommandSession, words: Sequence[str]) -> str:
     """Remove a member."""
     profile = profile_named(session, words[0])
     handle = parse_handle(words[1])
-    found = await members_of(session, profile)
-    _one(found, handle, "member")
-    await session.write(p4r.Update.DELETE, action_profile_member=found[handle])
+    member = _one(await members_of(session, profile), handle, "member")
+    await session.write(p4r.Update.DELETE, action_profile_member=member)
     return ""
 
 
@@ -125,9 +126,8 @@ async def delete_group(session: CommandSession, words: Sequence[str]) -> str:
     """Remove a group; its members stay."""
     profile = profile_named(session, words[0])
     handle = parse_handle(words[1])
-    found = await groups_of(session, profile)
-    _one(found, handle, "group")
-    await session.write(p4r.Update.DELETE, action_profile_group=found[handle])
+    group = _one(await groups_of(session, profile), handle, "group")
+    await session.write(p4r.Update.DELETE, action_profile_group=group)
     return ""
 
 
@@ -138,8 +138,7 @@ async def add_member_to_group(session: CommandSession, words: Sequence[str]) -> 
     member, handle = parse_handle(words[1]), parse_handle(words[2])
     groups = await groups_of(session, profile)
     _one(await members_of(session, profile), member, "member")
-    _one(groups, handle, "group")
-    group = groups[handle]
+    group = _one(groups, handle, "group")
     if any(each.member_id == member + 1 for each in group.members):
         raise CommandError(f"member {member} is in group {handle} already")
     group.members.add(member_id=member + 1, weight=1)
@@ -152,9 +151,7 @@ async def remove_member_from_group(session: CommandSession, words: Sequence[str]
     """Take a member out of a group."""
     profile = profile_named(session, words[0])
     member, handle = parse_handle(words[1]), parse_handle(words[2])
-    groups = await groups_of(session, profile)
-    _one(groups, handle, "group")
-    group = groups[handle]
+    group = _one(await groups_of(session, profile), handle, "group")
     kept = [each for each in group.members if each.member_id != member + 1]
     if len(kept) == len(group.members):
         choices = ", ".join(str(each.member_id - 1) for each in kept) or "none; the group is empty"
