@@ -8,16 +8,16 @@ from itertools import islice
 from pathlib import Path
 
 import click
-from pydantic import ValidationError
+from pydantic import TypeAdapter
 
-from weft.cache import UnreadableFileError, read_text
 from weft.cli import EXISTING_FILE
 from weft.errors import BadInputError
-from weft.quantities.json_problems import described
+from weft.results.json_files import read_whole
 from weft.switch.debug.states import Difference, FabricState, differences
 
 MAX_BYTES = 256 << 20
 MOST_LINES = 200
+_STATE = TypeAdapter(FabricState)
 _SIGNS = {"added": "green", "removed": "red", "changed": "yellow"}
 
 
@@ -57,15 +57,7 @@ def diff(first: Path, second: Path, switches: tuple[str, ...], lines: int, print
 
 def read_state(path: Path) -> FabricState:
     """Read a file of `observe.state_at`. BadInputError: it is none."""
-    try:
-        return FabricState.model_validate_json(read_text(path, MAX_BYTES))
-    except UnreadableFileError as error:
-        raise BadInputError(str(error)) from None
-    except OSError as error:
-        raise BadInputError(f"{path}: {error.strerror}") from None
-    except ValidationError as error:
-        problem = described(error.errors(include_url=False)[0])
-        raise BadInputError(f"{path}: this file is no state of `observe.state_at`: {problem}") from None
+    return read_whole(_STATE, path, MAX_BYTES, "this file is no state of `observe.state_at`")
 
 
 def difference_text(each: Difference) -> str:

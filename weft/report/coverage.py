@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from weft.cache import UnreadableFileError, read_text
-from weft.errors import BadInputError
-from weft.quantities.json_problems import described
 from weft.report.html import Section, html_page
+from weft.results.json_files import read_whole
 from weft.results.report_parts import ReportTable
 from weft.switch.coverage.lcov import lcov_text
 from weft.switch.coverage.model import ProgramCoverage, merged
@@ -33,15 +32,7 @@ def read_coverage(directory: Path) -> list[ProgramCoverage]:
     path = directory / COUNTS
     if not path.exists():
         return []
-    try:
-        return _COVERAGES.validate_json(read_text(path, MAX_BYTES))
-    except UnreadableFileError as error:
-        raise BadInputError(str(error)) from None
-    except OSError as error:
-        raise BadInputError(f"{path}: {error.strerror}") from None
-    except ValidationError as error:
-        problem = described(error.errors(include_url=False)[0])
-        raise BadInputError(f"{path}: this file holds no coverage of Weft's: {problem}") from None
+    return read_whole(_COVERAGES, path, MAX_BYTES, "this file holds no coverage of Weft's")
 
 
 def add_coverage(directory: Path, found: Sequence[ProgramCoverage]) -> list[ProgramCoverage]:

@@ -10,6 +10,7 @@ import pydantic
 import pydantic_core
 from pydantic import TypeAdapter
 
+from weft.cache import UnreadableFileError, read_text
 from weft.errors import BadInputError
 from weft.quantities.json_problems import described
 from weft.recording.reading import read_bytes
@@ -29,6 +30,19 @@ def write_object(adapter: TypeAdapter[_Read], path: Path, value: _Read) -> Path:
     with written_whole(path) as partial:
         partial.write_text(json.dumps(tree, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def read_whole(adapter: TypeAdapter[_Read], path: Path, most_bytes: int, otherwise: str) -> _Read:
+    """Return what a JSON file stands for; BadInputError: it cannot be read, or it is not that, said by `otherwise`."""
+    try:
+        return adapter.validate_json(read_text(path, most_bytes))
+    except UnreadableFileError as error:
+        raise BadInputError(str(error)) from None
+    except OSError as error:
+        raise BadInputError(f"{path}: {error.strerror}") from None
+    except pydantic.ValidationError as error:
+        problem = described(error.errors(include_url=False)[0])
+        raise BadInputError(f"{path}: {otherwise}: {problem}") from None
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from weft.controller.errors import SettingError
 from weft.controller.pipeline import Pipeline
 from weft.controller.runtime_entries import EntriesSettings, entry_places, runtime_entries
 from weft.errors import BadInputError
+from weft.quantities.json_names import repeated_name
 from weft.quantities.units import shown
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
@@ -44,11 +44,10 @@ def read_entries_file(path: Path) -> Any:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+    twice = repeated_name(pairs)
+    if twice is not None:
         raise ValueError(f"the key {shown(twice)} is given twice")
-    return found
+    return dict(pairs)
 
 
 def entries_settings(fabric: FabricSpec, options: FabricOptions, programs: Programs) -> EntriesSettings:

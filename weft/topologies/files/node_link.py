@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
+from weft.quantities.json_names import repeated_name
 from weft.quantities.units import shown
 from weft.topologies.errors import TopologyError
 from weft.topologies.files.listed import ListedEdge, ListedGraph, ListedNode
@@ -59,12 +60,10 @@ def _parsed(content: bytes) -> object:
 
 
 def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    tree = dict(pairs)
-    if len(tree) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+    twice = repeated_name(pairs)
+    if twice is not None:
         raise TopologyError(f"the whole: key {shown(twice)} stands twice in a mapping")
-    return tree
+    return dict(pairs)
 
 
 def _no_number(text: str) -> NoReturn:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from weft.cache.files import UnreadableFileError, read_bytes
+from weft.quantities.json_names import repeated_name
 from weft.quantities.units import shown
 from weft.topologies.errors import TopologyError
 from weft.topologies.networks.fields import Fields
@@ -95,11 +96,10 @@ def _parsed(path: Path) -> object:
 
 
 def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    tree = dict(pairs)
-    if len(tree) < len(pairs):
-        name, _ = max(Counter(name for name, _ in pairs).items(), key=lambda each: each[1])
-        raise ValueError(f"key {shown(name)} stands twice")
-    return tree
+    twice = repeated_name(pairs)
+    if twice is not None:
+        raise ValueError(f"key {shown(twice)} stands twice")
+    return dict(pairs)
 
 
 def _no_number(text: str) -> NoReturn:

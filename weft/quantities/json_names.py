@@ -1,0 +1,15 @@
+"""Names of a JSON object's members, which the json module lets stand twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def repeated_name(pairs: Iterable[tuple[str, object]]) -> str | None:
+    """Return the first name that stands twice, given an `object_pairs_hook`'s pairs; None if all differ."""
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
