@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.clocks.endpoint_settings import ip_settings
+from weft.clocks.virtual.lab import VirtualLab
 from weft.errors import BadInputError
 from weft.paths import ROOT
 from weft.run.fabric import Fabric
@@ -190,3 +191,14 @@ def test_other_commands_are_reported(command: str) -> None:
 def test_any_command_is_understood_or_reported(commands: list[str]) -> None:
     found = understand(tuple(commands))
     assert set(found.others) <= set(commands)
+
+
+def test_programs_of_network_files_read_the_units_of_bmv2() -> None:
+    scenario, _ = load_scenario_or_network(EXAMPLE / "topology.json", [VIRTUAL])
+    with Fabric(run_spec(scenario)) as fabric:
+        assert isinstance(fabric.lab, VirtualLab)
+        facts = fabric.lab.target_facts
+        assert (facts.depth_unit, facts.time_unit) == ("packets", "us")
+        assert facts.nominal_packet_bytes == fabric.lab.frame_bytes
+        for switch in fabric.lab.switches.switches.values():
+            assert (switch.config.depth_unit, switch.config.time_unit) == ("packets", "us")

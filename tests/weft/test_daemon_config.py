@@ -64,6 +64,7 @@ def test_faults_are_on_every_link():
         {"faults": FaultsSection(loss=0.25)},
         {"pfc": PfcSection(classes=[3])},
         {"credits": CreditsSection(classes=[3, 4]), "switching": SwitchingSection(latency=1000)},
+        {"switching": SwitchingSection(depth_unit="packets", time_unit="us")},
     ],
 )
 def test_the_daemon_reads_what_was_written(options):

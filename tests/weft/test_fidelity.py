@@ -208,6 +208,7 @@ def test_what_travelled_is_read_back(tmp_path):
         ({"credits": {"classes": [3]}}, "segments do not go with credits"),
         ({"faults": {"loss": 0.001}}, "segments do not go with faults"),
         ({"switching": {"mode": "cut-through"}}, "segments do not go with switching.mode: cut-through"),
+        ({"switching": {"depth_unit": "packets"}}, "segments do not go with switching.depth_unit: packets"),
         ({"nic": {"dma_latency": "1us"}}, "segments do not go with nic"),
         ({"int": True, "transport": {"congestion_control": "hpcc"}}, "congestion_control: hpcc"),
         (

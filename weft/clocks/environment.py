@@ -147,8 +147,10 @@ def _require_nothing_that_bmv2_lacks(fabric: FabricSpec, options: FabricOptions)
         lacking.append("observe.captures")
     if options.links == "internal":
         lacking.append("links: internal")
-    of_engine = ("buffer", "scheduling", "pfc", "credits", "switching")
+    of_engine = ("buffer", "scheduling", "pfc", "credits")
     lacking += [name for name in of_engine if getattr(options, name) != getattr(_DEFAULTS, name)]
+    if options.switching.takes_part:
+        lacking.append("switching")
     if options.dilation != 1.0:
         lacking.append(f"a dilation of {options.dilation:g} (only 1)")
     if fabric.scale_up is not None:

@@ -29,7 +29,7 @@ from weft.controller.features.telemetry_int import IntSettings
 from weft.controller.operations import Operations
 from weft.controller.runtime_entries import EntriesSettings
 from weft.controller.switch_cli import CommandSession
-from weft.controller.target import target_facts
+from weft.controller.target import TargetFacts, target_facts
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 from weft.recording.observations import Recorded
@@ -267,6 +267,15 @@ class Lab(abc.ABC):
         """What the rate codes of INT stand for."""
         return int_rates(self.fabric) if self.options.int_telemetry else STANDARD_INT_RATES
 
+    @cached_property
+    def target_facts(self) -> TargetFacts:
+        """The units in which the switches' programs read queues and times."""
+        options = self.options
+        if options.target != "embedded":
+            return target_facts(options.target, nominal_packet_bytes=self.frame_bytes)
+        units = options.switching
+        return target_facts(options.target, units.depth_unit, units.time_unit, self.frame_bytes)
+
     def settings(self) -> Settings:
         """Return what the controller is to install."""
         ecn, data_classes = self.options.ecn, self.options.scheduling.data_classes
@@ -274,7 +283,7 @@ class Lab(abc.ABC):
         if ecn.kmin is not None and ecn.kmax is not None and ecn.pmax is not None:
             profiles = dict.fromkeys(data_classes, EcnProfile(ecn.kmin, ecn.kmax, ecn.pmax))
         return Settings(
-            target=target_facts(self.options.target, nominal_packet_bytes=self.frame_bytes),
+            target=self.target_facts,
             features=(
                 EcnSettings(profiles, ecn.at),
                 SplitSettings(self.options.fidelity.has_segments, ecn.kmin),

@@ -9,7 +9,7 @@ from weft.clocks.switch_memory import (
     pfc_config,
     require_shared_memory,
 )
-from weft.scenario import FabricOptions, LinkFaults, SwitchingSection
+from weft.scenario import FabricOptions, LinkFaults
 from weft.scenario.fidelity_checks import ecn_begins_bytes
 from weft.switch.daemon.config import (
     UNSPLIT_BYTES,
@@ -48,9 +48,11 @@ def _switch_config(
         ),
         buffer=buffer_config(switch, options),
         class_of_dscp=class_of_dscp,
-        switching=None
-        if switching == SwitchingSection()
-        else SwitchingConfig(latency_ps=switching.latency, cut_through=switching.cut_through),
+        depth_unit=switching.depth_unit,
+        time_unit=switching.time_unit,
+        switching=SwitchingConfig(latency_ps=switching.latency, cut_through=switching.cut_through)
+        if switching.takes_part
+        else None,
     )
     require_shared_memory(config, frame_bytes)
     return config

@@ -78,7 +78,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
             for name, (address, device_id) in state["grpc"].items()
         }
         fabric = from_parameters(state["fabric"]) if state.get("fabric") else None
-        facts = target_facts(state.get("target") or EMBEDDED.name)
+        facts = target_facts(state.get("target") or EMBEDDED.name, **state.get("units", {}))
         others = {name: str(info) for name, (info, _) in state.get("programs", {}).items()}
         shared = p4info or state.get("p4info")
         programs = {name: p4info or others.get(name, shared) for name in targets} if shared else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from weft.controller.errors import SettingError
 
@@ -39,6 +39,10 @@ class TargetFacts:
             raise SettingError(f"unknown time unit {self.time_unit!r} (valid: 'ns', 'us')")
         if self.nominal_packet_bytes < 1:
             raise SettingError(f"nominal_packet_bytes={self.nominal_packet_bytes} (valid: 1 or more)")
+
+    def units(self) -> dict[str, Any]:
+        """Return what `target_facts` takes beside the name."""
+        return {name: getattr(self, name) for name in ("depth_unit", "time_unit", "nominal_packet_bytes")}
 
     @property
     def depth_unit_bytes(self) -> int:

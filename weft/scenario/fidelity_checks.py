@@ -49,6 +49,11 @@ def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
         (bool(options.credits.classes), "credits", "they count packets"),
         (any(each.any for each in options.faults.variants), "faults", "they strike packets one by one"),
         (options.switching.cut_through, "switching.mode: cut-through", "a segment has one header"),
+        (
+            options.switching.depth_unit == "packets",
+            "switching.depth_unit: packets",
+            "a segment would count as one packet",
+        ),
         (options.nic.takes_time, "nic", "its costs are those of each packet"),
         (transport.path == "spray", "transport.path: spray", "it sends each packet another way"),
         (options.reorders, "routing", "switches send each packet another way"),

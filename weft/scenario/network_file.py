@@ -21,6 +21,8 @@ from weft.topologies.networks.host_commands import understand
 
 _MOST_MAKEFILE_BYTES = 1024 * 1024
 _DEFAULT_PROGRAM = re.compile(r"^\s*DEFAULT_PROG\s*[:?]?=\s*(\S+)\s*$", re.MULTILINE)
+_BMV2_UNITS = {"depth_unit": "packets", "time_unit": "us"}
+"""In which programs of network files expect queues and times."""
 
 
 def load_scenario_or_network(
@@ -93,6 +95,7 @@ def network_tree(network: Network, p4: Path | None = None) -> dict[str, Any]:
         "fabric": _fabric_tree(network),
         "int": False,
         "dilation": 1,
+        "switching": dict(_BMV2_UNITS),
         "programs": {name: str(path) for name, path in programs.items()},
         "entries": _files(network, "runtime_json"),
         "commands": _files(network, "commands"),

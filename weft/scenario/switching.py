@@ -1,4 +1,4 @@
-"""Section of a scenario file on how switches forward, and how long they take."""
+"""Section of a scenario file on how switches forward, how long they take, and what their program reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.scenario.values import Section
 
 
 class SwitchingSection(Section):
-    """When a switch hands a packet on."""
+    """When a switch hands a packet on, and the units in which its program reads queues and times."""
 
     mode: Literal["store-and-forward", "cut-through"] = "store-and-forward"
     """`store-and-forward`: once its last bit has come. `cut-through`: once its headers have.
@@ -19,8 +19,17 @@ class SwitchingSection(Section):
     """
     latency: ShortTime = 0
     """From then until it is handed on."""
+    depth_unit: Literal["cells", "packets"] = "cells"
+    """Of `enq_qdepth` and `deq_qdepth`: cells of 80 B, or packets as BMv2 always has them."""
+    time_unit: Literal["ns", "us"] = "ns"
+    """Of timestamps and `deq_timedelta`: nanoseconds, or microseconds as BMv2 always has them."""
 
     @property
     def cut_through(self) -> bool:
         """Return whether packets are handed on before their last bit has come."""
         return self.mode == "cut-through"
+
+    @property
+    def takes_part(self) -> bool:
+        """Return whether it makes a difference to when packets are handed on."""
+        return self.cut_through or self.latency > 0

@@ -135,6 +135,7 @@ class MininetLab(Lab):
             self._stay_in_control(stack)
         self._state.fabric = dict(self.fabric.parameters)
         self._state.target = self.options.target
+        self._state.units = self.target_facts.units()
         self._state.routing = self.options.routing.kind
         tenants = tenant_settings(self.options.tenants).tenants
         self._state.tenants = {tenant.name: tenant.quotas() for tenant in tenants}

@@ -35,7 +35,7 @@ class LabState:
     process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations` the
     socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it had no room for,
     `tenants` the quotas of those who share it. `p4info` and `json` are the files of the switches' program,
-    `programs` those of the switches that run another one.
+    `programs` those of the switches that run another one. `units` are those of queue depths and times in the program.
     """
 
     owner: ProcessId
@@ -44,6 +44,7 @@ class LabState:
     directories: list[str] = field(default_factory=list)
     fabric: dict[str, Any] = field(default_factory=dict)
     target: str = "embedded"
+    units: dict[str, Any] = field(default_factory=dict)
     routing: str = DEFAULT_ROUTING
     hosts: dict[str, ProcessId] = field(default_factory=dict)
     grpc: dict[str, tuple[str, int]] = field(default_factory=dict)
