@@ -3,7 +3,7 @@
 # The lab VM's provisioner and `make demo` and `make test` on any machine run this same script.
 # Running it again does only what is missing.
 #
-# WEFT_WITHOUT: what to leave out of browser, mpi and shell, as in "browser shell". WEFT_NOTEBOOKS=yes: JupyterLab, too.
+# WEFT_WITHOUT: what to leave out of browser, mpi, prometheus and shell, as in "browser shell". WEFT_NOTEBOOKS=yes: JupyterLab, too.
 # WEFT_REFERENCES=yes: p4lang's p4c and BMv2, where its packages can be had.
 set -euo pipefail
 
@@ -101,6 +101,27 @@ install_mpi() {
   done
 }
 
+# Prometheus and promtool, for labs' metrics. The package's service stays masked: who watches a lab starts Prometheus with
+# the lab's own configuration. Nothing stops where it cannot be had.
+prometheus_unit=/etc/systemd/system/prometheus.service
+
+install_prometheus() {
+  command -v prometheus >/dev/null && return 0
+  command -v apt-get >/dev/null || return 0
+  echo "provision: installing prometheus, its service masked"
+  local masked=no
+  if [[ ! -e $prometheus_unit && ! -L $prometheus_unit ]]; then
+    masked=yes
+    as_root mkdir -p "$(dirname "$prometheus_unit")"
+    as_root ln -s /dev/null "$prometheus_unit"
+  fi
+  # Single-user mode, in which init scripts start no services either, for machines without systemd.
+  as_root env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends prometheus \
+    >/dev/null 2>&1 && return 0
+  [[ $masked == no ]] || as_root rm -f "$prometheus_unit"
+  echo "provision: prometheus could not be installed; going on without its tests of metrics"
+}
+
 # p4runtime-shell pins a protobuf older than the controller's, so it lives in an environment of its own, beside PTF, whose
 # tests use it. Nothing else needs them, so nothing stops where they cannot be had.
 make_shell_environment() {
@@ -139,6 +160,7 @@ main() {
   install_packages
   ! wanted browser || install_browser
   ! wanted mpi || install_mpi
+  ! wanted prometheus || install_prometheus
   make_environment
   build_engine
   ! wanted shell || make_shell_environment

@@ -59,9 +59,9 @@ def test_the_vm_opens_no_port_but_over_ssh() -> None:
 
 
 def test_parts_can_be_left_out_of_the_set_up() -> None:
-    parts = "for part in browser mpi shell; do wanted $part && echo $part; done; true"
-    assert provisioned(parts).stdout.split() == ["browser", "mpi", "shell"]
-    assert provisioned(parts, WEFT_WITHOUT="browser shell").stdout.split() == ["mpi"]
+    parts = "for part in browser mpi prometheus shell; do wanted $part && echo $part; done; true"
+    assert provisioned(parts).stdout.split() == ["browser", "mpi", "prometheus", "shell"]
+    assert provisioned(parts, WEFT_WITHOUT="browser prometheus shell").stdout.split() == ["mpi"]
     assert provisioned("echo $extras").stdout.strip() == "demo,sweep,test,dev"
     assert provisioned("echo $extras", WEFT_NOTEBOOKS="yes").stdout.strip().endswith(",notebook")
 
@@ -74,6 +74,22 @@ def test_without_apt_the_set_up_says_what_is_missing(tmp_path: Path) -> None:
     done = provisioned("install_packages", PATH=str(tmp_path))
     assert done.returncode == 4
     assert re.search(r"needs apt \(Debian 12 or Ubuntu 24\.04\); missing: .*mininet", done.stderr)
+
+
+@pytest.mark.parametrize("apt", ["true", "false"])
+def test_the_service_of_prometheus_is_masked_before_it_is_installed(tmp_path: Path, apt: str) -> None:
+    # Root's commands are carried out as they are, but for apt's; where apt fails the mask goes again.
+    unit = tmp_path / "system" / "prometheus.service"
+    as_root = f'[[ "$*" != *apt-get* ]] || {{ ls -l {unit}; echo "$*"; {apt}; return; }}; "$@"'
+    without = 'command() { [[ "$2" != prometheus ]]; }'
+    commands = f"as_root() {{ {as_root}; }} >&3; {without}; prometheus_unit={unit}; install_prometheus"
+    done = provisioned(f"exec 3>{tmp_path / 'seen'}; {commands}")
+    assert done.returncode == 0, done.stderr
+    seen = (tmp_path / "seen").read_text()
+    assert "prometheus.service -> /dev/null" in seen
+    assert re.search(r"RUNLEVEL=1 .*apt-get install .*--no-install-recommends prometheus", seen)
+    assert unit.is_symlink() == (apt == "true")
+    assert ("could not be installed" in done.stdout) == (apt == "false")
 
 
 @pytest.fixture
@@ -150,8 +166,8 @@ def test_the_containers_commands_are_those_of_the_set_up() -> None:
     assert checked.returncode == 0, checked.stderr
     without = re.search(r'WEFT_WITHOUT="([^"]*)"', run)
     assert without is not None
-    asked = "for part in browser mpi shell; do wanted $part && echo $part; done; true"
-    assert provisioned(asked, WEFT_WITHOUT=without[1]).stdout.split() == ["mpi"]
+    asked = "for part in browser mpi prometheus shell; do wanted $part && echo $part; done; true"
+    assert provisioned(asked, WEFT_WITHOUT=without[1]).stdout.split() == ["mpi", "prometheus"]
     for line in (ROOT / ".dockerignore").read_text().splitlines():
         assert not (ROOT / "vagrant" / "provision.sh").match(line)
 
