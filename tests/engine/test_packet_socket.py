@@ -1,6 +1,5 @@
 """Packet sockets on a veth pair between two network namespaces."""
 
-import ctypes
 import itertools
 import os
 import socket
@@ -8,13 +7,13 @@ import struct
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from scapy.utils import RawPcapReader
 
+from tests.namespaces import inside
 from weft.engine import Collector, Engine, Link, Node, PacketSocket, PcapWriter, TransmitPort
 
 pytestmark = [
@@ -26,30 +25,12 @@ NEAR, FAR = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
 FOREIGN = bytes.fromhex("0200000000aa")
 ETH_P_ALL, ETH_P_TEST = 3, 0x88B6
 SOL_PACKET, PACKET_IGNORE_OUTGOING = 263, 23
-CLONE_NEWNET = 0x40000000
 PATIENCE_MS = 10_000
 MS = 10**9
 
 
 def ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True, capture_output=True)
-
-
-@contextmanager
-def inside(namespace: str) -> Iterator[None]:
-    """This thread in the namespace; sockets stay in the one they were opened in."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    here = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    there = os.open(f"/var/run/netns/{namespace}", os.O_RDONLY)
-    try:
-        if libc.setns(there, CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), f"setns({namespace})")
-        yield
-    finally:
-        if libc.setns(here, CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), "setns back")
-        os.close(here)
-        os.close(there)
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.namespaces import inside
 from weft.compiler import compile_file
 from weft.switch.bmv2json import load_program
 from weft.switch.daemon.config import DaemonConfig, PortConfig, SwitchConfig
@@ -24,7 +23,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root for network namespaces"),
 ]
 
-CLONE_NEWNET = 0x40000000
 PATIENCE_MS = 10_000
 MS = 10**9
 BURST, OTHERS = 4000, 400
@@ -58,20 +56,6 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 def ip(namespace: str, *arguments: str) -> str:
     command = ["ip", "-j", "-s", "-n", namespace, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-@contextmanager
-def inside(namespace: str) -> Iterator[None]:
-    """This thread in the namespace; sockets stay in the one they were opened in."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/thread-self/ns/net", "rb") as here, open(f"/var/run/netns/{namespace}", "rb") as there:
-        if libc.setns(there.fileno(), CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), f"setns({namespace})")
-        try:
-            yield
-        finally:
-            if libc.setns(here.fileno(), CLONE_NEWNET) != 0:
-                raise OSError(ctypes.get_errno(), "setns back")
 
 
 @pytest.fixture
