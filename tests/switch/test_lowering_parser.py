@@ -59,6 +59,7 @@ def parser_document() -> Json:
                 transition(4, "verify", width=1),
                 transition(5, "skip", width=1),
                 transition(6, "loop", width=1),
+                transition(8, "no choice", width=1),
                 transition(None, None),
             ],
         ),
@@ -108,6 +109,8 @@ def parser_document() -> Json:
             [transition(None, None)],
         ),
         state("loop", 7, [], [], [transition(None, "loop")]),
+        # A key that chooses nothing, and may lie beyond the packet.
+        state("no choice", 8, [], [{"type": "lookahead", "value": [0, 16]}], [transition(None, "options")]),
     ]
     report = action(
         "report",
@@ -164,7 +167,8 @@ REPORT = bytes(7)
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 7), st.binary(max_size=48))
+@given(st.integers(0, 8), st.binary(max_size=48))
+@example(8, b"\x00")
 @example(1, b"\x01\x02\x03\x04\x05\x06\x07\x08")  # more tags than the stack holds
 @example(1, b"\x81\x02")
 @example(1, b"\x01")

@@ -1,4 +1,4 @@
-// Fields of an invalid header count in a hash, as zero; a direct counter may have a table that nothing gets to.
+// Fields of an invalid header count in a hash, as zero if it has never been valid; a direct counter may have a table that nothing gets to.
 #include "include/case.p4"
 
 header data_t {

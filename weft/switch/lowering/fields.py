@@ -100,40 +100,38 @@ def set_valid(emit: Emitter, header: HeaderPlace) -> None:
 
 
 def set_invalid(emit: Emitter, header: HeaderPlace) -> None:
-    """Mark invalid; the block becomes zero, as every invalid header's is.
+    """Mark invalid; as in BMv2, whoever reads its fields still finds what they held."""
+    if header.block.wire:
+        emit.store(I8(0), emit.address(header.address, header.block.valid_offset))
 
-    But for the length of a variable-length field: as in BMv2, the header has it again when it becomes valid.
-    """
-    block = header.block
-    if not block.wire:
-        return
-    if not block.variable_bytes:
-        emit.clear(header.address, block.size_bytes)
-        return
-    emit.clear(header.address, block.length_offset)
-    emit.store(I8(0), emit.address(header.address, block.valid_offset))
+
+def clear_fields(emit: Emitter, header: HeaderPlace) -> None:
+    """All fields to zero, but for the length of a variable-length field: as in BMv2, it stays."""
+    note_write(emit, header)
+    emit.clear(header.address, header.block.length_offset)
 
 
 def copy_header(emit: Emitter, target: HeaderPlace, source: HeaderPlace) -> None:
     """Assign header to header, validity included."""
     if target.block is not source.block and target.block != source.block:
         raise UnsupportedError("an assignment between a header and metadata")
+    if not target.block.wire:
+        copy_block(emit, target, source)
+        return
     became_valid = is_valid(emit, source)
     note_write(emit, target)
-    own_bytes = variable_bytes(emit, target) if target.block.variable_bytes else None
+    set_invalid(emit, target)
+    # As in BMv2, an invalid source hands on nothing but that.
+    with emit.when(became_valid):
+        copy_block(emit, target, source)
+        # Only now: the source may be one of the target's siblings.
+        set_valid(emit, target)
+
+
+def copy_block(emit: Emitter, target: HeaderPlace, source: HeaderPlace) -> None:
+    """Copy everything as it is, whether valid or not."""
+    note_write(emit, target)
     emit.copy(target.address, source.address, target.block.size_bytes)
-    if not target.block.wire:
-        return
-    # An invalid source may hold what the program wrote to it; that is not handed on.
-    with emit.when(emit.builder.not_(became_valid)):
-        set_invalid(emit, target)
-        if own_bytes is not None:
-            emit.store(own_bytes, emit.address(target.address, target.block.length_offset), 4)
-    # Only now: the source may be one of the target's siblings.
-    if target.siblings:
-        with emit.when(became_valid):
-            for sibling in target.siblings:
-                set_invalid(emit, sibling)
 
 
 def variable_bytes(emit: Emitter, header: HeaderPlace) -> Value:

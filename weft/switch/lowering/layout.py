@@ -1,9 +1,10 @@
 """Where a program's headers, metadata, registers, counters and action parameters lie in memory.
 
 A header is a block: its fixed fields as on the wire, then the bytes of its variable-length field, then that
-field's length in bytes (u32), then one byte of validity. An invalid header's block is all zeros, so reading
-its fields needs no check. Metadata fields lie in native byte order, aligned. Register arrays that are used together are
-interleaved (`register_groups`), so that lanes that a program keeps in an array each lie side by side.
+field's length in bytes (u32), then one byte of validity. A header that has never been valid is all zeros, and one that
+has become invalid keeps its fields, so reading them needs no check. Metadata fields lie in native byte order, aligned.
+Register arrays that are used together are interleaved (`register_groups`), so that lanes that a program keeps in an
+array each lie side by side.
 
 A packet's state is in two parts: what is cleared for every packet, and large headers, which are cleared only if the
 packet before wrote to one of them. Metadata fields that are temporaries (`weft.switch.lowering.temporaries`) are not

@@ -227,7 +227,8 @@ class ParserLowering:
 
     def _transition(self, state: ParseState) -> None:
         emit = self._emit
-        if not state.transition_key:
+        # As in BMv2, a key that chooses nothing is not computed, even where it looks beyond the packet.
+        if not state.transition_key or all(item.kind is TransitionKind.DEFAULT for item in state.transitions):
             default = next((item for item in state.transitions if item.kind is TransitionKind.DEFAULT), None)
             emit.builder.branch(self._target(default.next_state if default else None))
             return

@@ -33,6 +33,7 @@ from weft.switch.lowering.expressions import (
 )
 from weft.switch.lowering.fields import (
     HeaderPlace,
+    clear_fields,
     copy_header,
     header_bytes,
     is_valid,
@@ -235,7 +236,7 @@ def _add_header(emit: Emitter, call: PrimitiveCall) -> None:
     if not place.block.wire:
         return
     with emit.when(emit.builder.not_(is_valid(emit, place))):
-        set_invalid(emit, place)  # forgets what was written to the invalid header
+        clear_fields(emit, place)
         set_valid(emit, place)
         length = emit.builder.add(emit.load_state("packet_length_bytes"), header_bytes(emit, place))
         emit.store_state("packet_length_bytes", length)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft.switch.bmv2json import Expression, StackRef, UnionStackRef
 from weft.switch.lowering.emitter import I32, I64, Emitter, Value, constant
 from weft.switch.lowering.errors import UnsupportedError
-from weft.switch.lowering.fields import HeaderPlace, copy_header, set_invalid
+from weft.switch.lowering.fields import HeaderPlace, copy_block, set_invalid
 from weft.switch.lowering.layout import StackLayout, UnionStackLayout
 
 AnyStack = StackLayout | UnionStackLayout
@@ -80,10 +82,8 @@ def push(emit: Emitter, stack: AnyStack, count: int) -> None:
     """Move elements `count` places up (P4_16 spec, 8.18 push_front); the first ones become invalid."""
     places = elements(emit, stack)
     count = min(count, stack.size)
-    for index in range(stack.size - 1, count - 1, -1):
-        _copy_element(emit, places[index], places[index - count])
-    for index in range(count):
-        _invalidate_element(emit, places[index])
+    _swap(emit, places, [(index, index - count) for index in range(stack.size - 1, count - 1, -1)])
+    _invalidate(emit, places[:count])
     grown = emit.builder.add(next_index(emit, stack), I32(count))
     full = emit.builder.icmp_unsigned(">", grown, I32(stack.size))
     set_next_index(emit, stack, emit.builder.select(full, I32(stack.size), grown))
@@ -93,21 +93,44 @@ def pop(emit: Emitter, stack: AnyStack, count: int) -> None:
     """Move elements `count` places down (pop_front); the last ones become invalid."""
     places = elements(emit, stack)
     count = min(count, stack.size)
-    for index in range(stack.size - count):
-        _copy_element(emit, places[index], places[index + count])
-    for index in range(stack.size - count, stack.size):
-        _invalidate_element(emit, places[index])
+    _swap(emit, places, [(index, index + count) for index in range(stack.size - count)])
+    _invalidate(emit, places[stack.size - count :])
     have = next_index(emit, stack)
     enough = emit.builder.icmp_unsigned(">=", have, I32(count))
     set_next_index(emit, stack, emit.builder.select(enough, emit.builder.sub(have, I32(count)), I32(0)))
 
 
-def _copy_element(emit: Emitter, target: tuple[HeaderPlace, ...], source: tuple[HeaderPlace, ...]) -> None:
-    # Whole elements move, so a union's other members need no care: copy the bare blocks.
+def _swap(
+    emit: Emitter, elements: Sequence[tuple[HeaderPlace, ...]], pairs: Sequence[tuple[int, int]]
+) -> None:
+    """Swap elements pair by pair.
+
+    So BMv2 moves them, and what leaves the stack at one end can be read, though invalid, at the other. Only the result
+    is copied: each element once, and one of every cycle aside first.
+    """
+    sources = list(range(len(elements)))
+    for one, other in pairs:
+        sources[one], sources[other] = sources[other], sources[one]
+    moved = {index for index, source in enumerate(sources) if index == source}
+    for first in range(len(elements)):
+        if first in moved:
+            continue
+        aside = [HeaderPlace(place.block, emit.local(place.block.size_bytes)) for place in elements[first]]
+        _copy_element(emit, aside, elements[first])
+        index = first
+        while index not in moved:
+            moved.add(index)
+            source = sources[index]
+            _copy_element(emit, elements[index], aside if source == first else elements[source])
+            index = source
+
+
+def _copy_element(emit: Emitter, target: Sequence[HeaderPlace], source: Sequence[HeaderPlace]) -> None:
     for one, other in zip(target, source, strict=True):
-        copy_header(emit, HeaderPlace(one.block, one.address), HeaderPlace(other.block, other.address))
+        copy_block(emit, one, other)
 
 
-def _invalidate_element(emit: Emitter, places: tuple[HeaderPlace, ...]) -> None:
-    for place in places:
-        set_invalid(emit, place)
+def _invalidate(emit: Emitter, elements: Sequence[tuple[HeaderPlace, ...]]) -> None:
+    for places in elements:
+        for place in places:
+            set_invalid(emit, place)

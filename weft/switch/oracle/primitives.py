@@ -21,7 +21,7 @@ from weft.switch.bmv2json import (
 )
 from weft.switch.oracle.calculations import calculate
 from weft.switch.oracle.expressions import BINARY, Environment, boolean, evaluate, header, integer
-from weft.switch.oracle.state import HeaderState, PacketState, StackState, UnionState
+from weft.switch.oracle.state import HeaderState, PacketState, UnionState
 from weft.switch.oracle.tracing import PrimitiveReport, add_event, report
 from weft.switch.trace.events import Dropped
 from weft.switch.trace.places import action_place
@@ -173,32 +173,38 @@ def _assign_stack(env: Environment, machine: Machine, target: Any, source: Any) 
 def _push(env: Environment, machine: Machine, target: Any, amount: Any) -> None:
     stack, count = evaluate(target, env), integer(amount, env)
     size = len(stack.elements)
-    for index in reversed(range(size)):
-        _move(stack, index, index - count)
+    for index in range(size - 1, count - 1, -1):
+        _swap(stack.elements[index], stack.elements[index - count])
+    _invalidate(stack.elements[:count])
     stack.next = min(size, stack.next + count)
 
 
 def _pop(env: Environment, machine: Machine, target: Any, amount: Any) -> None:
     stack, count = evaluate(target, env), integer(amount, env)
-    for index in range(len(stack.elements)):
-        _move(stack, index, index + count)
+    kept = max(0, len(stack.elements) - count)
+    for index in range(kept):
+        _swap(stack.elements[index], stack.elements[index + count])
+    _invalidate(stack.elements[kept:])
     stack.next = max(0, stack.next - count)
 
 
-def _move(stack: StackState, into: int, out_of: int) -> None:
-    """Copy an element, or make the place invalid where nothing moves in."""
-    target = stack.elements[into]
-    inside = 0 <= out_of < len(stack.elements)
-    if isinstance(target, UnionState):
-        if inside:
-            _copy_union(target, stack.elements[out_of])
-        else:
-            for member in target.members:
-                member.make_invalid()
-    elif inside:
-        target.copy_from(stack.elements[out_of])
-    else:
-        target.make_invalid()
+def _headers_of(element: HeaderState | UnionState) -> list[HeaderState]:
+    return element.members if isinstance(element, UnionState) else [element]
+
+
+def _swap(one: HeaderState | UnionState, other: HeaderState | UnionState) -> None:
+    """Swap elements, as BMv2 moves them: what leaves a stack at one end can be read, though invalid, at the other."""
+    for mine, theirs in zip(_headers_of(one), _headers_of(other), strict=True):
+        aside = HeaderState("", mine.type)
+        aside.become(mine)
+        mine.become(theirs)
+        theirs.become(aside)
+
+
+def _invalidate(elements: Sequence[HeaderState | UnionState]) -> None:
+    for element in elements:
+        for member in _headers_of(element):
+            member.make_invalid()
 
 
 def _add_header(env: Environment, machine: Machine, target: Any) -> None:

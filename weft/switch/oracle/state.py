@@ -18,7 +18,7 @@ _Element = TypeVar("_Element")
 class HeaderState:
     """A header or metadata instance. Values of signed fields are signed.
 
-    An invalid header's fields are 0.
+    As in BMv2, an invalid header's fields are what they were while it was valid, and 0 before.
     """
 
     name: str
@@ -49,12 +49,8 @@ class HeaderState:
             sibling.make_invalid()
 
     def make_invalid(self) -> None:
-        """Become invalid; what the fields held is forgotten.
-
-        The length of the one of variable length is not: as in BMv2, the header has it again when it becomes valid.
-        """
+        """Become invalid; as in BMv2, whoever reads the fields still finds what they held."""
         self.valid = False
-        self.values.clear()
 
     def reset(self) -> None:
         """All fields to zero."""
