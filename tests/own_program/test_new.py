@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from weft.cli import run_guarded, weft
 from weft.errors import BadInputError
 from weft.run.runner import run_scenario
 from weft.scenario import load_scenario
+from weft.scenario.parsing import Change
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "own-program.md").read_text(encoding="utf-8")
@@ -53,6 +55,20 @@ def test_the_page_shows_what_a_run_says(project: Path) -> None:
     result = run_scenario(load_scenario(project / "scenario.yaml"), progress=said.append)
     assert "".join(f"· {line}\n" for line in said[:5]) in PAGE
     assert result.counters
+
+
+@pytest.mark.reference
+def test_the_reference_compiler_makes_the_same_of_the_modules(project: Path) -> None:
+    """The program includes `<weft/…>`, which p4c has to find, too."""
+    if shutil.which("p4c-bm2-ss") is None:
+        pytest.skip("needs p4c-bm2-ss on PATH")
+    ours, reference = (
+        run_scenario(load_scenario(project / "scenario.yaml", [Change("compiler", compiler, "")]))
+        for compiler in ("embedded", "p4c")
+    )
+    assert reference.counters
+    assert reference.counters == ours.counters
+    assert reference.traffic == ours.traffic
 
 
 def test_the_page_shows_the_errors_of_a_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
