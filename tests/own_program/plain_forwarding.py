@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from weft import topologies
+from weft.clocks.lab import Lab
+from weft.controller.installed import read_installed
 from weft.topologies import FabricSpec, SwitchSpec
 
 PLAIN_P4 = Path(__file__).parents[1] / "dropin" / "programs" / "basic_forward.p4"
@@ -53,3 +55,12 @@ def write_entries(folder: Path, fabric: FabricSpec = TOPOLOGY) -> dict[str, Path
         files[switch.name] = folder / f"{switch.name}.json"
         files[switch.name].write_text(json.dumps(entries_of(fabric, switch)), encoding="utf-8")
     return files
+
+
+def held(lab: Lab, switch: str) -> list[str]:
+    """What a switch has of what controllers write, as text."""
+
+    async def read() -> list[str]:
+        return sorted(map(str, await read_installed(lab.controller.controller.session(switch))))
+
+    return lab.controller.call(read())

@@ -79,3 +79,29 @@ class Waiting(weft.Controller):
 
     async def on_start(self, switch):
         pass
+
+
+class Ticking(weft.Controller):
+    """Calls itself by timers; `log` has what was called and when."""
+
+    log: ClassVar = []
+
+    def __init__(self, fail_at=None):
+        self.fail_at = fail_at
+
+    def on_start(self, switch):
+        if switch.name != "p0l0":
+            return
+        self.every(20e6, self.tick)
+        self.after(5e6, lambda: self.log.append(("once", self.now)))
+        self.after(0, lambda: self.after(7e6, self.later))
+
+    def tick(self):
+        self.log.append(("tick", self.now))
+        if self.fail_at is not None and self.now >= self.fail_at:
+            raise LookupError("no idea of the time")
+
+    def later(self):
+        switch = self.switches["p0l0"]
+        switch.write_register("limits", 0, self.now)
+        self.log.append(("later", self.now, switch.read_register("limits", 0)))

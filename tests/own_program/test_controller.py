@@ -13,7 +13,8 @@ import finsy
 import pytest
 from plain_forwarding import TOPOLOGY
 
-from weft.clocks.user_controller import ControlledSwitch, Controller, Entry
+from weft.clocks.user_controller import ControlledSwitch, Controller, Entry, Member
+from weft.controller.counters import Count
 from weft.errors import BadInputError
 from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
@@ -161,6 +162,98 @@ def test_entries_are_changed_by_names_and_outlive_plans() -> None:
         assert kept["address"] == 0x0A000009
 
 
+class _Arrays(Controller):
+    """Uses what is no table's entry, of the first switch."""
+
+    did = False
+
+    def on_start(self, switch: ControlledSwitch) -> None:
+        if switch.name != "p0l0":
+            return
+        mac = "02:00:00:00:00:01"
+        for number in (1, 2):
+            switch.set_member("ways", number, "forward", {"port": number, "mac": mac})
+        switch.set_member("ways", 2, "drop")
+        assert switch.members("ways") == {
+            1: Member("forward", {"port": 1, "mac": 0x020000000001}),
+            2: Member("drop", {}),
+        }
+        switch.set_group("ways", 5, [1])
+        switch.set_group("ways", 5, {1: 3, 2: 1})
+        assert switch.groups("ways") == {5: {1: 3, 2: 1}}
+        switch.insert("routes", {"address": "10.0.0.9"}, group_id=5)
+        switch.modify("routes", {"address": "10.0.0.9"}, member_id=1)
+        assert switch.entries("routes") == [Entry("routes", {"address": 0x0A000009}, "", {}, member_id=1)]
+        with pytest.raises(BadInputError, match="member 1"):
+            switch.delete_member("ways", 1)
+        switch.delete("routes", {"address": "10.0.0.9"})
+        switch.delete_group("ways", 5)
+        switch.delete_member("ways", 2)
+        with pytest.raises(BadInputError, match="there is none with this key"):
+            switch.delete_member("ways", 2)
+        assert list(switch.members("ways")) == [1]
+        switch.insert("one_shots", {"address": 1}, action_set=[{"action_name": "drop", "weight": 2}])
+        rates = {"cir": 5, "cburst": 6, "pir": 7, "pburst": 8}
+        switch.insert("hosts", {"address": 1}, "count_host", meter_config=rates)
+        (counted,) = switch.entries("hosts")
+        assert counted.count == Count(0, 0)
+        switch.write_register("limits", None, 3)
+        switch.write_register("limits", 2, 4)
+        assert switch.read_registers("limits") == [3, 3, 4, 3]
+        assert switch.read_meter("rates", 1) is None
+        switch.write_meter("rates", 1, **rates)
+        assert switch.read_meter("rates", 1) == rates
+        switch.reset_counter("seen")
+        assert switch.read_counters("seen") == [Count()] * 4
+        switch.set_value_set("ip_types", [0x800])
+        switch.set_multicast_group(1, [1])
+        switch.delete_multicast_group(1)
+        for refused, problem in (
+            (lambda: switch.delete_multicast_group(1), "there is none with this key"),
+            (lambda: switch.set_group("ways", 1, [9]), "no such member"),
+            (lambda: switch.write_meter("rates", 9, **rates), r"index: 9 \(valid: 0 to 3\)"),
+            (lambda: switch.read_meter("rate", 1), "unknown meter 'rate'; did you mean 'rates'?"),
+        ):
+            with pytest.raises(BadInputError, match=problem):
+                refused()
+        type(self).did = True
+
+
+def test_profiles_arrays_and_groups_are_changed_by_names() -> None:
+    section = ControllerSection(controller_class=f"{__file__}:_Arrays")
+    with Fabric(
+        TOPOLOGY, clock="virtual", p4=PROBES_P4.with_name("choices.p4"), controller=section
+    ) as fabric:
+        assert load_class(f"{__file__}:_Arrays", Controller).did  # type: ignore[attr-defined]
+        controller = fabric.lab.controller
+        controller.call(controller.controller.recover())
+        assert controller.call(controller.controller.apply()).entries == 0, (
+            "a switch that is read back is as it was"
+        )
+
+
+@BOTH_CLOCKS
+def test_timers(clock: str) -> None:
+    log = load_class(f"{HERE / 'probing.py'}:Ticking", Controller).log  # type: ignore[attr-defined]
+    log.clear()
+    with Fabric(TOPOLOGY, clock=clock, p4=PROBES_P4, controller=chosen("Ticking")) as fabric:  # type: ignore[arg-type]
+        lab = fabric.lab
+        lab.controller.call(lab.operations.clock.sleep_ps(110_000_000))
+        assert lab.user_controller is not None
+        lab.controller.call(lab.user_controller.handled())
+    ticks = [each[1] for each in log if each[0] == "tick"]
+    (once,) = (each[1] for each in log if each[0] == "once")
+    ((_, later, register),) = (each for each in log if each[0] == "later")
+    assert len(ticks) >= 1
+    assert all(tick >= 20_000_000 for tick in ticks)
+    assert once >= 5_000_000
+    assert later >= 7_000_000
+    assert 0 < register <= later
+    if clock == "virtual":
+        assert ticks == [20_000_000 * number for number in range(1, 6)]
+        assert (once, later) == (5_000_000, 7_000_000)
+
+
 @pytest.mark.parametrize(
     ("where", "problem"),
     [
@@ -188,6 +281,21 @@ def test_what_a_class_raises_ends_the_run_with_its_own_frames(
     assert problem in message
     assert "probing.py" in message
     assert "weft/clocks" not in message
+
+
+def test_what_a_timer_s_method_raises_ends_the_run(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(
+        f"clock: virtual\np4: {PROBES_P4}\nfabric: {{planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 2}}\n"
+        f"controller: {{class: {HERE / 'probing.py'}:Ticking, parameters: {{fail_at: 20000000}}}}\n"
+        "traffic: [{incast: h0, bytes_per_sender: 1MiB}]\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(BadInputError) as raised:
+        run_scenario(load_scenario(tmp_path / "s.yaml"))
+    message = str(raised.value)
+    assert "LookupError: no idea of the time, raised by" in message
+    assert "Ticking.tick" in message
+    assert "probing.py" in message
 
 
 @pytest.mark.parametrize(
@@ -218,7 +326,7 @@ def test_a_method_that_exits_or_is_no_plain_function_ends_the_run_with_an_error(
     ("controller", "problem"),
     [
         ("none.py:Class", "controller.class: {folder}/none.py: cannot be read"),
-        ("probing.py:Probe", "has no class 'Probe' (valid: Careless, Probing, Waiting)"),
+        ("probing.py:Probe", "has no class 'Probe' (valid: Careless, Probing, Ticking, Waiting)"),
         ("{class: probing.py:Probing, parameters: {time: 3}}", "unexpected keyword argument 'time'"),
         ("{parameters: {time: 3}}", "controller.parameters: they are for a class"),
         ("probing", "'probing' is not a class of yours, path/to/file.py:Class"),

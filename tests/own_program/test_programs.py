@@ -8,10 +8,9 @@ from typing import Any
 
 import finsy
 import pytest
-from plain_forwarding import FABRIC_SECTION, PLAIN_P4, TOPOLOGY, route, write_entries
+from plain_forwarding import FABRIC_SECTION, PLAIN_P4, TOPOLOGY, held, route, write_entries
 
 from weft.clocks.virtual.lab import VirtualLab
-from weft.controller.installed import read_installed
 from weft.errors import BadInputError
 from weft.paths import FABRIC_P4
 from weft.run.fabric import Fabric
@@ -180,15 +179,11 @@ def test_a_controller_that_is_restarted_keeps_the_entries(tmp_path: Path) -> Non
         lab = fabric.lab
         assert isinstance(lab, VirtualLab)
         controller = lab.controller.controller
-
-        async def held() -> list[str]:
-            return sorted(map(str, await read_installed(controller.session("p0l0"))))
-
-        before = lab.controller.call(held())
+        before = held(lab, "p0l0")
         assert len(before) == 3
         lab.controller.call(controller.recover())
         assert lab.controller.call(controller.apply()).entries == 0
-        assert lab.controller.call(held()) == before
+        assert held(lab, "p0l0") == before
         (entry,) = lab.controller.read("p0l0", [finsy.P4TableEntry("ipv4_lpm")])
         assert entry.match["dstAddr"] == (0x0A000001, 32)
 

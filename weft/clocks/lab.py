@@ -166,7 +166,9 @@ class Lab(abc.ABC):
             operations.on_losses()
 
         chosen = ClassSpec(section.controller_class, section.parameters)
-        running = self.user_controller = RunningController(chosen, self.controller.controller, fail)
+        running = self.user_controller = RunningController(
+            chosen, self.controller.controller, operations.clock, fail
+        )
         stack.callback(running.close)
         self.controller.call(running.begin())
         self.controller.call(operations.begin(running.run()))

@@ -16,6 +16,8 @@ Entity: TypeAlias = (
     | finsy.P4MulticastGroupEntry
     | finsy.P4CloneSessionEntry
 )
+Cell: TypeAlias = finsy.P4RegisterEntry | finsy.P4MeterEntry | finsy.P4CounterEntry | finsy.P4ValueSetEntry
+"""What a program or its packets change, or what P4Runtime only modifies: no part of a plan."""
 Argument: TypeAlias = int | str | IPv4Address | IPv6Address
 
 

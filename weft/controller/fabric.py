@@ -51,6 +51,7 @@ from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EncodedUpdate, EntitySet, plan_updates
 from weft.controller.recovery import Recovery, read_held_jobs, read_job_entries, recovered
 from weft.controller.routing.channels import cycle_text
+from weft.controller.runtime_entries import EntriesSettings
 from weft.controller.services import GROUP_ID, ServiceGroup, ServiceTable, ServiceUse
 from weft.controller.session import FIRST_ELECTION_ID, StreamEvent, SwitchSession
 from weft.controller.stub import P4RuntimeStub
@@ -618,6 +619,7 @@ class FabricController:
         loaded = None if self._push else await session.read_pipeline()
         if loaded is None:
             await session.push_pipeline()
+            await session.write_cells(self._settings.of(EntriesSettings).cells.get(name, ()))
             self._forget(name)
             self._installed[name] = {}
         elif loaded.p4info != self._pipelines[name].p4info:

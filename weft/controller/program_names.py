@@ -71,6 +71,7 @@ class TableNames:
     default_actions: ByName[ActionNames]
     idle_timeout: bool = False
     of_profile: bool = False
+    meter: p4i.DirectMeter | None = None
 
 
 @dataclass(frozen=True)
@@ -80,16 +81,37 @@ class ProgramNames:
     tables: ByName[TableNames]
     actions: ByName[ActionNames]
     profiles: ByName[p4i.ActionProfile] = field(compare=False)
+    registers: ByName[p4i.Register] = field(compare=False)
+    counters: ByName[p4i.Counter] = field(compare=False)
+    meters: ByName[p4i.Meter] = field(compare=False)
+    value_sets: ByName[p4i.ValueSet] = field(compare=False)
 
     @classmethod
     def of(cls, info: p4i.P4Info) -> ProgramNames:
         """Those that P4Info has."""
         actions = {each.preamble.id: _action(each) for each in info.actions}
+        meters = {each.direct_table_id: each for each in info.direct_meters}
         return cls(
-            _by_name("table", ((each.preamble, _table(each, actions)) for each in info.tables)),
+            _by_name("table", ((each.preamble, _table(each, actions, meters)) for each in info.tables)),
             _by_name("action", ((each.preamble, actions[each.preamble.id]) for each in info.actions)),
             _by_name("action profile", ((each.preamble, each) for each in info.action_profiles)),
+            _by_name("register", ((each.preamble, each) for each in info.registers)),
+            _by_name("counter", ((each.preamble, each) for each in info.counters)),
+            _by_name("meter", ((each.preamble, each) for each in info.meters)),
+            _by_name("value set", ((each.preamble, each) for each in info.value_sets)),
         )
+
+    def profile_of_table(self, table: str) -> str:
+        """Return the name of the action profile by which a table chooses. KeyError: there is none."""
+        number = self.tables[table].info.implementation_id
+        names = {each.preamble.id: name for name, each in self.profiles.items()}
+        return names[number]
+
+    def actions_of_profile(self, profile: str) -> ByName[ActionNames]:
+        """Return the actions that members of a profile may have: those of its tables' entries."""
+        tables = self.profiles[profile].table_ids
+        of_tables = [each.actions for each in self.tables.values() if each.info.preamble.id in tables]
+        return _actions_by_name([action for each in of_tables for action in each.values()])
 
     def lacking(self, entity: Entity) -> str:
         """Return what the program lacks that an entity names, `no table acl`; empty if it has all."""
@@ -144,7 +166,9 @@ def _action(info: p4i.Action) -> ActionNames:
     return ActionNames(info.preamble.name, ByName("parameter", parameters, {}))
 
 
-def _table(info: p4i.Table, actions: Mapping[int, ActionNames]) -> TableNames:
+def _table(
+    info: p4i.Table, actions: Mapping[int, ActionNames], meters: Mapping[int, p4i.DirectMeter]
+) -> TableNames:
     fields = {each.name: each for each in info.match_fields}
     of_entries, of_default = (
         [actions[each.id] for each in info.action_refs if each.scope != other]
@@ -158,7 +182,13 @@ def _table(info: p4i.Table, actions: Mapping[int, ActionNames]) -> TableNames:
         _actions_by_name(of_default),
         idle_timeout=info.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL,
         of_profile=bool(info.implementation_id),
+        meter=meters.get(info.preamble.id),
     )
+
+
+def value_set_fields(info: p4i.ValueSet) -> ByName[p4i.MatchField]:
+    """Return what a value set's members match; a set of plain values has one field without a name."""
+    return ByName("field", {each.name: each for each in info.match}, {})
 
 
 def _actions_by_name(actions: list[ActionNames]) -> ByName[ActionNames]:

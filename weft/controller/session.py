@@ -19,10 +19,10 @@ from finsy.p4entity import P4IdleTimeoutNotification, decode_entity, decode_stre
 from finsy.p4schema import P4RuntimeVersion, P4Schema
 from finsy.proto import U128, p4r, rpc_code
 
-from weft.controller.entities import Entity
+from weft.controller.entities import Cell, Entity
 from weft.controller.errors import NotPrimaryError, RequestRefusedError, SwitchUnavailableError
 from weft.controller.pipeline import Pipeline
-from weft.controller.reconcile import EncodedUpdate, EntitySet
+from weft.controller.reconcile import EncodedEntity, EncodedUpdate, EntitySet
 from weft.controller.refusals import explain
 from weft.controller.stub import SharedRequest
 
@@ -189,6 +189,14 @@ class SwitchSession:
                     self.written += batch
             except grpc.aio.AioRpcError as error:
                 raise explain(self.name, "Write", error, batch, self.schema) from None
+
+    async def write_cells(self, cells: Iterable[Cell]) -> None:
+        """Set cells of registers, meters and counters, and value sets. Raises what `write` raises."""
+        try:
+            encoded = [EncodedEntity.plain(each.encode(self.schema)) for each in cells]
+        except ValueError as error:
+            raise RequestRefusedError(f"{self.name}: {error}") from None
+        await self.write([each.update(p4r.Update.MODIFY) for each in encoded])
 
     async def read_raw(self, wanted: Iterable[p4r.Entity]) -> list[p4r.Entity]:
         """Read entities as protobuf; fields that are not set are wildcards."""

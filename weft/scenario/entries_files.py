@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import finsy
 
 from weft.cache import read_text
 from weft.controller.entities import Entity
 from weft.controller.errors import SettingError
 from weft.controller.pipeline import Pipeline
-from weft.controller.runtime_entries import EntriesSettings, entry_places, runtime_entries
-from weft.errors import BadInputError
+from weft.controller.runtime_entries import EntriesSettings, RuntimeEntries, runtime_entries
+from weft.errors import BadInputError, EnvironmentLacksError
 from weft.quantities.json_names import repeated_name
 from weft.quantities.units import shown
 from weft.scenario.options import FabricOptions
@@ -58,7 +60,7 @@ def entries_settings(fabric: FabricSpec, options: FabricOptions, programs: Progr
     """
     chosen = {choice: (path, f"entries.{choice}") for choice, path in options.entries.items()}
     trees: dict[Path, Any] = {}
-    read: dict[tuple[Path, int], tuple[Entity, ...]] = {}
+    read: dict[tuple[Path, int], RuntimeEntries] = {}
     found = {}
     for name, (path, key) in by_switch(fabric, chosen, "entries").items():
         pipeline = programs.pipelines[name]
@@ -66,23 +68,37 @@ def entries_settings(fabric: FabricSpec, options: FabricOptions, programs: Progr
             if path not in trees:
                 trees[path] = read_entries_file(path)
             if (path, id(pipeline)) not in read:
-                entities = runtime_entries(trees[path], pipeline.names)
-                _require_different(entities, entry_places(trees[path]), pipeline)
-                read[path, id(pipeline)] = entities
+                entries = runtime_entries(trees[path], pipeline.names)
+                _require_different(entries.entities, pipeline)
+                read[path, id(pipeline)] = entries
         except BadInputError as error:
             raise KeyProblem(key, str(error)) from None
         except ValueError as error:
             raise KeyProblem(key, f"{path.name}: {error}") from None
+        if options.target == "bmv2":
+            _require_nothing_that_bmv2_lacks(read[path, id(pipeline)], path)
         found[name] = read[path, id(pipeline)]
-    return EntriesSettings(found)
+    return EntriesSettings(
+        {name: tuple(each.entities.values()) for name, each in found.items()},
+        {name: tuple(each.cells.values()) for name, each in found.items()},
+    )
 
 
-def _require_different(entities: Sequence[Entity], places: Sequence[str], pipeline: Pipeline) -> None:
+def _require_different(entities: Mapping[str, Entity], pipeline: Pipeline) -> None:
     """Raise SettingError for two entries of the same key."""
     encoder = pipeline.encoder()
     found: dict[tuple[str, bytes], str] = {}
-    for entity, place in zip(entities, places, strict=True):
+    for place, entity in entities.items():
         for key in encoder.entity_set([entity]):
             if key in found:
                 raise SettingError(f"{place}: has the same key as {found[key]}")
             found[key] = place
+
+
+def _require_nothing_that_bmv2_lacks(entries: RuntimeEntries, path: Path) -> None:
+    for place, cell in entries.cells.items():
+        if isinstance(cell, finsy.P4RegisterEntry | finsy.P4ValueSetEntry):
+            raise EnvironmentLacksError(
+                f"{path.name}: {place}: BMv2 has neither registers nor value sets over P4Runtime: leave them out,"
+                " or use --target embedded"
+            )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from weft.controller.counters import Count
+from weft.quantities.whole_times import delay_ps_of, whole_ps
 from weft.topologies import FabricLink, FabricSpec
 
 if TYPE_CHECKING:
@@ -25,7 +28,9 @@ class Entry:
     """An entry of a table, with names as in P4Info: short ones where they are unique.
 
     `match` has a number for an exact key, (value, length) for a prefix, (value, mask) for a ternary one, (low, high)
-    for a range. Keys that match anything are left out.
+    for a range. Keys that match anything are left out. An entry of a table that chooses by an action profile has a
+    `member_id` or a `group_id` in place of an action, or 0 in both, where it has an action set. `count` is there if the
+    table counts and the entry was read from it.
     """
 
     table: str
@@ -33,6 +38,19 @@ class Entry:
     action: str
     params: Mapping[str, int]
     priority: int = 0
+    member_id: int = 0
+    group_id: int = 0
+    count: Count | None = None
+
+
+class Running(Protocol):
+    """What a controller needs of the run that it is in."""
+
+    def now_ps(self) -> int:
+        """Return the emulated time since the controller has begun."""
+
+    def call_at(self, time_ps: int, callback: Callable[[], object]) -> None:
+        """Have something called then, between other methods."""
 
 
 class Controller:
@@ -49,6 +67,7 @@ class Controller:
 
     fabric: FabricSpec
     switches: Mapping[str, ControlledSwitch]
+    _running: Running | None = None
 
     def on_start(self, switch: ControlledSwitch) -> None:
         """Take note that a switch runs its program: once each, before the first packet, and again if it comes back."""
@@ -64,3 +83,43 @@ class Controller:
 
     def on_idle_timeout(self, switch: ControlledSwitch, entry: Entry) -> None:
         """Take note that no packet has hit an entry for its `idle_timeout_ns`; it stays until it is deleted."""
+
+    @property
+    def now(self) -> int:
+        """The emulated time in picoseconds since the first `on_start`."""
+        return self._run.now_ps()
+
+    def after(self, delay: float, callback: Callable[[], object]) -> None:
+        """Call something so many emulated picoseconds from now, between the other methods; 1e6 is a microsecond.
+
+        Raises ValueError for a delay that is negative or no whole number.
+        """
+        self._run.call_at(self.now + delay_ps_of(delay), callback)
+
+    def every(self, interval: float, callback: Callable[[], object]) -> None:
+        """Call something again and again, first one interval from now. Raises ValueError unless it is above 0.
+
+        Where methods take longer than an interval, calls that are past are left out.
+        """
+        interval_ps = whole_ps(interval)
+        if interval_ps <= 0:
+            raise ValueError(f"an interval of {interval} ps (valid: above 0)")
+        began_ps, run = self.now, self._run
+
+        def call() -> None:
+            callback()
+            begin_next()
+
+        functools.update_wrapper(call, callback)
+
+        def begin_next() -> None:
+            past = (run.now_ps() - began_ps) // interval_ps
+            run.call_at(began_ps + (past + 1) * interval_ps, call)
+
+        begin_next()
+
+    @property
+    def _run(self) -> Running:
+        if self._running is None:
+            raise RuntimeError("a controller can act when its switches have started: from on_start on")
+        return self._running

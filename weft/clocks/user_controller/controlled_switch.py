@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import finsy
-from finsy.proto import p4r
 
 from weft.clocks.user_controller.base import Entry
-from weft.clocks.user_controller.handoff import Handoff
-from weft.controller import arrays
+from weft.clocks.user_controller.switch_access import Values
+from weft.clocks.user_controller.switch_arrays import ArrayMethods
+from weft.clocks.user_controller.switch_profiles import ProfileMethods
 from weft.controller.counters import Count
 from weft.controller.entities import exact_arguments
-from weft.controller.errors import ControllerError, RequestRefusedError, SettingError
-from weft.controller.fabric import FabricController
+from weft.controller.errors import SettingError
 from weft.controller.own_entries import OwnOperation
-from weft.controller.program_names import ProgramNames
-from weft.controller.reconcile import EncodedEntity
-from weft.controller.runtime_entries import runtime_entries, table_entry
-from weft.errors import BadInputError
-from weft.topologies import SwitchSpec
-
-_Result = TypeVar("_Result")
-Values = Mapping[str, Any]
-"""Values by name: numbers, "10.0.0.1", "02:00:00:00:00:01", [value, length] of a prefix, as in files of entries."""
+from weft.controller.runtime_entries import table_entry
 
 
-class ControlledSwitch:
+class ControlledSwitch(ArrayMethods, ProfileMethods):
     """A switch of the fabric. What it refuses, or its program has not, raises `weft.BadInputError`.
 
     Attributes:
@@ -35,15 +26,6 @@ class ControlledSwitch:
         spec: its ports and what they lead to, its role and addresses.
 
     """
-
-    def __init__(self, spec: SwitchSpec, controller: FabricController, handoff: Handoff) -> None:
-        self.name = spec.name
-        self.spec = spec
-        self._controller = controller
-        self._handoff = handoff
-
-    def __repr__(self) -> str:
-        return f"<switch {self.name}>"
 
     @property
     def tables(self) -> list[str]:
@@ -54,28 +36,32 @@ class ControlledSwitch:
         self,
         table: str,
         match: Values,
-        action: str,
+        action: str | None = None,
         params: Values | None = None,
         *,
         priority: int = 0,
-        idle_timeout_ns: int = 0,
+        **more: Any,
     ) -> None:
-        """Add an entry. It stays whatever Weft plans anew."""
-        entry = _tree(table, match, action, params, priority, idle_timeout_ns)
+        """Add an entry. It stays whatever Weft plans anew.
+
+        `more` is what an entry of a file may have besides: `idle_timeout_ns`, `meter_config`, and where the table
+        chooses by an action profile, in place of an action `member_id`, `group_id` or `action_set`.
+        """
+        entry = _tree(table, match, action, params, priority, more)
         self._write("insert", entry, f"insert into {table}")
 
     def modify(
         self,
         table: str,
         match: Values,
-        action: str,
+        action: str | None = None,
         params: Values | None = None,
         *,
         priority: int = 0,
-        idle_timeout_ns: int = 0,
+        **more: Any,
     ) -> None:
-        """Change an entry's action; also one of Weft's, which has its own back when this one is deleted."""
-        entry = _tree(table, match, action, params, priority, idle_timeout_ns)
+        """Change an entry, as `insert`; also one of Weft's, which has its own action back when this one is deleted."""
+        entry = _tree(table, match, action, params, priority, more)
         self._write("modify", entry, f"modify {table}")
 
     def delete(self, table: str, match: Values, *, priority: int = 0) -> None:
@@ -87,8 +73,12 @@ class ControlledSwitch:
             names = (name for name, each in known.actions.items() if not each.parameters)
             action = next(names, next(iter(known.actions), ""))
             params = dict.fromkeys(known.actions[action].parameters, 0) if action else {}
-            entry = table_entry(_tree(table, match, action, params, priority, 0), self._names)
-            await self._controller.write_own(self.name, "delete", entry)
+            tree = (
+                _tree(table, match, None, None, priority, {"member_id": 1})
+                if known.of_profile
+                else _tree(table, match, action, params, priority, {})
+            )
+            await self._controller.write_own(self.name, "delete", table_entry(tree, self._names))
 
         self._ask(delete, f"delete from {table}")
 
@@ -100,74 +90,42 @@ class ControlledSwitch:
         self._write("modify", tree, f"set the default action of {table}")
 
     def entries(self, table: str) -> list[Entry]:
-        """Return a table's entries, of whoever wrote them, without the default one."""
+        """Return a table's entries, of whoever wrote them, without the default one; with counts if it counts."""
 
         async def read() -> list[Entry]:
             known = self._names.tables.named(table)
-            session = self._controller.session(self.name)
-            found = await session.read([finsy.P4TableEntry(known.name)])
+            counted = finsy.P4CounterData() if self._session.counts(known.name) else None
+            found = await self._session.read([finsy.P4TableEntry(known.name, counter_data=counted)])
             return [entry_of(each) for each in found if not each.is_default_action]
 
         return self._ask(read, f"read {table}")
 
-    def read_register(self, name: str, index: int) -> int:
-        """Return a register's cell."""
-        session = self._controller.session(self.name)
-        cells = self._ask(lambda: arrays.read_register(session, name, index), f"read {name}")
-        return cells[index]
-
-    def write_register(self, name: str, index: int, value: int) -> None:
-        """Set a register's cell."""
-
-        async def write() -> None:
-            session = self._controller.session(self.name)
-            arrays.ProgramArrays.of(session.pipeline.p4info).register_names([name])
-            entity = finsy.P4RegisterEntry(name, index=index, data=value).encode(session.schema)
-            await session.write([EncodedEntity.plain(entity).update(p4r.Update.MODIFY)])
-
-        self._ask(write, f"write {name}")
-
-    def read_counter(self, name: str, index: int) -> Count:
-        """Return the packets and bytes that a counter's cell has counted."""
-        session = self._controller.session(self.name)
-        cells = self._ask(lambda: arrays.read_counter(session, name, index), f"read {name}")
-        return cells[index]
-
     def set_multicast_group(self, group_id: int, ports: Iterable[int]) -> None:
         """Make a multicast group of some ports, or change it."""
-        self._set_group({"multicast_group_id": group_id}, "multicast_group_entries", ports)
+        self._put("multicast_group_entries", {"multicast_group_id": group_id, "replicas": _replicas(ports)})
+
+    def delete_multicast_group(self, group_id: int) -> None:
+        """Remove a multicast group that this controller has added."""
+        self._remove(f"delete multicast group {group_id}", lambda: finsy.P4MulticastGroupEntry(group_id))
 
     def set_clone_session(self, session_id: int, ports: Iterable[int]) -> None:
         """Make a clone session of some ports, or change it."""
-        self._set_group({"clone_session_id": session_id}, "clone_session_entries", ports)
+        self._put("clone_session_entries", {"clone_session_id": session_id, "replicas": _replicas(ports)})
+
+    def delete_clone_session(self, session_id: int) -> None:
+        """Remove a clone session that this controller has added."""
+        self._remove(f"delete clone session {session_id}", lambda: finsy.P4CloneSessionEntry(session_id))
 
     def packet_out(self, payload: bytes, **metadata: int) -> None:
         """Send a packet with the fields of the program's packet_out header."""
 
         async def send() -> None:
-            session = self._controller.session(self.name)
-            header = session.schema.controller_packet_metadata.get("packet_out")
+            header = self._session.schema.controller_packet_metadata.get("packet_out")
             if header is None:
                 raise SettingError('the program has no header with @controller_header("packet_out")')
-            await session.send_packet(payload, **metadata)
+            await self._session.send_packet(payload, **metadata)
 
         self._ask(send, "packet-out")
-
-    @property
-    def _names(self) -> ProgramNames:
-        return self._controller.session(self.name).pipeline.names
-
-    def _set_group(self, tree: dict[str, Any], kind: str, ports: Iterable[int]) -> None:
-        replicas = [{"egress_port": port} for port in ports]
-
-        async def write() -> None:
-            (entity,) = runtime_entries({kind: [{**tree, "replicas": replicas}]}, self._names)
-            try:
-                await self._controller.write_own(self.name, "modify", entity)
-            except SettingError:
-                await self._controller.write_own(self.name, "insert", entity)
-
-        self._ask(write, kind)
 
     def _write(self, operation: OwnOperation, tree: Values, what: str) -> None:
         async def write() -> None:
@@ -175,31 +133,35 @@ class ControlledSwitch:
 
         self._ask(write, what)
 
-    def _ask(self, make: Callable[[], Coroutine[Any, Any, _Result]], what: str) -> _Result:
-        try:
-            return self._handoff.ask(make)
-        except (ControllerError, ValueError) as error:
-            own = isinstance(error, RequestRefusedError)
-            text = str(error) if own else f"{self.name}: {what}: {error}"
-        raise BadInputError(text)
-
 
 def entry_of(found: finsy.P4TableEntry) -> Entry:
     """Return an entry that was read from a switch."""
     action = found.action.name if isinstance(found.action, finsy.P4TableAction) else ""
+    chosen = found.action if isinstance(found.action, finsy.P4IndirectAction) else finsy.P4IndirectAction(())
+    counted = found.counter_data
     return Entry(
-        found.table_id, dict(found.match or {}), action, exact_arguments(found.action), found.priority
+        found.table_id,
+        dict(found.match or {}),
+        action,
+        exact_arguments(found.action),
+        found.priority,
+        member_id=chosen.member_id or 0,
+        group_id=chosen.group_id or 0,
+        count=Count(counted.packet_count, counted.byte_count) if counted is not None else None,
     )
 
 
+def _replicas(ports: Iterable[int]) -> list[dict[str, int]]:
+    return [{"egress_port": port} for port in ports]
+
+
 def _tree(
-    table: str, match: Values, action: str, params: Values | None, priority: int, idle_timeout_ns: int
+    table: str,
+    match: Values,
+    action: str | None,
+    params: Values | None,
+    priority: int,
+    more: Mapping[str, Any],
 ) -> dict[str, Any]:
-    return {
-        "table": table,
-        "match": dict(match),
-        "action_name": action,
-        "action_params": dict(params or {}),
-        "priority": priority,
-        "idle_timeout_ns": idle_timeout_ns,
-    }
+    named = {} if action is None else {"action_name": action, "action_params": dict(params or {})}
+    return {"table": table, "match": dict(match), "priority": priority, **named, **more}

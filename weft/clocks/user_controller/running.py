@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import finsy
@@ -17,13 +18,23 @@ from weft.clocks.user_controller.controlled_switch import ControlledSwitch, entr
 from weft.clocks.user_controller.handoff import Handoff
 from weft.controller.fabric import PACKET_QUEUE_LENGTH, FabricController
 from weft.controller.fabric_events import FabricEvent, LinkChanged, SwitchEvent, SwitchStarted
+from weft.controller.operations import OperationsClock
 from weft.controller.reconcile import EncodedEntity
+from weft.errors import BadInputError
 from weft.system.signals import is_unwinding
 from weft.traffic.extensions import ClassSpec, ExtensionError, make, user_report
 from weft.traffic.extensions.loading import overridden, without_frames_of_weft
 
 MAX_EVENTS = 1 << 16
+MAX_TIMERS = 1 << 16
 _ACKNOWLEDGED_WITHIN_NS = 10**9
+
+
+@dataclass(frozen=True)
+class TimerExpired:
+    """The time of a call for later has come."""
+
+    callback: Callable[[], object]
 
 
 class RunningController:
@@ -36,13 +47,17 @@ class RunningController:
         self,
         chosen: ClassSpec,
         controller: FabricController,
+        clock: OperationsClock,
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self._name = chosen.reference
         self._user = make(chosen, Controller)
         self._controller = controller
+        self._clock = clock
+        self._began_ps = 0
+        self._timers: set[asyncio.Task[None]] = set()
         self._on_failure = on_failure
-        self._events: asyncio.Queue[FabricEvent] = asyncio.Queue()
+        self._events: asyncio.Queue[FabricEvent | TimerExpired] = asyncio.Queue()
         self._waiting: Counter[str] = Counter()
         self._handoff = Handoff()
         self._user.fabric = controller.fabric
@@ -54,22 +69,51 @@ class RunningController:
     async def begin(self) -> None:
         """Start with every switch, then take what happens. Raises ExtensionError."""
         self._controller.on_event = self._take
+        self._began_ps = self._clock.now_ps()
+        self._user._running = self
         for name in self._user.switches:
             await self._carry_out(SwitchStarted(name))
 
     async def run(self) -> None:
         """Call the user's methods until cancelled, or one of them fails."""
-        while True:
-            event = await self._events.get()
-            if isinstance(event, SwitchEvent) and isinstance(event.event, finsy.P4PacketIn):
-                self._waiting[event.switch] -= 1
-            try:
-                await self._carry_out(event)
-            except ExtensionError as error:
-                self._on_failure(error)
-                return
-            finally:
-                self._events.task_done()
+        try:
+            while True:
+                event = await self._events.get()
+                if isinstance(event, SwitchEvent) and isinstance(event.event, finsy.P4PacketIn):
+                    self._waiting[event.switch] -= 1
+                try:
+                    await self._carry_out(event)
+                finally:
+                    self._events.task_done()
+        except ExtensionError as error:
+            self._on_failure(error)
+        finally:
+            for timer in self._timers:
+                timer.cancel()
+
+    def now_ps(self) -> int:
+        """Return the emulated time since `begin`."""
+        return self._clock.now_ps() - self._began_ps
+
+    def call_at(self, time_ps: int, callback: Callable[[], object]) -> None:
+        """Have something called at a time since `begin`, between the user's methods; to be called from these.
+
+        Raises BadInputError: too many such calls wait.
+        """
+        if len(self._timers) >= MAX_TIMERS:
+            raise BadInputError(f"{MAX_TIMERS:,} calls for later wait already")
+        expired = TimerExpired(callback)
+
+        async def wait() -> None:
+            await self._clock.sleep_ps(max(0, time_ps - self.now_ps()))
+            self._put(expired)
+
+        async def begin_waiting() -> None:
+            timer = asyncio.create_task(wait())
+            self._timers.add(timer)
+            timer.add_done_callback(self._timers.discard)
+
+        self._handoff.ask(begin_waiting)
 
     async def handled(self) -> None:
         """Wait until the methods have seen all that has come so far."""
@@ -86,6 +130,9 @@ class RunningController:
                 self._controller.note_dropped_packet_in(event.switch)
                 return
             self._waiting[event.switch] += 1
+        self._put(event)
+
+    def _put(self, event: FabricEvent | TimerExpired) -> None:
         if self._events.qsize() >= MAX_EVENTS:
             self._on_failure(
                 ExtensionError(f"{self._name} is too slow: {MAX_EVENTS:,} events wait for its methods")
@@ -93,8 +140,10 @@ class RunningController:
             return
         self._events.put_nowait(event)
 
-    async def _carry_out(self, event: FabricEvent) -> None:
-        if isinstance(event, SwitchStarted):
+    async def _carry_out(self, event: FabricEvent | TimerExpired) -> None:
+        if isinstance(event, TimerExpired):
+            await self._call(event.callback)
+        elif isinstance(event, SwitchStarted):
             await self._enable_digests(event.switch)
             await self._call(self._user.on_start, self._user.switches[event.switch])
         elif isinstance(event, LinkChanged):
@@ -126,7 +175,7 @@ class RunningController:
             await session.write([EncodedEntity.plain(entry.encode(session.schema)).update(p4r.Update.INSERT)])
 
     async def _call(self, method: Callable[..., object], *arguments: Any) -> None:
-        name = f"{self._name}.{method.__name__}"
+        name = f"{self._name}.{getattr(method, '__name__', type(method).__name__)}"
         if inspect.iscoroutinefunction(method):
             raise ExtensionError(
                 f"{name} is 'async def' (valid: 'def'; calls to switches wait for their answers)"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import heapq
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from weft.engine import ExtensionError, _core
-from weft.quantities.limits import MAX_TIME_PS
+from weft.quantities.whole_times import delay_ps_of, whole_ps
 from weft.traffic.extensions.loading import ClassSpec, make
 from weft.traffic.programs.base import OpenProgram, Program
 
@@ -93,17 +92,14 @@ class ScriptedHost:
             self._script.send(nic, frame)
             return
         script = self._script
-        script.call_at(_whole_ps(at), lambda: script.send(nic, frame))
+        script.call_at(whole_ps(at), lambda: script.send(nic, frame))
 
     def after(self, delay: int, callback: Callable[[], object]) -> None:
         """Call something so many picoseconds from now; 1e6 is a microsecond.
 
         Raises ValueError for a delay that is negative or no whole number.
         """
-        delay_ps = _whole_ps(delay)
-        if delay_ps < 0:
-            raise ValueError(f"a delay of {delay} ps (valid: 0 and more)")
-        self._script.call_at(self.now + delay_ps, callback)
+        self._script.call_at(self.now + delay_ps_of(delay), callback)
 
     def every(self, interval: int, callback: Callable[[], object]) -> None:
         """Call something again and again, first one interval from now. Raises ValueError unless it is above 0."""
@@ -147,13 +143,6 @@ class ScriptedHost:
         if self._running is None:
             raise RuntimeError("a scripted host can act when the run has begun: from on_start on")
         return self._running
-
-
-def _whole_ps(time_ps: float) -> int:
-    """Return a time as an integer: 1e6 is a float in Python."""
-    if not math.isfinite(time_ps) or time_ps != int(time_ps) or abs(time_ps) > MAX_TIME_PS:
-        raise ValueError(f"{time_ps} ps (valid: a whole number, up to {MAX_TIME_PS})")
-    return int(time_ps)
 
 
 def reply_to(request: Packet) -> Packet:

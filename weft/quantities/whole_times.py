@@ -1,0 +1,22 @@
+"""Times that users' classes give in picoseconds: whole numbers, even where Python writes them as floats."""
+
+from __future__ import annotations
+
+import math
+
+from weft.quantities.limits import MAX_TIME_PS
+
+
+def whole_ps(time_ps: float) -> int:
+    """Return a time as an integer: 1e6 is a float in Python. Raises ValueError."""
+    if not math.isfinite(time_ps) or time_ps != int(time_ps) or abs(time_ps) > MAX_TIME_PS:
+        raise ValueError(f"{time_ps} ps (valid: a whole number, up to {MAX_TIME_PS})")
+    return int(time_ps)
+
+
+def delay_ps_of(delay_ps: float) -> int:
+    """Return a delay as an integer. Raises ValueError, also for one that is negative."""
+    found = whole_ps(delay_ps)
+    if found < 0:
+        raise ValueError(f"a delay of {delay_ps} ps (valid: 0 and more)")
+    return found
