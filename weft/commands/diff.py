@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
 import click
 from pydantic import TypeAdapter
 
-from weft.cli import EXISTING_FILE
 from weft.errors import BadInputError
+from weft.quantities.definitions import TIME
+from weft.recording.state_series import state_of_series
 from weft.results.json_files import read_whole
 from weft.switch.debug.states import Difference, FabricState, differences
 
@@ -22,8 +23,8 @@ _SIGNS = {"added": "green", "removed": "red", "changed": "yellow"}
 
 
 @click.command()
-@click.argument("first", metavar="A", type=EXISTING_FILE)
-@click.argument("second", metavar="B", type=EXISTING_FILE)
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
 @click.option(
     "--switch", "switches", multiple=True, metavar="SWITCH", help="Only of this one; several may be given."
 )
@@ -31,12 +32,21 @@ _SIGNS = {"added": "green", "removed": "red", "changed": "yellow"}
     "-n", "--lines", type=click.IntRange(1), default=MOST_LINES, show_default=True, help="At most so many."
 )
 @click.option("--json", "print_json", is_flag=True, help="Print all differences, a JSON object a line.")
-def diff(first: Path, second: Path, switches: tuple[str, ...], lines: int, print_json: bool) -> None:
-    """Show what changed between the files A and B that `observe: {state_at: […]}` has a run write.
+def diff(first: str, second: str, switches: tuple[str, ...], lines: int, print_json: bool) -> None:
+    """Show what changed in switches between the moments A and B.
+
+    A moment is a file that `observe: {state_at: […]}` has a run write, or DIR@TIME: a run's directory and a time, of
+    which the series of `observe: {state_series: […]}` tell.
 
     Entries, registers, counters and groups of switches: + was added, - was removed, ~ has another value.
     """
-    before, after = read_state(first), read_state(second)
+    moments = [_moment(text) for text in (first, second)]
+    if moments[0].is_series != moments[1].is_series:
+        raise BadInputError(
+            f"{first}, {second}: a file of state_at has all that switches hold, series what was asked for: name two "
+            "files, or two moments of series (DIR@TIME)"
+        )
+    before, after = (each.read() for each in moments)
     for name in switches:
         if name not in before.switches and name not in after.switches:
             raise BadInputError(f"--switch: unknown switch '{name}' (valid: {', '.join(before.switches)})")
@@ -55,6 +65,34 @@ def diff(first: Path, second: Path, switches: tuple[str, ...], lines: int, print
         click.echo(f"{left_out} values were not kept: the fabric holds too many", err=True)
 
 
+@dataclass(frozen=True)
+class _Moment:
+    """A file of `observe.state_at`, or a run's directory and a time."""
+
+    path: Path
+    time_ps: int | None
+
+    @property
+    def is_series(self) -> bool:
+        return self.time_ps is not None
+
+    def read(self) -> FabricState:
+        return read_state(self.path) if self.time_ps is None else state_of_series(self.path, self.time_ps)
+
+
+def _moment(text: str) -> _Moment:
+    path = Path(text)
+    if path.is_file():
+        return _Moment(path, None)
+    directory, at, time = text.rpartition("@")
+    if not at or not Path(directory).is_dir():
+        raise click.UsageError(f"'{text}' is no file, and no DIR@TIME with a directory of a run")
+    try:
+        return _Moment(Path(directory), int(TIME.read(time, units_required=True)))
+    except ValueError as error:
+        raise click.UsageError(f"'{text}': {error}") from None
+
+
 def read_state(path: Path) -> FabricState:
     """Read a file of `observe.state_at`. BadInputError: it is none."""
     return read_whole(_STATE, path, MAX_BYTES, "this file is no state of `observe.state_at`")
@@ -62,7 +100,7 @@ def read_state(path: Path) -> FabricState:
 
 def difference_text(each: Difference) -> str:
     """One line; what a file has in place of printable characters is escaped, as it could steer the terminal."""
-    what = f"{each.switch} {each.name}[{each.key}]"
+    what = f"{each.switch} {each.name}" + (f"[{each.key}]" if each.key else " entries")
     if each.before is None:
         kind, text = "added", f"+ {what} {each.after}"
     elif each.after is None:

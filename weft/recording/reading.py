@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from weft.recording.schema import LARGEST, TABLES, ColumnSchema, Holds, TableSch
 from weft.recording.tables import Column, Names, Table
 
 _LONGEST_QUOTED = 40
+_DIGITS = re.compile("-?[0-9]{1,4000}")
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,8 @@ def _parquet_column(path: Path, column: ColumnSchema, values: Any) -> Column:
     from pyarrow import types
 
     kind = values.type
+    if column.holds is Holds.WIDE_NUMBER and kind == "int64" and not values.null_count:
+        return Names.of([str(value) for value in values.to_pylist()])
     if column.holds is not Holds.NUMBER:
         stored = kind.value_type if types.is_dictionary(kind) else kind
         if not types.is_string(stored):
@@ -175,6 +179,8 @@ def _check_numbers(table: SavedTable, schema: TableSchema) -> None:
     for column in schema.columns:
         values = table.columns[column.name]
         if isinstance(values, Names):
+            if column.holds is Holds.WIDE_NUMBER:
+                _check_digits(table, column.name, values)
             continue
         wrong = np.flatnonzero((values < column.smallest) | (values > LARGEST))
         if len(wrong):
@@ -189,6 +195,13 @@ def _check_numbers(table: SavedTable, schema: TableSchema) -> None:
         if len(wrong):
             row = int(wrong[0])
             table.refuse(row, schema.spans[1], f"{end[row]} lies before {schema.spans[0]}, {begin[row]}")
+
+
+def _check_digits(table: SavedTable, column: str, values: Names) -> None:
+    for number, text in enumerate(values.names):
+        if not _DIGITS.fullmatch(text):
+            row = int(np.flatnonzero(values.codes == number)[0])
+            table.refuse(row, column, f"{quoted(text)} is no whole number")
 
 
 def check_names(

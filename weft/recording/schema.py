@@ -16,6 +16,7 @@ class Holds(Enum):
     """What the cells of a column are."""
 
     NUMBER = "a number"
+    WIDE_NUMBER = "a number of any width"
     HOST = "a host"
     PORT = "a port"
     PLACE = "a port or a switch"
@@ -112,6 +113,16 @@ TABLES: Mapping[str, TableSchema] = {
             _time("end_ps"),
         ),
         spans=("begin_ps", "end_ps"),
+    ),
+    "state_series": TableSchema(
+        (
+            _time("time_ps"),
+            ColumnSchema("switch", Holds.PLACE),
+            ColumnSchema("object", Holds.TEXT),
+            ColumnSchema("key", Holds.TEXT, may_be_empty=True),
+            ColumnSchema("quantity", Holds.TEXT),
+            ColumnSchema("value", Holds.WIDE_NUMBER),
+        )
     ),
     "timeline": TableSchema(
         (

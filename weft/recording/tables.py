@@ -15,6 +15,7 @@ from weft.system.writing import written_whole
 
 Integers = NDArray[np.int64]
 _ROWS_AT_ONCE = 1 << 16
+_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,13 @@ class Names:
 
 Column = Integers | Names
 Table = Mapping[str, Column]
+
+
+def integers_or_digits(values: Sequence[int]) -> Column:
+    """Return a column of numbers; of their digits if one is too wide for it."""
+    if any(abs(value) > _LARGEST for value in values):
+        return Names.of([str(value) for value in values])
+    return np.array(values, np.int64)
 
 
 def integers_of(table: Table, column: str) -> Integers:

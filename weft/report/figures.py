@@ -24,6 +24,7 @@ from weft.report.series import (
     sampling_interval_ps,
     thinned,
 )
+from weft.report.state_figures import state_figures
 
 Figure = dict[str, Any]
 _PS_PER_US = 1e6
@@ -50,7 +51,7 @@ def all_figures(run: RunDirectory) -> dict[str, Figure]:
         figures["timeline"] = _timeline(run)
     if run.rows("pauses"):
         figures["pauses"] = _pauses(run)
-    return {name: figure for name, figure in figures.items() if figure is not None}
+    return {name: figure for name, figure in figures.items() if figure is not None} | state_figures(run)
 
 
 def _memory(run: RunDirectory, series: list[PortSeries]) -> Figure | None:

@@ -28,6 +28,12 @@ _FIGURES = {
         "Share of messages that took at most so long, from posting to acknowledgement.",
     ),
     "slowdown": ("Slowdown", "Completion time over that of the same message alone on an idle path."),
+    "state-registers": ("Registers", "What cells of registers held, sampled."),
+    "state-counted": (
+        "Counters",
+        "Packets that counters, meters and entries of tables had counted, sampled.",
+    ),
+    "state-entries": ("Entries", "How many entries tables had, sampled."),
     "int": ("Queues as INT saw them", "Depth at each hop, at the time when the acknowledgement came back."),
 }
 # Figures and tables below those of the traffic's results; a figure stands with the table of the same thing.
@@ -36,8 +42,9 @@ _ORDER = (
     ("figure", "heat"), ("figure", "rates"), ("figure", "memory"), ("figure", "pauses"), ("figure", "timeline"),
     ("figure", "fct"), ("figure", "slowdown"), ("table", "slowest"), ("figure", "int"), ("table", "int"),
     ("table", "planes"), ("table", "memory"), ("table", "pauses"), ("table", "credits"), ("table", "drops"),
-    ("table", "faults"), ("table", "loads"), ("table", "busiest"), ("table", "ports"), ("table", "counters"),
-    ("table", "registers"), ("table", "conservation"),
+    ("table", "faults"), ("table", "loads"), ("table", "busiest"), ("table", "ports"),
+    ("figure", "state-counted"), ("table", "counters"), ("figure", "state-registers"), ("table", "registers"),
+    ("figure", "state-entries"), ("table", "conservation"),
 )  # fmt: skip
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from weft.controller.arrays import ProgramArrays
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.errors import SettingError
 from weft.controller.pipeline import Pipelines
-from weft.recording.tables import Column, Names, Table
+from weft.recording.tables import Names, Table, integers_or_digits
 from weft.scenario import KeyProblem, ObserveSection
 from weft.topologies import FabricSpec
 
 MAX_ROWS_IN_RESULTS = 1000
 """More stand in the tables only."""
 ALL = ("*",)
-_LARGEST_COLUMN = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -78,26 +75,19 @@ class ArrayResults:
             tables["counters"] = {
                 "switch": Names.of([each.switch for each in cells]),
                 "counter": Names.of([each.counter for each in cells]),
-                "index": _integers([each.index for each in cells]),
+                "index": integers_or_digits([each.index for each in cells]),
                 "entry": Names.of([each.entry for each in cells]),
-                "packets": _integers([each.packets for each in cells]),
-                "bytes": _integers([each.bytes for each in cells]),
+                "packets": integers_or_digits([each.packets for each in cells]),
+                "bytes": integers_or_digits([each.bytes for each in cells]),
             }
         if observe.registers:
             tables["registers"] = {
                 "switch": Names.of([each.switch for each in self.registers]),
                 "register": Names.of([each.register for each in self.registers]),
-                "index": _integers([each.index for each in self.registers]),
-                "value": _integers([each.value for each in self.registers]),
+                "index": integers_or_digits([each.index for each in self.registers]),
+                "value": integers_or_digits([each.value for each in self.registers]),
             }
         return tables
-
-
-def _integers(values: Sequence[int]) -> Column:
-    """A column of numbers; of their digits if one is too wide for it."""
-    if any(abs(value) > _LARGEST_COLUMN for value in values):
-        return Names.of([str(value) for value in values])
-    return np.array(values, np.int64)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ from weft.run.made_by import made_by
 from weft.run.probes import Probes, probed_copy
 from weft.run.rdma import RdmaRuns, host_programs
 from weft.run.spec import RunSpec, fabric_run_spec
+from weft.run.state_series import StateSeries
 from weft.run.task import Ended, Task, check_timeout, require_all
 from weft.run.task_maker import TaskMaker
 from weft.run.tuner import Tuner
@@ -153,6 +154,7 @@ class Fabric:
         # Where their definitions are, in order of the first run.
         self._collectives_run: dict[str, None] = {}
         self._arrays = ObservedArrays()
+        self._series: StateSeries | None = None
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Fabric:
@@ -173,6 +175,8 @@ class Fabric:
                 self.lab.start_recording()
             if self.options.observe.loads:
                 self.lab.count_loads()
+            if self.options.observe.state_series:
+                self._series = StateSeries(self.options.observe, self.lab)
             with raised_as_weft_errors():
                 self.lab.link_events.start()
             self._exit = stack.pop_all()
@@ -684,12 +688,15 @@ class Fabric:
     @raised_as_weft_errors()
     def observations(self) -> Observations:
         """Return what was recorded so far, as `options.observe` asks (docs/results.md has tables and columns)."""
-        if not self.options.observe.any:
-            return Observations(file_format=self.options.observe.format)
-        recorded, rows_lost = self.lab.recorded()
-        self._recorded.extend(recorded)
-        tables = named_tables(self.topology, self.options, merged(self._recorded))
-        return Observations(tables, rows_lost, self.options.observe.format)
+        observations = Observations(file_format=self.options.observe.format)
+        if self.options.observe.any:
+            recorded, observations.rows_lost = self.lab.recorded()
+            self._recorded.extend(recorded)
+            observations.tables = named_tables(self.topology, self.options, merged(self._recorded))
+        if self._series is not None:
+            observations.tables["state_series"] = self._series.table()
+            observations.rows_lost += self._series.rows_lost
+        return observations
 
     @raised_as_weft_errors()
     def summary(self) -> RunResult:
@@ -729,6 +736,7 @@ class Fabric:
             warnings=[
                 *([warning] if (warning := reordering_warning(self.options)) else []),
                 *([" ".join(f"{line}." for line in off)] if (off := self.lab.left_out()) else []),
+                *(self._series.warnings() if self._series is not None else []),
             ],
             drops=drop_totals(counters, switches, endpoints),
             absorbed=absorbed_totals(counters),

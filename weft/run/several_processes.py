@@ -33,10 +33,11 @@ def require_served_by(processes: Processes, spec: RunSpec, has_captures: bool) -
         raise KeyProblem(
             "observe.captures", "a run of several processes captures nothing: leave it out, or mpirun"
         )
-    if spec.options.observe.state_at:
-        raise KeyProblem(
-            "observe.state_at", "a run of several processes keeps no states: leave it out, or mpirun"
-        )
+    for key in ("state_at", "state_series"):
+        if getattr(spec.options.observe, key):
+            raise KeyProblem(
+                f"observe.{key}", "a run of several processes keeps no states: leave it out, or mpirun"
+            )
     if spec.options.fidelity.has_segments:
         raise KeyProblem(
             "fidelity.segment",

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from weft.quantities.definitions import TIME, PositiveTime
 from weft.scenario.values import Section, Text
+from weft.switch.debug.series_items import ITEM
 
 _Port = Annotated[str, Text("a port, NODE:NUMBER", r"\A[^\s:]+:[0-9]{1,6}\Z", "p0l0:3")]
 """A switch's port by its number, or a host's by its plane: p0l0:3, h2:1."""
@@ -16,6 +17,9 @@ _Pair = Annotated[str, Text("a pair of hosts, SOURCE->DESTINATION", r"\A[^\s>]+-
 
 _Array = Annotated[str, Text("a name or pattern", r"\A[^\s]{1,256}\Z", "MyIngress.*")]
 """Of a counter or register in P4Info, maybe with `*` and `?`."""
+
+_Series = Annotated[str, Text("a name or pattern, maybe with cells", rf"\A{ITEM}\Z", "port_tx_bytes[0..7]")]
+"""Of a table, counter, meter or register; of an array maybe one cell or a range."""
 
 
 class ObserveSection(Section):
@@ -43,6 +47,10 @@ class ObserveSection(Section):
     """Registers of the P4 program whose final values are kept; names or patterns."""
     state_at: list[PositiveTime] = Field(default=[], max_length=100)
     """Moments at which what switches hold is kept: entries, registers, counters, groups (docs/debugging.md)."""
+    state_series: list[_Series] = Field(default=[], max_length=100)
+    """Registers, counters, meters and tables of the P4 program that are sampled: names or patterns, `NAME[0..7]`."""
+    state_interval: Annotated[int, TIME.between(1)] | None = None
+    """Between samples of `state_series`; by default `interval`."""
     captures: list[_Port] = Field(default=[])
     """Ports whose frames are kept, in pcapng files."""
     format: Literal["csv", "parquet"] = "csv"
@@ -51,7 +59,9 @@ class ObserveSection(Section):
     @property
     def of_switches(self) -> list[str]:
         """Keys asked for that only one who holds the switches can record."""
-        return [name for name in ("queues", "loads", "drops", "pauses") if getattr(self, name)]
+        return [
+            name for name in ("queues", "loads", "drops", "pauses", "state_series") if getattr(self, name)
+        ]
 
     @property
     def tables(self) -> list[str]:
@@ -64,10 +74,11 @@ class ObserveSection(Section):
             "pauses": self.pauses,
             "timeline": self.timelines,
             "loads": self.loads,
+            "state_series": self.state_series,
         }
         return [name for name, wanted in asked.items() if wanted]
 
     @property
     def any(self) -> bool:
         """Return whether a probe is needed."""
-        return any(name != "loads" for name in self.tables)
+        return any(name not in ("loads", "state_series") for name in self.tables)

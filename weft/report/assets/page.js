@@ -212,6 +212,7 @@ const DRAWN = {
   timeline: (figure, name) => gantt(name, figure, LANES, 30),
   pauses: (figure, name) => gantt(name, figure, ["pause"], 18),
   memory: (figure, name) => [lines(figure, "kB", "hv"), layout("time (µs)", "held (kB)", marks(figure, name))],
+  steps: (figure, name) => [lines(figure, figure.unit, "hv"), layout("time (µs)", figure.unit, { yaxis: { rangemode: "tozero" }, ...marks(figure, name) })],
   curves, bars, spans,
   fct: (figure) => [shares(figure, "µs"), layout("completion time (µs)", "share of messages", { xaxis: logAxis(all(figure, "x"), true), yaxis: share })],
   slowdown: (figure) => [shares(figure, "times the ideal"), layout("slowdown", "share of messages", { xaxis: logAxis(all(figure, "x"), true), yaxis: share })],

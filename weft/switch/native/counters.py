@@ -36,6 +36,11 @@ class Counters:
         """All cells of an indirect counter array."""
         return [CounterValue(*cell) for cell in self._native.counters_read(*self._cells(counter))]
 
+    def read_cells(self, counter: str, first: int, count: int) -> Sequence[CounterValue]:
+        """So many cells of an indirect counter array from the first on."""
+        offset, _ = self._cells(counter, first + count - 1)
+        return [CounterValue(*cell) for cell in self._native.counters_read(offset + first, count)]
+
     def write(self, counter: str, index: int, value: CounterValue) -> None:
         """Set one cell of an indirect counter array."""
         first, _ = self._cells(counter, index)

@@ -117,6 +117,10 @@ class TableEntries:
         target = self._running.table(table)
         return (target.decode_entry(*each) for each in self._native.table_entries(target.index))
 
+    def count(self, table: str) -> int:
+        """How many entries there are."""
+        return self._native.table_size(self._running.table(table).index)
+
     def set_default(self, table: str, action: TableAction | None) -> None:
         """Set the action of a miss; None restores the program's."""
         target = self._running.table(table)

@@ -33,6 +33,12 @@ class Registers:
         layout = self._layout(register)
         return self._read(layout, 0, layout.size)
 
+    def read_cells(self, register: str, first: int, count: int) -> Sequence[int]:
+        """So many cells of a register array from the first on."""
+        layout = self._layout(register)
+        check_index("register", register, first + count - 1, layout.size)
+        return self._read(layout, first, count)
+
     def _read(self, layout: RegisterLayout, first: int, count: int) -> list[int]:
         offset = layout.offset_bytes + first * layout.stride_bytes
         cell = layout.cell_bytes

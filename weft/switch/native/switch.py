@@ -173,6 +173,10 @@ class NativeSwitch:
         """All entries, in no particular order."""
         return self._entries.entries(table)
 
+    def table_size(self, table: str) -> int:
+        """How many entries a table has."""
+        return self._entries.count(table)
+
     def table_set_default(self, table: str, action: TableAction | None) -> None:
         """Set the action of a miss; None restores the program's."""
         self._entries.set_default(table, action)
@@ -218,6 +222,10 @@ class NativeSwitch:
     def counter_read_all(self, counter: str) -> Sequence[CounterValue]:
         """All cells of an indirect counter array."""
         return self._counters.read_all(counter)
+
+    def counter_read_cells(self, counter: str, first: int, count: int) -> Sequence[CounterValue]:
+        """So many cells of an indirect counter array from the first on."""
+        return self._counters.read_cells(counter, first, count)
 
     def counter_write(self, counter: str, index: int, value: CounterValue) -> None:
         """Set one cell of an indirect counter array."""
@@ -274,6 +282,10 @@ class NativeSwitch:
     def register_read_all(self, register: str) -> Sequence[int]:
         """All cells of a register array."""
         return self._registers.read_all(register)
+
+    def register_read_cells(self, register: str, first: int, count: int) -> Sequence[int]:
+        """So many cells of a register array from the first on."""
+        return self._registers.read_cells(register, first, count)
 
     def register_write(self, register: str, index: int, value: int) -> None:
         """Set one cell of a register array."""

@@ -1,0 +1,60 @@
+"""What switches held at a moment of a run, by its table `state_series`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from weft.errors import BadInputError
+from weft.recording.reading import read_table
+from weft.recording.tables import integers_of, names_of
+from weft.switch.debug.states import FabricState, SwitchState
+
+_NONE = "-1"
+
+
+def state_of_series(directory: Path, time_ps: int) -> FabricState:
+    """Return what the series in a run's directory say of a moment: their last samples until then.
+
+    Raises:
+        BadInputError: the run has none, or they cannot be read.
+    """
+    saved = read_table(directory, "state_series")
+    if saved is None:
+        raise BadInputError(f"{directory}: has no state_series (observe: {{state_series: […]}})")
+    table = saved.columns
+    texts = [
+        names_of(table, name).texts().tolist() for name in ("switch", "object", "key", "quantity", "value")
+    ]
+    cells: dict[tuple[str, str, str], dict[str, str]] = {}
+    for at_ps, switch, name, key, quantity, value in zip(
+        integers_of(table, "time_ps").tolist(), *texts, strict=True
+    ):
+        if at_ps <= time_ps:
+            cells.setdefault((switch, name, key), {})[quantity] = value
+    state = FabricState(
+        time_ps=time_ps, switches={name: SwitchState(program="") for name in sorted(set(texts[0]))}
+    )
+    for (switch, name, key), quantities in cells.items():
+        _put(state.switches[switch], name, key, quantities)
+    return state
+
+
+def _put(state: SwitchState, name: str, key: str, quantities: dict[str, str]) -> None:
+    """Put the values of a cell, an entry or a table where `weft diff` looks for them."""
+    if "value" in quantities:
+        _keep(state.registers, name, key, int(quantities["value"]))
+    if "entries" in quantities:
+        _keep(state.entries, name, "", int(quantities["entries"]))
+    counted = {
+        what.replace("_packets", ""): value
+        for what, value in quantities.items()
+        if what not in ("value", "entries") and value not in ("0", _NONE)
+    }
+    if counted:
+        text = ", ".join(f"{value} {what}" for what, value in counted.items())
+        _keep(state.counters, name, key, text)
+
+
+def _keep(section: dict[str, dict[str, str | int]], name: str, key: str, value: str | int) -> None:
+    if value:
+        section.setdefault(name, {})[key] = value

@@ -1,0 +1,63 @@
+"""Registers, counters, meters and tables of switches as series over a run in virtual time (`observe.state_series`)."""
+
+from __future__ import annotations
+
+from weft.clocks.lab import Lab
+from weft.clocks.virtual.lab import VirtualLab
+from weft.quantities.readable import format_time
+from weft.recording.state_samples import StateSamples
+from weft.recording.tables import Table
+from weft.scenario import KeyProblem, ObserveSection
+from weft.switch.debug.series_items import Item, SeriesError
+
+KEY = "observe.state_series"
+MOST_VALUES_READ = 20_000_000
+"""Of a run; a sample counts as PER_SAMPLE more."""
+PER_SAMPLE = 50
+
+
+class StateSeries:
+    """Samples what `observe.state_series` asks for, between events: now, and at multiples of its interval."""
+
+    def __init__(self, observe: ObserveSection, lab: Lab) -> None:
+        """KeyProblem: no program has one of the items, or there are too many values."""
+        assert isinstance(lab, VirtualLab)
+        self._loop = lab.loop
+        self._interval_ps = observe.state_interval or observe.interval
+        switches = [(each.name, lab.native_switch(each.name)) for each in lab.fabric.switches]
+        try:
+            self._samples = StateSamples([Item.read(text) for text in observe.state_series], switches)
+        except SeriesError as error:
+            raise KeyProblem(KEY, str(error)) from None
+        self._left = MOST_VALUES_READ
+        self._sampled_ps = -1
+        self._due()
+
+    def _due(self) -> None:
+        self._sample()
+        if self._left > 0:
+            self._loop.call_after_ps(self._interval_ps - self._loop.now_ps() % self._interval_ps, self._due)
+
+    def _sample(self) -> None:
+        self._sampled_ps = self._loop.now_ps()
+        self._left -= PER_SAMPLE + self._samples.sample(self._sampled_ps)
+
+    def table(self) -> Table:
+        """What was sampled so far, with a sample of now."""
+        if self._left > 0 and self._sampled_ps != self._loop.now_ps():
+            self._sample()
+        return self._samples.table()
+
+    @property
+    def rows_lost(self) -> int:
+        """How many rows were beyond what a table keeps."""
+        return self._samples.rows_lost
+
+    def warnings(self) -> list[str]:
+        """What users should know of the series."""
+        if self._left > 0:
+            return []
+        return [
+            f"{KEY} ends at {format_time(self._sampled_ps)}, when it had read as much as a run may: name fewer cells, "
+            "or a longer state_interval."
+        ]
