@@ -26,5 +26,9 @@ class FirstInFirstOut:
         place = self._place(came_ps, size_bytes)
         return sum(other_ps <= self._served[place][2] for other_ps, _, _ in self._served[place + 1 :])
 
+    def waited_us(self, came_ps: int, size_bytes: int) -> int:
+        """Return how long this frame waits, as the difference of two timestamps in whole microseconds."""
+        return self._served[self._place(came_ps, size_bytes)][2] // 10**6 - came_ps // 10**6
+
     def _place(self, came_ps: int, size_bytes: int) -> int:
         return next(number for number, each in enumerate(self._served) if each[:2] == (came_ps, size_bytes))

@@ -120,3 +120,24 @@ def test_a_compiled_program_never_takes_the_place_of_a_switch_s_entries(folder: 
     with refused, lab_of(path, []):
         pass
     assert (folder / "forward.json").read_text(encoding="utf-8") == '{"table_entries": []}'
+
+
+def test_scripts_of_hosts_find_scapy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever `python3` is on PATH: here one that has nothing."""
+    fake = folder / "bin" / "python3"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(fake.parent), prepend=":")
+    script = folder / "send.py"
+    script.write_text("#!/usr/bin/env python3\nimport scapy\nprint('found')\n", encoding="utf-8")
+    script.chmod(0o755)
+    path = folder / "topology.json"
+    tree = json.loads(path.read_text(encoding="utf-8"))
+    tree["hosts"]["h1"]["commands"].append("./send.py > found.txt")
+    path.write_text(json.dumps(tree), encoding="utf-8")
+    said: list[str] = []
+    with lab_of(path, said) as lab:
+        assert lab.network.net.get("h1").cmd("./send.py").strip() == "found"
+    assert (folder / "found.txt").read_text(encoding="utf-8") == "found\n"
+    assert any("that of PATH has no Scapy" in line for line in said)

@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, ClassVar
 
@@ -35,6 +38,7 @@ LOWEST_ELECTION_ID = 1
 _COMMAND_TIMEOUT_S = 60
 _SHOWN_OUTPUT_BYTES = 2000
 _BESIDE_SOURCES = "."
+_WEFT_PYTHON = Path(sys.executable)
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,16 @@ class NetworkLab(MininetLab):
     def addresses(self) -> dict[str, str]:
         """The TCP address of each switch's P4Runtime server."""
         return {name: f"127.0.0.1:{setup.grpc_port}" for name, setup in self.source.setups.items()}
+
+    @cached_property
+    def _path(self) -> str:
+        """PATH in the hosts. Their scripts, which begin with `#!/usr/bin/env python3`, find a Python that has Scapy."""
+        path = os.environ.get("PATH", os.defpath)
+        return (
+            path
+            if _has_scapy(shutil.which("python3", path=path))
+            else f"{_WEFT_PYTHON.parent}{os.pathsep}{path}"
+        )
 
     def where_to_look(self) -> list[str]:
         """Return where controllers find the switches, and users the files, in words."""
@@ -164,8 +178,11 @@ class NetworkLab(MininetLab):
 
     def _run_host_commands(self) -> None:
         folder = shlex.quote(str(self.source.folder))
+        if self._path != os.environ.get("PATH"):
+            self._progress(f"hosts' python3 is {_WEFT_PYTHON}: that of PATH has no Scapy")
         for host in self.source.hosts:
-            self.network.net.get(host.name).cmd(f"cd {folder}")  # for what is typed at the prompt, too
+            # For what is typed at the prompt, too.
+            self.network.net.get(host.name).cmd(f"cd {folder}; export PATH={shlex.quote(self._path)}")
             for command in host.commands:
                 self._run_on(host.name, command)
 
@@ -181,6 +198,7 @@ class NetworkLab(MininetLab):
                 host,
                 ["sh", "-c", command],
                 cwd=str(self.source.folder),
+                env={**os.environ, "PATH": self._path},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -207,6 +225,19 @@ class NetworkLab(MininetLab):
             folder.mkdir()
             _hand_over([folder])
         return folder
+
+
+def _has_scapy(python: str | None) -> bool:
+    if python is None:
+        return False
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('scapy') is None)"
+    try:
+        found = subprocess.run(
+            [python, "-c", look], timeout=_COMMAND_TIMEOUT_S, capture_output=True, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return found.returncode == 0
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
