@@ -14,7 +14,7 @@ from router_program import router_document
 from test_native_router import configure, ipv4_packet
 
 from weft.compiler import compile_file
-from weft.switch.bmv2json import Program, load_program
+from weft.switch.bmv2json import ParseState, Program, TransitionKind, load_program
 from weft.switch.coverage.counts import counts_of
 from weft.switch.coverage.lcov import lcov_text
 from weft.switch.coverage.model import ProgramCoverage, merged
@@ -22,7 +22,7 @@ from weft.switch.coverage.totals import never, totals
 from weft.switch.native import NativeSwitch
 from weft.switch.native.coverage import cover, coverage_of
 from weft.switch.trace.events import Copied, CopyTrace, Event, Step
-from weft.switch.trace.places import Place, TableApplied, outcomes
+from weft.switch.trace.places import ActionChosen, Place, Selected, TableApplied, outcomes
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "debugging"
 
@@ -40,13 +40,32 @@ def of_traces(switch: NativeSwitch) -> Counter[tuple[Place, int]]:
     for trace in switch.trace.take(unfinished=True):
         for event in flat(trace.root):
             if isinstance(event, Step):
-                second = (
-                    event.match is not None
-                    if isinstance(event.place, TableApplied)
-                    else event.values[:1] == (1,)
-                )
-                found[event.place, int(second) if outcomes(event.place) > 1 else 0] += 1
+                found[event.place, outcome_of(switch, event)] += 1
     return found
+
+
+def outcome_of(switch: NativeSwitch, step: Step) -> int:
+    """Which outcome of its place a step is, by what it reports."""
+    assert switch.program is not None
+    match step.place:
+        case TableApplied():
+            return int(step.match is not None)
+        case Selected(state=name):
+            states = {
+                name: each for one in switch.program.parsers.values() for name, each in one.states.items()
+            }
+            return case_of(states[name], step.values[0])
+    return int(step.values[:1] == (1,)) if outcomes(step.place) > 1 else 0
+
+
+def case_of(state: ParseState, key: int) -> int:
+    """The first case that fits a key, or the number of all."""
+    full = (1 << state.key_width_bits) - 1
+    for number, each in enumerate(state.transitions):
+        mask = full if each.mask is None else each.mask
+        if each.kind is TransitionKind.DEFAULT or key & mask == each.value & mask:
+            return number
+    return len(state.transitions)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +106,8 @@ def test_what_is_counted_is_what_traces_show(router: Program, packets: list[tupl
         assert covered.process(port, data) == traced.process(port, data)
     expected = of_traces(traced)
     for place, counted in counts_of(router).by_place().items():
-        assert counted == (expected[place, 0], expected[place, 1]), place
+        if not isinstance(place, ActionChosen):
+            assert counted == tuple(expected[place, number] for number in range(outcomes(place))), place
 
 
 def test_switches_of_a_program_count_together_and_entries_by_their_match(router: Program) -> None:
@@ -184,3 +204,143 @@ def test_runs_add_up(example: ProgramCoverage) -> None:
     assert [branch.true for branch in twice.branches.values()] == [
         2 * each.true for each in example.branches.values()
     ]
+
+
+WAYS = """
+#include <core.p4>
+#include <v1model.p4>
+header tag_t { bit<8> kind; bit<8> value; bit<8> port; }
+struct headers { tag_t first; tag_t second; }
+struct metadata { }
+parser P(packet_in packet, out headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) {
+    value_set<bit<8>>(4) kinds;
+    state start {
+        packet.extract(hdr.first);
+        transition select(hdr.first.kind) {
+            1: accept;
+            2 .. 5: more;
+            0x10 &&& 0xf0: more;
+            kinds: more;
+        }
+    }
+    state more {
+        packet.extract(hdr.second);
+        transition accept;
+    }
+}
+control V(inout headers hdr, inout metadata meta) { apply { } }
+control I(inout headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) {
+    action to(bit<9> port) { standard_metadata.egress_spec = port; }
+    action back() { standard_metadata.egress_spec = standard_metadata.ingress_port; }
+    table chosen {
+        key = { hdr.first.value: exact; }
+        actions = { to; back; }
+        const default_action = back();
+        const entries = {
+            7: to(3);
+            8: back();
+        }
+    }
+    table known {
+        key = { hdr.first.port: exact; }
+        actions = { NoAction; }
+    }
+    apply {
+        switch (chosen.apply().action_run) {
+            to: { hdr.first.port = 1; }
+            back: { hdr.first.port = 2; }
+        }
+        if (known.apply().hit) { hdr.first.port = 9; }
+        switch (hdr.first.value) {
+            7: { hdr.first.kind = 70; }
+            8: { hdr.first.kind = 80; }
+            default: { hdr.first.kind = 90; }
+        }
+    }
+}
+control E(inout headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) { apply { } }
+control C(inout headers hdr, inout metadata meta) { apply { } }
+control D(packet_out packet, in headers hdr) { apply { packet.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+
+@pytest.fixture(scope="module")
+def ways(tmp_path_factory: pytest.TempPathFactory) -> ProgramCoverage:
+    """Three packets: by a range of a select, by a mask, and one that no case matches."""
+    source = tmp_path_factory.mktemp("ways") / "ways.p4"
+    source.write_text(WAYS)
+    switch = loaded(load_program(compile_file(source).json_text()))
+    cover([switch])
+    for packet in ("040700", "150700", "ff0000"):
+        switch.process(1, bytes.fromhex(packet) + bytes(20))
+    (coverage,) = coverage_of([switch])
+    return coverage
+
+
+def test_ways_on_are_counted_by_case(ways: ProgramCoverage) -> None:
+    found = {
+        name: {case.text: (case.line, case.count) for case in choice.cases}
+        for name, choice in ways.choices.items()
+    }
+    at = {line.strip().rstrip(";"): number for number, line in enumerate(WAYS.splitlines(), 1)}
+    assert found["select in start"] == {
+        "1: accept": (at["1: accept"], 0),
+        "2 .. 5: more": (at["2 .. 5: more"], 1),
+        "0x10 &&& 0xf0: more": (at["0x10 &&& 0xf0: more"], 1),
+        "kinds: more": (at["kinds: more"], 0),
+        "no case matches": (at["state start {"], 1),
+    }
+    assert {text: count for text, (_, count) in found["switch (I.chosen.apply().action_run)"].items()} == {
+        "I.to": 2,
+        "I.back": 1,
+    }
+    assert {text: count for text, (_, count) in found["I.known.apply().hit"].items()} == {
+        "false": 3,
+        "true": 0,
+    }
+    assert found["entries of I.chosen"] == {
+        "7": (at["7: to(3)"], 2),
+        "8": (at["8: back()"], 0),
+        "no entry matches": (at["table chosen {"], 1),
+    }
+    values = {branch.text.partition(":")[0]: (branch.true, branch.false) for branch in ways.branches.values()}
+    assert values == {"7": (2, 1), "8": (0, 1)}
+
+
+def test_a_tracefile_has_the_ways_on(ways: ProgramCoverage) -> None:
+    ((_, record),) = read_lcov(lcov_text([ways])).items()
+    lines = WAYS.splitlines()
+    missed = [lines[int(line) - 1].strip() for line, _, _, taken in record["BRDA"] if taken == "0"]
+    assert missed == [
+        "1: accept;",
+        "kinds: more;",
+        "8: back();",
+        "table known {",
+        "8: { hdr.first.kind = 80; }",
+    ]
+    assert record["BRF"] == [[str(len(record["BRDA"]))]]
+    assert totals(ways)["cases"] == (6, 9)
+    assert (
+        "case",
+        f"select in start: 1: accept (line {lines.index('            1: accept;') + 1})",
+    ) in never(ways)
+
+
+def test_another_compilers_selects_have_no_lines(ways: ProgramCoverage) -> None:
+    router = load_program(router_document())
+    switch = loaded(router)
+    cover([switch])
+    switch.process(1, ipv4_packet(0x0C000001, 0x0A010203))
+    (coverage,) = coverage_of([switch])
+    found = {name: choice for name, choice in coverage.choices.items() if choice.kind == "select"}
+    assert found
+    assert all(case.line == 0 for choice in found.values() for case in choice.cases)
+    assert sum(case.count for case in next(iter(found.values())).cases) == 1
+    assert "BRDA" not in lcov_text([coverage])
+
+
+def test_choices_add_up(ways: ProgramCoverage) -> None:
+    (twice,) = merged([ways, ways])
+    for name, choice in ways.choices.items():
+        assert [case.count for case in twice.choices[name].cases] == [2 * case.count for case in choice.cases]

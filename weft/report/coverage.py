@@ -105,19 +105,33 @@ def _source(file: str, coverage: ProgramCoverage) -> str:
         text = read_text(file, MAX_SOURCE_BYTES)
     except (UnreadableFileError, OSError, ValueError):
         return ""  # the source is not where it was compiled: the tables above remain
-    partly = {
-        branch.line
-        for branch in coverage.branches.values()
-        if branch.file == file and (branch.false > 0) != (branch.true > 0)
-    }
+    outcomes = outcomes_by_line(file, coverage)
     rows = "\n".join(
-        _line(number, line, counts.get(number), number in partly)
+        _line(number, line, counts.get(number), outcomes.get(number, []))
         for number, line in enumerate(text.splitlines(), 1)
     )
     return f'<section class="source"><h2>{escape(Path(file).name)}</h2><p>{escape(file)}</p><pre>{rows}</pre></section>'
 
 
-def _line(number: int, text: str, count: int | None, is_partly: bool) -> str:
+def outcomes_by_line(file: str, coverage: ProgramCoverage) -> dict[int, list[tuple[str, int]]]:
+    """What can happen at each line of a file that has conditions or cases, and how often it did."""
+    found: dict[int, list[tuple[str, int]]] = {}
+    for branch in coverage.branches.values():
+        if branch.file == file:
+            found.setdefault(branch.line, []).extend(
+                (f"{branch.text} is {outcome}", count)
+                for outcome, count in (("true", branch.true), ("false", branch.false))
+            )
+    for name, choice in coverage.choices.items():
+        for case in choice.cases if choice.file == file else ():
+            found.setdefault(case.line, []).append((f"{name}: {case.text}", case.count))
+    return found
+
+
+def _line(number: int, text: str, count: int | None, outcomes: Sequence[tuple[str, int]]) -> str:
+    is_partly = any(taken for _, taken in outcomes) and not all(taken for _, taken in outcomes)
     kind = "" if count is None else "missed" if count == 0 else "partly" if is_partly else "reached"
     shown = "" if count is None else str(count)
-    return f'<span class="{kind}"><i>{number:>5}</i><b>{shown:>9}</b>  {escape(text)}</span>'
+    told = escape("\n".join(f"{taken} × {what}" for what, taken in outcomes), quote=True)
+    title = f' title="{told}"' if told else ""
+    return f'<span class="{kind}"{title}><i>{number:>5}</i><b>{shown:>9}</b>  {escape(text)}</span>'

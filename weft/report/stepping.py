@@ -10,7 +10,7 @@ from weft.cache import UnreadableFileError, read_text
 from weft.quantities.readable import format_time
 from weft.report.html import html_page
 from weft.switch.bmv2json import Conditional, Program
-from weft.switch.coverage.model import located
+from weft.switch.coverage.sources import located
 from weft.switch.debug.names import shown_name
 from weft.switch.debug.replay import Moment, Replay
 from weft.switch.trace.events import (

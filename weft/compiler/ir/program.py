@@ -139,6 +139,7 @@ class KeysetMatch:
     mask: int | None
     value_set: str | None
     next_state: str | None
+    span: Span | None = None
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ def lower_select(
         keys += _select_keys(context, expression)
     for case in select.cases:
         if len(select.cases) and _is_default(case.keyset) and case is select.cases[0]:
-            return [], [KeysetMatch(None, None, None, names[case.state.name])]
+            return [], [KeysetMatch(None, None, None, names[case.state.name], case.span)]
     widths = [bit_width(key.type) for key in keys]
     matches: list[KeysetMatch] = []
     complete = False
@@ -75,14 +75,14 @@ def _case(
     target = names[case.state.name]
     keyset = case.keyset
     if _is_default(keyset):
-        return [KeysetMatch(None, None, None, target)]
+        return [KeysetMatch(None, None, None, target, case.span)]
     elements = keyset.elements if isinstance(keyset, ast.KeysetTuple | ast.ListExpression) else [keyset]
     if len(elements) == 1 and isinstance(elements[0], ast.Name):
         declaration = elements[0].declaration
         if isinstance(declaration, ast.ValueSetDeclaration):
             value = evaluate(context, elements[0])
             assert isinstance(value, SetValue)
-            return [KeysetMatch(None, None, value.name, target)]
+            return [KeysetMatch(None, None, value.name, target, case.span)]
     flat: list[object] = []
     for element in elements:
         if isinstance(element, ast.ListExpression):
@@ -96,7 +96,7 @@ def _case(
         context.refuse(
             f"the ranges of this case need {count} transitions, more than {SELECT_ALTERNATIVES}", case
         )
-    return [KeysetMatch(value, mask, None, target) for value, mask in combine(flat, widths)]
+    return [KeysetMatch(value, mask, None, target, case.span) for value, mask in combine(flat, widths)]
 
 
 def _no_match(

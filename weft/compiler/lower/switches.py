@@ -53,7 +53,7 @@ def _value_switch(context: Context, statement: ast.Switch) -> None:
     selector = evaluate_scalar(context, statement.selector)
     if not isinstance(selector, Const):
         selector = context.simple(selector)
-    chains: list[tuple[Expr, ast.Block]] = []
+    chains: list[tuple[Expr, ast.SwitchCase, ast.Block]] = []
     default: ast.Block | None = None
     labels: list[Expr] = []
     is_default = False
@@ -71,13 +71,13 @@ def _value_switch(context: Context, statement: ast.Switch) -> None:
             condition: Expr = build.FALSE
             for each in labels:
                 condition = shallow(context, build.either(condition, each), statement)
-            chains.append((condition, case.body))
+            chains.append((condition, case, case.body))
         labels, is_default = [], False
     code: list[Stmt] = lower_branch(context, default)
-    for condition, body in reversed(chains):
+    for condition, case, body in reversed(chains):
         then = lower_branch(context, body)
         if isinstance(condition, Const):
             code = then if condition.value else code
         elif then or code:
-            code = [If(condition, then, code, statement.span)]
+            code = [If(condition, then, code, case.span)]
     context.out += code

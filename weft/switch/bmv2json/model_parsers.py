@@ -102,6 +102,8 @@ class Transition:
     value: int = 0
     mask: int | None = None
     value_set: str | None = None
+    source: str | None = None
+    """The case of the P4 program, as PrimitiveCall's; p4c does not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,8 @@ class ConstantEntry:
     action: Action
     arguments: tuple[int, ...]
     priority: int
+    source: str | None = None
+    """Where the P4 program has it, as PrimitiveCall's."""
 
 
 @dataclass(frozen=True, slots=True)

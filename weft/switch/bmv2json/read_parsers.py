@@ -84,11 +84,13 @@ def _transition(scope: Scope, node: Node, names: set[str], key_width_bits: int) 
     mask_node = node.optional("mask")
     mask = None if mask_node is None else _key_value(mask_node, key_width_bits)
     if kind is TransitionKind.DEFAULT:
-        return Transition(kind, next_state)
+        return Transition(kind, next_state, source=source_of(node))
     if kind is TransitionKind.VALUE_SET:
         name = node["value"].name_in(scope.value_sets, "parser value set")
-        return Transition(kind, next_state, mask=mask, value_set=name)
-    return Transition(kind, next_state, _key_value(node["value"], key_width_bits), mask)
+        return Transition(kind, next_state, mask=mask, value_set=name, source=source_of(node))
+    return Transition(
+        kind, next_state, _key_value(node["value"], key_width_bits), mask, None, source_of(node)
+    )
 
 
 def _key_value(node: Node, width_bits: int) -> int:

@@ -273,6 +273,7 @@ def _entry(node: Node, key: tuple[KeyField, ...], actions: tuple[Action, ...]) -
         action,
         arguments,
         0 if priority is None else priority.integer(0, 2**31 - 1),
+        source_of(node),
     )
 
 

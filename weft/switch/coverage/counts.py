@@ -10,7 +10,7 @@ import ctypes
 import threading
 
 from weft.switch.bmv2json import Program
-from weft.switch.trace.places import OUTCOMES, Place, Places
+from weft.switch.trace.places import Place, Places
 
 _known: dict[str, Counts] = {}
 _lock = threading.Lock()
@@ -21,7 +21,7 @@ class Counts:
 
     def __init__(self, program: Program) -> None:
         self._places = Places(program)
-        self._cells = (ctypes.c_uint64 * (OUTCOMES * len(self._places)))()
+        self._cells = (ctypes.c_uint64 * self._places.count)()
         self.symbol = f"weft_coverage_{program.content_hash}"
         """What the code calls the memory."""
 
@@ -30,13 +30,10 @@ class Counts:
         """Of the memory."""
         return ctypes.addressof(self._cells)
 
-    def by_place(self) -> dict[Place, tuple[int, int]]:
-        """How often each place had its first outcome and its second."""
+    def by_place(self) -> dict[Place, tuple[int, ...]]:
+        """How often each place had each of its outcomes."""
         cells = list(self._cells)
-        return {
-            self._places[number]: (cells[OUTCOMES * number], cells[OUTCOMES * number + 1])
-            for number in range(len(self._places))
-        }
+        return {place: tuple(cells[at] for at in self._places.counts(place)) for place in self._places}
 
     def clear(self) -> None:
         """Begin again at zero."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from weft.switch.coverage.choices import Choice
 from weft.switch.coverage.model import Branch, ProgramCoverage
 
 
@@ -17,6 +18,9 @@ def lcov_text(coverages: Iterable[ProgramCoverage]) -> str:
                 found.lines[line] = found.lines.get(line, 0) + count
         for branch in coverage.branches.values():
             files.setdefault(branch.file, _File()).add_branch(branch)
+        for name, choice in coverage.choices.items():
+            if choice.file:
+                files.setdefault(choice.file, _File()).add_choice(name, choice)
         for name, (file, line) in coverage.functions.items():
             count = coverage.actions.get(name, coverage.states.get(name, 0))
             functions = files.setdefault(file, _File()).functions
@@ -28,12 +32,21 @@ class _File:
     def __init__(self) -> None:
         self.lines: dict[int, int] = {}
         self.functions: dict[str, tuple[int, int]] = {}
-        self._branches: dict[tuple[int, str], tuple[int, int]] = {}
+        # Of conditions and of choices, by where they are: the line and the count of each outcome.
+        self._branches: dict[tuple[int, str], list[tuple[int, int]]] = {}
 
     def add_branch(self, branch: Branch) -> None:
-        key = branch.line, branch.text
-        true, false = self._branches.get(key, (0, 0))
-        self._branches[key] = true + branch.true, false + branch.false
+        outcomes = [(branch.line, branch.true), (branch.line, branch.false)]
+        self._add((branch.line, branch.text), outcomes)
+
+    def add_choice(self, name: str, choice: Choice) -> None:
+        self._add((choice.cases[0].line, name), [(case.line, case.count) for case in choice.cases])
+
+    def _add(self, key: tuple[int, str], outcomes: list[tuple[int, int]]) -> None:
+        known = self._branches.get(key, [(line, 0) for line, _ in outcomes])
+        self._branches[key] = [
+            (line, before + count) for (line, before), (_, count) in zip(known, outcomes, strict=True)
+        ]
 
     def records(self, name: str) -> Iterator[str]:
         yield "TN:"
@@ -44,12 +57,14 @@ class _File:
             yield f"FNDA:{count},{function}"
         yield f"FNF:{len(self.functions)}"
         yield f"FNH:{sum(count > 0 for _, count in self.functions.values())}"
-        for block, ((line, _), outcomes) in enumerate(sorted(self._branches.items())):
-            for number, taken in enumerate(outcomes):
+        for block, (_, outcomes) in enumerate(sorted(self._branches.items())):
+            is_known = any(taken for _, taken in outcomes)
+            for number, (line, taken) in enumerate(outcomes):
                 # "-": the condition was never evaluated
-                yield f"BRDA:{line},{block},{number},{taken if any(outcomes) else '-'}"
-        yield f"BRF:{2 * len(self._branches)}"
-        yield f"BRH:{sum(taken > 0 for outcomes in self._branches.values() for taken in outcomes)}"
+                yield f"BRDA:{line},{block},{number},{taken if is_known else '-'}"
+        counts = [taken for outcomes in self._branches.values() for _, taken in outcomes]
+        yield f"BRF:{len(counts)}"
+        yield f"BRH:{sum(taken > 0 for taken in counts)}"
         for line, count in sorted(self.lines.items()):
             yield f"DA:{line},{count}"
         yield f"LF:{len(self.lines)}"

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from weft.switch.bmv2json import Action, Conditional, ParseState, Program, Table
+from weft.switch.bmv2json import Action, Conditional, ParseState, Program
+from weft.switch.coverage.choices import Choice, choices
+from weft.switch.coverage.sources import Counted, Source, located, lookups, shown_tables
 from weft.switch.trace.places import (
     ActionRun,
     Branched,
-    Place,
     PrimitiveRun,
     StateEntered,
-    TableApplied,
     primitive_place,
 )
 
 MOST_ENTRIES = 100_000
 """Of a program whose hits are kept; more are left out, and counted."""
 _Key = TypeVar("_Key", str, int)
-Source: TypeAlias = tuple[str, int]
-"""File and line."""
 
 
 class Branch(BaseModel):
@@ -44,6 +41,7 @@ class ProgramCoverage(BaseModel):
     """Of one program. Counts of packets' passes: 0 was never reached.
 
     `lines`: by file and line. `actions`, `states`: by name. `tables`: misses and hits.
+    `choices`: by what the program says there.
     `entries`: by table and the entry's match as traces show it; `entries_left_out` are beyond MOST_ENTRIES.
     """
 
@@ -60,6 +58,7 @@ class ProgramCoverage(BaseModel):
     tables: dict[str, tuple[int, int]]
     entries: dict[str, dict[str, int]]
     entries_left_out: int = 0
+    choices: dict[str, Choice] = Field(default_factory=dict)
 
     def add(self, other: ProgramCoverage) -> None:
         """Add the counts of another run of the same program."""
@@ -76,6 +75,11 @@ class ProgramCoverage(BaseModel):
             self.tables[name] = before[0] + misses, before[1] + hits
         for table, entries in other.entries.items():
             _add(self.entries.setdefault(table, {}), entries)
+        for name, choice in other.choices.items():
+            if name in self.choices:
+                self.choices[name].add(choice)
+            else:
+                self.choices[name] = choice.model_copy(deep=True)
         self.entries_left_out = max(self.entries_left_out, other.entries_left_out)
 
 
@@ -84,9 +88,7 @@ def _add(to: dict[_Key, int], counts: dict[_Key, int]) -> None:
         to[key] = to.get(key, 0) + count
 
 
-def program_coverage(
-    program: Program, counts: dict[Place, tuple[int, int]], entries: dict[str, Counter[str]]
-) -> ProgramCoverage:
+def program_coverage(program: Program, counts: Counted, entries: dict[str, Counter[str]]) -> ProgramCoverage:
     """Counts by place as counts by what the program's source has."""
     lines: dict[str, dict[int, int]] = {}
     for source, count in _sources(program, counts):
@@ -94,6 +96,11 @@ def program_coverage(
             file, line = place
             known = lines.setdefault(file, {})
             known[line] = max(known.get(line, 0), count)
+    found = choices(program, counts, entries)
+    for choice in found.values():
+        for case in choice.cases if choice.file and choice.kind in ("select", "entries") else ():
+            known = lines.setdefault(choice.file, {})
+            known[case.line] = max(known.get(case.line, 0), case.count)
     kept, left_out = _bounded(entries)
     return ProgramCoverage(
         name=PurePath(program.source).name or "program",
@@ -103,26 +110,11 @@ def program_coverage(
         actions=_actions(program, counts),
         states={name: counts[StateEntered(name)][0] for name, _ in _states(program)},
         functions=dict(_functions(program)),
-        tables={table.name: _lookups(table, counts) for table in shown_tables(program)},
+        tables={table.name: lookups(table, counts) for table in shown_tables(program)},
         entries=kept,
         entries_left_out=left_out,
+        choices=found,
     )
-
-
-def located(source: str | None) -> Source | None:
-    """File and line of `file:line: fragment`.
-
-    The file's path is absolute if it is there: what is found is kept, and read again by runs in other folders.
-    """
-    file, _, rest = (source or "").partition(": ")[0].rpartition(":")
-    if not file or not rest.isdecimal():
-        return None
-    return os.path.abspath(file) if os.path.isfile(file) else file, int(rest)
-
-
-def shown_tables(program: Program) -> Iterator[Table]:
-    """Tables of the program's author; the compiler makes others of statements."""
-    return (table for table in program.tables.values() if not table.name.startswith("tbl_"))
 
 
 def _shown_actions(program: Program) -> Iterator[Action]:
@@ -140,24 +132,20 @@ def _conditionals(program: Program) -> Iterator[Conditional]:
         yield from (node for node in pipeline.nodes.values() if isinstance(node, Conditional))
 
 
-def _lookups(table: Table, counts: dict[Place, tuple[int, int]]) -> tuple[int, int]:
-    return counts[TableApplied(table.name, tuple(key.field.width_bits for key in table.key))]
-
-
-def _sources(program: Program, counts: dict[Place, tuple[int, int]]) -> Iterator[tuple[str | None, int]]:
+def _sources(program: Program, counts: Counted) -> Iterator[tuple[str | None, int]]:
     for name, state in _states(program):
         yield state.source, counts[StateEntered(name)][0]
     for node in _conditionals(program):
         yield node.source, sum(counts[Branched(node.name)])
     for table in shown_tables(program):
-        yield table.source, sum(_lookups(table, counts))
+        yield table.source, sum(lookups(table, counts))
     for place, outcomes in counts.items():
         if isinstance(place, PrimitiveRun):
             yield place.call.source, sum(outcomes)
 
 
-def _branches(program: Program, counts: dict[Place, tuple[int, int]]) -> Iterator[tuple[str, Branch]]:
-    found: list[tuple[str | None, tuple[int, int]]] = [
+def _branches(program: Program, counts: Counted) -> Iterator[tuple[str, Branch]]:
+    found: list[tuple[str | None, tuple[int, ...]]] = [
         (node.source, counts[Branched(node.name)]) for node in _conditionals(program)
     ]
     found += [
@@ -176,7 +164,7 @@ def _branches(program: Program, counts: dict[Place, tuple[int, int]]) -> Iterato
     yield from branches.items()
 
 
-def _actions(program: Program, counts: dict[Place, tuple[int, int]]) -> dict[str, int]:
+def _actions(program: Program, counts: Counted) -> dict[str, int]:
     found: dict[str, int] = {}
     by_id = {
         place.action_id: outcomes[0] for place, outcomes in counts.items() if isinstance(place, ActionRun)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from weft.switch.coverage.choices import Choice
 from weft.switch.coverage.model import ProgramCoverage
 
 
@@ -14,6 +15,7 @@ def totals(coverage: ProgramCoverage) -> dict[str, tuple[int, int]]:
         "branches": _reached(
             count for branch in coverage.branches.values() for count in (branch.false, branch.true)
         ),
+        "cases": _reached(case.count for _, choice in _choices(coverage) for case in choice.cases),
         "actions": _reached(coverage.actions.values()),
         "parser states": _reached(coverage.states.values()),
         "tables": _reached(sum(counts) for counts in coverage.tables.values()),
@@ -43,4 +45,15 @@ def never(coverage: ProgramCoverage) -> list[tuple[str, str]]:
         for outcome, count in (("false", branch.false), ("true", branch.true))
         if not count and branch.false + branch.true
     ]
+    found += [
+        ("case", f"{name}: {case.text}" + (f" (line {case.line})" if case.line else ""))
+        for name, choice in _choices(coverage)
+        for case in choice.cases
+        if not case.count
+    ]
     return found
+
+
+def _choices(coverage: ProgramCoverage) -> Iterator[tuple[str, Choice]]:
+    """Those with cases of their own; entries have a row of theirs."""
+    return ((name, choice) for name, choice in coverage.choices.items() if choice.kind != "entries")

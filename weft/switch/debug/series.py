@@ -9,7 +9,7 @@ from typing import TypeAlias
 from weft.hints import did_you_mean
 from weft.switch.backend import TableEntry
 from weft.switch.bmv2json import Program, Table
-from weft.switch.coverage.model import shown_tables
+from weft.switch.coverage.sources import shown_tables
 from weft.switch.debug.series_items import Item, SeriesError
 from weft.switch.debug.states import entry_text
 from weft.switch.native import NativeSwitch

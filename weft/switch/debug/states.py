@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from weft.switch.backend import ActionCall, GroupRef, MemberRef, TableAction, TableEntry
 from weft.switch.bmv2json import Program, Table
-from weft.switch.coverage.model import shown_tables
+from weft.switch.coverage.sources import shown_tables
 from weft.switch.native import NativeSwitch
 from weft.switch.trace.values import key_text, number
 

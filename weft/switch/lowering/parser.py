@@ -28,7 +28,7 @@ from weft.switch.lowering.expressions import lookahead_bytes, lower, lower_condi
 from weft.switch.lowering.fields import HeaderPlace, header_place, set_valid
 from weft.switch.lowering.layout import bytes_for
 from weft.switch.lowering.primitives import assign, emit_primitives
-from weft.switch.lowering.tracing import report
+from weft.switch.lowering.tracing import counting, report
 from weft.switch.trace.places import Extracted, FieldSet, ParserEnded, StateEntered, select_place
 
 UNDECLARED_ERROR = 2**31 - 1
@@ -264,23 +264,31 @@ class ParserLowering:
             return item.mask is None or item.mask == (1 << state.key_width_bits) - 1
         return item.kind is TransitionKind.DEFAULT
 
+    def _case(self, state: ParseState, number: int) -> Value:
+        """Where a select's case leads; the one behind the last is that none fits."""
+        chosen = state.transitions[number].next_state if number < len(state.transitions) else None
+        return counting(self._emit, select_place(state), number, self._target(chosen))
+
     def _switch(self, state: ParseState, key: Value) -> None:
         default: Value | None = None
         cases: dict[int, Value] = {}
-        for item in state.transitions:
+        for number, item in enumerate(state.transitions):
             if item.kind is TransitionKind.DEFAULT:
-                default = self._target(item.next_state)
+                default = self._case(state, number)
                 break
-            cases.setdefault(item.value, self._target(item.next_state))
-        choice = self._emit.builder.switch(key, default if default is not None else self._accept)
+            if item.value not in cases:
+                cases[item.value] = self._case(state, number)
+        if default is None:
+            default = self._case(state, len(state.transitions))
+        choice = self._emit.builder.switch(key, default)
         for value, target in cases.items():
             choice.add_case(constant(key.type.width, value), target)
 
     def _compare_in_order(self, state: ParseState, key: Value) -> None:
         emit, width = self._emit, state.key_width_bits
-        for item in state.transitions:
+        for number, item in enumerate(state.transitions):
             if item.kind is TransitionKind.DEFAULT:
-                emit.builder.branch(self._target(item.next_state))
+                emit.builder.branch(self._case(state, number))
                 return
             mask = item.mask if item.mask is not None else (1 << width) - 1
             if item.kind is TransitionKind.VALUE_SET:
@@ -289,9 +297,9 @@ class ParserLowering:
                 masked = emit.builder.and_(key, constant(width, mask))
                 matches = emit.builder.icmp_unsigned("==", masked, constant(width, item.value & mask))
             otherwise = emit.block("otherwise")
-            emit.builder.cbranch(matches, self._target(item.next_state), otherwise)
+            emit.builder.cbranch(matches, self._case(state, number), otherwise)
             emit.continue_in(otherwise)
-        emit.builder.branch(self._accept)  # no transition fits
+        emit.builder.branch(self._case(state, len(state.transitions)))
 
     def _in_value_set(self, key: Value, item: Transition, mask: int) -> Value:
         emit = self._emit

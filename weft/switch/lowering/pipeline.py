@@ -14,8 +14,8 @@ from weft.switch.lowering.fields import field_place, store_field
 from weft.switch.lowering.layout import Temporary
 from weft.switch.lowering.primitives import emit_primitives, may_leave_early
 from weft.switch.lowering.tables import action_arguments, action_number, apply_table, count_miss
-from weft.switch.lowering.tracing import report, report_lookup
-from weft.switch.trace.places import Branched, action_place
+from weft.switch.lowering.tracing import count_outcome, report, report_lookup
+from weft.switch.trace.places import Branched, action_place, choice_place
 
 
 class Actions:
@@ -140,6 +140,7 @@ class PipelineLowering:
             assert table.default_entry is not None
             action = table.default_entry.action
             report_lookup(emit, table, POINTER(None), None, POINTER(None))
+            self._count_choice(table, action)
             self._call(action, POINTER(None), self._next(table, action, None))
             return
         missed = emit.block("missed") if table.misses_do_nothing else None
@@ -150,9 +151,11 @@ class PipelineLowering:
             block = emit.block("action")
             choice.add_case(I32(action.id), block)
             emit.continue_in(block)
+            self._count_choice(table, action)
             data = action_arguments(emit, result.action)
             self._call(action, data, self._next(table, action, result.hit))
         emit.continue_in(nothing)
+        self._count_choice(table, None)
         emit.builder.branch(self._next(table, None, result.hit))
         if missed is not None:
             assert table.default_entry is not None
@@ -160,7 +163,15 @@ class PipelineLowering:
             if table.with_counters:
                 count_miss(emit, table)
             action = table.default_entry.action
+            self._count_choice(table, action)
             self._call(action, POINTER(None), self._next(table, action, constant(1, 0)))
+
+    def _count_choice(self, table: Table, action: Action | None) -> None:
+        """Count the action behind which the program goes on (None: there was none), if it matters which."""
+        place = choice_place(table)
+        if place is not None:
+            number = len(table.actions) if action is None else table.actions.index(action)
+            count_outcome(self._emit, place, number)
 
     def _next(self, table: Table, action: Action | None, hit: Value | None) -> Value:
         """Where to go behind `action` (None: there was nothing to execute)."""

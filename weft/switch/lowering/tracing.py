@@ -11,7 +11,7 @@ from weft.switch.lowering.emitter import I32, I64, POINTER, VOID, Emitter, Value
 from weft.switch.lowering.expressions import lower, lower_bool, lvalue
 from weft.switch.lowering.fields import load_field, store_big_endian
 from weft.switch.lowering.layout import bytes_for, key_bytes
-from weft.switch.trace.places import OUTCOMES, Place, outcomes, primitive_place, table_place, value_bits
+from weft.switch.trace.places import Place, Selected, outcomes, primitive_place, table_place, value_bits
 
 
 def report(emit: Emitter, place: Place, values: Sequence[Value] = (), data: Value | None = None,
@@ -20,7 +20,8 @@ def report(emit: Emitter, place: Place, values: Sequence[Value] = (), data: Valu
     if emit.shared.places is None:
         return
     if emit.shared.counts is not None:
-        _count(emit, place, values[0] if outcomes(place) > 1 else None)
+        if not isinstance(place, Selected):  # counted where its cases lead
+            _count(emit, place, values[0] if outcomes(place) > 1 else None)
         return
     widths = value_bits(place)
     size = sum(map(bytes_for, widths))
@@ -51,13 +52,31 @@ def _number(emit: Emitter, place: Place) -> Value:
     return I32(emit.shared.abi["kFirstProgramSite"] + emit.shared.places.number(place))
 
 
-def _count(emit: Emitter, place: Place, holds: Value | None) -> None:
+def counting(emit: Emitter, place: Place, outcome: int, target: Value) -> Value:
+    """Where a jump to `target` has to go so that an outcome is counted, which is there unless code counts."""
+    if emit.shared.places is None or emit.shared.counts is None:
+        return target
+    here, block = emit.builder.block, emit.block("counting")
+    emit.continue_in(block)
+    count_outcome(emit, place, outcome)
+    emit.builder.branch(target)
+    emit.continue_in(here)
+    return block
+
+
+def count_outcome(emit: Emitter, place: Place, outcome: int) -> None:
+    """Count one of the outcomes of a place, if code counts."""
+    if emit.shared.places is not None and emit.shared.counts is not None:
+        _count(emit, place, I64(outcome))
+
+
+def _count(emit: Emitter, place: Place, outcome: Value | None) -> None:
     """Count a place, apart for each of its outcomes; switches that other threads serve may count there, too."""
     assert emit.shared.places is not None
     assert emit.shared.counts is not None
-    index: Value = I64(OUTCOMES * emit.shared.places.number(place))
-    if holds is not None:
-        index = emit.builder.add(index, emit.resize(holds, I64.width))
+    index: Value = I64(emit.shared.places.counts(place)[0])
+    if outcome is not None:
+        index = emit.builder.add(index, emit.resize(outcome, I64.width))
     counts = emit.shared.module.globals.get(emit.shared.counts)
     if counts is None:
         counts = ir.GlobalVariable(emit.shared.module, I64, emit.shared.counts)

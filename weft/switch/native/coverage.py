@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from weft.switch.backend import NotReadyError
 from weft.switch.bmv2json import Program
 from weft.switch.coverage.counts import counts_of
-from weft.switch.coverage.model import ProgramCoverage, program_coverage, shown_tables
+from weft.switch.coverage.model import ProgramCoverage, program_coverage
+from weft.switch.coverage.sources import shown_tables
 from weft.switch.lowering import compile_program
 from weft.switch.native.switch import NativeSwitch
 from weft.switch.trace.values import key_text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeAlias
 
 from weft.switch.bmv2json import (
@@ -57,10 +58,11 @@ class FieldSet:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A select looked at its key, fields padded to whole bytes."""
+    """A select of so many cases looked at its key, fields padded to whole bytes."""
 
     state: str
     key_bits: int
+    cases: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,14 @@ class TableApplied:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionChosen:
+    """The program goes on by which of its actions a table chose; only counted, as traces have the action."""
+
+    table: str
+    actions: int
+
+
+@dataclass(frozen=True, slots=True)
 class ActionRun:
     """An action begins; the values are its parameters."""
 
@@ -133,6 +143,7 @@ Place: TypeAlias = (
     | ChecksumUpdated
     | Branched
     | TableApplied
+    | ActionChosen
     | ActionRun
     | PrimitiveRun
     | HeaderEmitted
@@ -142,13 +153,13 @@ Place: TypeAlias = (
 def value_bits(place: Place) -> tuple[int, ...]:
     """Widths of the values that a place reports."""
     match place:
-        case StateEntered() | HeaderEmitted():
+        case StateEntered() | HeaderEmitted() | ActionChosen():
             return ()
         case Extracted():
             return (32,)
         case FieldSet(operation):
             return (operation.target.width_bits,)
-        case Selected(_, key_bits):
+        case Selected(_, key_bits, _):
             return (key_bits,)
         case ParserEnded():
             return (32, 32)
@@ -165,13 +176,14 @@ def value_bits(place: Place) -> tuple[int, ...]:
             return widths if result is None else (*widths, result_bits)
 
 
-OUTCOMES = 2
-"""The most that a place tells apart: false, miss and whatever has one outcome are 0, true and hit are 1."""
-
-
 def outcomes(place: Place) -> int:
-    """How many outcomes a place has."""
+    """How many outcomes a place has. False and miss are 0, true and hit are 1.
+
+    Of a select: its cases in their order, then that none fits. Of a table: its actions, then that it chose none.
+    """
     match place:
+        case Selected(cases=count) | ActionChosen(actions=count):
+            return count + 1
         case Branched() | ChecksumVerified() | TableApplied():
             return 2
         case PrimitiveRun(call):
@@ -194,7 +206,15 @@ def action_place(action: Action) -> ActionRun:
 
 def select_place(state: ParseState) -> Selected:
     """Where a state selects."""
-    return Selected(state.name, state.key_width_bits)
+    return Selected(state.name, state.key_width_bits, len(state.transitions))
+
+
+def choice_place(table: Table) -> ActionChosen | None:
+    """Where the program goes on by the action that a table chose; None where all lead on to the same."""
+    behind = {table.next_nodes.get(action.id, table.base_default_next) for action in table.actions}
+    if table.branches_on_hit or len(behind) < 2:
+        return None
+    return ActionChosen(table.name, len(table.actions))
 
 
 def updated_place(checksum: Checksum) -> ChecksumUpdated:
@@ -245,10 +265,24 @@ class Places:
         for place in _places(program):
             self._numbers.setdefault(place, len(self._numbers))
         self._by_number = tuple(self._numbers)
+        self._first_counts = (0, *accumulate(map(outcomes, self._by_number)))
 
     def number(self, place: Place) -> int:
         """The number of a place; KeyError if the program has no such."""
         return self._numbers[place]
+
+    def counts(self, place: Place) -> range:
+        """Where each of a place's outcomes is counted."""
+        number = self._numbers[place]
+        return range(self._first_counts[number], self._first_counts[number + 1])
+
+    @property
+    def count(self) -> int:
+        """How many outcomes all places have."""
+        return self._first_counts[-1]
+
+    def __iter__(self) -> Iterator[Place]:
+        return iter(self._by_number)
 
     def __getitem__(self, number: int) -> Place:
         """The place with a number; IndexError if there is none."""
@@ -269,6 +303,8 @@ def _places(program: Program) -> Iterator[Place]:
         for node in pipeline.nodes.values():
             if isinstance(node, Table):
                 yield table_place(node)
+                if (choice := choice_place(node)) is not None:
+                    yield choice
             elif isinstance(node, Conditional):
                 yield Branched(node.name)
     for action in program.actions.values():

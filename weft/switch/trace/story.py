@@ -22,6 +22,7 @@ from weft.switch.trace.events import (
     Step,
 )
 from weft.switch.trace.places import (
+    ActionChosen,
     ActionRun,
     Branched,
     ChecksumUpdated,
@@ -191,6 +192,8 @@ class Storyteller:
                 return self.condition(node, bool(step.values[0]))
             case TableApplied():
                 return self.table(step)
+            case ActionChosen(table):
+                return f"goes on by the action of {table}"
             case ActionRun():
                 return self.action(step)
             case PrimitiveRun():

@@ -1,0 +1,37 @@
+"""Where a program's source has what packets reach, and how often they did."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from weft.switch.bmv2json import Program, Table
+from weft.switch.trace.places import Place, table_place
+
+Source: TypeAlias = tuple[str, int]
+"""File and line."""
+Counted: TypeAlias = Mapping[Place, tuple[int, ...]]
+"""How often each place had each of its outcomes."""
+
+
+def located(source: str | None) -> Source | None:
+    """File and line of `file:line: fragment`.
+
+    The file's path is absolute if it is there: what is found is kept, and read again by runs in other folders.
+    """
+    file, _, rest = (source or "").partition(": ")[0].rpartition(":")
+    if not file or not rest.isdecimal():
+        return None
+    return os.path.abspath(file) if os.path.isfile(file) else file, int(rest)
+
+
+def shown_tables(program: Program) -> Iterator[Table]:
+    """Tables of the program's author; the compiler makes others of statements."""
+    return (table for table in program.tables.values() if not table.name.startswith("tbl_"))
+
+
+def lookups(table: Table, counts: Counted) -> tuple[int, int]:
+    """Misses and hits of a table."""
+    misses, hits = counts[table_place(table)]
+    return misses, hits
