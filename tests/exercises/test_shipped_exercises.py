@@ -11,11 +11,11 @@ from weft.exercises import Work, exercise_of, outcomes, starter_and_solution
 from weft.labs.folder import copy_lab
 from weft.system.shipped_labs import CHECK_FILE, SOLUTION, find_lab, shipped_labs
 
-WITH_EXERCISE = [lab for lab in shipped_labs() if (lab.folder / CHECK_FILE).is_file()]
+LABS = shipped_labs()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lab", WITH_EXERCISE, ids=lambda lab: lab.name)
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_the_solution_reaches_all_goals(lab, tmp_path: Path) -> None:
     starter_and_solution(lab, tmp_path / "work")
     assert {each.goal.text: each.missing for each in outcomes(exercise_of(lab), Work(tmp_path / "work"))} == {
@@ -23,7 +23,7 @@ def test_the_solution_reaches_all_goals(lab, tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("lab", WITH_EXERCISE, ids=lambda lab: lab.name)
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_a_student_starts_without_solution_and_reaches_nothing(lab, tmp_path: Path) -> None:
     copy_lab(lab, tmp_path / "work", answers=False)
     assert not (tmp_path / "work" / SOLUTION).exists()
@@ -49,3 +49,70 @@ def test_each_design_of_lab_20_lacks_something(start: str, missing: dict[int, st
     assert {number for number, each in enumerate(found) if each.missing} == set(missing)
     for number, text in missing.items():
         assert text in str(found[number].missing)
+
+
+@pytest.mark.parametrize(
+    ("number", "start", "missing"),
+    [
+        ("02", "scenario.yaml", {"the incast's time": "5,852.43 µs; the target is 5,700 µs or less"}),
+        (
+            "03",
+            "pfc.yaml",
+            {"the victim's time": "1,482.95 µs", "answers.yaml has largest": "no answers.yaml"},
+        ),
+        ("04", "scenario.yaml", {"hosts add up": "that of in-network"}),
+        (
+            "06",
+            "hosts.yaml",
+            {"an all-reduce each": "4 all-reduces of 256 KiB", "the time of": "4 all", "answers": "no"},
+        ),
+        (
+            "09",
+            "credits.yaml",
+            {"credits.buffer": "32,768 B", "answers.yaml has p": "no", "answers.yaml has s": "no"},
+        ),
+        (
+            "10",
+            "scenario.yaml",
+            {"another failure": "the same link", "answers.yaml has lo": "", "answers.yaml has la": ""},
+        ),
+        (
+            "12",
+            "scenario.yaml",
+            {"other routes": "needs two", "one lane": "[3, 4]", "the time": "two", "answers": "no"},
+        ),
+        (
+            "13",
+            "maintenance.yaml",
+            {"two spines": "1 of the spines", "packets": "1 of", "both are in use": "1 of"},
+        ),
+        (
+            "15",
+            "scenario.yaml",
+            {"seven": "trains 5 times", "the steps by": "5", "the time until": "5 times"},
+        ),
+    ],
+)
+def test_the_lab_as_it_comes_is_no_solution(
+    number: str, start: str, missing: dict[str, str], tmp_path: Path
+) -> None:
+    lab = find_lab(number)
+    copy_lab(lab, tmp_path / "work", answers=False)
+    shutil.copy(lab.folder / start, tmp_path / "work" / "own.yaml")
+    found = [each for each in outcomes(exercise_of(lab), Work(tmp_path / "work")) if each.missing]
+    assert len(found) == len(missing)
+    for outcome, (goal, text) in zip(found, missing.items(), strict=True):
+        assert outcome.goal.text.startswith(goal)
+        assert text in str(outcome.missing)
+
+
+def test_a_deadlock_is_what_the_solution_of_lab_12_lacks(tmp_path: Path) -> None:
+    lab = find_lab("12")
+    starter_and_solution(lab, tmp_path / "work")
+    own = tmp_path / "work" / "own.yaml"
+    own.write_text(own.read_text().replace("up_down", "dimension_order_one_lane"))
+    (tmp_path / "work" / "answers.yaml").write_text("longest_ring_with_one_lane: 5\n")
+    found = [each.missing or "" for each in outcomes(exercise_of(lab), Work(tmp_path / "work"))]
+    assert found[:3] == ["", "", ""]
+    assert "make a cycle of buffers" in found[3]
+    assert found[4] == "rings of 5 have a cycle of buffers"

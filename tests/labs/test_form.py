@@ -9,6 +9,7 @@ import pytest
 from weft.errors import BadInputError
 from weft.labs.page import numbers_of_answers, read_lab_page
 from weft.paths import ROOT
+from weft.system.shipped_labs import CHECK_FILE, SOLUTION
 
 LABS = sorted(page.parent for page in (ROOT / "labs").glob("*/README.md"))
 
@@ -19,7 +20,11 @@ def test_a_lab_says_its_goal_and_asks_questions_that_are_answered(lab: Path) -> 
     assert page.title.startswith(f"Lab {int(lab.name[:2])}: ")
     assert page.sections[1].title == "Goal"
     assert page.section("Goal").blocks
-    steps = [section for section in page.sections[2:] if section.title != "Questions"]
+    assert any(block.language == "console" for block in page.section("Exercise").blocks)
+    assert "weft check" in (lab / "README.md").read_text(encoding="utf-8")
+    assert (lab / CHECK_FILE).is_file()
+    assert any((lab / SOLUTION).iterdir())
+    steps = [section for section in page.sections[2:] if section.title not in ("Questions", "Exercise")]
     assert any(block.language == "console" for section in steps for block in section.blocks)
     assert len(page.questions) >= 2
     assert all("?" in question for question in page.questions)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from weft.clocks.lab import Progress
@@ -11,13 +12,25 @@ from weft.cost import CostFigures, cost_figures, read_prices
 from weft.errors import WeftError
 from weft.results.run_result import RunResult
 from weft.run.runner import run_scenario
-from weft.scenario import Change, Scenario, load_scenario, read_mapping
+from weft.scenario import Change, Scenario, load_scenario, parse_scenario, read_mapping
 from weft.scenario.topology import build_topology
+from weft.sweeps.plan import SweepPlan
+from weft.sweeps.store import Outcome, State
+from weft.sweeps.table import Row, table_rows
 from weft.topologies import FabricSpec
 
 MOST_HOSTS = 256
 """Of a scenario that a check runs."""
+Settings = Mapping[str, Any]
+"""Of a scenario, by dotted key."""
+AS_IT_IS: Settings = MappingProxyType({})
+MOST_POINTS = 24
+"""Of a sweep that a check runs."""
 _Found = TypeVar("_Found")
+
+
+def _with(name: str, settings: Settings) -> str:
+    return ", ".join([name, *(f"{key}: {value}" for key, value in settings.items())])
 
 
 class Missing(Exception):
@@ -42,36 +55,63 @@ class Work:
             raise Missing(f"there is no {name} in {self.folder}")
         return path
 
-    def scenario(self, name: str) -> Scenario:
-        """Return a scenario, under the virtual clock whatever it says."""
-        clock = Change("clock", "virtual", "weft check")
-        return self._once("scenario", name, lambda: load_scenario(self.file(name), [clock]))
+    def scenario(self, name: str, settings: Settings = AS_IT_IS) -> Scenario:
+        """Return a scenario with some settings by dotted key, under the virtual clock whatever it says."""
+        changes = [
+            Change(key, value, "weft check") for key, value in {**settings, "clock": "virtual"}.items()
+        ]
+        return self._once("scenario", _with(name, settings), lambda: load_scenario(self.file(name), changes))
 
-    def fabric(self, name: str) -> FabricSpec:
+    def fabric(self, name: str, settings: Settings = AS_IT_IS) -> FabricSpec:
         """Return the fabric of a scenario."""
 
         def built() -> FabricSpec:
-            scenario = self.scenario(name)
+            scenario = self.scenario(name, settings)
             with scenario.places.locating():
                 return build_topology(scenario.fabric)
 
-        return self._once("fabric", name, built)
+        return self._once("fabric", _with(name, settings), built)
 
-    def cost(self, name: str) -> CostFigures:
+    def cost(self, name: str, settings: Settings = AS_IT_IS) -> CostFigures:
         """Return what a scenario's fabric costs by the shipped table of prices."""
-        return self._once("cost", name, lambda: cost_figures(name, self.fabric(name), read_prices()))
+        return self._once(
+            "cost",
+            _with(name, settings),
+            lambda: cost_figures(name, self.fabric(name, settings), read_prices()),
+        )
 
-    def run(self, name: str) -> RunResult:
-        """Return what a run of a scenario finds."""
+    def run(self, name: str, settings: Settings = AS_IT_IS) -> RunResult:
+        """Return what a run of a scenario finds, with some settings by dotted key."""
 
         def ran() -> RunResult:
-            hosts = len(self.fabric(name).hosts)
+            hosts = len(self.fabric(name, settings).hosts)
             if hosts > MOST_HOSTS:
                 raise Missing(f"{name} has {hosts:,} hosts; the check runs up to {MOST_HOSTS}")
-            self._progress(f"running {name}")
-            return run_scenario(self.scenario(name))
+            self._progress(f"running {_with(name, settings)}")
+            return run_scenario(self.scenario(name, settings))
 
-        return self._once("run", name, ran)
+        return self._once("run", _with(name, settings), ran)
+
+    def sweep(self, name: str) -> list[Row]:
+        """Return the rows of a sweep's table, of up to 24 points."""
+
+        def swept() -> list[Row]:
+            plan = SweepPlan.read(self.file(name))
+            points = plan.points()
+            if len(points) > MOST_POINTS:
+                raise Missing(f"{name} has {len(points):,} points; the check runs up to {MOST_POINTS}")
+            ended = []
+            for number, point in enumerate(points, 1):
+                self._progress(f"running {name}, point {number} of {len(points)}")
+                place = f"{name} with {point.label}"
+                scenario = parse_scenario(point.tree, place, units_required=True)
+                hosts = len(build_topology(scenario.fabric).hosts)
+                if hosts > MOST_HOSTS:
+                    raise Missing(f"{place} has {hosts:,} hosts; the check runs up to {MOST_HOSTS}")
+                ended.append((point, Outcome(State.FINISHED), run_scenario(scenario).as_dict()))
+            return table_rows(ended, list(dict.fromkeys(key for point in points for key in point.parameters)))
+
+        return self._once("sweep", name, swept)
 
     def answers(self, name: str) -> dict[str, Any]:
         """Return the answers in a YAML file, by question."""

@@ -1,0 +1,115 @@
+"""Goals that many exercises have: what they ask, and what they say is missing."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from weft.errors import BadInputError
+from weft.exercises import (
+    Exercise,
+    Figure,
+    Goal,
+    Missing,
+    Work,
+    at_least,
+    at_most,
+    kept,
+    named,
+    outcomes,
+    predicted,
+)
+
+FABRIC = "fabric: {planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 1, host_rate: 100Gb/s}\n"
+TRAFFIC = "traffic: [{incast: h0, bytes_per_sender: 4KiB}]\n"
+
+
+def missing(goal: Goal, folder: Path) -> str | None:
+    (outcome,) = outcomes(Exercise([goal]), Work(folder))
+    return outcome.missing
+
+
+def time_us(value: float) -> Figure:
+    return Figure("the time", lambda _: value, "µs")
+
+
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        (at_most(time_us(1500), 1500, ""), None),
+        (at_most(time_us(1500.5), 1500, ""), "the time: 1,500.5 µs; the target is 1,500 µs or less"),
+        (at_most(time_us(math.nan), 1500, ""), "the time: nan µs; the target is 1,500 µs or less"),
+        (at_least(time_us(3), 3, ""), None),
+        (at_least(time_us(2), 3, ""), "the time: 2 µs; the target is 3 µs or more"),
+        (at_least(time_us(math.nan), 3, ""), "the time: nan µs; the target is 3 µs or more"),
+    ],
+)
+def test_a_figure_lies_within_its_bound(goal: Goal, said: str | None, tmp_path: Path) -> None:
+    assert missing(goal, tmp_path) == said
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("102", None),
+        ("98.0", None),
+        ("103", "time_us: 103 is near, but not within the tolerance of, what a run finds"),
+        ("300", "time_us: 300 is 3 times what a run finds"),
+        ("0", "time_us: 0 is not what a run finds"),
+        ("-100", "time_us: -100 is not what a run finds"),
+        (".nan", "time_us: nan is not what a run finds"),
+        ("true", "answers.yaml has no number time_us"),
+        ("'100'", "answers.yaml has no number time_us"),
+    ],
+)
+def test_an_answer_is_compared_with_what_a_run_finds(answer: str, said: str | None, tmp_path: Path) -> None:
+    (tmp_path / "answers.yaml").write_text(f"time_us: {answer}\n")
+    goal = predicted("time_us", time_us(100), 0.02, "")
+    assert goal.text == "answers.yaml has time_us: the time, in µs (within 2 %)"
+    assert missing(goal, tmp_path) == said
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [("p0l0:1", None), ("p0l0:2", "port: p0l0:2 is not the port"), ("7", "answers.yaml has no name port")],
+)
+def test_a_name_is_compared(answer: str, said: str | None, tmp_path: Path) -> None:
+    (tmp_path / "answers.yaml").write_text(f"port: {answer}\n")
+    assert missing(named("port", "the port", lambda _: "p0l0:1", ""), tmp_path) == said
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (FABRIC.replace("100Gb/s", "100Gbps") + TRAFFIC, None),
+        (FABRIC + TRAFFIC.replace("4KiB", "8KiB"), None),
+        ("seed: 7\n" + FABRIC + TRAFFIC, None),
+        (FABRIC.replace("spines: 1", "spines: 2") + TRAFFIC, "own.yaml: fabric.spines is 2, in lab.yaml 1"),
+        (FABRIC + TRAFFIC.replace("h0", "h1"), "own.yaml: traffic.0.incast is h1, in lab.yaml h0"),
+        (FABRIC, "own.yaml: traffic.0.at is missing, in lab.yaml 0"),
+    ],
+)
+def test_what_is_to_stay_is_compared_by_its_meaning(own: str, said: str | None, tmp_path: Path) -> None:
+    (tmp_path / "lab").mkdir()
+    shipped = tmp_path / "lab" / "lab.yaml"
+    shipped.write_text(FABRIC + TRAFFIC)
+    (tmp_path / "own.yaml").write_text(own)
+    goal = kept("own.yaml", shipped, ["fabric", "traffic"], ["traffic.*.bytes_per_sender"])
+    assert goal.text == "own.yaml has fabric and traffic of lab.yaml but for traffic.*.bytes_per_sender"
+    assert missing(goal, tmp_path) == said
+
+
+def test_a_sweep_of_a_student_has_bounds(tmp_path: Path) -> None:
+    (tmp_path / "many.yaml").write_text(f"scenario:\n  {FABRIC}  {TRAFFIC}grid: {{seed: 1..25}}\n")
+    (tmp_path / "two.yaml").write_text(f"scenario:\n  {FABRIC}  {TRAFFIC}grid: {{seed: [1, 2]}}\n")
+    (tmp_path / "bad.yaml").write_text(f"scenario:\n  {FABRIC}  {TRAFFIC}grid: {{sed: [1, 2]}}\n")
+    work = Work(tmp_path)
+    with pytest.raises(Missing, match=r"many\.yaml has 25 points; the check runs up to 24"):
+        work.sweep("many.yaml")
+    rows = work.sweep("two.yaml")
+    assert [row["seed"] for row in rows] == [1, 2]
+    assert all(row["time_ps"] > 0 for row in rows)
+    with pytest.raises(BadInputError, match="unknown key 'sed'"):
+        work.sweep("bad.yaml")

@@ -1,0 +1,154 @@
+"""Goals that many exercises have: a figure within a bound, a prediction that a run confirms, what stays as it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from weft.exercises.exercise import Goal
+from weft.exercises.work import AS_IT_IS, Missing, Settings, Work
+from weft.scenario import Scenario
+
+ANSWERS = "answers.yaml"
+"""File of a student's folder with predictions, by name."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that a student's work has: what it is, how it is found, in which unit."""
+
+    name: str
+    found: Callable[[Work], float]
+    unit: str = ""
+
+    def shown(self, value: float) -> str:
+        """Return a value with the unit."""
+        return f"{value:,.6g} {self.unit}".rstrip()
+
+
+def at_most(figure: Figure, bound: float, hint: str) -> Goal:
+    """Return the goal that a figure is no larger than a bound."""
+
+    def check(work: Work) -> None:
+        found = figure.found(work)
+        if not found <= bound:
+            raise Missing(
+                f"{figure.name}: {figure.shown(found)}; the target is {figure.shown(bound)} or less"
+            )
+
+    return Goal(f"{figure.name}: at most {figure.shown(bound)}", hint, check)
+
+
+def at_least(figure: Figure, bound: float, hint: str) -> Goal:
+    """Return the goal that a figure is no smaller than a bound."""
+
+    def check(work: Work) -> None:
+        found = figure.found(work)
+        if not found >= bound:
+            raise Missing(
+                f"{figure.name}: {figure.shown(found)}; the target is {figure.shown(bound)} or more"
+            )
+
+    return Goal(f"{figure.name}: at least {figure.shown(bound)}", hint, check)
+
+
+def predicted(key: str, figure: Figure, tolerance: float, hint: str) -> Goal:
+    """Return the goal that answers.yaml has a figure of a run: a number that differs by a share at most.
+
+    What is missing says by how much the answer is off, and not the figure.
+    """
+
+    def check(work: Work) -> None:
+        answer = number_in_answers(work, key)
+        found = figure.found(work)
+        off = abs(answer - found)
+        if not off <= tolerance * abs(found):  # .nan is no answer either
+            raise Missing(f"{key}: {answer:,} is {_far(answer, found)} what a run finds")
+
+    return Goal(
+        f"{ANSWERS} has {key}: {figure.name}"
+        + (f", in {figure.unit}" if figure.unit else "")
+        + (f" (within {100 * tolerance:g} %)" if tolerance else ""),
+        hint,
+        check,
+    )
+
+
+def _far(answer: float, found: float) -> str:
+    """Say how far off an answer is, in one digit."""
+    factor = answer / found if found else 0.0
+    if not 0 < factor < math.inf:
+        return "not"
+    return f"{factor:.1g} times" if factor >= 2 or factor <= 0.5 else "near, but not within the tolerance of,"
+
+
+def number_in_answers(work: Work, key: str) -> float:
+    """Return the number that answers.yaml has under a key. Raises Missing."""
+    answer = work.answers(ANSWERS).get(key)
+    if isinstance(answer, bool) or not isinstance(answer, int | float):
+        raise Missing(f"{ANSWERS} has no number {key}")
+    return answer
+
+
+def named(key: str, what: str, found: Callable[[Work], str], hint: str) -> Goal:
+    """Return the goal that answers.yaml has a name that a run finds, such as a port's."""
+
+    def check(work: Work) -> None:
+        answer = work.answers(ANSWERS).get(key)
+        if not isinstance(answer, str):
+            raise Missing(f"{ANSWERS} has no name {key}")
+        if answer.strip() != found(work):
+            raise Missing(f"{key}: {answer[:60]} is not {what}")
+
+    return Goal(f"{ANSWERS} names {what}: {key}", hint, check)
+
+
+def kept(
+    name: str, shipped: Path, keys: Sequence[str], free: Sequence[str] = (), settings: Settings = AS_IT_IS
+) -> Goal:
+    """Return the goal that some keys of a scenario are as in one that ships with the lab.
+
+    Args:
+        name: the student's file.
+        shipped: the lab's.
+        keys: of a scenario, such as `fabric`.
+        free: patterns of dotted keys below these that may differ, such as `traffic.*.bucket`.
+        settings: of the lab's scenario, by dotted key.
+    """
+    same = " and ".join((", ".join(keys[:-1]), keys[-1]) if len(keys) > 1 else keys)
+    changed = "".join(f" with {key}: {value}" for key, value in settings.items())
+    may_differ = f" but for {', '.join(free)}" if free else ""
+
+    def check(work: Work) -> None:
+        own = _leaves(work.scenario(name), keys, free, work.file(name).parent)
+        lab = _leaves(work.scenario(str(shipped), settings), keys, free, shipped.parent)
+        for key in dict.fromkeys((*lab, *own)):
+            if own.get(key) != lab.get(key):
+                raise Missing(
+                    f"{name}: {key} is {own.get(key, 'missing')}, in {shipped.name} {lab.get(key, 'missing')}"
+                )
+
+    return Goal(
+        f"{name} has {same} of {shipped.name}{changed}{may_differ}",
+        f"cp {shipped.name} {name}, and change what the page asks for",
+        check,
+    )
+
+
+def _leaves(scenario: Scenario, keys: Sequence[str], free: Sequence[str], folder: Path) -> dict[str, Any]:
+    """Return what stands below keys, by dotted key; files of the folder by their names."""
+    plain = scenario.model_dump(mode="json", by_alias=True)
+
+    def below(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(value, dict | list):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            for name, each in items:
+                yield from below(f"{key}.{name}", each)
+        elif not any(fnmatchcase(key, each) for each in free):
+            yield key, value.replace(f"{folder.resolve()}/", "") if isinstance(value, str) else value
+
+    return {dotted: value for key in keys for dotted, value in below(key, plain[key])}
