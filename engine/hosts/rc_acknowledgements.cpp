@@ -70,6 +70,8 @@ void RcRequester::note_telemetry(TimePs now, const roce::ParsedPacket& packet) {
   last_telemetry_ = packet.telemetry;
   if (telemetry_probe_ != nullptr) [[unlikely]]
     telemetry_probe_->telemetry_arrived(now, ends_, packet.bth.psn, *packet.telemetry);
+  if (hop_latencies_ != nullptr) [[unlikely]]
+    hop_latencies_->record(hops_peer_, hops_plane_, *packet.telemetry);
 }
 
 int64_t RcRequester::sequence_of(uint32_t psn) const {

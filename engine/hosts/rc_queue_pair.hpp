@@ -95,6 +95,10 @@ class RcQueuePair : public QueuePair {
     requester_.observe(probe, ends, messages, telemetry);
   }
   const ConnectionEnds& ends() const { return ends_; }
+  // See RcRequester::count_hops.
+  void count_hops(std::shared_ptr<HopLatencies> latencies, int32_t peer, int32_t plane) {
+    requester_.count_hops(std::move(latencies), peer, plane);
+  }
 
   const RcConfig& config() const { return config_; }
   const RcCounters& counters() const { return counters_; }

@@ -33,6 +33,12 @@ void RcRequester::observe(Probe* probe, ConnectionEnds ends, bool messages, bool
   ends_ = ends;
 }
 
+void RcRequester::count_hops(std::shared_ptr<HopLatencies> latencies, int32_t peer, int32_t plane) {
+  hop_latencies_ = std::move(latencies);
+  hops_peer_ = peer;
+  hops_plane_ = plane;
+}
+
 void RcRequester::post(TimePs now, Request request) {
   if (request.length_bytes > kMaxMessageBytes) {
     throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +

@@ -18,6 +18,7 @@
 #include "hosts/send_gate.hpp"
 #include "hosts/sent_stream.hpp"
 #include "memory/ring_buffer.hpp"
+#include "observe/hop_latencies.hpp"
 #include "observe/probe.hpp"
 #include "packets/header_template.hpp"
 #include "packets/psn.hpp"
@@ -59,6 +60,8 @@ class RcRequester {
 
   // Every message that completes is recorded, and every INT stack that comes back if `telemetry`.
   void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry);
+  // Has every INT stack that comes back counted there, as of packets to a peer over a plane.
+  void count_hops(std::shared_ptr<HopLatencies> latencies, int32_t peer, int32_t plane);
 
   const std::optional<roce::IntStack>& last_telemetry() const { return last_telemetry_; }
   size_t outstanding_requests() const { return requests_.size(); }
@@ -168,6 +171,9 @@ class RcRequester {
   Probe* message_probe_ = nullptr;
   Probe* telemetry_probe_ = nullptr;
   ConnectionEnds ends_;
+  std::shared_ptr<HopLatencies> hop_latencies_;
+  int32_t hops_peer_ = -1;
+  int32_t hops_plane_ = -1;
 };
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include "congestion/bandwidth_delay_product.hpp"
 #include "hosts/rc_queue_pair.hpp"
 #include "python/bind_codec.hpp"
+#include "python/bind_hop_latencies.hpp"
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
 #include "python/registered_memory.hpp"
@@ -325,6 +326,31 @@ Completes as "fetch_add".)doc")
           R"doc(Have the engine's probe record messages sent, and INT stacks echoed, under these ranks and plane.
 
 Raises RuntimeError if the engine has no probe.)doc")
+      .def(
+          "count_hops",
+          [](RcQueuePair& queue_pair, const std::shared_ptr<PythonHopLatencies>& latencies, int32_t peer,
+             int32_t plane) {
+            Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+            if (&latencies->engine() != &engine) throw std::invalid_argument("they belong to another engine");
+            PythonGuard guard(engine);
+            queue_pair.count_hops(latencies, peer, plane);
+          },
+          "latencies"_a, "peer"_a, "plane"_a,
+          "Have every INT stack that comes back counted there, as of packets to this rank over this plane.")
+      .def_property_readonly(
+          "window_bytes",
+          [](const RcQueuePair& queue_pair) {
+            PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
+            return queue_pair.congestion_control().window_bytes();
+          },
+          "How many bytes of frames its congestion control lets be in flight now.")
+      .def_property_readonly(
+          "pacing_rate_bps",
+          [](const RcQueuePair& queue_pair) {
+            PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
+            return queue_pair.congestion_control().pacing_rate_bps();
+          },
+          "The rate at which its congestion control lets it send now; 0: as fast as the port takes frames.")
       .def("reset_stats", [](RcQueuePair& queue_pair) {
         PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
         queue_pair.reset_counters();

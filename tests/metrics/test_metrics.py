@@ -14,47 +14,19 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from metrics.exposed import SUFFIXES, hosts_of, parsed
 
 from weft.cli import run_guarded, weft
 from weft.errors import EnvironmentLacksError, WeftError
 from weft.metrics import Family, MetricsServer, families_of, rendered
-from weft.metrics.of_lab import metrics_text
+from weft.metrics.hosts import HostFamilies
+from weft.metrics.of_lab import LabMetrics, metrics_text
 from weft.paths import ROOT
 from weft.run.fabric import Fabric
 from weft.topologies import leaf_spine
+from weft.traffic.host_metrics import metrics_of
 
 RULES = ROOT / "docs/prometheus/weft-rules.yaml"
-SAMPLE = re.compile(r"([a-z_:][a-z0-9_:]*)(?:\{(.*)\})? (\S+)\Z")
-LABEL = re.compile(r'([a-z_]+)="((?:[^"\\\n]|\\.)*)"(?:,|\Z)')
-ESCAPES = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
-
-
-def parsed(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Read the exposition format strictly: each family once, with help and type before its samples."""
-    found, described = {}, []
-    assert text == "" or text.endswith("\n")
-    lines = iter(text.split("\n")[:-1])
-    for line in lines:
-        if line.startswith("# HELP "):
-            name = line.split(" ", 3)[2]
-            assert name not in described
-            described.append(name)
-            kind = next(lines).removeprefix(f"# TYPE {name} ")
-            assert kind in ("counter", "gauge")
-            assert (kind == "counter") == name.endswith("_total")
-            continue
-        match = SAMPLE.match(line)
-        assert match, line
-        assert match[1] == described[-1]
-        labels = match[2] or ""
-        pairs = [
-            (each[1], re.sub(r"\\.", lambda m: ESCAPES[m[0]], each[2])) for each in LABEL.finditer(labels)
-        ]
-        assert "".join(each[0] for each in LABEL.finditer(labels)) == labels
-        key = match[1], frozenset(pairs)
-        assert key not in found
-        found[key] = float(match[3])
-    return found
 
 
 @given(st.lists(st.tuples(st.text(), st.floats(allow_nan=False)), unique_by=lambda each: each[0]))
@@ -109,12 +81,16 @@ def test_the_page_lists_every_metric() -> None:
     families = families_of(leaf_spine(), 1.0, None, {})
     listed = set(re.findall(r"`(weft_[a-z_]+)`", (ROOT / "docs/metrics.md").read_text()))
     assert {each.name for each in families} <= listed
-    source = (ROOT / "weft/metrics/families.py").read_text()
-    assert listed == set(re.findall(r'"(weft_[a-z_]+)"', source))
+    sources = "".join(path.read_text() for path in (ROOT / "weft/metrics").glob("*.py"))
+    assert listed == set(re.findall(r'"(weft_[a-z_]+)"', sources))
 
 
 def test_every_metric_of_the_rules_is_exported(incast: Fabric) -> None:
-    exported = {name for name, _ in parsed(metrics_text(incast.lab))}
+    exported = {name for name, _ in parsed(LabMetrics(incast.lab, incast).text())}
+    planned = incast.lab.controller.planned_paths
+    answers = {"h0": metrics_of(hosts_of(incast)["h0"])}
+    of_hosts = HostFamilies(incast.topology, 1.0, planned, has_latencies=True).families(answers)
+    exported |= {each.name + suffix for each in of_hosts for suffix in SUFFIXES[each.kind]}
     named = set(re.findall(r"\bweft_[a-z0-9_]+", RULES.read_text()))
     assert named
     assert named <= exported

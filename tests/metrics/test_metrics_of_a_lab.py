@@ -5,6 +5,7 @@ from __future__ import annotations
 import urllib.request
 
 import pytest
+from metrics.exposed import parsed
 
 from weft.metrics.of_lab import AttachedMetrics
 from weft.run.runner import run_scenario
@@ -51,6 +52,14 @@ def test_a_run_is_scraped(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert after - before > 3 * 65536
     assert "weft_dilation_ratio 1000.0" in scraper.texts[0]
+    last = parsed(scraper.texts[1])
+    received = last["weft_host_received_bytes_total", frozenset({("host", "h0")})]
+    assert received == 3 * 65536
+    # The two senders of the other leaf have waited at the leaf that the receiver is at.
+    of_h0 = frozenset({("switch", "p0l0"), ("peer", "h0")})
+    assert last["weft_int_hop_latency_seconds_count", of_h0] > 0
+    assert last["weft_int_hop_latency_seconds_sum", of_h0] > 0
+    assert last["weft_run_items", frozenset()] == last["weft_run_done_items", frozenset()] == 1
 
 
 class _Begins:

@@ -42,6 +42,7 @@ FULL = HostConfig(
     recording=HostRecording(messages=True, telemetry_from=(1, 2)),
     int_rates_bps=(*STANDARD_INT_RATES[:-1], 123),
     scale_up=ScaleUpConfig((3, 7), 10**12, 5, {7: 11}),
+    metrics_socket="/tmp/h3.metrics",
 )
 
 

@@ -47,6 +47,7 @@ from weft.traffic.aggregation_format import frame_bytes as aggregation_frame_byt
 from weft.traffic.control import EndpointGroup
 from weft.traffic.extensions import ClassSpec
 from weft.traffic.header_sizes import VALIANT_SHIM, largest_frame_bytes
+from weft.traffic.host_metrics import HostMetrics
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
@@ -224,6 +225,10 @@ class Lab(abc.ABC):
     @abc.abstractmethod
     def switch_stats(self) -> SwitchesStats | None:
         """Return the embedded switches' counters (`WiredSwitches.stats`); None for BMv2, which reports none."""
+
+    def host_metrics(self) -> dict[str, HostMetrics]:
+        """Return what hosts that are processes say of themselves, by name, from any thread; none that are silent."""
+        return {}
 
     @abc.abstractmethod
     def reset_switch_stats(self) -> None:

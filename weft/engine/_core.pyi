@@ -35,6 +35,9 @@ from weft.engine.records import (
     FlowRecords as FlowRecords,
 )
 from weft.engine.records import (
+    HopLatency as HopLatency,
+)
+from weft.engine.records import (
     IntHopFields as IntHopFields,
 )
 from weft.engine.records import (
@@ -57,6 +60,9 @@ from weft.engine.records import (
 )
 from weft.engine.records import (
     PathArguments as PathArguments,
+)
+from weft.engine.records import (
+    PathLatencies as PathLatencies,
 )
 from weft.engine.records import (
     PathOptions as PathOptions,
@@ -1499,6 +1505,24 @@ class Nic(Node):
     @property
     def name(self) -> str: ...
 
+class HopLatencies:
+    """What packets have met at each hop of their paths, by the INT stacks that acknowledgements bring back.
+
+    Queue pairs that are to count there are told so (`RcQueuePair.count_hops`). A host has 1,024 paths at most.
+    """
+    def __init__(self, engine: Engine) -> None: ...
+    def paths(self) -> list[PathLatencies]:
+        """Return what is known of each path.
+
+        A hop's latency_ns is a sum over all stacks of the time since the packet left the hop before, counts are how
+        many were in each bucket; of the first hop both are 0. queue_cells is a sum of what waited as packets left, in
+        cells of 80 bytes.
+        """
+    def reset(self) -> None:
+        """Forget everything."""
+    def stacks_beyond_limit(self) -> int:
+        """Return how many stacks were of paths beyond the limit."""
+
 class QueuePair:
     """What a NIC sends and receives for."""
 
@@ -1536,6 +1560,8 @@ class RcQueuePair(QueuePair):
         source_udp_port: int | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
+    def count_hops(self, latencies: HopLatencies, peer: int, plane: int) -> None:
+        """Have every INT stack that comes back counted there, as of packets to this rank over this plane."""
     def flush(self) -> None:
         """Put the queue pair into the error state: what is posted completes as "flushed", the peer gets no answers."""
     def observe(
@@ -1641,10 +1667,16 @@ class RcQueuePair(QueuePair):
     def last_telemetry(self) -> TelemetryFields | None:
         """The INT stack that the newest acknowledgement echoed."""
     @property
+    def pacing_rate_bps(self) -> int:
+        """The rate at which its congestion control lets it send now; 0: as fast as the port takes frames."""
+    @property
     def queue_pair(self) -> int:
         """Its number."""
     @property
     def source_udp_port(self) -> int: ...
+    @property
+    def window_bytes(self) -> int:
+        """How many bytes of frames its congestion control lets be in flight now."""
 
 class ScaleUpDomain:
     """The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.
@@ -2697,6 +2729,9 @@ def full_frame_bytes(
     path_mtu_bytes: int, *, is_ipv6: bool = False, telemetry: bool = False, retransmission: str = "go-back-n"
 ) -> int:
     """Frame of a data packet with a full payload, from Ethernet to iCRC (go-back-N: within a message)."""
+
+def hop_latency_edges_ns() -> list[int]:
+    """Return the upper edges of the buckets of HopLatencies; one bucket more is without."""
 
 def icrc(ip_packet: bytes) -> int:
     """Invariant CRC over a packet from its IP header up to, and without, the iCRC itself (annex A17.3.3).

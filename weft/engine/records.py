@@ -50,6 +50,25 @@ class ConservationCounts(TypedDict):
     missing: MissingTraffic
 
 
+class HopLatency(TypedDict):
+    """Of a hop of a path, sums over all stacks; `counts` are by the buckets of `hop_latency_edges_ns`."""
+
+    latency_ns: int
+    queue_cells: int
+    counts: list[int]
+
+
+class PathLatencies(TypedDict):
+    """What packets to a rank over a plane have met at each hop. `path_id` is the XOR of its switches' ids."""
+
+    peer: int
+    plane: int
+    path_id: int
+    overflow: bool
+    stacks: int
+    hops: list[HopLatency]
+
+
 class Lateness(TypedDict):
     """How far behind its time events were served."""
 

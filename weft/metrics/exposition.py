@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Literal
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -15,13 +16,30 @@ class Family:
     """A metric: name with its unit, type, one line of help, and values by labels."""
 
     name: str
-    kind: Literal["counter", "gauge"]
+    kind: Literal["counter", "gauge", "histogram", "summary"]
     help: str
-    samples: list[tuple[Mapping[str, str], float]] = field(default_factory=list)
+    samples: list[tuple[str, Mapping[str, str], float]] = field(default_factory=list)
+    """Of each value what follows the name, the labels, and the value."""
 
     def add(self, value: float, **labels: object) -> None:
-        """Add a value. A label that ends in _ is called without it (`class_`)."""
-        self.samples.append(({name.rstrip("_"): str(each) for name, each in labels.items()}, value))
+        """Add a value of a counter or a gauge. A label that ends in _ is called without it (`class_`)."""
+        self._add("", value, labels)
+
+    def add_summary(self, count: int, total: float, **labels: object) -> None:
+        """Add how many there were, and their sum."""
+        self._add("_sum", total, labels)
+        self._add("_count", count, labels)
+
+    def add_histogram(
+        self, edges: Sequence[float], counts: Sequence[int], total: float, **labels: object
+    ) -> None:
+        """Add how many there were up to each edge and above the one before, then above all; and their sum."""
+        for edge, count in zip((*edges, math.inf), accumulate(counts), strict=True):
+            self._add("_bucket", count, {**labels, "le": _number(edge)})
+        self.add_summary(sum(counts), total, **labels)
+
+    def _add(self, suffix: str, value: float, labels: Mapping[str, object]) -> None:
+        self.samples.append((suffix, {name.rstrip("_"): str(each) for name, each in labels.items()}, value))
 
 
 def rendered(families: Iterable[Family]) -> str:
@@ -32,7 +50,9 @@ def rendered(families: Iterable[Family]) -> str:
 def _lines(family: Family) -> list[str]:
     text = family.help.replace("\\", r"\\").replace("\n", r"\n")
     lines = [f"# HELP {family.name} {text}", f"# TYPE {family.name} {family.kind}"]
-    return lines + [f"{family.name}{_labels(labels)} {_number(value)}" for labels, value in family.samples]
+    return lines + [
+        f"{family.name}{suffix}{_labels(labels)} {_number(value)}" for suffix, labels, value in family.samples
+    ]
 
 
 def _labels(labels: Mapping[str, str]) -> str:

@@ -11,6 +11,8 @@ from weft.error_translation import raised_as_weft_errors
 from weft.errors import EnvironmentLacksError
 from weft.metrics.exposition import rendered
 from weft.metrics.families import families_of
+from weft.metrics.hosts import HostFamilies
+from weft.metrics.progress import progress_families
 from weft.metrics.server import MetricsServer
 from weft.run.fabric import Fabric
 
@@ -25,18 +27,40 @@ def require_real_clock(clock: str | None) -> None:
         )
 
 
+class LabMetrics:
+    """Reads a lab's metrics again and again; with a `fabric`, those of its run, too."""
+
+    def __init__(self, lab: Lab, fabric: Fabric | None = None) -> None:
+        self._lab = lab
+        self._fabric = fabric
+        self._hosts = HostFamilies(
+            lab.fabric,
+            lab.options.dilation,
+            lab.controller.planned_paths,
+            has_latencies=lab.options.target
+            != "bmv2",  # BMv2's time stamps count from each switch's own start
+        )
+
+    def text(self) -> str:
+        """Return the metrics as text. Raises WeftError."""
+        lab = self._lab
+        with raised_as_weft_errors():
+            # Where it leaves the switches to others' controllers, only they can read the program's counters.
+            counters = lab.controller.read_counters() if lab.controller_stays else {}
+            families = families_of(lab.fabric, lab.options.dilation, lab.switch_stats(), counters)
+            families += self._hosts.families(lab.host_metrics())
+            families += progress_families(self._fabric) if self._fabric is not None else []
+        return rendered(families)
+
+
 def metrics_text(lab: Lab) -> str:
     """Return a lab's metrics as text. Raises WeftError."""
-    with raised_as_weft_errors():
-        # Where it leaves the switches to others' controllers, only they can read the program's counters.
-        counters = lab.controller.read_counters() if lab.controller_stays else {}
-        families = families_of(lab.fabric, lab.options.dilation, lab.switch_stats(), counters)
-    return rendered(families)
+    return LabMetrics(lab).text()
 
 
-def metrics_server(lab: Lab, port: int) -> MetricsServer:
-    """Return a server of a lab's metrics, to be entered while the lab is up."""
-    return MetricsServer(port, lambda: metrics_text(lab))
+def metrics_server(lab: Lab, port: int, fabric: Fabric | None = None) -> MetricsServer:
+    """Return a server of a lab's metrics, to be entered while the lab is up; with a `fabric`, of its run, too."""
+    return MetricsServer(port, LabMetrics(lab, fabric).text)
 
 
 class AttachedMetrics:
@@ -56,7 +80,7 @@ class AttachedMetrics:
     def begin(self, fabric: Fabric) -> None:
         """See `weft.run.attached.Attached`."""
         require_real_clock(fabric.options.clock)
-        server = self._exit.enter_context(metrics_server(fabric.lab, self._port))
+        server = self._exit.enter_context(metrics_server(fabric.lab, self._port, fabric))
         self._say(f"metrics at {server.url}")
 
     def end(self, fabric: Fabric) -> None:

@@ -42,6 +42,16 @@ from weft.traffic.prepared_runs import RunError
 from weft.traffic.rank_buffer import RankBuffer
 
 
+@dataclass(frozen=True)
+class Running:
+    """Something that runs now: a task's name, its ranks, and how many of its steps (or ends of flows) are done."""
+
+    name: str
+    rank_count: int
+    steps_done: int
+    step_count: int
+
+
 class Exchanges:
     """Runs of a lab's hosts, one after the other; `watcher` is shown how far they are, `progress` called with words.
 
@@ -54,6 +64,7 @@ class Exchanges:
         self._lab = lab
         self._jobs = jobs
         self._joined: list[int] = []
+        self._running: tuple[tuple[str, int, int], ...] = ()
         self._watcher = watcher
         self._progress = progress
         self._hosts: EndpointGroup | None = None
@@ -78,6 +89,13 @@ class Exchanges:
     def stop(self) -> None:
         """Let go of the hosts."""
         self._hosts = None
+
+    def running(self) -> list[Running]:
+        """Return what runs now; to be called from any thread. Under the real clock steps are up to two seconds old."""
+        hosts = self._hosts
+        if hosts is None:
+            return []
+        return [Running(name, ranks, *hosts.steps([run])) for name, run, ranks in self._running]
 
     def begin(self, draw: int = 0, reducing: Sequence[ReducingGroup] = ()) -> HostTotals:
         """Make ready for a run, and return what the hosts have counted so far.
@@ -199,6 +217,10 @@ class Exchanges:
                 flows = [flow for task in tasks for flow in task.flows]
                 if flows:
                     self._progress(f"running {counted(len(flows), 'flow')}")
+                self._running = tuple(
+                    (task.name, run, len(self.hosts.hosts_of(run)))
+                    for task, run in zip(tasks, runs, strict=True)
+                )
                 with self._watched(runs, flows):
                     starts = zip(runs, (task.at_ps for task in tasks), strict=True)
                     outcomes = self.hosts.run_together(list(starts), timeout_s)
@@ -221,6 +243,7 @@ class Exchanges:
                     raise RunError(f"{error}; {waiting}") from error
                 raise
             finally:
+                self._running = ()
                 for run in runs:
                     self.hosts.release(run)
             return [

@@ -59,7 +59,7 @@ from weft.run.aggregation_job import AggregationJobs
 from weft.run.collectives import (
     CollectiveRun,
 )
-from weft.run.exchanges import Exchanges
+from weft.run.exchanges import Exchanges, Running
 from weft.run.jobs import CollectiveData, JobRun, PlacedJob
 from weft.run.made_by import made_by
 from weft.run.probes import Probes, probed_copy
@@ -140,6 +140,10 @@ class Fabric:
         self._captures: dict[tuple[str, str, int], None] = {}
         self.first_collective_done_s: float | None = None
         """When the first one was, by the machine's monotonic clock."""
+        self.item_count = len(spec.traffic)
+        """Items of the traffic that a scenario describes."""
+        self.items_done = 0
+        """How many of them have ended."""
         self._progress = progress
         self._jobs = AggregationJobs(self.lab)
         self._exchanges = Exchanges(self.lab, self._jobs, watcher, progress)
@@ -207,6 +211,10 @@ class Fabric:
     def phases(self) -> list[Phase]:
         """The runs so far."""
         return self._exchanges.phases
+
+    def running(self) -> list[Running]:
+        """Return what runs now, and how far it is; to be called from any thread."""
+        return self._exchanges.running()
 
     @property
     def slot_count(self) -> int:

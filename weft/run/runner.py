@@ -119,6 +119,7 @@ def _run(
             each.begin(fabric)
         for run in runs:
             run(fabric, progress)
+            fabric.items_done += 1
         for each in attached:
             each.end(fabric)
         result = replace(fabric.summary(), incomplete_captures=fabric.end_captures())

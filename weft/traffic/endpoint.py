@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from weft.traffic.answers import Ready, Refused
@@ -23,6 +24,7 @@ from weft.traffic.extensions import is_user_error, user_report
 from weft.traffic.host import Host, host_of_namespace
 from weft.traffic.host_commands import HostCommands
 from weft.traffic.host_config import HostConfig
+from weft.traffic.host_metrics import MetricsSocket
 from weft.traffic.messages import Message, MessageError, as_message, read_message
 from weft.traffic.port_guard import PortGuard
 
@@ -123,13 +125,17 @@ def _print_answer(answer: Message) -> None:
     sys.stdout.flush()
 
 
-def _serve(endpoint: Endpoint, host: Host, reader: LineReader, first: list[str]) -> None:
+def _serve(
+    endpoint: Endpoint, host: Host, reader: LineReader, first: list[str], metrics: MetricsSocket | None
+) -> None:
     for line in first:
         endpoint.execute(line)
     with selectors.DefaultSelector() as selector:
         selector.register(reader.file, selectors.EVENT_READ)
         selector.register(host.executor, selectors.EVENT_READ)
         selector.register(host.engine.failure_fd, selectors.EVENT_READ)
+        if metrics is not None:
+            selector.register(metrics, selectors.EVENT_READ)
         while True:
             ready = {key.fileobj for key, _ in selector.select(endpoint.seconds_to_next_deadline())}
             if host.engine.failure_fd in ready:  # for good: once is enough
@@ -140,6 +146,8 @@ def _serve(endpoint: Endpoint, host: Host, reader: LineReader, first: list[str])
                 if reader.ended:
                     return
             endpoint.serve_waits()
+            if metrics in ready and metrics is not None:
+                metrics.serve()
 
 
 def main() -> int:
@@ -156,17 +164,27 @@ def main() -> int:
         config = read_message(HostConfig, json.loads(lines[0]))
         guard = PortGuard()
         host = host_of_namespace(config)
+        metrics = _metrics_socket(config, host)
     except (ValueError, OSError) as error:
         _print_answer(Refused(f"configuration: {error}").as_message())
         return 3
     gc.freeze()
     try:
         _print_answer(as_message(Ready(config.name, config.rank)))
-        _serve(Endpoint(host, _print_answer), host, reader, lines[1:])
+        _serve(Endpoint(host, _print_answer), host, reader, lines[1:], metrics)
     finally:
         host.close()
         guard.close()
+        if metrics is not None:
+            metrics.close()
     return 0
+
+
+def _metrics_socket(config: HostConfig, host: Host) -> MetricsSocket | None:
+    if config.metrics_socket is None:
+        return None
+    host.count_hops()
+    return MetricsSocket(Path(config.metrics_socket), host)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from typing import Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,9 @@ from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import Channel
 from weft.traffic.transport_settings import TransportSettings, preset_of
+
+if TYPE_CHECKING:
+    from weft.engine._core import NicStats, PortMacStats
 
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
 _TOTALS = (*_QUEUE_PAIR_TOTALS, *REDUCTION_TOTALS)
@@ -106,6 +109,8 @@ class Host:
         self._generators: list[_core.FlowGenerator] = []
         self._opened: list[_core.RcQueuePair] = []
         self._closed_totals: Counter[str] = Counter()
+        self.hop_latencies: _core.HopLatencies | None = None
+        """What INT has told of hops; None unless it is counted (`count_hops`)."""
         self._captures: dict[int, PcapWriter] = {}
         self.probe: Probe | None = None
         if config.recording.any:
@@ -304,7 +309,13 @@ class Host:
         numbers = [self._connections[each].channel for each in others]
         self.executor.detour(self._suspended[channel], numbers, peer_received)
 
+    def count_hops(self) -> None:
+        """Have queue pairs that are made from now on count what INT tells of hops."""
+        self.hop_latencies = _core.HopLatencies(self.engine)
+
     def _observe(self, queue_pair: _core.RcQueuePair, channel: Channel) -> None:
+        if self.hop_latencies is not None:
+            queue_pair.count_hops(self.hop_latencies, channel.peer, channel.plane)
         recording = self.config.recording
         telemetry = recording.telemetry_of(channel.peer)
         if recording.messages or telemetry or recording.steps:
@@ -629,19 +640,37 @@ class Host:
             "planes": [
                 {
                     "plane": number,
-                    "nic": self.nic.stats(plane.port),
+                    "nic": nic,
                     "transmit": plane.transmit_port.stats(),
-                    "mac": plane.mac.stats() if plane.mac else None,
+                    "mac": mac,
                     "socket": plane.attachment.stats(),
                     "aggregation": self.reductions.stats(number),
                 }
-                for number, plane in enumerate(self._planes)
+                for number, (plane, nic, mac) in enumerate(
+                    zip(self._planes, self.nic_stats(), self.mac_stats(), strict=True)
+                )
             ],
             "scale_up": self._scale_up.stats() if self._scale_up is not None else None,
             "ip": self._ip.stats() if self._ip is not None else None,
             "connections": connections,
             "totals": self._totals(connections),
         }
+
+    def queue_pairs(self) -> list[_core.RcQueuePair]:
+        """Return all queue pairs that are there, of connections and of programs."""
+        return [*(each.queue_pair for each in self._connections.values()), *self._opened]
+
+    def nic_stats(self) -> list[NicStats]:
+        """Return what the NIC has counted at each of its ports."""
+        return [self.nic.stats(plane.port) for plane in self._planes]
+
+    def mac_stats(self) -> list[PortMacStats | None]:
+        """Return what the MAC of each port has counted; None where a port has no flow control."""
+        return [plane.mac.stats() if plane.mac is not None else None for plane in self._planes]
+
+    def totals(self) -> dict[str, int]:
+        """Return sums over all queue pairs, as `stats` has them."""
+        return self._totals(each.queue_pair.stats() for each in self._connections.values())
 
     def _totals(self, connections: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """Sum over all queue pairs since the counters were zero, including removed ones."""
@@ -677,8 +706,10 @@ class Host:
             self._scale_up.reset_stats()
         if self._ip is not None:
             self._ip.reset_stats()
-        for queue_pair in (*(each.queue_pair for each in self._connections.values()), *self._opened):
+        for queue_pair in self.queue_pairs():
             queue_pair.reset_stats()
+        if self.hop_latencies is not None:
+            self.hop_latencies.reset()
         for generator in self._generators:
             generator.reset_counters()
         self._closed_totals.clear()

@@ -95,7 +95,8 @@ class HostConfig:
 
     Times of the wall clock are real nanoseconds, all others emulated. `wall_clock_floor_ns`: least retransmission
     timeout in real time. `realtime_priority`: of the engine's thread under SCHED_FIFO, 0 for none. `scale_up`: of a
-    rank of a host of several. `ip`: how its NICs take part in IP, of a host that has no kernel.
+    rank of a host of several. `metrics_socket`: where the process says what it has counted, a path. `ip`: how its NICs
+    take part in IP, of a host that has no kernel.
     """
 
     name: str
@@ -113,4 +114,5 @@ class HostConfig:
     recording: HostRecording = field(default_factory=HostRecording)
     int_rates_bps: IntRates = STANDARD_INT_RATES
     scale_up: ScaleUpConfig | None = None
+    metrics_socket: str | None = None
     ip: tuple[IpNicConfig, ...] | None = field(default=None, metadata=IN_PROCESS)

@@ -6,6 +6,7 @@ import contextlib
 import subprocess
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.clocks.endpoint_settings import loaded_round_trips, nic_settings, patient_timeout_ps, recording_of
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 # Least retransmission timeout in real time. BMv2 takes about a millisecond for an aggregation packet; a timeout
 # below what a window of them takes would only add to its work.
 _WALL_CLOCK_FLOOR_NS = {"embedded": 20_000_000, "bmv2": 200_000_000}
+
+
+def metrics_socket(directory: Path, host: HostSpec) -> Path:
+    """Return where a host's process says what it has counted, in the lab's directory."""
+    return directory / f"host{host.index}.metrics"
 
 
 class Endpoints:
@@ -125,4 +131,5 @@ class Endpoints:
             recording=recording_of(lab.options.observe, lab.fabric, host),
             int_rates_bps=lab.int_rates,
             scale_up=scale_up_config(lab.fabric, host.index, sockets),
+            metrics_socket=str(metrics_socket(lab.directory, host)),
         )

@@ -15,7 +15,8 @@ from weft.clocks.real import lab_state
 from weft.clocks.real.access import LabAccess
 from weft.clocks.real.bmv2 import Bmv2Switches
 from weft.clocks.real.dilated_clock import DilatedClock
-from weft.clocks.real.endpoints import Endpoints
+from weft.clocks.real.endpoints import Endpoints, metrics_socket
+from weft.clocks.real.host_metrics import read_host_metrics
 from weft.clocks.real.host_programs import RealPrograms
 from weft.clocks.real.interfaces import new_group
 from weft.clocks.real.link_events import EmulatedLinkEvents
@@ -38,6 +39,7 @@ from weft.system.scratch import scratch_directory
 from weft.topologies import FabricSpec
 from weft.topologies.networks import NetworkHost
 from weft.traffic.control import EndpointGroup
+from weft.traffic.host_metrics import HostMetrics
 
 if TYPE_CHECKING:
     from weft.clocks.real.network import FabricNetwork
@@ -223,6 +225,12 @@ class MininetLab(Lab):
     def switch_stats(self) -> SwitchesStats | None:
         """See Lab."""
         return self.daemon.stats() if self.daemon is not None else None
+
+    def host_metrics(self) -> dict[str, HostMetrics]:
+        """See Lab."""
+        return read_host_metrics(
+            {host.name: metrics_socket(self.directory, host) for host in self.fabric.hosts}
+        )
 
     def reset_switch_stats(self) -> None:
         """See Lab."""

@@ -1,0 +1,145 @@
+"""What a host process says of itself to whoever watches its lab, over a socket of its own.
+
+Nothing of it goes by the commands' way: a scrape waits for no command, and no command for a scrape. The format is
+`HostMetrics`, an object of JSON, after which the connection ends (docs/spec/endpoint-protocol.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from weft.engine.records import PathLatencies
+    from weft.traffic.host import Host
+
+_WAITING = 4
+"""Connections that may wait to be served; whoever comes after is refused."""
+_ANSWER_S = 1.0
+"""For whoever asks to take the answer."""
+
+
+class PauseMetrics(TypedDict):
+    """How a class of a host's port is held by its switch."""
+
+    plane: int
+    priority_class: int
+    paused_ps: int
+    is_paused: bool
+
+
+class SendingMetrics(TypedDict):
+    """Sums over the queue pairs that have something to send. `paced` of them have a rate."""
+
+    queue_pairs: int
+    in_flight_bytes: int
+    window_bytes: int
+    paced: int
+    pacing_rate_bps: int
+
+
+class HostMetrics(TypedDict):
+    """A host: `totals` as of `HostStats`, packets that its NICs dropped by reason, what INT tells of its paths."""
+
+    totals: dict[str, int]
+    dropped: dict[str, int]
+    pauses: list[PauseMetrics]
+    sending: SendingMetrics
+    paths: list[PathLatencies]
+    stacks_beyond_limit: int
+
+
+def metrics_of(host: Host) -> HostMetrics:
+    """Return what a host has counted so far, and what it does now."""
+    dropped = Counter[str]()
+    for nic in host.nic_stats():
+        dropped.update(nic["dropped"])
+    latencies = host.hop_latencies
+    return {
+        "totals": host.totals(),
+        "dropped": dict(dropped),
+        "pauses": _pauses(host),
+        "sending": _sending(host),
+        "paths": latencies.paths() if latencies is not None else [],
+        "stacks_beyond_limit": latencies.stacks_beyond_limit() if latencies is not None else 0,
+    }
+
+
+def _pauses(host: Host) -> list[PauseMetrics]:
+    return [
+        {
+            "plane": plane,
+            "priority_class": priority_class,
+            "paused_ps": pfc["paused_ps"],
+            "is_paused": pfc["is_paused"],
+        }
+        for plane, mac in enumerate(host.mac_stats())
+        for priority_class, pfc in enumerate((mac["pfc"] if mac is not None else None) or ())
+    ]
+
+
+def _sending(host: Host) -> SendingMetrics:
+    found = SendingMetrics(queue_pairs=0, in_flight_bytes=0, window_bytes=0, paced=0, pacing_rate_bps=0)
+    for queue_pair in host.queue_pairs():
+        stats = queue_pair.stats()
+        if not stats["outstanding_requests"]:
+            continue
+        rate_bps = queue_pair.pacing_rate_bps
+        found["queue_pairs"] += 1
+        found["in_flight_bytes"] += stats["in_flight_bytes"]
+        found["window_bytes"] += queue_pair.window_bytes
+        found["paced"] += rate_bps > 0
+        found["pacing_rate_bps"] += rate_bps
+    return found
+
+
+@contextlib.contextmanager
+def short_name(path: Path) -> Iterator[str]:
+    """Give a name by which a socket of any path can be bound or connected to, which has room for 107 bytes."""
+    directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{directory}/{path.name}"
+    finally:
+        os.close(directory)
+
+
+class MetricsSocket:
+    """A socket in the file system that answers each connection with the host's metrics. Only root can reach a lab's."""
+
+    def __init__(self, path: Path, host: Host) -> None:
+        self._host = host
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with short_name(path) as name:
+            self._socket.bind(name)
+        self._socket.listen(_WAITING)
+        self._socket.setblocking(False)
+
+    def fileno(self) -> int:
+        """Return the descriptor that is ready to be read when somebody has come."""
+        return self._socket.fileno()
+
+    def serve(self) -> None:
+        """Answer whoever has come first, if anybody has."""
+        with contextlib.suppress(OSError):  # gone, or too slow: asks again
+            connection, _ = self._socket.accept()
+            with connection:
+                connection.settimeout(_ANSWER_S)
+                connection.sendall(self._answer())
+
+    def _answer(self) -> bytes:
+        try:
+            return json.dumps(metrics_of(self._host)).encode()
+        except Exception:
+            # An engine that has stopped, a user's congestion control that raises: commands report these, and the host
+            # goes on. Whoever watches finds no answer.
+            return b""
+
+    def close(self) -> None:
+        """Answer nobody any more."""
+        self._socket.close()
