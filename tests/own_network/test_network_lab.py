@@ -44,6 +44,12 @@ def ping(lab: NetworkLab) -> str:
     return str(lab.network.net.get("h1").cmd("ping -c 3 -i 0.2 -W 2 10.0.2.2"))
 
 
+def iperf(lab: NetworkLab) -> list[float]:
+    """As the command of that name at Mininet's prompt, in Mbit/s."""
+    rates = lab.network.net.iperf(fmt="m", seconds=1)
+    return [float(rate.removesuffix(" Mbits/sec")) for rate in rates]
+
+
 def test_a_tutorials_network(folder: Path) -> None:
     said: list[str] = []
     with lab_of(folder / "topology.json", said) as lab:
@@ -53,8 +59,10 @@ def test_a_tutorials_network(folder: Path) -> None:
         assert "min" in output
         assert float(output.split("= ")[-1].split("/")[0]) >= 4, "2 ms each way"
         assert "eth0" in lab.network.net.get("h1").cmd("ip -o link")
+        assert all(0 < megabits <= 51 for megabits in iperf(lab)), "50 Mbit/s between the routers"
         asyncio.run(_take_over(folder))
         assert "100% packet loss" in ping(lab)
+        assert lab.network.net.iperf(seconds=1) == ["", ""], "it ends"
     assert not any("ended with" in line for line in said)
     requests = (folder / "logs" / "s1-p4runtime-requests.txt").read_text(encoding="utf-8")
     assert requests.count("type: INSERT") == 2

@@ -270,12 +270,17 @@ def test_p4runtime_s_tunnels_count_what_enters_them(solved: bool) -> None:
     (found,) = run("p4runtime", solved, pings, chosen).of(PINGS)
     assert found.answered == (5 if solved else 0)
     with after("p4runtime", solved, pings, chosen) as fabric:
-        entered = {
-            (switch, tunnel): fabric.read_counter(switch, "MyIngress.ingressTunnelCounter", tunnel).packets
-            for switch in ("s1", "s2")
-            for tunnel in (100, 200)
-        }
-    assert entered == {("s1", 100): 5, ("s1", 200): 0, ("s2", 100): 0, ("s2", 200): found.answered}
+        entered, left = (
+            {
+                (switch, tunnel): fabric.read_counter(switch, f"MyIngress.{name}", tunnel).packets
+                for switch in ("s1", "s2")
+                for tunnel in (100, 200)
+            }
+            for name in ("ingressTunnelCounter", "egressTunnelCounter")
+        )
+    answers = found.answered
+    assert entered == {("s1", 100): 5, ("s1", 200): 0, ("s2", 100): 0, ("s2", 200): answers}
+    assert left == {("s1", 100): 0, ("s1", 200): answers, ("s2", 100): answers, ("s2", 200): 0}
 
 
 def test_flowcache_asks_for_each_flow_once_until_it_is_idle() -> None:

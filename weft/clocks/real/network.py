@@ -18,11 +18,11 @@ from typing import Any
 
 from mininet.link import Intf, Link
 from mininet.log import setLogLevel
-from mininet.net import Mininet
 from mininet.node import Node, Switch
 
 from weft.clocks.real import interfaces
 from weft.clocks.real.fabric_hosts import FabricHost
+from weft.clocks.real.mininet_iperf import MeasuringMininet
 from weft.errors import EnvironmentLacksError
 from weft.topologies import FabricSpec, HostSpec, NicSpec
 from weft.topologies.networks import NetworkHost
@@ -130,7 +130,7 @@ class FabricNetwork:
         self._mtu_bytes = mtu_bytes
         self._plain_hosts = plain_hosts
         _require_free_names(fabric)
-        self.net = Mininet(controller=None, switch=FabricSwitch, build=False)
+        self.net = MeasuringMininet(controller=None, switch=FabricSwitch, build=False)
         try:
             for host in fabric.hosts:
                 _quiet_namespace(self.net.addHost(host.name, cls=FabricHost, ip=None).pid)
