@@ -1,6 +1,6 @@
 // Weft's fabric switch: one program, a leaf or a spine by its tables.
 //
-// IPv4 and IPv6 with ECMP and load balancing, ARP and neighbour discovery, RoCEv2 classes, ECN marking, HPCC's INT and
+// IPv4 and IPv6 with ECMP and load balancing, ARP and neighbour discovery, ICMP's time exceeded, RoCEv2 classes, ECN marking, HPCC's INT and
 // in-network aggregation. Formats: docs/spec. Services are modules: -D SERVICE_SYNCHRONISATION includes barriers and
 // counters, -D SERVICE_PARAMETER_CACHE a cache of a parameter store.
 #include <core.p4>
@@ -11,6 +11,7 @@
 #include "include/drops.p4"
 #include "include/identity.p4"
 #include "include/neighbours.p4"
+#include "include/time_exceeded.p4"
 #include "include/load_balancing.p4"
 #include "include/queue_depths.p4"
 #include "include/forwarding.p4"
@@ -44,6 +45,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     ParameterCache() parameter_cache;
 #endif
     Drops() drops;
+    TimeExceeded() time_exceeded;
 
     DropReason drop_reason = DropReason.NONE;
     bool punted = false;
@@ -143,6 +145,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         }
         if (drop_reason != DropReason.NONE) {
             drops.apply(standard_metadata, drop_reason);
+            if (drop_reason == DropReason.TTL_EXPIRED) {
+                time_exceeded.apply(hdr, meta, standard_metadata);
+            }
         }
     }
 }

@@ -54,6 +54,10 @@ const bit<2> ECN_NOT_ECT = 0;
 const bit<2> ECN_ECT0    = 2;
 const bit<2> ECN_CE      = 3;
 
+// The class of what keeps the network going, above all data: acknowledgements, reports, neighbours' addresses.
+const bit<3> CLASS_CONTROL = 6;
+const bit<6> DSCP_CONTROL  = 48;
+
 // The first bytes of a packet that the controller sends: leave by this port, untouched.
 @controller_header("packet_out")
 header packet_out_t {
@@ -165,6 +169,16 @@ header tcp_ports_t {
     bit<16> destination;
 }
 
+// The second 4 of the 8 bytes behind an IP header, of ICMP without a neighbour's message, and of TCP.
+header transport_rest_t {
+    bit<32> data;
+}
+
+// The 8 bytes behind an IP header, in an ICMP error's quotation.
+header quoted_start_t {
+    bit<64> data;
+}
+
 header udp_t {
     bit<16> source;
     bit<16> destination;
@@ -264,6 +278,10 @@ struct headers_t {
     icmp_t        icmp;
     neighbour_t   neighbour;
     tcp_ports_t   tcp_ports;
+    transport_rest_t transport_rest;
+    ipv4_t        quoted_ipv4;
+    ipv6_t        quoted_ipv6;
+    quoted_start_t quoted_start;
     udp_t         udp;
     bth_t         bth;
     reth_t        reth;
@@ -329,6 +347,14 @@ struct nonminimal_t {
     bit<8>  minimal_hops;
     bit<32> threshold;
     bit<48> lifetime;     // of a depth
+}
+
+// Sends a packet back by the port on which it came, to whom it came from.
+action return_to_sender(inout ethernet_t ethernet, inout standard_metadata_t standard_metadata) {
+    mac_t sender = ethernet.source;
+    ethernet.source = ethernet.destination;
+    ethernet.destination = sender;
+    standard_metadata.egress_spec = standard_metadata.ingress_port;
 }
 
 struct metadata_t {

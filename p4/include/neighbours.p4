@@ -60,13 +60,6 @@ control Neighbours(inout headers_t hdr, inout metadata_t meta, inout standard_me
         size = 1024;
     }
 
-    action return_to_sender() {
-        mac_t asker = hdr.ethernet.source;
-        hdr.ethernet.source = hdr.ethernet.destination;
-        hdr.ethernet.destination = asker;
-        standard_metadata.egress_spec = standard_metadata.ingress_port;
-    }
-
     // Echo reply = echo request with another type, so the checksum changes by the types' difference
     // (RFC 1624, one's complement arithmetic); swapping the addresses leaves it as it is.
     action icmpv4_echo_reply() {
@@ -100,10 +93,10 @@ control Neighbours(inout headers_t hdr, inout metadata_t meta, inout standard_me
             nd_responder.apply();
         } else if (hdr.icmp.isValid() && hdr.ipv4.isValid() && hdr.icmp.type == 8) {
             icmpv4_echo_reply();
-            return_to_sender();
+            return_to_sender(hdr.ethernet, standard_metadata);
         } else if (hdr.icmp.isValid() && hdr.ipv6.isValid() && hdr.icmp.type == 128) {
             icmpv6_echo_reply();
-            return_to_sender();
+            return_to_sender(hdr.ethernet, standard_metadata);
         } else {
             drop_reason = DropReason.UNHANDLED_LOCAL;
         }

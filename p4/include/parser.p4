@@ -103,7 +103,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_icmp {
         packet.extract(hdr.icmp);
-        transition accept;
+        transition parse_transport_rest;
     }
 
     state parse_icmpv6 {
@@ -111,7 +111,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         // 32 bytes: a solicitation or advertisement with exactly one link-layer address option.
         transition select(hdr.icmp.type, hdr.ipv6.payload_length) {
             (135, 32): parse_neighbour;
-            default: accept;
+            default: parse_transport_rest;
         }
     }
 
@@ -124,6 +124,11 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.tcp_ports);
         meta.flow.source_port = hdr.tcp_ports.source;
         meta.flow.destination_port = hdr.tcp_ports.destination;
+        transition parse_transport_rest;
+    }
+
+    state parse_transport_rest {
+        packet.extract(hdr.transport_rest);
         transition accept;
     }
 
@@ -288,6 +293,10 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.icmp);
         packet.emit(hdr.neighbour);
         packet.emit(hdr.tcp_ports);
+        packet.emit(hdr.transport_rest);
+        packet.emit(hdr.quoted_ipv4);
+        packet.emit(hdr.quoted_ipv6);
+        packet.emit(hdr.quoted_start);
         packet.emit(hdr.udp);
         packet.emit(hdr.bth);
         packet.emit(hdr.deth);

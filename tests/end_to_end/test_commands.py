@@ -78,7 +78,7 @@ def test_why_a_switch_of_the_lab_drops_a_packet_is_reported_with_the_line_of_p4(
     command = f"{sys.executable} -m weft trace"
     script = "\n".join(
         [
-            'py h0.popen("ping -i 0.2 -c 100 -t 1 10.0.1.1", stdout=-3) and None',
+            'py h0.popen("ping -i 0.2 -c 100 -R 10.0.1.1", stdout=-3) and None',
             f"sh {command} p0l0 --port 1 > {tmp_path}/trace.txt",
             f"sh {command} p0l9 2> {tmp_path}/unknown.txt; echo $? >> {tmp_path}/unknown.txt",
             "exit\n",
@@ -87,9 +87,9 @@ def test_why_a_switch_of_the_lab_drops_a_packet_is_reported_with_the_line_of_p4(
     done = weft("lab", scenario, input=script, timeout=120)
     assert done.returncode == 0, done.stderr
     trace = (tmp_path / "trace.txt").read_text()
-    assert trace.startswith("packet 1: in by port 1, 98 bytes")
-    assert "ipv4.ttl <= 1: true" in trace
-    assert re.search(r"drop_reason = \d+   ← forwarding.p4:\d+: drop_reason = DropReason.TTL_EXPIRED", trace)
+    assert trace.startswith("packet 1: in by port 1, 138 bytes")
+    assert "ipv4.ihl != 5: true" in trace
+    assert re.search(r"drop_reason = \d+   ← forwarding.p4:\d+: drop_reason = DropReason.IPV4_OPTIONS", trace)
     assert re.search(r"dropped \(program_ingress\): .* set by drops.p4:\d+: mark_to_drop", trace)
     unknown = (tmp_path / "unknown.txt").read_text()
     assert "unknown switch 'p0l9'" in unknown

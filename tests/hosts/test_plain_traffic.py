@@ -15,7 +15,7 @@ from scapy.utils import wrpcap
 
 from weft import BadInputError, EnvironmentLacksError
 from weft.cli import weft
-from weft.paths import ROOT
+from weft.paths import FABRIC_P4, ROOT
 from weft.results.plain_hosts import PINGS, REPLAYS, ROUTES, SCRIPTS, UDP_FLOWS
 from weft.results.results_file import read_results
 from weft.results.run_result import RunResult
@@ -134,10 +134,39 @@ def test_pings_over_ipv6() -> None:
     assert ping.answered == 5
 
 
-def test_switches_that_drop_what_expires_are_silent_hops() -> None:
-    (route,) = run([{"traceroute": ["h0->h3"], "timeout": "1ms"}]).of(ROUTES)
+@pytest.mark.parametrize(
+    ("version", "end", "leaf", "last_leaf"),
+    [(4, "10.0.1.2", "10.0.0.254", "10.0.1.254"), (6, "fd00:0:1::2", "fd00::fe", "fd00:0:1::fe")],
+)
+def test_switches_report_what_expires(version: int, end: str, leaf: str, last_leaf: str) -> None:
+    result = run([{"traceroute": ["h0->h3"], "timeout": "1ms"}], ip_version=version)
+    (route,) = result.of(ROUTES)
+    first, spine, last, host = (hop.responders for hop in route.hops)
+    assert (first, last, host) == ((leaf,), (last_leaf,), (end,))
+    assert spine[0].startswith("10.0.255." if version == 4 else "fd00:")
+    assert result.drops == {"ttl_expired": 9}
+
+
+def test_switches_whose_program_reports_nothing_are_silent_hops(tmp_path: Path) -> None:
+    program = tmp_path / "silent.p4"
+    text = FABRIC_P4.read_text(encoding="utf-8").replace('"include/', '"weft/')
+    program.write_text(
+        text.replace("time_exceeded.apply(hdr, meta, standard_metadata);", ""), encoding="utf-8"
+    )
+    result = run([{"traceroute": ["h0->h3"], "timeout": "1ms"}], p4=str(program))
+    (route,) = result.of(ROUTES)
     assert [hop.responders for hop in route.hops] == [(), (), (), ("10.0.1.2",)]
     assert route.reached
+    assert [
+        each for each in result.all_warnings if "switches have no table time_exceeded: traceroute" in each
+    ]
+
+
+def test_reports_have_a_rate() -> None:
+    result = run([{"traceroute": ["h0->h3"], "probes": 10, "timeout": "1ms"} for _ in range(12)])
+    answered = sum(len(route.hops[0].round_trip_ps) for route in result.of(ROUTES))
+    assert 100 <= answered <= 102, "a burst, and what a millisecond brings"
+    assert result.drops["ttl_expired"] > 3 * answered
 
 
 def test_a_capture_is_replayed_with_its_times(tmp_path: Path) -> None:

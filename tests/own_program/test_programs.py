@@ -53,6 +53,7 @@ def test_a_program_of_ones_own_carries_the_traffic_by_entries_from_files(tmp_pat
         "switches have no table ecn_thresholds: ECN marking is off. "
         "switches have no table identity: classes and switches' own addresses are not set. "
         "switches have no table arp_responder: they do not answer ARP and neighbour discovery. "
+        "switches have no table time_exceeded: traceroute does not see them. "
         "switches have no key destination of table ipv4_lpm: there are no routes of Weft's. "
         "switches have no table int_port: INT is off."
     ]

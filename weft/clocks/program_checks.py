@@ -20,6 +20,7 @@ _OFF = {name: f"{name} is off" for name in FEATURES} | {
     "ecn": "ECN marking is off",
     "identity": "classes and switches' own addresses are not set",
     "neighbours": "they do not answer ARP and neighbour discovery",
+    "time exceeded": "traceroute does not see them",
 }
 """What is so where a feature has no place."""
 _SERVICE_TABLES: dict[Service, tuple[str, ...]] = {

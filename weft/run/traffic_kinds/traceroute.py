@@ -25,7 +25,7 @@ _MOST_IDENTIFIERS = 65535
 class TracerouteTraffic(PlainItem):
     """Echo requests with growing hop limits: who reports that one has expired is on the way.
 
-    A switch whose program does not report it is `*`, as those of fabric.p4 are.
+    A switch that does not report it is `*`: its program has no table `time_exceeded`, or its rate is used up.
     """
 
     kind = "traceroute"

@@ -1,0 +1,41 @@
+"""ICMP's time exceeded: what a switch reports of packets whose TTL has expired, and how often."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import finsy
+
+from weft.controller.entities import entry
+from weft.controller.features.kind import Feature, OfSwitch, Settings
+from weft.topologies import FabricSpec
+
+TABLE = "time_exceeded"
+REPORTS_PER_S = 1000
+"""Of each IP version. RFC 1812, section 4.3.2.8, and RFC 4443, section 2.4 f, leave the rate open; Linux has 1,000."""
+BURST_REPORTS = 100
+"""At once: as many as traceroutes of some dozens of hosts take from one switch."""
+
+
+@cache
+def time_exceeded_entities() -> tuple[finsy.P4TableEntry, ...]:
+    """Return the entries of `time_exceeded`, of every switch."""
+    rate = finsy.P4MeterConfig(
+        cir=REPORTS_PER_S, cburst=BURST_REPORTS, pir=REPORTS_PER_S, pburst=BURST_REPORTS
+    )
+    return tuple(
+        replace(entry(TABLE, {"ip_version": version}, "report"), meter_config=rate) for version in (4, 6)
+    )
+
+
+def _entities(_fabric: FabricSpec, _settings: Settings) -> OfSwitch:
+    return lambda _: time_exceeded_entities()
+
+
+KIND = Feature(
+    name="time exceeded",
+    summary="Reports of packets whose TTL has expired.",
+    tables=(TABLE,),
+    entities=_entities,
+)
