@@ -220,6 +220,16 @@ void TransmitPort::set_rate_bps(uint64_t rate_bps) {
   rate_ = BitRate(rate_bps);
 }
 
+void TransmitPort::set_queue_capacity_bytes(uint64_t queue_capacity_bytes) {
+  if (queue_capacity_bytes == 0) throw std::invalid_argument("port queue_capacity_bytes is 0 (1 or more)");
+  config_.queue_capacity_bytes = queue_capacity_bytes_ = queue_capacity_bytes;
+}
+
+void TransmitPort::set_packet_rate_pps(uint64_t packet_rate_pps) {
+  packet_rate_pps_ = packet_rate_pps;
+  packet_interval_ps_ = packet_rate_pps == 0 ? 0 : kPsPerSecond / static_cast<TimePs>(packet_rate_pps);
+}
+
 // --- out
 
 void TransmitPort::kick() {
@@ -315,7 +325,12 @@ void TransmitPort::send_waiting(TimePs start_ps) {
 
 bool TransmitPort::send(PacketPtr packet, int priority_class, TimePs start_ps) {
   const uint32_t packets = packet->packets();
-  const TimePs end_ps = transmit(std::move(packet), priority_class, start_ps);
+  TimePs end_ps = transmit(std::move(packet), priority_class, start_ps);
+  if ((packet_interval_ps_ | rest_ps_) != 0) [[unlikely]] {
+    const TimePs next_ps = priority_class == kControl ? end_ps : start_ps + packet_interval_ps_ * packets;
+    rest_ps_ = std::max<TimePs>(0, next_ps - end_ps);
+    end_ps += rest_ps_;
+  }
   if (end_ps == start_ps) return false;
   busy_until_ps_ = end_ps;
   sending_class_ = priority_class;
@@ -381,7 +396,7 @@ TimePs TransmitPort::transmit(PacketPtr packet, int priority_class, TimePs start
 }
 
 uint64_t TransmitPort::unsent_bytes(TimePs time_ps) const {
-  const TimePs left_ps = busy_until_ps_ - time_ps;
+  const TimePs left_ps = busy_until_ps_ - rest_ps_ - time_ps;
   if (left_ps <= 0) return 0;
   const auto bits = static_cast<unsigned __int128>(left_ps) * rate_.bits_per_second();
   constexpr unsigned __int128 kBitsPerByte = 8ull * kPsPerSecond;

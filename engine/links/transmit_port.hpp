@@ -170,6 +170,12 @@ class TransmitPort : public Node {
   const BitRate& rate() const { return rate_; }
   // From the next packet on.
   void set_rate_bps(uint64_t rate_bps);
+  // What packets come to from now on; those that wait stay. Throws std::invalid_argument for 0.
+  void set_queue_capacity_bytes(uint64_t queue_capacity_bytes);
+  // From the next packet on, so many packets leave a second at most, frames of the MAC apart; 0: as the rate
+  // allows.
+  void set_packet_rate_pps(uint64_t packet_rate_pps);
+  uint64_t packet_rate_pps() const { return packet_rate_pps_; }
 
   uint64_t queue_depth_bytes() const { return queue_depth_bytes_; }
   uint64_t queue_depth_bytes(int priority_class) const;
@@ -334,6 +340,9 @@ class TransmitPort : public Node {
   TimePs segment_packet_ps_ = 0;
   TimePs segment_end_ps_ = 0;
   TimePs between_until_ps_ = 0;
+  TimePs packet_interval_ps_ = 0;  // from one packet's start to the next one's, at least
+  TimePs rest_ps_ = 0;             // of busy_until_ps_, what the interval has added
+  uint64_t packet_rate_pps_ = 0;
   std::array<ClassQueue, kMaxClasses> classes_;
 
   std::array<TrafficCounter, kMaxClasses> tail_dropped_{};  // by class

@@ -230,6 +230,17 @@ class, its segments leave packet by packet. Raises ValueError for classes outsid
                       PythonGuard guard(port.engine());
                       port.set_rate_bps(rate_bps);
                     })
+      .def_property(
+          "queue_capacity_bytes", [](TransmitPort& port) { return port.config().queue_capacity_bytes; },
+          [](TransmitPort& port, uint64_t queue_capacity_bytes) {
+            PythonGuard guard(port.engine());
+            port.set_queue_capacity_bytes(queue_capacity_bytes);
+          })
+      .def_property("packet_rate_pps", &TransmitPort::packet_rate_pps,
+                    [](TransmitPort& port, uint64_t packet_rate_pps) {
+                      PythonGuard guard(port.engine());
+                      port.set_packet_rate_pps(packet_rate_pps);
+                    })
       .def_property_readonly("queue_depth_bytes",
                              [](TransmitPort& port) {
                                PythonGuard guard(port.engine());

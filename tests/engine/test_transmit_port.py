@@ -55,6 +55,39 @@ def test_an_idle_port_starts_at_once_and_a_busy_one_when_free(
     assert [time_ps for time_ps, _, _ in collector.packets] == [800_000, 1_600_000, 5_800_000]
 
 
+def test_a_packet_rate_paces_packets_of_every_size(engine: Engine, make_line: Callable[..., tuple]) -> None:
+    """A packet starts an interval behind the one before, or when that has left, whichever is later."""
+    port, _, collector = make_line(rate_bps=10 * GBPS)
+    port.packet_rate_pps = 1_000_000  # one in 1,000,000 ps; 2,500 bytes take 2,000,000 ps
+    for size in (100, 2500, 100, 100):
+        assert port.enqueue(bytes(size))
+    engine.run()
+    assert [time_ps for time_ps, _, _ in collector.packets] == [80_000, 3_000_000, 3_080_000, 4_080_000]
+    engine.schedule_at(4_500_000, lambda: port.enqueue(bytes(100)))  # within the interval
+    engine.run()
+    assert collector.packets[-1][0] == 5_080_000
+    port.packet_rate_pps = 0
+    engine.run_until(7_000_000)
+    for _ in range(2):
+        port.enqueue(bytes(100))
+    engine.run()
+    assert [time_ps for time_ps, _, _ in collector.packets[-2:]] == [7_080_000, 7_160_000]
+
+
+def test_a_capacity_that_changes_drops_what_comes_then(
+    engine: Engine, make_line: Callable[..., tuple]
+) -> None:
+    port, _, collector = make_line(rate_bps=10 * GBPS)
+    assert [port.enqueue(bytes(1000)) for _ in range(4)] == [True] * 4
+    port.queue_capacity_bytes = 2000
+    assert not port.enqueue(bytes(1000))
+    engine.run()
+    assert len(collector.packets) == 4
+    assert [port.enqueue(bytes(1000)) for _ in range(4)] == [True, True, True, False]
+    with pytest.raises(ValueError, match="queue_capacity_bytes is 0"):
+        port.queue_capacity_bytes = 0
+
+
 def test_hops_add_up(engine: Engine) -> None:
     """Store and forward over three hops: (serialisation + delay) each."""
     collector = Collector(engine)

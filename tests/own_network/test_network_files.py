@@ -47,6 +47,21 @@ def test_commands_say_what_they_did() -> None:
         }
 
 
+def test_commands_pace_a_switch_in_virtual_time(tmp_path: Path) -> None:
+    """16 KiB in packets of 1 KiB, at 500 packets a second: the last leaves 30 ms behind the first."""
+    path = copied(tmp_path)
+    with (path.parent / "s2-commands.txt").open("a") as commands:
+        commands.write("set_queue_rate 500 2\nset_queue_depth 64\n")
+    took_ps = []
+    for each in (EXAMPLE / "topology.json", path):
+        result = run_scenario(load_scenario_or_network(each, [VIRTUAL, INCAST])[0])
+        assert result.ok
+        took_ps.append(result.flows[0].time_ps)
+    at_full_rate, paced = took_ps
+    assert at_full_rate < 10 * 10**9
+    assert 30 * 10**9 <= paced < at_full_rate + 31 * 10**9
+
+
 def test_entries_of_commands_stay_when_a_switch_is_read_back() -> None:
     scenario, _ = load_scenario_or_network(EXAMPLE / "topology.json", [VIRTUAL])
     with Fabric(run_spec(scenario)) as fabric:

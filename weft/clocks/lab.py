@@ -28,7 +28,7 @@ from weft.controller.features.identity import TrafficClassSettings
 from weft.controller.features.telemetry_int import IntSettings
 from weft.controller.operations import Operations
 from weft.controller.runtime_entries import EntriesSettings
-from weft.controller.switch_cli import CommandSession
+from weft.controller.switch_cli import CommandSession, Manage
 from weft.controller.target import TargetFacts, target_facts
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, EnvironmentLacksError, WeftError
@@ -143,9 +143,15 @@ class Lab(abc.ABC):
         chosen = by_switch(self.fabric, self.options.commands, "commands")
         for switch, path in chosen.items():
             self._progress(f"running {path.name} on {switch}")
-            session = CommandSession(self.controller.controller.session(switch))
+            session = CommandSession(
+                self.controller.controller.session(switch), manage=self._manage_switch(switch)
+            )
             self.said_by_commands[switch] = self.controller.call(session.run_file(path))
             self.controller.call(self.controller.controller.keep_what_is_written(switch))
+
+    @abc.abstractmethod
+    def _manage_switch(self, switch: str) -> Manage:
+        """Return what asks a switch for what P4Runtime has not; the switches are up."""
 
     @property
     def aggregates(self) -> bool:

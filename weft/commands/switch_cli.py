@@ -60,13 +60,14 @@ async def _run(switch: str, address: str, device_id: int, command: str, file: Pa
     from weft.controller.readers import for_each_switch
     from weft.controller.session import SwitchSession
     from weft.controller.switch_cli import CommandSession
+    from weft.controller.switch_cli.management import over_grpc
 
     async def commands(session: SwitchSession) -> int:
         async def take_over() -> None:
             await session.negotiate_version()
             await session.become_primary(preempt=True)
 
-        running = CommandSession(session, _ports_of(switch), take_over)
+        running = CommandSession(session, _ports_of(switch), take_over, over_grpc(address, switch, device_id))
         if command:
             _say(await running.run(command))
         elif file is not None:

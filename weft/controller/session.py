@@ -157,10 +157,18 @@ class SwitchSession:
 
     async def read_pipeline(self) -> p4r.ForwardingPipelineConfig | None:
         """Return P4Info and cookie of the loaded program; None if there is none."""
-        request = p4r.GetForwardingPipelineConfigRequest(
-            device_id=self.device_id,
-            response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE,
-        )
+        config = await self._read_config(p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE)
+        return config if config is not None and config.HasField("p4info") else None
+
+    async def read_device_config(self) -> bytes:
+        """Return the loaded program as the switch runs it, BMv2 JSON; nothing if there is none."""
+        config = await self._read_config(p4r.GetForwardingPipelineConfigRequest.DEVICE_CONFIG_AND_COOKIE)
+        return b"" if config is None else config.p4_device_config
+
+    async def _read_config(
+        self, wanted: p4r.GetForwardingPipelineConfigRequest.ResponseType.ValueType
+    ) -> p4r.ForwardingPipelineConfig | None:
+        request = p4r.GetForwardingPipelineConfigRequest(device_id=self.device_id, response_type=wanted)
         try:
             reply = await self._stub.GetForwardingPipelineConfig(request, timeout=self._timeout_s)
         except grpc.aio.AioRpcError as error:
@@ -168,7 +176,7 @@ class SwitchSession:
                 return None
             raise explain(self.name, "GetForwardingPipelineConfig", error) from None
         config: p4r.ForwardingPipelineConfig = reply.config
-        return config if config.HasField("p4info") else None
+        return config
 
     async def write(self, updates: Sequence[EncodedUpdate]) -> None:
         """Send updates in order, in batches.

@@ -8,7 +8,15 @@ struct headers_t { ethernet_t ethernet; ipv4_t ipv4; }
 struct metadata_t { bit<2> colour; }
 
 parser ParserImpl(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
-    state start { packet.extract(hdr.ethernet); packet.extract(hdr.ipv4); transition accept; }
+    value_set<bit<16>>(4) odd_types;
+    state start {
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.ipv4);
+        transition select(hdr.ethernet.type) {
+            odd_types: accept;
+            default: accept;
+        }
+    }
 }
 control Verify(inout headers_t hdr, inout metadata_t meta) { apply {} }
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import grpc
 import pytest
 from click.testing import CliRunner
 from finsy.proto import p4i, p4r
@@ -18,6 +21,7 @@ from scapy.layers.l2 import Ether
 
 from weft.cli import weft
 from weft.commands.switch_cli import _line_at_prompt
+from weft.controller.errors import RequestRefusedError
 from weft.controller.fabric import GrpcTarget, open_channel
 from weft.controller.lab import Lab
 from weft.controller.pipeline import Pipeline
@@ -27,8 +31,14 @@ from weft.controller.stub import P4RuntimeStub
 from weft.controller.switch_cli import COMMANDS, CommandError, CommandSession
 from weft.controller.switch_cli.arrays import meter_config
 from weft.controller.switch_cli.commands import REFUSED
+from weft.controller.switch_cli.management import MANAGE, over_grpc
 from weft.controller.switch_cli.values import parse_match, parse_value, shown_match
+from weft.engine import Engine
 from weft.scenario.program import compile_program
+from weft.switch.bmv2json import load_program
+from weft.switch.daemon.config import PortConfig, SwitchConfig
+from weft.switch.daemon.manage_service import METHOD, SERVICE, handler
+from weft.switch.daemon.wired_switches import WiredSwitches
 from weft.switch.oracle import OracleSwitch, Timing
 from weft.switch.p4runtime.device import Device
 from weft.switch.p4runtime.service import Server
@@ -182,8 +192,8 @@ def test_multicast_and_mirroring(switch: Switch) -> None:
         "mc_dump",
     )
     assert said[2] == "node was created with handle 0"
-    assert said[7] == "MirroringSessionConfig(port=6)"
-    assert "rid=7) -> (ports=[2, 4])" in said[8]
+    assert said[7] == "MirroringSessionConfig(port=6, mgid=None)"
+    assert "rid=7) -> (ports=[2, 4], lags=[])" in said[8]
     assert sorted(switch.send()) == [2, 4, 5, 6]
     # Another session finds the nodes in the group.
     switch.run("mc_dump", "mc_node_dissociate 3 0", "mirroring_delete 5")
@@ -192,6 +202,132 @@ def test_multicast_and_mirroring(switch: Switch) -> None:
     assert sorted(switch.send()) == [3, 7]
     switch.run("mc_mgrp_destroy 3")
     assert sorted(switch.send()) == [7]
+
+
+def test_a_lag_sends_to_one_of_its_ports_as_in_bmv2(switch: Switch) -> None:
+    """BMv2 takes the member of number 255 modulo their count, for every packet."""
+    lines = [
+        "table_set_default ipv4_lpm spread 3",
+        "mc_mgrp_create 3",
+        "mc_set_lag_membership 1 4 6 5 7",
+        "mc_node_create 7 2 | 1 2",
+        "mc_node_associate 3 0",
+    ]
+    *_, shown = switch.run(*lines, "mc_dump")
+    assert "rid=7) -> (ports=[2], lags=[1, 2])" in shown
+    assert "LAGS\nlag(1) -> ports=[4, 5, 6, 7]" in shown
+    assert sorted(switch.send()) == [2, 7]
+    switch.run("mc_mgrp_destroy 3", *lines, "mc_set_lag_membership 1 4 5", "mc_set_lag_membership 2 6")
+    assert sorted(switch.send()) == [2, 5, 6]
+    with pytest.raises(CommandError, match="node 0 would send to port 2 twice"):
+        switch.run("mc_mgrp_destroy 3", *lines, "mc_set_lag_membership 1 2")
+
+
+def test_clones_go_to_a_multicast_group_as_it_changes(switch: Switch) -> None:
+    said = switch.run(
+        "table_add ipv4_lpm forward 10.0.0.0/8 => 1 2",
+        "mc_mgrp_create 9",
+        "mc_node_create 1 3 4",
+        "mc_node_associate 9 0",
+        "mirroring_add_mc 5 9",
+        "mirroring_get 5",
+        "mc_node_update 0 4 5",
+    )
+    assert said[5] == "MirroringSessionConfig(port=None, mgid=9)"
+    assert sorted(switch.send()) == [2, 4, 5]
+    switch.run("mirroring_add 5 6")
+    assert sorted(switch.send()) == [2, 6]
+
+
+def test_value_sets_counters_and_the_program_itself(switch: Switch, tmp_path: Path) -> None:
+    switch.run("table_add ipv4_lpm forward 10.0.0.0/8 => 1 2")
+    switch.send()
+    path = tmp_path / "program.json"
+    said = switch.run(
+        "show_pvs",
+        "pvs_add odd_types 0x800",
+        "pvs_add odd_types 2054",
+        "pvs_add odd_types 0x800",
+        "pvs_get odd_types",
+        "pvs_remove odd_types 0x800",
+        "pvs_get odd_types",
+        "pvs_clear odd_types",
+        "pvs_get odd_types",
+        "counter_write by_port 1 3 500",
+        "counter_read by_port 1",
+        "counter_write hits 0 7 900",
+        "counter_read hits 0",
+        f"write_config_to_file {path}",
+    )
+    assert said[0].split() == ["ParserImpl.odd_types", "[bitwidth=16]"]
+    assert (said[4], said[6], said[8]) == ("0x800\n0x806", "0x806", "")
+    assert said[9] == "by_port[1] has been updated"
+    assert said[10] == "by_port[1]= (500 bytes, 3 packets)"
+    assert said[12] == "hits[0]= (900 bytes, 7 packets)"
+    assert load_program(path.read_text()).counter_arrays
+
+
+SIMPLE_SWITCH_CLI = """
+set_queue_depth set_queue_rate mirroring_add mirroring_add_mc mirroring_delete mirroring_get get_time_elapsed
+get_time_since_epoch shell show_tables show_actions table_show_actions table_info table_set_default table_reset_default
+table_num_entries table_clear table_add table_set_timeout table_modify table_delete act_prof_create_member
+table_indirect_create_member act_prof_delete_member table_indirect_delete_member act_prof_modify_member
+table_indirect_modify_member table_indirect_add table_indirect_add_with_group table_indirect_delete
+table_indirect_set_default table_indirect_set_default_with_group table_indirect_reset_default act_prof_create_group
+table_indirect_create_group act_prof_delete_group table_indirect_delete_group act_prof_add_member_to_group
+table_indirect_add_member_to_group act_prof_remove_member_from_group table_indirect_remove_member_from_group
+mc_mgrp_create mc_mgrp_destroy mc_node_create mc_node_update mc_node_associate mc_node_dissociate mc_node_destroy
+mc_set_lag_membership mc_dump load_new_config_file swap_configs meter_array_set_rates meter_set_rates meter_get_rates
+counter_read counter_write counter_reset register_read register_write register_reset table_dump_entry
+act_prof_dump_member table_dump_member act_prof_dump_group table_dump_group act_prof_dump table_dump
+table_dump_entry_from_key show_pvs pvs_add pvs_remove pvs_get pvs_clear port_add port_remove show_ports switch_info
+reset_state write_config_to_file serialize_state set_crc16_parameters set_crc32_parameters set_toeplitz_hash_key help
+"""
+
+
+def test_every_command_of_simple_switch_is_one_or_is_refused_by_name() -> None:
+    assert set(SIMPLE_SWITCH_CLI.split()) == COMMANDS.keys() | REFUSED.keys()
+
+
+@pytest.fixture
+def managed() -> WiredSwitches:
+    """A switch with ports 1 and 2, behind what serves its queues."""
+    ports = tuple(PortConfig(port=number, rate_bps=10**9) for number in (1, 2))
+    return WiredSwitches(Engine(seed=1), [SwitchConfig(device_id=DEVICE, name="s1", ports=ports)])
+
+
+def test_client_and_server_name_the_same_method() -> None:
+    assert f"/{SERVICE}/{METHOD}" == MANAGE
+
+
+def test_queues_are_set_and_the_time_is_told(managed: WiredSwitches, tmp_path: Path) -> None:
+    wired = managed.switches[DEVICE]
+    server = grpc.server(ThreadPoolExecutor(1))
+    server.add_generic_rpc_handlers([handler(managed.switches)])
+    address = f"unix:{tmp_path}/switch.sock"
+    server.add_insecure_port(address)
+    server.start()
+
+    def run(line: str, device: int = DEVICE) -> str:
+        session = CommandSession(SimpleNamespace(), manage=over_grpc(address, "s1", device))  # type: ignore[arg-type]
+        return asyncio.run(session.run(line))
+
+    try:
+        run("set_queue_depth 10")
+        run("set_queue_rate 500 2")
+        run("set_queue_depth 7 1")
+        first, second = (wired.ports[number].transmit for number in (1, 2))
+        assert (first.queue_capacity_bytes, second.queue_capacity_bytes) == (7 * 1518, 10 * 1518)
+        assert (first.packet_rate_pps, second.packet_rate_pps) == (0, 500)
+        wired.switch.engine.run_until(3_500_000)
+        assert run("get_time_elapsed") == "3"
+        assert abs(int(run("get_time_since_epoch")) - time.time_ns() // 1000) < 60 * 10**6
+        with pytest.raises(RequestRefusedError, match=r"there is no port 3 \(valid: 1, 2\)"):
+            run("set_queue_rate 1 3")
+        with pytest.raises(RequestRefusedError, match=r"unknown device id 4 \(valid: 3\)"):
+            run("set_queue_rate 1", device=4)
+    finally:
+        server.stop(None)
 
 
 def test_registers_counters_and_meters(switch: Switch) -> None:
@@ -258,7 +394,20 @@ def test_registers_counters_and_meters(switch: Switch) -> None:
         ("register_write seen 8 1", "index: '8' is out of range (valid: 0 to 7)"),
         ("register_write seen 0 70000", "'70000' does not fit into 16 bits"),
         ("meter_set_rates police 0 2:1 1:1", "the peak rate 1:1 is below the committed rate 2:1"),
-        ("set_queue_rate 100 1", "set_queue_rate is not possible over P4Runtime: it has no queues"),
+        ("reset_state", "reset_state is not possible here: the controller's entries would go, too"),
+        ("set_queue_rate 100 1", "set_queue_rate: P4Runtime has nothing for it"),
+        ("set_queue_rate 100 1 7", "names the priority '7' (valid: the port alone"),
+        ("set_queue_depth 0", "packets: '0' is out of range (valid: 1 to"),
+        ("counter_write by_port 4 1 1", "index: '4' is out of range (valid: 0 to 3)"),
+        ("mc_set_lag_membership 256 1", "lag: '256' is out of range (valid: 0 to 255)"),
+        ("mirroring_add_mc 5 9", "there is no multicast group 9 (valid: none; mc_mgrp_create makes one)"),
+        ("pvs_add odd_types 0x10000", "'0x10000' does not fit into 16 bits"),
+        ("pvs_get odd_type", "unknown parser value set 'odd_type'; did you mean"),
+        ("act_prof_dump_member ways 0", "no member has the handle 0 (valid: none"),
+        (
+            "write_config_to_file /nowhere/at/all",
+            "/nowhere/at/all cannot be written: No such file or directory",
+        ),
         ("table_add 'x", "No closing quotation"),
     ],
 )

@@ -26,6 +26,8 @@ from weft.clocks.real.switch_daemon import SwitchDaemon, daemon_config, new_epoc
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric import GrpcTarget, embedded_targets
 from weft.controller.operations import Operations
+from weft.controller.switch_cli import Manage
+from weft.controller.switch_cli.management import over_grpc
 from weft.errors import EnvironmentLacksError
 from weft.quantities.readable import counted
 from weft.recording.observations import Recorded, read_recorded
@@ -180,6 +182,10 @@ class MininetLab(Lab):
         )
         stack.callback(self.operations_server.close)
         self._state.operations = str(self._access.operations_socket)
+
+    def _manage_switch(self, switch: str) -> Manage:
+        address, device_id = self._state.grpc[switch]
+        return over_grpc(address, switch, device_id)
 
     def _daemon_config(self, address: str) -> DaemonConfig:
         return daemon_config(self.fabric, self.options, self.switch_configs, self.epoch_ns, address)

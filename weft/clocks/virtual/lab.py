@@ -50,12 +50,14 @@ from weft.controller.circuits import CircuitControl
 from weft.controller.fabric import embedded_targets
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
+from weft.controller.switch_cli import CommandError, Manage
 from weft.engine import Engine, Partitions, TransmitPort
 from weft.errors import EnvironmentLacksError
 from weft.quantities.readable import counted
 from weft.recording.observations import Recorded
 from weft.results.packet_conservation import packets_under_way
 from weft.scenario.options import FabricOptions
+from weft.switch.daemon.manage_service import ManageRequest, UnmanageableError, manage
 from weft.switch.daemon.stats import SwitchesStats
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitches
 from weft.switch.native import NativeSwitch
@@ -210,6 +212,18 @@ class VirtualLab(Lab):
             open_channel=lambda _address: channel,
             runner=VirtualTimeRunner(self._loop),
         )
+
+    def _manage_switch(self, switch: str) -> Manage:
+        wired = self.switches.switches[self.fabric.switch(switch).device_id]
+
+        async def ask(request: dict[str, Any]) -> dict[str, Any]:
+            asked = ManageRequest(device_id=wired.config.device_id, **request)
+            try:
+                return manage(wired, asked, epoch_us=None).model_dump()
+            except UnmanageableError as error:
+                raise CommandError(str(error)) from None
+
+        return ask
 
     @contextlib.contextmanager
     def hosts(self) -> Iterator[EndpointGroup]:

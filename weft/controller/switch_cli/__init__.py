@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from weft.controller.switch_cli.commands import COMMANDS
 from weft.controller.switch_cli.errors import CommandError
-from weft.controller.switch_cli.session import CommandSession
+from weft.controller.switch_cli.session import CommandSession, Manage
 
-__all__ = ["COMMANDS", "CommandError", "CommandSession"]
+__all__ = ["COMMANDS", "CommandError", "CommandSession", "Manage"]

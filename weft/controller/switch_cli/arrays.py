@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from finsy.proto import p4d, p4i, p4r
 
@@ -19,7 +20,7 @@ from weft.controller.switch_cli.values import encoded, parse_value, parse_whole
 
 _MICROSECONDS = 10**6
 _RATE = re.compile(r"\A([0-9]{1,12}(?:\.[0-9]{1,12})?):([0-9]{1,18})\Z")
-_MOST_RATE = 2**63 - 1
+_MOST_RATE = _MOST_COUNT = 2**63 - 1
 
 
 def _index(word: str, size: int) -> p4r.Index:
@@ -96,22 +97,42 @@ def _table_of(session: CommandSession, table_id: int) -> p4i.Table:
     return next(each for each in tables if each.preamble.id == table_id)
 
 
+async def _cell(
+    session: CommandSession, counter: str, index: str
+) -> p4r.CounterEntry | p4r.DirectCounterEntry:
+    """Return what names a cell of a counter, or what a direct counter has of the entry with a handle."""
+    found = _counter(session, counter)
+    if isinstance(found, p4i.DirectCounter):
+        entry = await session.entry(_table_of(session, found.direct_table_id), parse_handle(index))
+        return p4r.DirectCounterEntry(table_entry=bare(entry))
+    return p4r.CounterEntry(counter_id=found.preamble.id, index=_index(index, found.size))
+
+
+def _as_entity(cell: p4r.CounterEntry | p4r.DirectCounterEntry) -> dict[str, Any]:
+    name = "counter_entry" if isinstance(cell, p4r.CounterEntry) else "direct_counter_entry"
+    return {name: cell}
+
+
 @command("counter_read", "<counter> <index>")
 async def counter_read(session: CommandSession, words: Sequence[str]) -> str:
     """Show a cell of a counter, or what a direct counter has of the entry with a handle."""
-    counter = _counter(session, words[0])
-    if isinstance(counter, p4i.DirectCounter):
-        table = _table_of(session, counter.direct_table_id)
-        number = parse_handle(words[1])
-        entry = await session.entry(table, number)
-        query = p4r.DirectCounterEntry(table_entry=bare(entry))
-        data = (await session.read(direct_counter_entry=query))[0].direct_counter_entry.data
-    else:
-        index = _index(words[1], counter.size)
-        number = index.index
-        indirect = p4r.CounterEntry(counter_id=counter.preamble.id, index=index)
-        data = (await session.read(counter_entry=indirect))[0].counter_entry.data
+    ((name, cell),) = _as_entity(await _cell(session, *words)).items()
+    data = getattr((await session.read(**{name: cell}))[0], name).data
+    number = parse_handle(words[1])
     return f"{words[0]}[{number}]= ({data.byte_count} bytes, {data.packet_count} packets)"
+
+
+@command("counter_write", "<counter> <index> <packets> <bytes>")
+async def counter_write(session: CommandSession, words: Sequence[str]) -> str:
+    """Set a cell of a counter, or what a direct counter has of the entry with a handle."""
+    packets, octets = (
+        parse_whole(word, 0, _MOST_COUNT, what)
+        for word, what in zip(words[2:], ("packets", "bytes"), strict=True)
+    )
+    cell = await _cell(session, *words[:2])
+    cell.data.CopyFrom(p4r.CounterData(packet_count=packets, byte_count=octets))
+    await session.write(p4r.Update.MODIFY, **_as_entity(cell))
+    return f"{words[0]}[{parse_handle(words[1])}] has been updated"
 
 
 @command("counter_reset", "<counter>")

@@ -54,33 +54,36 @@ def named(name: str) -> Command:
     if name in COMMANDS:
         return COMMANDS[name]
     if name in REFUSED:
-        raise CommandError(f"{name} is not possible over P4Runtime: {REFUSED[name]}")
+        raise CommandError(f"{name} is not possible here: {REFUSED[name]}")
     raise CommandError(f"unknown command {name[:80]!r}; {did_you_mean(name[:80], COMMANDS)}")
 
 
-_NO_QUEUES = (
-    "it has no queues; a topology file's max_queue_size and bw, or a scenario's, set a port's queue and rate"
-)
 _NO_DEVICE = "it does not manage the switch itself"
 REFUSED = {
-    "counter_write": "direct and indirect counters are written by `weft` alone; counter_reset sets them to 0",
-    "mirroring_add_mc": "a clone session has ports of its own; add one with mirroring_add",
-    "mc_set_lag_membership": "multicast groups consist of ports",
-    "set_queue_depth": _NO_QUEUES,
-    "set_queue_rate": _NO_QUEUES,
-    "get_time_elapsed": "it has no clock",
-    "get_time_since_epoch": "it has no clock",
     "load_new_config_file": "`weft run` and `weft lab` load programs",
     "swap_configs": "`weft run` and `weft lab` load programs",
     "port_add": _NO_DEVICE,
     "port_remove": _NO_DEVICE,
     "set_crc16_parameters": "hash functions are the program's",
     "set_crc32_parameters": "hash functions are the program's",
+    "set_toeplitz_hash_key": "hash functions are the program's",
+    "reset_state": (
+        "the controller's entries would go, too; table_clear, register_reset, counter_reset, … empty one object"
+    ),
     "serialize_state": _NO_DEVICE,
-    "write_config_to_file": _NO_DEVICE,
     "shell": "commands of the machine are not run from here",
 }
 """Commands of simple_switch_CLI that are none here, and why."""
 
-for _module in ("tables", "indirect_tables", "profiles", "arrays", "replication", "showing"):
+for _module in (
+    "tables",
+    "indirect_tables",
+    "profiles",
+    "arrays",
+    "value_sets",
+    "replication",
+    "mirroring",
+    "management",
+    "showing",
+):
     importlib.import_module(f"weft.controller.switch_cli.{_module}")

@@ -140,3 +140,15 @@ async def add_member_to_group(session: CommandSession, words: Sequence[str]) -> 
 async def remove_member_from_group(session: CommandSession, words: Sequence[str]) -> str:
     """Take a member out of a group of the action profile of a table."""
     return await profiles.remove_member_from_group(session, [_profile(session, words[0]), *words[1:]])
+
+
+@command("table_dump_member", "<table> <member>")
+async def dump_member(session: CommandSession, words: Sequence[str]) -> str:
+    """Show a member of a table's action profile."""
+    return await profiles.dump_member(session, [_profile(session, words[0]), words[1]])
+
+
+@command("table_dump_group", "<table> <group>")
+async def dump_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Show a group of a table's action profile."""
+    return await profiles.dump_group(session, [_profile(session, words[0]), words[1]])

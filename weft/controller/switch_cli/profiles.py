@@ -167,13 +167,37 @@ async def dump(session: CommandSession, words: Sequence[str]) -> str:
     """Show a profile's members and groups."""
     profile = profile_named(session, words[0])
     lines = ["==========", "MEMBERS"]
-    for handle, member in (await members_of(session, profile)).items():
-        action = member.action
-        lines += ["**********", f"Dumping member {handle}"]
-        lines.append(f"Action entry: {action_name(session, action)} - {shown_parameters(action)}")
+    for member in (await members_of(session, profile)).values():
+        lines += ["**********", *_shown_member(session, member)]
     if profile.with_selector:
         lines += ["==========", "GROUPS"]
-        for handle, group in (await groups_of(session, profile)).items():
-            members = ", ".join(str(each.member_id - 1) for each in group.members)
-            lines += ["**********", f"Dumping group {handle}", f"Members: [{members}]"]
+        for group in (await groups_of(session, profile)).values():
+            lines += ["**********", *_shown_group(group)]
     return "\n".join([*lines, "=========="])
+
+
+@command("act_prof_dump_member", "<profile> <member>")
+async def dump_member(session: CommandSession, words: Sequence[str]) -> str:
+    """Show a member."""
+    members = await members_of(session, profile_named(session, words[0]))
+    return "\n".join(_shown_member(session, _one(members, parse_handle(words[1]), "member")))
+
+
+@command("act_prof_dump_group", "<profile> <group>")
+async def dump_group(session: CommandSession, words: Sequence[str]) -> str:
+    """Show a group."""
+    groups = await groups_of(session, profile_named(session, words[0]))
+    return "\n".join(_shown_group(_one(groups, parse_handle(words[1]), "group")))
+
+
+def _shown_member(session: CommandSession, member: p4r.ActionProfileMember) -> list[str]:
+    action = member.action
+    return [
+        f"Dumping member {member.member_id - 1}",
+        f"Action entry: {action_name(session, action)} - {shown_parameters(action)}",
+    ]
+
+
+def _shown_group(group: p4r.ActionProfileGroup) -> list[str]:
+    members = ", ".join(str(each.member_id - 1) for each in group.members)
+    return [f"Dumping group {group.group_id - 1}", f"Members: [{members}]"]

@@ -1,12 +1,13 @@
-"""Commands on multicast groups and clone sessions.
+"""Commands on multicast groups.
 
-A multicast node is a replication id with ports. P4Runtime has groups of (port, instance) alone: a node is kept here and
-becomes replicas of the groups that it is associated with, its replication id as their instance.
+A multicast node is a replication id with ports and lags. P4Runtime has groups of (port, instance) alone: a node is kept
+here and becomes replicas of the groups that it is associated with, its replication id as their instance. Of a lag BMv2
+takes one port, the same for every packet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from finsy.proto import p4r
 
@@ -17,10 +18,13 @@ from weft.controller.switch_cli.values import encoded, parse_whole
 
 _MOST = 2**16 - 1
 _MOST_PORT = 2**9 - 1
-_MOST_CLONE_SESSION = 2**15 - 1
+_MOST_LAG = 2**8 - 1
+_LAG_HASH = 255
+"""What BMv2 chooses a lag's port by (simple_pre_lag.cpp), for every packet."""
 
 
-def _group_id(word: str) -> int:
+def parse_group(word: str) -> int:
+    """Return a group's id. Raises CommandError."""
     return parse_whole(word, 1, _MOST, "group")
 
 
@@ -32,13 +36,34 @@ def _node(session: CommandSession, word: str) -> int:
     return handle
 
 
-def _ports(words: Sequence[str]) -> tuple[int, ...]:
-    if "|" in words:
-        raise CommandError("lists lags after | (valid: ports alone; multicast groups consist of ports)")
-    ports = [parse_whole(word, 0, _MOST_PORT, "port") for word in words]
-    if len(set(ports)) < len(ports):
-        raise CommandError(f"lists a port twice: {' '.join(words)} (valid: each once)")
-    return tuple(sorted(ports))
+def _numbers(words: Sequence[str], most: int, what: str) -> tuple[int, ...]:
+    numbers = [parse_whole(word, 0, most, what) for word in words]
+    if len(set(numbers)) < len(numbers):
+        raise CommandError(f"lists a {what} twice: {' '.join(words)} (valid: each once)")
+    return tuple(sorted(numbers))
+
+
+def _ports_and_lags(words: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    ends = list(words).index("|") if "|" in words else len(words)
+    return _numbers(words[:ends], _MOST_PORT, "port"), _numbers(words[ends + 1 :], _MOST_LAG, "lag")
+
+
+def _sends(session: CommandSession, handle: int) -> tuple[int, list[int]]:
+    """Return a node's instance, and the ports that it sends to, those of its lags last. Raises CommandError."""
+    instance, own = session.nodes[handle]
+    lags = [session.lags[lag] for lag in session.node_lags.get(handle, ()) if session.lags.get(lag)]
+    ports = [*own, *(members[_LAG_HASH % len(members)] for members in lags)]
+    twice = next((port for port in ports if ports.count(port) > 1), None)
+    if twice is not None:
+        raise CommandError(f"node {handle} would send to port {twice} twice (valid: each port once)")
+    return instance, ports
+
+
+def _replicas_of(session: CommandSession, group_id: int) -> list[tuple[int, int]]:
+    """Return (instance, port) of what the nodes of a group send."""
+    handles = [handle for handle, groups in session.associated.items() if group_id in groups]
+    sends = (_sends(session, handle) for handle in handles)
+    return [(instance, port) for instance, ports in sends for port in ports]
 
 
 async def _groups(session: CommandSession) -> dict[int, p4r.MulticastGroupEntry]:
@@ -48,7 +73,8 @@ async def _groups(session: CommandSession) -> dict[int, p4r.MulticastGroupEntry]
     return {each.multicast_group_id: each for each in groups}
 
 
-async def _existing_group(session: CommandSession, group_id: int) -> p4r.MulticastGroupEntry:
+async def existing_group(session: CommandSession, group_id: int) -> p4r.MulticastGroupEntry:
+    """Return a group. Raises CommandError: there is none."""
     groups = await _groups(session)
     if group_id not in groups:
         choices = ", ".join(map(str, list(groups)[:8])) or "none; mc_mgrp_create makes one"
@@ -61,6 +87,21 @@ async def _write_group(
 ) -> None:
     entry = p4r.PacketReplicationEngineEntry(multicast_group_entry=group)
     await session.write(kind, packet_replication_engine_entry=entry)
+    for clone_session, mirrored in session.mirrored.items():
+        if mirrored == group.multicast_group_id:
+            await write_clone_session(session, p4r.Update.MODIFY, clone_session, group.replicas)
+
+
+async def write_clone_session(
+    session: CommandSession,
+    kind: p4r.Update.Type.ValueType,
+    session_id: int,
+    replicas: Sequence[p4r.Replica] = (),
+) -> None:
+    """Make, change or remove a clone session."""
+    clone = p4r.CloneSessionEntry(session_id=session_id, replicas=replicas)
+    entry = p4r.PacketReplicationEngineEntry(clone_session_entry=clone)
+    await session.write(kind, packet_replication_engine_entry=entry)
 
 
 def replica(port: int, instance: int) -> p4r.Replica:
@@ -68,34 +109,27 @@ def replica(port: int, instance: int) -> p4r.Replica:
     return p4r.Replica(port=encoded(port), instance=instance)
 
 
+def port_of(replicated: p4r.Replica) -> int:
+    """Return a replica's port, in the form of P4Runtime since 1.4 or before."""
+    if replicated.WhichOneof("port_kind") == "port":
+        return int.from_bytes(replicated.port, "big")
+    return int(replicated.egress_port)
+
+
 async def _set_replicas(session: CommandSession, group_id: int) -> None:
     """Write a group's replicas: those of its nodes, and what others than this session have put there."""
-    await _existing_group(session, group_id)
-    replicas = [
-        replica(port, instance)
-        for handle, groups in session.associated.items()
-        if group_id in groups
-        for instance, ports in [session.nodes[handle]]
-        for port in ports
-    ]
+    await existing_group(session, group_id)
+    replicas = [replica(port, instance) for instance, port in _replicas_of(session, group_id)]
     group = p4r.MulticastGroupEntry(multicast_group_id=group_id, replicas=replicas)
     await _write_group(session, p4r.Update.MODIFY, group)
 
 
 async def _learn(session: CommandSession, group_id: int) -> None:
     """Make nodes of replicas that a group has from elsewhere, so that they stay when it is written anew."""
-    known = {
-        (instance, port)
-        for handle, groups in session.associated.items()
-        if group_id in groups
-        for instance, ports in [session.nodes[handle]]
-        for port in ports
-    }
+    known = set(_replicas_of(session, group_id))
     others: dict[int, list[int]] = {}
-    for each in (await _existing_group(session, group_id)).replicas:
-        port = (
-            int.from_bytes(each.port, "big") if each.WhichOneof("port_kind") == "port" else each.egress_port
-        )
+    for each in (await existing_group(session, group_id)).replicas:
+        port = port_of(each)
         if (each.instance, port) not in known:
             others.setdefault(each.instance, []).append(port)
     for instance, ports in others.items():
@@ -107,7 +141,7 @@ async def _learn(session: CommandSession, group_id: int) -> None:
 @command("mc_mgrp_create", "<group>")
 async def mgrp_create(session: CommandSession, words: Sequence[str]) -> str:
     """Make a multicast group, without a port at first."""
-    group_id = _group_id(words[0])
+    group_id = parse_group(words[0])
     await _write_group(session, p4r.Update.INSERT, p4r.MulticastGroupEntry(multicast_group_id=group_id))
     return f"Creating multicast group {group_id}"
 
@@ -115,7 +149,7 @@ async def mgrp_create(session: CommandSession, words: Sequence[str]) -> str:
 @command("mc_mgrp_destroy", "<group>")
 async def mgrp_destroy(session: CommandSession, words: Sequence[str]) -> str:
     """Remove a multicast group; its nodes stay."""
-    group = await _existing_group(session, _group_id(words[0]))
+    group = await existing_group(session, parse_group(words[0]))
     await _write_group(session, p4r.Update.DELETE, group)
     for groups in session.associated.values():
         groups.discard(group.multicast_group_id)
@@ -124,31 +158,55 @@ async def mgrp_destroy(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("mc_node_create", "<rid> …")
 async def node_create(session: CommandSession, words: Sequence[str]) -> str:
-    """Make a multicast node: mc_node_create RID PORT…."""
+    """Make a multicast node: mc_node_create RID PORT… [| LAG…]."""
     instance = parse_whole(words[0], 0, _MOST, "rid")
-    ports = _ports(words[1:])
+    ports, lags = _ports_and_lags(words[1:])
     handle = 1 + max(session.nodes, default=-1)
     session.nodes[handle] = (instance, ports)
+    session.node_lags[handle] = lags
     session.associated[handle] = set()
     return f"node was created with handle {handle}"
 
 
 @command("mc_node_update", "<node> …")
 async def node_update(session: CommandSession, words: Sequence[str]) -> str:
-    """Give a node other ports: mc_node_update NODE PORT…."""
-    handle, ports = _node(session, words[0]), _ports(words[1:])
-    for group_id in sorted(session.associated[handle]):
+    """Give a node other ports: mc_node_update NODE PORT… [| LAG…]."""
+    handle = _node(session, words[0])
+    ports, lags = _ports_and_lags(words[1:])
+
+    def change() -> None:
+        session.nodes[handle] = (session.nodes[handle][0], ports)
+        session.node_lags[handle] = lags
+
+    await _change(session, session.associated[handle], change)
+    return ""
+
+
+async def _change(session: CommandSession, groups: Iterable[int], change: Callable[[], None]) -> None:
+    """Change nodes or lags, and with them these groups."""
+    changed = sorted(groups)
+    for group_id in changed:
         await _learn(session, group_id)
-    session.nodes[handle] = (session.nodes[handle][0], ports)
-    for group_id in sorted(session.associated[handle]):
+    change()
+    for group_id in changed:
         await _set_replicas(session, group_id)
+
+
+@command("mc_set_lag_membership", "<lag> <port> …")
+async def set_lag_membership(session: CommandSession, words: Sequence[str]) -> str:
+    """Set the ports of a lag: mc_set_lag_membership LAG PORT…."""
+    lag = parse_whole(words[0], 0, _MOST_LAG, "lag")
+    ports = _numbers(words[1:], _MOST_PORT, "port")
+    having = [handle for handle, lags in session.node_lags.items() if lag in lags]
+    groups = {group_id for handle in having for group_id in session.associated[handle]}
+    await _change(session, groups, lambda: session.lags.update({lag: ports}))
     return ""
 
 
 @command("mc_node_associate", "<group> <node>")
 async def node_associate(session: CommandSession, words: Sequence[str]) -> str:
     """Make a node's ports part of a group."""
-    group_id, handle = _group_id(words[0]), _node(session, words[1])
+    group_id, handle = parse_group(words[0]), _node(session, words[1])
     await _learn(session, group_id)
     session.associated[handle].add(group_id)
     await _set_replicas(session, group_id)
@@ -158,7 +216,7 @@ async def node_associate(session: CommandSession, words: Sequence[str]) -> str:
 @command("mc_node_dissociate", "<group> <node>")
 async def node_dissociate(session: CommandSession, words: Sequence[str]) -> str:
     """Take a node's ports out of a group."""
-    group_id, handle = _group_id(words[0]), _node(session, words[1])
+    group_id, handle = parse_group(words[0]), _node(session, words[1])
     await _learn(session, group_id)
     session.associated[handle].discard(group_id)
     await _set_replicas(session, group_id)
@@ -176,6 +234,7 @@ async def node_destroy(session: CommandSession, words: Sequence[str]) -> str:
         del session.associated[handle]
         await _set_replicas(session, group_id)
     del session.nodes[handle]
+    session.node_lags.pop(handle, None)
     return ""
 
 
@@ -189,52 +248,13 @@ async def mc_dump(session: CommandSession, words: Sequence[str]) -> str:
         for handle, groups in session.associated.items():
             if group_id in groups:
                 instance, ports = session.nodes[handle]
-                lines.append(f"  -> (L1h={handle}, rid={instance}) -> (ports=[{', '.join(map(str, ports))}])")
+                lags = session.node_lags.get(handle, ())
+                sends = f"(ports=[{_listed(ports)}], lags=[{_listed(lags)}])"
+                lines.append(f"  -> (L1h={handle}, rid={instance}) -> {sends}")
+    lines += ["==========", "LAGS"]
+    lines += [f"lag({lag}) -> ports=[{_listed(ports)}]" for lag, ports in sorted(session.lags.items())]
     return "\n".join([*lines, "=========="])
 
 
-def _clone_session(session_id: int, port: int | None = None) -> p4r.PacketReplicationEngineEntry:
-    replicas = [] if port is None else [replica(port, 0)]
-    return p4r.PacketReplicationEngineEntry(
-        clone_session_entry=p4r.CloneSessionEntry(session_id=session_id, replicas=replicas)
-    )
-
-
-@command("mirroring_add", "<session> <port>")
-async def mirroring_add(session: CommandSession, words: Sequence[str]) -> str:
-    """Send what the program clones to a session out of a port; of a session that is there, change the port."""
-    session_id = parse_whole(words[0], 1, _MOST_CLONE_SESSION, "session")
-    port = parse_whole(words[1], 0, _MOST_PORT, "port")
-    kind = p4r.Update.MODIFY if await _clone_ports(session, session_id) else p4r.Update.INSERT
-    await session.write(kind, packet_replication_engine_entry=_clone_session(session_id, port))
-    return ""
-
-
-@command("mirroring_delete", "<session>")
-async def mirroring_delete(session: CommandSession, words: Sequence[str]) -> str:
-    """Remove a clone session."""
-    session_id = parse_whole(words[0], 1, _MOST_CLONE_SESSION, "session")
-    await session.write(p4r.Update.DELETE, packet_replication_engine_entry=_clone_session(session_id))
-    return ""
-
-
-@command("mirroring_get", "<session>")
-async def mirroring_get(session: CommandSession, words: Sequence[str]) -> str:
-    """Show the ports of a clone session."""
-    session_id = parse_whole(words[0], 1, _MOST_CLONE_SESSION, "session")
-    ports = await _clone_ports(session, session_id)
-    if not ports:
-        raise CommandError(f"there is no clone session {session_id}")
-    return f"MirroringSessionConfig(port={', '.join(map(str, ports))})"
-
-
-async def _clone_ports(session: CommandSession, session_id: int) -> list[int]:
-    query = p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry())
-    found = await session.read(packet_replication_engine_entry=query)
-    sessions = [each.packet_replication_engine_entry.clone_session_entry for each in found]
-    return [
-        int.from_bytes(each.port, "big") if each.WhichOneof("port_kind") == "port" else each.egress_port
-        for clone in sessions
-        if clone.session_id == session_id
-        for each in clone.replicas
-    ]
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))

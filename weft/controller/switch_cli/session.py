@@ -16,6 +16,9 @@ from weft.controller.session import SwitchSession
 from weft.controller.switch_cli.commands import named
 from weft.controller.switch_cli.errors import CommandError
 
+Manage = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Sends a request of `management` and returns the answer."""
+
 MAX_FILE_BYTES = 16 * 1024 * 1024
 _MOST_CHARACTERS = 16_384
 
@@ -26,7 +29,11 @@ class CommandSession:
     Attributes:
         handles: of each table's entries, by what identifies them; see `handle_of`.
         nodes: multicast nodes by handle, each with its instance and ports.
+        node_lags: the lags of each node, of which BMv2 takes one port each.
         associated: the groups that each node is part of.
+        lags: the ports of each lag.
+        mirrored: the multicast group that a clone session sends to.
+        manage: asks the switch for what P4Runtime has not; None: nothing does.
 
     """
 
@@ -35,12 +42,17 @@ class CommandSession:
         switch: SwitchSession,
         ports: Sequence[str] = (),
         before_writing: Callable[[], Awaitable[Any]] | None = None,
+        manage: Manage | None = None,
     ) -> None:
         self.switch = switch
         self.ports = ports
         self.handles: dict[int, dict[bytes, int]] = {}
         self.nodes: dict[int, tuple[int, tuple[int, ...]]] = {}
+        self.node_lags: dict[int, tuple[int, ...]] = {}
         self.associated: dict[int, set[int]] = {}
+        self.lags: dict[int, tuple[int, ...]] = {}
+        self.mirrored: dict[int, int] = {}
+        self.manage = manage
         self._before_writing = before_writing
 
     @property

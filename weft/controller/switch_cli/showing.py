@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from finsy.proto import p4i
 
 from weft.controller.switch_cli.commands import COMMANDS, REFUSED, command, named
+from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.session import CommandSession
 from weft.controller.switch_cli.tables import table_named
 
@@ -71,12 +73,23 @@ async def switch_info(session: CommandSession, words: Sequence[str]) -> str:
     return f"device_id                : {session.switch.device_id}\nprogram                  : {name}"
 
 
+@command("write_config_to_file", "<file>")
+async def write_config_to_file(session: CommandSession, words: Sequence[str]) -> str:
+    """Write the program's JSON, as the switch has it, to a file."""
+    config = await session.switch.read_device_config()
+    try:
+        Path(words[0]).write_bytes(config)
+    except OSError as error:
+        raise CommandError(f"{words[0]} cannot be written: {error.strerror}") from None
+    return ""
+
+
 @command("help", "[command]")
 async def show_help(session: CommandSession, words: Sequence[str]) -> str:
     """List the commands, or show what one does."""
     if words:
         if words[0] in REFUSED:
-            return f"{words[0]} is not possible over P4Runtime: {REFUSED[words[0]]}"
+            return f"{words[0]} is not possible here: {REFUSED[words[0]]}"
         found = named(words[0])
         return f"{found.name} {found.usage}".rstrip() + f"\n{found.summary}"
     return "\n".join(sorted(COMMANDS))

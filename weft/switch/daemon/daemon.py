@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from weft.switch.daemon import port_service, trace_service
+from weft.switch.daemon import manage_service, port_service, trace_service
 from weft.switch.daemon.config import DaemonConfig
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch
 from weft.switch.daemon.wiring import Wiring
@@ -30,7 +30,11 @@ class Daemon:
         self.devices = {number: wired.device() for number, wired in self.wiring.switches.items()}
         try:
             switches = {number: wired.switch for number, wired in self.wiring.switches.items()}
-            others = [trace_service.handler(switches), port_service.handler(self.wiring.board)]
+            others = [
+                trace_service.handler(switches),
+                port_service.handler(self.wiring.board),
+                manage_service.handler(self.wiring.switches),
+            ]
             self.server = Server(
                 self.devices, config.grpc_address, config.grpc_tls, others, config.more_grpc_addresses
             )

@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from weft.switch.backend import NotReadyError
 from weft.switch.bmv2json import Program
+from weft.switch.daemon.calls import SwitchRequest, abort, read_request
 from weft.switch.debug.condition_tokens import LONGEST, ConditionError
 from weft.switch.debug.conditions import Condition
 from weft.switch.native import NativeSwitch
@@ -31,12 +32,9 @@ OTHERS, MISSED = "weft-others", "weft-missed"
 """Trailing metadata: see Unseen."""
 
 
-class WatchRequest(BaseModel):
+class WatchRequest(SwitchRequest):
     """Trace the next `packets` received on `port` (None: any) that fulfil `when`, for `timeout_s` at most."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    device_id: int = Field(ge=0, lt=2**64)
     packets: int = Field(default=1, ge=1, le=MAX_PACKETS)
     port: int | None = Field(default=None, ge=0, le=511)
     timeout_s: float = Field(default=10.0, gt=0, le=3600)
@@ -55,25 +53,12 @@ def handler(switches: Mapping[int, NativeSwitch]) -> grpc.GenericRpcHandler:
     """What a gRPC server needs to serve traces of `switches`."""
 
     def watch(data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
-        try:
-            request = WatchRequest.model_validate_json(data)
-        except ValidationError as error:
-            _abort(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        switch = switches.get(request.device_id)
-        if switch is None:
-            valid = ", ".join(map(str, switches))
-            message = f"unknown device id {request.device_id} (valid: {valid})"
-            _abort(context, grpc.StatusCode.NOT_FOUND, message)
+        request, switch = read_request(WatchRequest, data, switches, context)
         for packet in _watch(switch, request, context):
             yield packet.model_dump_json().encode()
 
     method = grpc.unary_stream_rpc_method_handler(watch)
     return grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})
-
-
-def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, message: str) -> NoReturn:
-    context.abort(code, message)
-    raise AssertionError("abort raises")
 
 
 def _watch(
@@ -87,7 +72,7 @@ def _watch(
         wanted = request.packets if condition is None else None
         switch.trace.start(wanted, request.port, ended=news.set)
     except NotReadyError as error:
-        _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
     assert program is not None
     teller = Storyteller(program)
     missed_before, others = switch.trace.packets_missed, 0
@@ -118,7 +103,7 @@ def _condition(text: str | None, program: Program | None, context: grpc.Servicer
     try:
         return Condition(text, program)
     except ConditionError as error:
-        _abort(context, grpc.StatusCode.INVALID_ARGUMENT, f"--when: {error.shown(text)}")
+        abort(context, grpc.StatusCode.INVALID_ARGUMENT, f"--when: {error.shown(text)}")
 
 
 def watched_packet(teller: Storyteller, trace: PacketTrace) -> WatchedPacket:

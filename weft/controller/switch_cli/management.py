@@ -1,0 +1,90 @@
+"""What simple_switch has beside its tables, and P4Runtime has not: queues' depth and rate, and the time.
+
+Weft's switches serve it beside P4Runtime (`weft.switch.daemon.manage_service` has the format); others, such as BMv2, do
+not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+
+from weft.controller.fabric import open_channel
+from weft.controller.refusals import explain
+from weft.controller.switch_cli.commands import command
+from weft.controller.switch_cli.errors import CommandError
+from weft.controller.switch_cli.session import CommandSession, Manage
+from weft.controller.switch_cli.values import parse_whole
+from weft.quantities.limits import MAX_QUEUE_CAPACITY_BYTES
+from weft.topologies.networks.model import PACKET_BYTES
+
+MANAGE = "/weft.Switch/Manage"
+TIMEOUT_S = 10.0
+_MOST_PORT = 511
+_MOST_PACKETS = MAX_QUEUE_CAPACITY_BYTES // PACKET_BYTES
+_MOST_RATE_PPS = 10**12
+
+
+def over_grpc(address: str, name: str, device_id: int) -> Manage:
+    """Return what manages a device of the server at an address; `name` is for errors."""
+
+    async def manage(request: dict[str, Any]) -> dict[str, Any]:
+        channel = open_channel(address)
+        try:
+            data = json.dumps({"device_id": device_id, **request}).encode()
+            answer: bytes = await channel.unary_unary(MANAGE)(data, timeout=TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                raise CommandError("only Weft's own switches can be asked for this") from None
+            raise explain(name, "Manage", error) from None
+        finally:
+            await channel.close()
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+    return manage
+
+
+async def _manage(session: CommandSession, **request: Any) -> dict[str, Any]:
+    if session.manage is None:
+        raise CommandError("P4Runtime has nothing for it, and this switch is reached by nothing else")
+    return await session.manage(request)
+
+
+def _port(words: Sequence[str]) -> dict[str, int]:
+    if len(words) > 1:
+        raise CommandError(
+            f"names the priority {words[1][:80]!r} (valid: the port alone, whose queues share its memory and rate)"
+        )
+    return {"port": parse_whole(words[0], 0, _MOST_PORT, "port")} if words else {}
+
+
+@command("set_queue_depth", "<packets> [port] [priority]")
+async def set_queue_depth(session: CommandSession, words: Sequence[str]) -> str:
+    """Let the queue of a port, or of all ports, hold so many packets of the largest size."""
+    packets = parse_whole(words[0], 1, _MOST_PACKETS, "packets")
+    await _manage(session, queue_capacity_bytes=packets * PACKET_BYTES, **_port(words[1:]))
+    return ""
+
+
+@command("set_queue_rate", "<packets_per_second> [port] [priority]")
+async def set_queue_rate(session: CommandSession, words: Sequence[str]) -> str:
+    """Let a port, or all ports, send so many packets a second at most; 0: as many as the link takes."""
+    rate_pps = parse_whole(words[0], 0, _MOST_RATE_PPS, "packets_per_second")
+    await _manage(session, rate_pps=rate_pps, **_port(words[1:]))
+    return ""
+
+
+@command("get_time_elapsed")
+async def get_time_elapsed(session: CommandSession, words: Sequence[str]) -> str:
+    """Show the microseconds since the switch started."""
+    return str((await _manage(session))["elapsed_us"])
+
+
+@command("get_time_since_epoch")
+async def get_time_since_epoch(session: CommandSession, words: Sequence[str]) -> str:
+    """Show the microseconds since the epoch of the switch's clock: 1970, or the start of a run in virtual time."""
+    return str((await _manage(session))["since_epoch_us"])

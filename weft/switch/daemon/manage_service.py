@@ -1,0 +1,84 @@
+"""What simple_switch has beside its tables, and P4Runtime has not: queues' depth and rate, and the time.
+
+`/weft.Switch/Manage` takes JSON (ManageRequest) and answers with JSON. `weft.controller.switch_cli.management` is its
+client; under the virtual clock `manage` serves it within the process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import grpc
+from pydantic import BaseModel, ConfigDict, Field
+
+from weft.switch.daemon.calls import SwitchRequest, abort, read_request
+from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch
+
+SERVICE = "weft.Switch"
+METHOD = "Manage"
+MAX_RATE_PPS = 10**12
+MAX_CAPACITY_BYTES = 2**40
+_PS_PER_US = 10**6
+_NS_PER_US = 1000
+
+
+class ManageRequest(SwitchRequest):
+    """Set what is not None at a port (None: at all ports); a rate of 0 packets a second is the link's own."""
+
+    port: int | None = Field(default=None, ge=0, le=511)
+    queue_capacity_bytes: int | None = Field(default=None, ge=1, le=MAX_CAPACITY_BYTES)
+    rate_pps: int | None = Field(default=None, ge=0, le=MAX_RATE_PPS)
+
+
+class ManageAnswer(BaseModel):
+    """Microseconds since the switch started, and since its clock's epoch."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    elapsed_us: int
+    since_epoch_us: int
+
+
+class UnmanageableError(ValueError):
+    """What is asked for cannot be; says why."""
+
+
+def manage(wired: WiredSwitch, request: ManageRequest, epoch_us: Callable[[], int] | None) -> ManageAnswer:
+    """Do what a request wants. `epoch_us` tells the time since the epoch; None: the switch began with it.
+
+    Raises UnmanageableError: nothing has been done.
+    """
+    chosen = list(wired.ports.values()) if request.port is None else [_port(wired, request.port)]
+    if request.queue_capacity_bytes is not None and wired.buffer is not None:
+        raise UnmanageableError("the ports share the switch's buffer, so none has a queue of its own depth")
+    with wired.switch.engine.lock():
+        for port in chosen:
+            if request.queue_capacity_bytes is not None:
+                port.transmit.queue_capacity_bytes = request.queue_capacity_bytes
+            if request.rate_pps is not None:
+                port.transmit.packet_rate_pps = request.rate_pps
+        elapsed_us = wired.switch.engine.now_ps // _PS_PER_US
+    return ManageAnswer(elapsed_us=elapsed_us, since_epoch_us=elapsed_us if epoch_us is None else epoch_us())
+
+
+def _port(wired: WiredSwitch, number: int) -> WiredPort:
+    if number not in wired.ports:
+        raise UnmanageableError(
+            f"there is no port {number} (valid: {', '.join(map(str, wired.ports)) or 'none'})"
+        )
+    return wired.ports[number]
+
+
+def handler(switches: Mapping[int, WiredSwitch]) -> grpc.GenericRpcHandler:
+    """Return what a gRPC server needs to have `switches` managed."""
+
+    def serve(data: bytes, context: grpc.ServicerContext) -> bytes:
+        request, wired = read_request(ManageRequest, data, switches, context)
+        try:
+            answer = manage(wired, request, lambda: time.time_ns() // _NS_PER_US)
+        except UnmanageableError as error:
+            abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        return answer.model_dump_json().encode()
+
+    return grpc.method_handlers_generic_handler(SERVICE, {METHOD: grpc.unary_unary_rpc_method_handler(serve)})
