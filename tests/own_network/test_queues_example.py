@@ -26,6 +26,7 @@ def at_bottleneck(sent_ps: int, size_bytes: int) -> tuple[int, int]:
 def test_probes_meet_the_queues_that_arithmetic_has() -> None:
     scenario, _ = load_scenario_or_network(EXAMPLE / "queues.yaml")
     result = run_scenario(scenario)
+    assert result.warnings == []
     (flow,) = result.of(UDP_FLOWS)
     assert flow.sent == flow.received == 167, "one every 6 ms"
     probes = [at_bottleneck(100 * number * MS, PROBE_BYTES) for number in range(1, 11)]

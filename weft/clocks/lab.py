@@ -43,6 +43,7 @@ from weft.switch.daemon.stats import SwitchesStats
 from weft.system.signals import interruptions_first, signals_unwind, signals_wait
 from weft.topologies import FabricSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
+from weft.topologies.kinds import network
 from weft.traffic.aggregation_format import frame_bytes as aggregation_frame_bytes
 from weft.traffic.control import EndpointGroup
 from weft.traffic.extensions import ClassSpec
@@ -181,7 +182,12 @@ class Lab(abc.ABC):
         self.controller.call(operations.begin(running.run()))
 
     def left_out(self) -> list[str]:
-        """Return what of Weft's is off because switches' programs have no place for it, as sentences."""
+        """Return what of Weft's is off because switches' programs have no place for it, as sentences.
+
+        Nothing in a network file's fabric, whose programs and entries are written without Weft in mind.
+        """
+        if self.fabric.parameters.get("kind") == network.NAME:
+            return []
         return left_out_lines(
             self.programs.pipelines, self.controller.controller.left_out, has_lost_int=self._has_lost_int
         )
