@@ -97,3 +97,66 @@ def test_files_without_end_are_refused(tmp_path: Path, name: str) -> None:
     arguments = [PROGRAM, "--packet", endless] if name.endswith("pcap") else [endless, "--packet", "00"]
     with pytest.raises(BadInputError, match=f"{name}: this is a device, not a regular file"):
         trace(*arguments)
+
+
+COUNTING = """
+#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> destination; bit<48> source; bit<16> type; }
+struct headers { ethernet_t ethernet; }
+struct metadata { }
+parser P(packet_in packet, out headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) {
+    state start { packet.extract(hdr.ethernet); transition accept; }
+}
+control V(inout headers hdr, inout metadata meta) { apply { } }
+control I(inout headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) {
+    register<bit<32>>(8) seen;
+    register<bit<48>>(4) last;
+    register<bit<128>>(4) wide;
+    register<bit<8>>(4) mode;
+    apply {
+        bit<32> count;
+        bit<128> sum;
+        bit<8> unused;
+        bit<32> cell = (bit<32>)standard_metadata.ingress_port;
+        seen.read(count, cell);
+        seen.write(cell, count + 1);
+        seen.write(cell, count + 2);
+        last.write(0, hdr.ethernet.source);
+        last.write(9, hdr.ethernet.source);
+        wide.read(sum, 1);
+        wide.write(1, sum + (128w1 << 100));
+        mode.read(unused, 2);
+        standard_metadata.egress_spec = 2;
+    }
+}
+control E(inout headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) { apply { } }
+control C(inout headers hdr, inout metadata meta) { apply { } }
+control D(packet_out packet, in headers hdr) { apply { packet.emit(hdr.ethernet); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+
+def test_state_shows_the_cells_that_a_packet_used(tmp_path: Path) -> None:
+    source = tmp_path / "counting.p4"
+    source.write_text(COUNTING)
+    packets = [f"0200000000010200000000{last:02}9000" for last in (2, 3)]
+    options = [source, "--port", 3, *(text for packet in packets for text in ("--packet", packet))]
+    second = trace(*options, "--state").partition("packet 2:")[2].splitlines()
+    assert second[-5:] == [
+        "└── registers, before → after",
+        "    ├── I.seen[3]: 2 → 4",
+        "    ├── I.last[0]: 02:00:00:00:00:02 → 02:00:00:00:00:03",
+        f"    ├── I.wide[1]: {1 << 100:#x} → {2 << 100:#x}",
+        "    └── I.mode[2]: 0 (read)",
+    ], "a cell beyond an array's end is none"
+    assert "registers" not in trace(*options)
+    events = [json.loads(line) for line in trace(*options, "--state", "--json", "-n", 1).splitlines()]
+    used = [event for event in events if event["event"] == "register_used"]
+    assert [(each["register"], each["before"], each["after"]) for each in used] == [
+        ("I.seen", 0, 2),
+        ("I.last", 0, 0x020000000002),
+        ("I.wide", 0, 1 << 100),
+        ("I.mode", 0, None),
+    ]
+    assert {event["packet"] for event in events} == {1}, "-n counts packets"

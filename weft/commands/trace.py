@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -14,35 +14,25 @@ from weft.cli import SCENARIO_FILE
 from weft.commands.quantity_options import QuantityOption
 from weft.commands.running_switch import EMBEDDED, find_running_switch
 from weft.commands.scenario_options import set_option
-from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
+from weft.commands.tracing_output import TraceOutput
+from weft.errors import BadInputError, EnvironmentLacksError
 from weft.quantities.definitions import TIME
-from weft.quantities.readable import counted
 from weft.switch.daemon.trace_service import MAX_PACKETS, Unseen, WatchedPacket, WatchRequest
 from weft.switch.native.trace import LAST_PS
-from weft.switch.trace.show import print_tree
 from weft.system.shipped_labs import LAB_PREFIX
-
-if TYPE_CHECKING:
-    from weft.report.stepping import SteppedPackets
 
 PROGRAM_SUFFIXES = (".p4", ".json")
 SCENARIO_SUFFIXES = (".yaml", ".yml")
-
-
-def _is_scenario(target: str) -> bool:
-    """Return whether a target is a scenario, a network file included: .json may also be a compiled program."""
-    if target.endswith(SCENARIO_SUFFIXES) or target.startswith(LAB_PREFIX):
-        return True
-    from weft.topologies.networks import is_network_file
-
-    return target.endswith(".json") and is_network_file(Path(target))
 
 
 @click.command()
 @click.argument("target", metavar="SWITCH|PROGRAM|SCENARIO")
 @click.option("--port", type=click.IntRange(0, 511), help="Only packets received on this port.")
 @click.option(
-    "-n", "--packets", type=click.IntRange(1, MAX_PACKETS), default=1, show_default=True, help="How many."
+    "-n",
+    "--packets",
+    type=click.IntRange(1, MAX_PACKETS),
+    help="How many; by default one, and of a PROGRAM all that are given.",
 )
 @click.option(
     "--timeout",
@@ -77,23 +67,11 @@ def _is_scenario(target: str) -> bool:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a page there to step through the packets of a PROGRAM or a SCENARIO.",
 )
+@click.option(
+    "--state", "with_registers", is_flag=True, help="Show the cells of registers that packets used."
+)
 @click.option("--json", "print_json", is_flag=True, help="Print events, a JSON object a line.")
-def trace(
-    target: str,
-    port: int | None,
-    packets: int,
-    timeout_s: float,
-    device_id: int,
-    packets_given: tuple[str, ...],
-    stf: Path | None,
-    when: str | None,
-    switches: tuple[str, ...],
-    from_ps: int | None,
-    until_ps: int | None,
-    assignments: tuple[str, ...],
-    page: Path | None,
-    print_json: bool,
-) -> None:
+def trace(**options: Any) -> None:
     """Show what a packet meets: parser states, tables and entries, actions, writes, and where it goes.
 
     SWITCH is a switch of the running lab, or HOST:PORT or unix:PATH of any `weft switch`: the next packet that it
@@ -102,90 +80,122 @@ def trace(
     SCENARIO is a scenario in virtual time, or a network file (topology.json, p4app.json), which is run: packets of
     --switch are shown with their time.
     """
-    is_scenario = _is_scenario(target)
-    if not is_scenario and (switches or assignments or (from_ps, until_ps) != (None, None)):
+    asked = _Asked(**options)
+    output = TraceOutput(asked.page, print_json=asked.print_json, with_registers=asked.with_registers)
+    if asked.is_scenario:
+        nothing = _trace_scenario(asked, output)
+    elif asked.is_program:
+        nothing = _trace_program(asked, output)
+    else:
+        nothing = _trace_switch(asked, output)
+    output.finish(nothing)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The command's options."""
+
+    target: str
+    port: int | None
+    packets: int | None
+    timeout_s: float
+    device_id: int
+    packets_given: tuple[str, ...]
+    stf: Path | None
+    when: str | None
+    switches: tuple[str, ...]
+    from_ps: int | None
+    until_ps: int | None
+    assignments: tuple[str, ...]
+    page: Path | None
+    with_registers: bool
+    print_json: bool
+
+    @cached_property
+    def is_scenario(self) -> bool:
+        """A network file is one, too: .json may also be a compiled program."""
+        if self.target.endswith(SCENARIO_SUFFIXES) or self.target.startswith(LAB_PREFIX):
+            return True
+        from weft.topologies.networks import is_network_file
+
+        return self.target.endswith(".json") and is_network_file(Path(self.target))
+
+    @property
+    def is_program(self) -> bool:
+        return self.target.endswith(PROGRAM_SUFFIXES)
+
+    @property
+    def of_scenarios(self) -> bool:
+        """Whether options were given that only scenarios have."""
+        return bool(self.switches or self.assignments or (self.from_ps, self.until_ps) != (None, None))
+
+    @property
+    def on_port(self) -> str:
+        return f" on port {self.port}" if self.port is not None else ""
+
+
+def _trace_scenario(asked: _Asked, output: TraceOutput) -> str:
+    """Show packets of a run; returns what to say if there were none, as do the others."""
+    if asked.packets_given or asked.stf:
+        raise click.UsageError("--packet and --stf are for a PROGRAM; a SCENARIO's packets are its own")
+    if not asked.switches:
+        raise click.UsageError("a SCENARIO needs --switch: whose packets are to be shown")
+    from weft.commands.tracing_runs import RunToTrace, trace_run
+
+    scenario = SCENARIO_FILE.convert(asked.target, None, None)
+    period = (asked.from_ps or 0, LAST_PS if asked.until_ps is None else asked.until_ps)
+    run = RunToTrace(
+        scenario, asked.assignments, asked.switches, asked.packets or 1, asked.when, asked.port, period
+    )
+    trace_run(run, output)
+    return f"no packet came to {', '.join(asked.switches)}{asked.on_port} in that time"
+
+
+def _trace_program(asked: _Asked, output: TraceOutput) -> str:
+    _refuse_options_of_scenarios(asked)
+    from weft.commands.tracing import ProgramToTrace, trace_program
+
+    program = ProgramToTrace(
+        Path(asked.target), asked.packets_given, asked.port, asked.packets, asked.stf, asked.when
+    )
+    trace_program(program, output)
+    return f"no packet left {asked.target} or was dropped"
+
+
+def _refuse_options_of_scenarios(asked: _Asked) -> None:
+    if asked.of_scenarios:
         raise click.UsageError(
             "--switch, --from, --until and --set are for a SCENARIO (.yaml, a network file)"
         )
-    unseen, stepped = Unseen(), _stepped(page)
-    where = f" on port {port}" if port is not None else ""
-    if is_scenario:
-        if packets_given or stf:
-            raise click.UsageError("--packet and --stf are for a PROGRAM; a SCENARIO's packets are its own")
-        if not switches:
-            raise click.UsageError("a SCENARIO needs --switch: whose packets are to be shown")
-        from weft.commands.tracing_runs import RunToTrace, trace_run
 
-        scenario = SCENARIO_FILE.convert(target, None, None)
-        period = (from_ps or 0, LAST_PS if until_ps is None else until_ps)
-        asked = RunToTrace(scenario, assignments, switches, packets, when, port, period)
-        nothing = f"no packet came to {', '.join(switches)}{where} in that time"
-        count = trace_run(asked, unseen, partial(_print_one, print_json), stepped)
-        _report(count, unseen, nothing)
-        _write_page(stepped, page)
-        return
-    if target.endswith(PROGRAM_SUFFIXES):
-        from weft.commands.tracing import trace_program
 
-        watched = trace_program(Path(target), packets_given, port, stf, when, unseen, stepped)
-        nothing = f"no packet left {target} or was dropped"
-    elif packets_given or stf:
+def _trace_switch(asked: _Asked, output: TraceOutput) -> str:
+    _refuse_options_of_scenarios(asked)
+    if asked.packets_given or asked.stf:
         raise click.UsageError(
             "--packet and --stf are for a PROGRAM (.p4 or .json), not for a switch that runs"
         )
-    elif page is not None:
+    if asked.page is not None:
         raise click.UsageError("--page is for a PROGRAM or a SCENARIO, not for a switch that runs")
-    else:
-        address, device, runs_on = find_running_switch(target, device_id)
-        if runs_on != EMBEDDED:
-            raise EnvironmentLacksError(
-                f"the lab runs on {runs_on}, which cannot be traced: use --target embedded"
-            )
-        request = WatchRequest(device_id=device, packets=packets, port=port, timeout_s=timeout_s, when=when)
-        watched = _from_switch(target, address, request, unseen)
-        nothing = f"no packet came to {target}{where} within {timeout_s:g} s"
-    count = 0
-    for packet in watched:
-        count += 1
-        _print_one(print_json, packet)
-    _report(count, unseen, nothing)
-    _write_page(stepped, page)
+    address, device, runs_on = find_running_switch(asked.target, asked.device_id)
+    if runs_on != EMBEDDED:
+        raise EnvironmentLacksError(
+            f"the lab runs on {runs_on}, which cannot be traced: use --target embedded"
+        )
+    request = WatchRequest(
+        device_id=device,
+        packets=asked.packets or 1,
+        port=asked.port,
+        timeout_s=asked.timeout_s,
+        when=asked.when,
+        with_registers=asked.with_registers,
+    )
+    for packet in _watched(asked.target, address, request, output.unseen):
+        output.show(packet)
+    return f"no packet came to {asked.target}{asked.on_port} within {asked.timeout_s:g} s"
 
 
-def _stepped(page: Path | None) -> SteppedPackets | None:
-    if page is None:
-        return None
-    from weft.report.stepping import SteppedPackets
-
-    return SteppedPackets()
-
-
-def _write_page(stepped: SteppedPackets | None, page: Path | None) -> None:
-    if stepped is None or page is None:
-        return
-    from weft.report.html import write_page
-
-    click.echo(f"wrote {write_page(stepped.page(), page)}", err=True)
-
-
-def _report(count: int, unseen: Unseen, nothing: str) -> None:
-    if unseen.missed:
-        click.echo(f"{counted(unseen.missed, 'packet')} not looked at: too many came at once", err=True)
-    if count == 0 and unseen.others:
-        nothing = f"no packet fulfils --when; {counted(unseen.others, 'packet')} did not"
-    if count == 0:
-        raise CheckFailedError(nothing)
-
-
-def _print_one(print_json: bool, packet: WatchedPacket) -> None:
-    if print_json:
-        for event in packet.events:
-            click.echo(json.dumps(event))
-    else:
-        print_tree(packet.story, ended=packet.ended)
-
-
-def _from_switch(target: str, address: str, request: WatchRequest, unseen: Unseen) -> Iterator[WatchedPacket]:
+def _watched(target: str, address: str, request: WatchRequest, unseen: Unseen) -> Iterator[WatchedPacket]:
     import grpc
 
     from weft.switch.daemon.trace_service import watch

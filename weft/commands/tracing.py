@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from weft.cache import UnreadableFileError, read_bytes
+from weft.commands.tracing_output import TraceOutput
 from weft.compiler import CompileError, compile_file
 from weft.errors import BadInputError
-from weft.report.stepping import SteppedPackets
 from weft.switch.backend import UnsupportedProgramError
 from weft.switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, Program, load_program
-from weft.switch.daemon.trace_service import Unseen, WatchedPacket, watched_packet
 from weft.switch.debug.condition_tokens import ConditionError
 from weft.switch.debug.conditions import Condition
 from weft.switch.native import NativeSwitch
@@ -22,50 +21,57 @@ from weft.switch.stf.script import run_script
 from weft.switch.stf.statements import CheckCounter, Expect, NoPacket, Packet
 from weft.switch.stf.target import CPU_PORT, Target
 from weft.switch.trace.events import PacketTrace
-from weft.switch.trace.story import Storyteller
 
 DEFAULT_PORT = 1
 MAX_CAPTURE_BYTES = 256 << 20
 
 
-def trace_program(
-    path: Path,
-    packets: Sequence[str],
-    port: int | None,
-    script: Path | None,
-    when: str | None,
-    unseen: Unseen,
-    stepped: SteppedPackets | None = None,
-) -> Iterator[WatchedPacket]:
+@dataclass(frozen=True)
+class ProgramToTrace:
+    """What `weft trace PROGRAM` was asked for: packets are hexadecimal digits or capture files."""
+
+    path: Path
+    packets: tuple[str, ...]
+    port: int | None
+    most_packets: int | None
+    script: Path | None
+    when: str | None
+
+
+def trace_program(asked: ProgramToTrace, output: TraceOutput) -> None:
     """Trace packets through a P4 program or BMv2 JSON.
 
-    Packets are hexadecimal digits or capture files; they come in by `port` (None: 1) after the script's entries have
-    been written. Without any, the script's own packets are traced, where it has them. Those that do not fulfil the
-    condition `when` are counted as `unseen`; the others join those `stepped` through.
+    They come in by the port (None: 1) after the script's entries have been written. Without any, the script's own
+    packets are traced, where it has them.
 
     Raises:
         BadInputError: the program, script or a packet cannot be used.
     """
-    program = _load(path)
-    frames = [frame for packet in packets for frame in _frames(packet)]
-    if not frames and script is None:
-        raise BadInputError(f"no packet for {path}: give --packet HEX, --packet FILE.pcap or --stf FILE")
-    condition = condition_of(when, program)
+    program = _load(asked.path)
+    frames = [frame for packet in asked.packets for frame in _frames(packet)]
+    if not frames and asked.script is None:
+        raise BadInputError(
+            f"no packet for {asked.path}: give --packet HEX, --packet FILE.pcap or --stf FILE"
+        )
+    condition = condition_of(asked.when, program)
     switch = NativeSwitch(name="trace", cpu_port=CPU_PORT)
     switch.load(program)
     switch.trace.start()
-    traces = _run_script(script, switch, program, with_packets=not frames) if script is not None else []
+    traces: list[PacketTrace] = []
+    if asked.script is not None:
+        traces += _run_script(asked.script, switch, program, with_packets=not frames)
     for frame in frames:
-        switch.process(DEFAULT_PORT if port is None else port, frame)
+        switch.process(DEFAULT_PORT if asked.port is None else asked.port, frame)
         traces += switch.trace.take()
-    teller = Storyteller(program)
+    left = len(traces) if asked.most_packets is None else asked.most_packets
     for trace in traces:
+        if not left:
+            break
         if condition is None or condition.holds(trace):
-            if stepped is not None:
-                stepped.add(program, trace)
-            yield watched_packet(teller, trace)
+            left -= 1
+            output.show_trace(program, trace)
         else:
-            unseen.others += 1
+            output.unseen.others += 1
 
 
 def condition_of(text: str | None, program: Program) -> Condition | None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from weft.commands.progress import make_progress
 from weft.commands.scenario_options import changes_of
+from weft.commands.tracing_output import TraceOutput
 from weft.errors import BadInputError
-from weft.report.stepping import SteppedPackets
 from weft.run.attached import require_virtual_clock
 from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario.network_file import load_scenario_or_network
-from weft.switch.daemon.trace_service import Unseen, WatchedPacket, watched_packet
-from weft.switch.trace.story import Storyteller
 
 
 @dataclass(frozen=True)
@@ -32,36 +29,23 @@ class RunToTrace:
     during_ps: tuple[int, int]
 
 
-def trace_run(
-    asked: RunToTrace,
-    unseen: Unseen,
-    show: Callable[[WatchedPacket], None],
-    stepped: SteppedPackets | None = None,
-) -> int:
-    """Run a scenario, show packets as they end, and return how many there were.
+def trace_run(asked: RunToTrace, output: TraceOutput) -> None:
+    """Run a scenario, and show packets as they end.
 
     Raises:
         BadInputError: of the scenario, the switches or the condition. EnvironmentLacksError: the clock is not virtual.
     """
     if asked.during_ps[0] >= asked.during_ps[1]:
         raise BadInputError("--from is not before --until")
-    shown = 0
 
-    def show_packet(packet: TracedPacket) -> None:
-        nonlocal shown
-        shown += 1
-        if stepped is not None:
-            stepped.add(packet.program, packet.trace, packet.heading)
-        watched = watched_packet(Storyteller(packet.program), packet.trace)
-        watched.story.text = f"{packet.heading}: {watched.story.text}"
-        show(watched)
+    def show(packet: TracedPacket) -> None:
+        output.show_trace(packet.program, packet.trace, packet.heading)
 
     changes = changes_of({"assignments": asked.assignments})
     scenario, _ = load_scenario_or_network(asked.scenario, changes, "virtual")
     spec = run_spec(scenario)
     require_virtual_clock(spec.options.clock, "--switch")
-    traces = PacketTraces(asked.switches, show_packet, asked.packets, asked.when, asked.port, asked.during_ps)
+    traces = PacketTraces(asked.switches, show, asked.packets, asked.when, asked.port, asked.during_ps)
     progress = make_progress()
     run_scenario(spec, progress, watcher=progress, attached=[traces])
-    unseen.others, unseen.missed = traces.others, traces.missed
-    return shown
+    output.unseen.others, output.unseen.missed = traces.others, traces.missed

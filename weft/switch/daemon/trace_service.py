@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import grpc
@@ -20,6 +20,7 @@ from weft.switch.bmv2json import Program
 from weft.switch.daemon.calls import SwitchRequest, abort, read_request
 from weft.switch.debug.condition_tokens import LONGEST, ConditionError
 from weft.switch.debug.conditions import Condition
+from weft.switch.debug.register_uses import register_uses
 from weft.switch.native import NativeSwitch
 from weft.switch.trace.events import PacketTrace
 from weft.switch.trace.show import json_events
@@ -39,6 +40,7 @@ class WatchRequest(SwitchRequest):
     port: int | None = Field(default=None, ge=0, le=511)
     timeout_s: float = Field(default=10.0, gt=0, le=3600)
     when: str | None = Field(default=None, max_length=LONGEST)
+    with_registers: bool = False
 
 
 class WatchedPacket(BaseModel):
@@ -88,7 +90,7 @@ def _watch(
                     others += 1
                 elif left:
                     left -= 1
-                    yield watched_packet(teller, trace)
+                    yield watched_packet(teller, trace, with_registers=request.with_registers)
             if over:
                 return
     finally:
@@ -106,11 +108,16 @@ def _condition(text: str | None, program: Program | None, context: grpc.Servicer
         abort(context, grpc.StatusCode.INVALID_ARGUMENT, f"--when: {error.shown(text)}")
 
 
-def watched_packet(teller: Storyteller, trace: PacketTrace) -> WatchedPacket:
-    """A packet as it is shown."""
-    return WatchedPacket(
-        story=teller.packet(trace), events=list(json_events(teller, trace)), ended=trace.root.ended
-    )
+def watched_packet(teller: Storyteller, trace: PacketTrace, *, with_registers: bool = False) -> WatchedPacket:
+    """A packet as it is shown, with the cells of registers that it used, if asked for."""
+    story, events = teller.packet(trace), list(json_events(teller, trace))
+    uses = register_uses(teller.program, trace) if with_registers else []
+    if uses:
+        registers = story.add("registers, before → after", "bold")
+        for use in uses:
+            registers.add(use.text)
+            events.append({"packet": trace.number, "event": "register_used", **asdict(use)})
+    return WatchedPacket(story=story, events=events, ended=trace.root.ended)
 
 
 @dataclass

@@ -26,6 +26,7 @@ from weft.switch.bmv2json import (
     PrimitiveCall,
     Program,
     RegisterArrayRef,
+    RegisterRef,
     SetField,
     Table,
 )
@@ -245,7 +246,11 @@ def primitive_place(program: Program, call: PrimitiveCall) -> PrimitiveRun:
     if call.name == "register_write":
         array = call.arguments[0]
         assert isinstance(array, RegisterArrayRef)
-        operands[-1] = (operands[-1][0], program.register_arrays[array.name].width_bits)
+        width_bits = program.register_arrays[array.name].width_bits
+        # Beside the index and the value: what the cell held before.
+        index, value = (expression for expression, _ in operands)
+        cell = RegisterRef(array.name, index, width_bits)
+        operands = [operands[0], (value, width_bits), (cell, width_bits)]
     bits = getattr(result, "width_bits", 0) if result is not None else 0
     return PrimitiveRun(call, tuple(operands), result, bits)  # type: ignore[arg-type]
 
