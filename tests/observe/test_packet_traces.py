@@ -83,6 +83,22 @@ def test_a_network_of_the_user_s_own_is_run_and_a_switch_given_twice_is_one() ->
     assert "out by port 3, 98 bytes" in output
 
 
+def test_digests_are_a_condition() -> None:
+    scenario = INCAST.parents[1] / "learning_switch" / "learning.yaml"
+    output = weft_trace(scenario, "--set", "clock=virtual", "--switch", "p0l0", "--when", "digest", "-n", 50)
+    packets = output.count(": packet ")
+    assert packets > 1
+    assert output.count("digest learned_t to the controller") == packets
+
+
+def test_a_scenario_s_switches_are_named_before_anything_is_built() -> None:
+    result = CliRunner().invoke(weft, ["trace", str(INCAST)])
+    assert "whose packets are to be shown (valid: p0l0, p0l1, p0s0, p0s1)" in " ".join(result.output.split())
+    result = CliRunner().invoke(weft, ["trace", str(INCAST), "--switch", "p9"])
+    assert "--switch: unknown switch 'p9'" in str(result.exception)
+    assert "building" not in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

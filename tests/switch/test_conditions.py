@@ -206,9 +206,9 @@ def test_fields_hold_what_they_held_at_any_moment(stacks: Program) -> None:
     [
         ("", 1, "the condition is empty"),
         ("drop drop", 6, "unknown reason 'drop'; did you mean 'tail_drop'?"),
-        ("drop and", 9, "a field, a number or a condition is missing before 'the end'"),
+        ("drop and", 9, "a field, a number or a condition is missing before the end"),
         ("drop) or drop", 5, r"'\)' after the condition's end \(valid: and, or\)"),
-        ("(drop or drop", 14, r"'\)' is missing before 'the end'"),
+        ("(drop or drop", 14, r"'\)' is missing before the end"),
         ("ipv4.tll == 3", 1, "unknown field 'ipv4.tll'; did you mean 'ipv4.ttl'?"),
         ("drop and ipv5.ttl == 3", 10, "unknown header 'ipv5'; did you mean 'ipv4'?"),
         ("tabel x", 1, "unknown name 'tabel'; did you mean 'table'?"),

@@ -138,8 +138,6 @@ def _trace_scenario(asked: _Asked, output: TraceOutput) -> str:
     """Show packets of a run; returns what to say if there were none, as do the others."""
     if asked.packets_given or asked.stf:
         raise click.UsageError("--packet and --stf are for a PROGRAM; a SCENARIO's packets are its own")
-    if not asked.switches:
-        raise click.UsageError("a SCENARIO needs --switch: whose packets are to be shown")
     from weft.commands.tracing_runs import RunToTrace, trace_run
 
     scenario = SCENARIO_FILE.convert(asked.target, None, None)

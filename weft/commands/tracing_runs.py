@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import click
 
 from weft.commands.progress import make_progress
 from weft.commands.scenario_options import changes_of
@@ -14,6 +17,9 @@ from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario.network_file import load_scenario_or_network
+from weft.topologies import FabricSpec, TopologyError
+
+MOST_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,23 @@ def trace_run(asked: RunToTrace, output: TraceOutput) -> None:
     scenario, _ = load_scenario_or_network(asked.scenario, changes, "virtual")
     spec = run_spec(scenario)
     require_virtual_clock(spec.options.clock, "--switch")
+    _require_switches(spec.fabric, asked.switches)
     traces = PacketTraces(asked.switches, show, asked.packets, asked.when, asked.port, asked.during_ps)
     progress = make_progress()
     run_scenario(spec, progress, watcher=progress, attached=[traces])
     output.unseen.others, output.unseen.missed = traces.others, traces.missed
+
+
+def _require_switches(fabric: FabricSpec, names: Sequence[str]) -> None:
+    """Refuse, before anything is built, to show packets of no switch or of one that there is not."""
+    if not names:
+        some = ", ".join(switch.name for switch in fabric.switches[:MOST_NAMED])
+        more = ", …" if len(fabric.switches) > MOST_NAMED else ""
+        raise click.UsageError(
+            f"a SCENARIO needs --switch: whose packets are to be shown (valid: {some}{more})"
+        )
+    for name in names:
+        try:
+            fabric.switch(name)
+        except TopologyError as error:
+            raise BadInputError(f"--switch: {error}") from None

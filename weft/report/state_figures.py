@@ -44,14 +44,14 @@ def _figure(curves: list[dict[str, Any]], unit: str) -> dict[str, Any]:
 
 
 def _series(run: RunDirectory) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the curve of each series, by name and quantity; from 0, and up to the last row of all."""
+    """Return the curve of each series, by name and quantity; from 0 to the last row of all or the traffic's end."""
     columns = [run.texts("state_series", name).tolist() for name in ("switch", "object", "key", "quantity")]
     times = run.integers("state_series", "time_ps")
     values = np.array([float(text[:310]) for text in run.texts("state_series", "value").tolist()])
     rows: dict[tuple[str, ...], list[int]] = {}
     for row, each in enumerate(zip(*columns, strict=True)):
         rows.setdefault(each, []).append(row)
-    ends = int(times.min()), int(times.max())
+    ends = 0, max(int(times.max()), *(phase.end_ps for phase in run.phases))
     found = {}
     for (switch, what, key, quantity), mine in rows.items():
         name = f"{switch} {what.rpartition('.')[2]}" + (f"[{key}]" if key else "")

@@ -11,7 +11,7 @@ from weft.switch.bmv2json import FieldRef
 from weft.switch.debug.condition_tokens import Literal
 from weft.switch.debug.replay import Moment
 from weft.switch.oracle.state import PacketState
-from weft.switch.trace.events import Dropped, Received, Sent, Step
+from weft.switch.trace.events import DigestSent, Dropped, Received, Sent, Step
 from weft.switch.trace.places import ActionRun, StateEntered, TableApplied
 from weft.switch.trace.values import key_text
 
@@ -216,3 +216,12 @@ class WasDropped:
         """See Atom."""
         event = moment.event
         return isinstance(event, Dropped) and self.reason in (None, event.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class SentDigest:
+    """The packet or a copy of it made a digest for the controller."""
+
+    def holds(self, moment: Moment, _given: Given) -> bool:
+        """See Atom."""
+        return isinstance(moment.event, DigestSent)

@@ -41,6 +41,11 @@ class Token:
     column: int
     literal: Literal | None = None
 
+    @property
+    def quoted(self) -> str:
+        """As messages have it: "'and'", "the end"."""
+        return self.text if self.kind == "end" else f"'{self.text}'"
+
 
 _MAC = r"[0-9A-Fa-f]{1,2}(?::[0-9A-Fa-f]{1,2}){5}(?![0-9A-Fa-f:])"
 _IPV6 = r"(?:[0-9A-Fa-f]{1,4}:){1,7}[0-9A-Fa-f:.]*(?:/\d{1,3})?|::[0-9A-Fa-f:.]*(?:/\d{1,3})?"

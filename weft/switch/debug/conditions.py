@@ -23,6 +23,7 @@ from weft.switch.debug.atoms import (
     Number,
     Operand,
     OutPort,
+    SentDigest,
     StateWas,
     TableWas,
     WasDropped,
@@ -139,7 +140,7 @@ class _Parser:
 
     def _close(self) -> None:
         if not self._take_if(")"):
-            self._fail(f"')' is missing before '{self._next.text}'")
+            self._fail(f"')' is missing before {self._next.quoted}")
 
     def _is_operand_in_parentheses(self) -> bool:
         ahead = self._tokens[self._position + 1 : self._position + 5]
@@ -156,6 +157,9 @@ class _Parser:
         if self._next.kind == "word" and self._next.text not in ("and", "or"):
             return WasDropped(self._named(self._names.drop_reason, "a reason"))
         return WasDropped(None)
+
+    def _digest(self) -> Atom:
+        return SentDigest()
 
     def _table(self) -> Atom:
         name = self._named(self._names.table, "a table")
@@ -179,7 +183,7 @@ class _Parser:
     def _named(self, find: Callable[[str], str], what: str) -> str:
         token = self._take()
         if token.kind not in ("word", "text"):
-            self._fail(f"the name of {what} is missing before '{token.text}'", token)
+            self._fail(f"the name of {what} is missing before {token.quoted}", token)
         try:
             return find(token.text)
         except UnknownNameError as error:
@@ -237,7 +241,7 @@ class _Parser:
         if token.literal is not None:
             return Number(token.literal)
         if token.kind != "word":
-            self._fail(f"a field, a number or a condition is missing before '{token.text}'", token)
+            self._fail(f"a field, a number or a condition is missing before {token.quoted}", token)
         if token.text in _PORTS:
             return _PORTS[token.text]()
         try:
@@ -251,6 +255,7 @@ class _Parser:
 
 _WORDS: dict[str, Callable[[_Parser], Atom]] = {
     "drop": _Parser._drop,
+    "digest": _Parser._digest,
     "table": _Parser._table,
     "action": _Parser._action,
     "state": _Parser._state,
