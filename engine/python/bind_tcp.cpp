@@ -192,9 +192,8 @@ until it returns None. Raises ValueError for parameters out of range, naming the
           "segment_bytes", [](const Self& self) { return self.connection.segment_bytes(); },
           "Of a full segment's data.")
       .def_property_readonly("ecn_in_use", [](const Self& self) { return self.connection.ecn_in_use(); })
-      .def_property_readonly(
-          "window_bytes",
-          [](const Self& self) { return self.connection.sender().congestion_control().window_bytes(); })
+      .def_property_readonly("window_bytes",
+                             [](const Self& self) { return self.connection.sender().window_bytes(); })
       .def_property_readonly(
           "slow_start_threshold_bytes",
           [](const Self& self) {
@@ -251,20 +250,22 @@ void bind_congestion_control(py::module_& m) {
       .def_property_readonly("marked_share", &Self::marked_share, "DCTCP's alpha.")
       .def(
           "on_acknowledgement",
-          [](Self& self, TimePs now, uint64_t bytes, uint64_t acknowledged, uint64_t next,
+          [](Self& self, TimePs now, uint64_t bytes, uint64_t acknowledged, uint64_t next, TimePs smoothed_ps,
              TimePs round_trip_ps, bool ecn_echo, bool window_limited, bool grows) {
             const tcp::WindowAcknowledgement seen{.now = now,
                                                   .acknowledged_bytes = bytes,
                                                   .acknowledged = acknowledged,
                                                   .next = next,
-                                                  .smoothed_round_trip_ps = round_trip_ps,
+                                                  .smoothed_round_trip_ps = smoothed_ps,
+                                                  .round_trip_ps = round_trip_ps,
                                                   .ecn_echo = ecn_echo,
                                                   .window_limited = window_limited};
             self.observe(seen);
             if (grows) self.grow(seen);
           },
           "now_ps"_a, "acknowledged_bytes"_a, py::kw_only(), "acknowledged"_a = 0, "next"_a = 0,
-          "smoothed_round_trip_ps"_a = 0, "ecn_echo"_a = false, "window_limited"_a = true, "grows"_a = true)
+          "smoothed_round_trip_ps"_a = 0, "round_trip_ps"_a = 0, "ecn_echo"_a = false,
+          "window_limited"_a = true, "grows"_a = true)
       .def(
           "on_loss",
           [](Self& self, TimePs now, uint64_t flight) {

@@ -116,7 +116,8 @@ void bind_tcp_flows(py::module_& m) {
   py::class_<TcpFlowConfig>(m, "TcpFlowConfig",
                             R"doc(A TCP flow, seen from one of its ends.
 
-size_bytes 0: as much as goes in duration_ps. The peer of an end that receives is whoever comes.)doc")
+size_bytes 0: as much as goes in duration_ps. peer and source_port of an end that receives are of whom it takes, by
+default of anyone.)doc")
       .def(py::init(&flow_config), "flow"_a, py::kw_only(), "peer"_a = "", "port"_a, "source_port"_a = 0,
            "start_ps"_a = 0, "size_bytes"_a = 0, "duration_ps"_a = 0, "dscp"_a = 0,
            "congestion_control"_a = "cubic", "parameters"_a = CongestionParameters(),

@@ -139,8 +139,10 @@ void Connection::on_segment(TimePs now, const Segment& segment, DataSink& sink) 
     return;
   }
   if (segment.has(kReset)) return;
-  if (segment.payload_bytes > 0 && sequence < static_cast<int64_t>(receiver_.next()))
-    receiver_.note_duplicate();
+  if (segment.payload_bytes > 0 && sequence > 0 && sequence < static_cast<int64_t>(receiver_.next())) {
+    const auto begin = static_cast<Sequence>(sequence);
+    receiver_.note_duplicate({begin, std::min(begin + segment.payload_bytes, receiver_.next())});
+  }
   receiver_.acknowledge_now();
   if (state_ == State::kTimeWait && segment.has(kFin)) enter_time_wait(now);
 }
@@ -279,11 +281,24 @@ void Connection::on_acknowledgement(TimePs now, const Segment& segment, Sequence
       ranges[count++] = {static_cast<Sequence>(begin), static_cast<Sequence>(end)};
   }
   arrived.sack_blocks = std::span(ranges).first(count);
+  arrived.duplicate_reported = sack_ && reports_duplicate(segment, arrived.acknowledgement);
   if (timestamps_ && segment.options.timestamps) {
     const auto ticks = static_cast<int32_t>(timestamp_value(now) - segment.options.timestamps->echo);
     if (ticks >= 0) arrived.timestamp_round_trip_ps = std::max(1, ticks) * config_.timestamp_tick_ps;
   }
   sender_.on_acknowledgement(arrived);
+}
+
+// RFC 2883, section 4: the first block is below the acknowledgement, or within the second.
+bool Connection::reports_duplicate(const Segment& segment, Sequence acknowledgement) const {
+  if (segment.options.sack_block_count == 0) return false;
+  const auto number = [&](uint32_t wire) { return own_.sequence(wire, acknowledgement); };
+  const SackBlock& first = segment.options.sack_blocks[0];
+  if (number(first.begin) < 0 || number(first.begin) >= number(first.end)) return false;
+  if (number(first.end) <= static_cast<int64_t>(acknowledgement)) return true;
+  if (segment.options.sack_block_count < 2) return false;
+  const SackBlock& second = segment.options.sack_blocks[1];
+  return number(second.begin) <= number(first.begin) && number(first.end) <= number(second.end);
 }
 
 void Connection::take_data(TimePs now, const Segment& segment, Sequence sequence, DataSink& sink) {

@@ -103,7 +103,9 @@ class Connection {
   Segment acknowledgement_segment(TimePs now);
   void add_syn_options(Segment& segment) const;
   void add_acknowledgement(Segment& segment, bool with_data);
-  void add_sack_blocks(Segment& segment) const;
+  void add_sack_blocks(Segment& segment);
+  bool add_sack_block(Segment& segment, SequenceRange range) const;
+  bool reports_duplicate(const Segment& segment, Sequence acknowledgement) const;
   uint32_t timestamp_value(TimePs now) const;
 
   // connection.cpp

@@ -15,7 +15,8 @@ std::optional<Segment> Connection::take_segment(TimePs now) {
 
 // What acknowledges gaps or an earlier state of marks leaves without data, ahead of it.
 std::optional<Segment> Connection::next_segment(TimePs now) {
-  const bool alone = receiver_.has_gaps() || receiver_.acknowledges_earlier();
+  const bool alone =
+      receiver_.has_gaps() || receiver_.acknowledges_earlier() || (sack_ && receiver_.duplicate());
   if (established() && receiver_.acknowledgement_due() && alone) return acknowledgement_segment(now);
   if (const auto transmission = sender_.take(now)) return data_segment(now, *transmission);
   if (state_ != State::kSynSent && receiver_.acknowledgement_due()) return acknowledgement_segment(now);
@@ -91,17 +92,26 @@ void Connection::add_acknowledgement(Segment& segment, bool with_data) {
   if (sack_) add_sack_blocks(segment);
 }
 
+// What has arrived twice goes first, once (RFC 2883, section 4).
+void Connection::add_sack_blocks(Segment& segment) {
+  if (receiver_.duplicate() && add_sack_block(segment, *receiver_.duplicate()))
+    receiver_.duplicate_was_reported();
+  for (const SequenceRange& range : receiver_.sack_ranges())
+    if (!add_sack_block(segment, range)) return;
+}
+
 // Beside data only as many as the segment has room for.
-void Connection::add_sack_blocks(Segment& segment) const {
-  for (const SequenceRange& range : receiver_.sack_ranges()) {
-    Options with_one_more = segment.options;
-    with_one_more.sack_blocks[with_one_more.sack_block_count++] = {peer_.wire(range.begin),
-                                                                   peer_.wire(range.end)};
-    const size_t bytes = options_bytes(with_one_more);
-    if (bytes == options_bytes(segment.options)) return;
-    if (segment.payload_bytes > 0 && segment.payload_bytes + bytes > config_.maximum_segment_bytes) return;
-    segment.options = with_one_more;
-  }
+bool Connection::add_sack_block(Segment& segment, SequenceRange range) const {
+  if (segment.options.sack_block_count == kMostSackBlocks) return false;
+  Options with_one_more = segment.options;
+  with_one_more.sack_blocks[with_one_more.sack_block_count++] = {peer_.wire(range.begin),
+                                                                 peer_.wire(range.end)};
+  const size_t bytes = options_bytes(with_one_more);
+  if (bytes == options_bytes(segment.options)) return false;
+  if (segment.payload_bytes > 0 && segment.payload_bytes + bytes > config_.maximum_segment_bytes)
+    return false;
+  segment.options = with_one_more;
+  return true;
 }
 
 uint32_t Connection::timestamp_value(TimePs now) const {

@@ -24,6 +24,8 @@ void Receiver::on_data(const ArrivedData& arrived, std::vector<SequenceRange>& f
   }
   if (arrived.fin) fin_ = arrived.end;
   const size_t known = fresh.size();
+  if (arrived.begin < std::min(arrived.end, before))
+    duplicate_ = SequenceRange{arrived.begin, std::min(arrived.end, before)};
   if (arrived.end > std::max(arrived.begin, next_))
     add_range({std::max(arrived.begin, next_), arrived.end}, fresh);
   if (fin_ && next_ == *fin_) ++next_;
@@ -47,6 +49,10 @@ void Receiver::add_range(SequenceRange range, std::vector<SequenceRange>& fresh)
     return true;
   });
   std::ranges::sort(covered_, {}, &SequenceRange::begin);
+  for (const SequenceRange& other : covered_) {
+    const SequenceRange twice{std::max(range.begin, other.begin), std::min(range.end, other.end)};
+    if (!duplicate_ && twice.begin < twice.end) duplicate_ = twice;
+  }
   Sequence from = range.begin;
   for (const SequenceRange& other : covered_) {
     if (from < other.begin) fresh.push_back({from, std::min(other.begin, range.end)});

@@ -55,7 +55,13 @@ class Receiver {
   // Takes in the data, which overlaps the window. Adds what is new of it to `fresh`, in order.
   void on_data(const ArrivedData& arrived, std::vector<SequenceRange>& fresh);
   // A segment whose data had all arrived before its turn came.
-  void note_duplicate() { ++counters_.duplicate_segments; }
+  void note_duplicate(SequenceRange range) {
+    ++counters_.duplicate_segments;
+    duplicate_ = range;
+  }
+  // What has arrived twice since the last acknowledgement that had room to say so (RFC 2883, section 4).
+  const std::optional<SequenceRange>& duplicate() const { return duplicate_; }
+  void duplicate_was_reported() { duplicate_.reset(); }
   // The application has taken so many bytes.
   void consume(uint64_t bytes);
 
@@ -105,6 +111,7 @@ class Receiver {
   std::optional<Sequence> fin_;        // FIN's number
   std::vector<SequenceRange> ranges_;  // received beyond next_, disjoint, the newest first
   std::vector<SequenceRange> covered_;
+  std::optional<SequenceRange> duplicate_;
   uint32_t segment_bytes_ = 1;
   uint8_t window_scale_ = 0;
   EcnEcho echo_ = EcnEcho::kNone;

@@ -15,13 +15,14 @@ size_t Scoreboard::index_of(Sequence sequence) const {
 }
 
 void Scoreboard::add_sent(Sequence begin, Sequence end, TimePs now) {
-  segments_.push_back({.begin = begin, .end = end, .sent_ps = now});
+  segments_.push_back({.begin = begin, .end = end, .sent_ps = now, .transmission = ++transmissions_});
   pipe_ += end - begin;
 }
 
 void Scoreboard::add_sent_again(SentSegment& segment, TimePs now) {
   pipe_ -= in_pipe(segment);
   segment.sent_ps = now;
+  segment.transmission = ++transmissions_;
   segment.sent_twice = true;
   segment.sent_again = true;
   pipe_ += in_pipe(segment);
@@ -29,11 +30,13 @@ void Scoreboard::add_sent_again(SentSegment& segment, TimePs now) {
 
 void Scoreboard::note_delivered(const SentSegment& segment, Delivered& delivered) {
   if (segment.sacked) return;
+  delivered.newly_delivered += segment.size();
+  // RFC 8985, section 6.2, step 3.
+  if (!segment.sent_twice && segment.end < delivered_end_) delivered.reordered = true;
   // An answer may be to the first of two transmissions: one that comes too soon says nothing of the second
   // (RFC 8985, section 6.2, step 2).
-  if (!segment.sent_twice || delivered.now - segment.sent_ps >= delivered.least_round_trip_ps) {
-    newest_delivered_ps_ = std::max(newest_delivered_ps_, segment.sent_ps);
-  }
+  const bool counts = !segment.sent_twice || delivered.now - segment.sent_ps >= delivered.least_round_trip_ps;
+  if (counts) newest_delivered_ = std::max(newest_delivered_, segment.transmission);
   if (segment.sent_twice) {
     delivered.sent_twice = true;
   } else {
@@ -47,18 +50,23 @@ void Scoreboard::acknowledge(Sequence up_to, Delivered& delivered) {
     const Sequence covered_end = std::min(first.end, up_to);
     delivered.acknowledged += covered_end - first.begin;
     pipe_ -= in_pipe(first);
+    if (first.sacked) sacked_bytes_ -= covered_end - first.begin;
     if (covered_end < first.end) {
+      if (!first.sacked) delivered.newly_delivered += covered_end - first.begin;
       first.begin = covered_end;
       pipe_ += in_pipe(first);
       return;
     }
     note_delivered(first, delivered);
+    if (first.sacked) --sacked_segments_;
     segments_.pop_front();
   }
+  delivered_end_ = std::max(delivered_end_, up_to);
 }
 
 void Scoreboard::sack(std::span<const SequenceRange> blocks, Delivered& delivered) {
   for (const SequenceRange& block : blocks) sack_block(block, delivered);
+  delivered_end_ = std::max(delivered_end_, sacked_end_);
   last_blocks_.fill({});
   std::ranges::copy(blocks.first(std::min<size_t>(blocks.size(), kMostSackBlocks)), last_blocks_.begin());
 }
@@ -78,6 +86,8 @@ void Scoreboard::sack_block(SequenceRange block, Delivered& delivered) {
     note_delivered(segment, delivered);
     segment.sacked = true;
     delivered.newly_sacked += segment.size();
+    sacked_bytes_ += segment.size();
+    ++sacked_segments_;
     sacked_end_ = std::max(sacked_end_, segment.end);
   }
 }
@@ -115,6 +125,7 @@ void Scoreboard::find_lost() {
 
 void Scoreboard::set_lost(SentSegment& segment) {
   if (segment.lost) return;
+  ++losses_found_;
   pipe_ -= in_pipe(segment);
   segment.lost = true;
   pipe_ += in_pipe(segment);
@@ -137,6 +148,7 @@ void Scoreboard::mark_all_lost() {
   no_lost_before_ = 0;
   if (!taken_back) return;
   sacked_end_ = lost_below_ = 0;
+  sacked_bytes_ = sacked_segments_ = 0;
   last_blocks_.fill({});
 }
 
@@ -144,14 +156,18 @@ TimePs Scoreboard::find_lost_by_time(TimePs now, TimePs round_trip_ps, TimePs re
   TimePs next = kNever;
   for (SentSegment& segment : segments_) {
     // Those never sent again follow each other in time.
-    if (segment.sent_ps >= newest_delivered_ps_ && !segment.sent_twice) break;
+    // RACK_sent_after() (section 6.2, step 2): within a burst that left at one moment, too, it is known which
+    // transmission was the later one.
+    const bool earlier = segment.transmission < newest_delivered_;
+    if (!earlier && !segment.sent_twice) break;
     const bool under_way = !segment.sacked && (!segment.lost || segment.sent_again);
-    if (!under_way || segment.sent_ps >= newest_delivered_ps_) continue;
+    if (!under_way || !earlier) continue;
     const TimePs due = segment.sent_ps + round_trip_ps + reordering_ps;
     if (due > now) {
       next = std::min(next, due);
       continue;
     }
+    ++losses_found_;
     pipe_ -= in_pipe(segment);
     segment.lost = true;
     segment.sent_again = false;

@@ -22,8 +22,9 @@ struct SequenceRange {
 struct SentSegment {
   Sequence begin = 0;
   Sequence end = 0;
-  TimePs sent_ps = 0;       // when last sent
-  bool sent_twice = false;  // so that an answer's round trip is ambiguous (Karn)
+  TimePs sent_ps = 0;         // when last sent
+  uint64_t transmission = 0;  // the number of that transmission, counted over the connection
+  bool sent_twice = false;    // so that an answer's round trip is ambiguous (Karn)
   bool sacked = false;
   bool lost = false;
   bool sent_again = false;  // in this recovery
@@ -37,6 +38,8 @@ struct Delivered {
   TimePs least_round_trip_ps = 0;     // that was ever seen
   uint64_t acknowledged = 0;          // sequence numbers that it newly covers
   uint64_t newly_sacked = 0;          // that its SACK blocks newly cover
+  uint64_t newly_delivered = 0;       // that either newly covers
+  bool reordered = false;             // a segment has arrived after one that was sent later
   std::optional<TimePs> newest_sent;  // when the newest segment that was sent once had been sent
   bool sent_twice = false;            // some of it had been sent twice
 };
@@ -62,6 +65,11 @@ class Scoreboard {
   void sack(std::span<const SequenceRange> blocks, Delivered& delivered);
   // IsLost() of all segments.
   void find_lost();
+  // Bytes that SACK blocks cover, and how many segments.
+  uint64_t sacked_bytes() const { return sacked_bytes_; }
+  uint32_t sacked_segments() const { return sacked_segments_; }
+  // How many segments have been found lost so far.
+  uint64_t losses_found() const { return losses_found_; }
   bool first_is_lost() const { return !segments_.empty() && segments_.front().lost; }
   void mark_first_lost();
   // After a timeout all that was in flight and is not known to have arrived counts as lost. That the first
@@ -93,10 +101,15 @@ class Scoreboard {
   uint32_t segment_bytes_;
   std::deque<SentSegment> segments_;
   uint64_t pipe_ = 0;
-  Sequence sacked_end_ = 0;          // no SACK block has reached further
-  TimePs newest_delivered_ps_ = -1;  // RACK.xmit_ts: when the newest segment that has arrived had been sent
-  Sequence lost_below_ = 0;          // find_lost() has looked at segments before it
-  Sequence no_lost_before_ = 0;      // no segment before it is lost and waiting
+  uint64_t sacked_bytes_ = 0;
+  uint32_t sacked_segments_ = 0;
+  uint64_t losses_found_ = 0;
+  Sequence delivered_end_ = 0;  // RACK.fack: no segment beyond it has arrived
+  Sequence sacked_end_ = 0;     // no SACK block has reached further
+  uint64_t transmissions_ = 0;
+  uint64_t newest_delivered_ = 0;  // transmission of the newest segment that has arrived (RACK.xmit_ts)
+  Sequence lost_below_ = 0;        // find_lost() has looked at segments before it
+  Sequence no_lost_before_ = 0;    // no segment before it is lost and waiting
   std::array<SequenceRange, kMostSackBlocks> last_blocks_{};  // so that blocks that grow are not read again
 };
 

@@ -118,6 +118,7 @@ Transmission Sender::send_new(uint64_t payload_bytes, bool fin, TimePs now) {
   probed_ = false;
   if (payload_bytes < segment_bytes_) small_segment_end_ = next_;
   scoreboard_.add_sent(begin, next_, now);
+  rate_reduction_.on_sent(next_ - begin);
   last_sent_ps_ = now;
   Transmission made = transmission(begin, next_, false);
   if (payload_bytes > 0) made.window_reduced = std::exchange(window_reduced_due_, false);
@@ -128,6 +129,7 @@ Transmission Sender::send_again(SentSegment& segment, TimePs now) {
   if (segment.begin == unacknowledged_) retransmission_at_ = kNever;  // armed anew
   sent_again_end_ = std::max(sent_again_end_, segment.end);
   scoreboard_.add_sent_again(segment, now);
+  rate_reduction_.on_sent(segment.size());
   last_sent_ps_ = now;
   return transmission(segment.begin, segment.end, true);
 }
@@ -150,7 +152,7 @@ uint64_t Sender::counted_in_flight() const {
 }
 
 uint64_t Sender::usable_window_bytes() const {
-  int64_t window = static_cast<int64_t>(control_->window_bytes()) + inflation_bytes_;
+  int64_t window = static_cast<int64_t>(window_bytes()) + inflation_bytes_;
   // Limited transmit (RFC 3042); with SACK the pipe has made room for it already.
   if (!sack_ && recovery_ == Recovery::kNone) window += int64_t{std::min(duplicates_, 2u)} * segment_bytes_;
   return static_cast<uint64_t>(std::max<int64_t>(window, segment_bytes_));
@@ -195,7 +197,11 @@ void Sender::on_timer(TimePs now) {
   }
   if (reordering_at_ <= now) {
     find_lost_by_time(now);
-    if (recovery_ == Recovery::kNone && shows_loss()) enter_fast_recovery(now);
+    if (recovery_ == Recovery::kNone && shows_loss()) {
+      enter_fast_recovery(now, {});
+    } else if (reduces_rate()) {
+      update_rate_reduction({});
+    }
   }
   if (tail_probe_at_ <= now) {
     tail_probe_at_ = kNever;

@@ -10,6 +10,8 @@
 
 #include "observe/statistics.hpp"
 #include "tcp/congestion/congestion_control.hpp"
+#include "tcp/proportional_rate_reduction.hpp"
+#include "tcp/reordering_window.hpp"
 #include "tcp/retransmission_timeout.hpp"
 #include "tcp/scoreboard.hpp"
 #include "tcp/sequence.hpp"
@@ -28,6 +30,7 @@ namespace weft::tcp {
   STATISTIC(uint64_t, received_acknowledgements, "segments that acknowledged, after the handshake")        \
   STATISTIC(uint64_t, received_ecn_echoes, "those of them with ECE")                                       \
   STATISTIC(uint64_t, duplicate_acknowledgements, "those that showed a segment missing")                   \
+  STATISTIC(uint64_t, reported_duplicates, "those that said that something had arrived twice (RFC 2883)")  \
   STATISTIC(uint64_t, window_probes, "probes of a closed window (RFC 9293, section 3.8.6.1)")
 
 struct SenderCounters {
@@ -65,6 +68,7 @@ struct ArrivedAcknowledgement {
   bool with_data = false;              // or SYN or FIN, so that it is no duplicate
   bool ecn_echo = false;
   std::span<const SequenceRange> sack_blocks;
+  bool duplicate_reported = false;  // D-SACK (RFC 2883, section 4)
   std::optional<TimePs> timestamp_round_trip_ps;
 };
 
@@ -96,6 +100,8 @@ class Sender {
   bool all_acknowledged() const { return unacknowledged_ == stream_end(); }
   uint64_t in_flight_bytes() const { return scoreboard_.flight(); }
   uint64_t pipe_bytes() const { return scoreboard_.pipe(); }
+  // The congestion window, in recovery that of its rate reduction.
+  uint64_t window_bytes() const { return reduces_rate() ? reduced_window_bytes_ : control_->window_bytes(); }
   bool in_recovery() const { return recovery_ != Recovery::kNone; }
   const CongestionControl& congestion_control() const { return *control_; }
   const RetransmissionTimeout& timeout() const { return timeout_; }
@@ -125,6 +131,9 @@ class Sender {
   void on_retransmission_timeout(TimePs now);
 
   // Losses by time (sender_rack.cpp).
+  bool uses_rack() const { return sack_ && config_.rack_tlp; }
+  bool reduces_rate() const { return recovery_ == Recovery::kFast && sack_; }
+  void settle_tail_probe(const ArrivedAcknowledgement& arrived);
   void find_lost_by_time(TimePs now);
   void arm_tail_probe(TimePs now);
   std::optional<Transmission> take_tail_probe(TimePs now);
@@ -135,15 +144,18 @@ class Sender {
   void react(const ArrivedAcknowledgement& arrived, const Delivered& delivered);
   void react_to_marks_or_grow(const ArrivedAcknowledgement& arrived, const Delivered& delivered);
   void continue_fast_recovery(const Delivered& delivered, bool duplicate);
-  bool shows_loss() const;
-  void enter_fast_recovery(TimePs now);
+  bool shows_loss();
+  void enter_fast_recovery(TimePs now, const Delivered& delivered);
   void leave_recovery();
-  void reduce(TimePs now, CongestionSign sign);
+  void reduce(TimePs now, CongestionSign sign, uint64_t flight_bytes);
+  void update_rate_reduction(const Delivered& delivered);
 
   SenderConfig config_;
   std::unique_ptr<CongestionControl> control_;
   RetransmissionTimeout timeout_;
   Scoreboard scoreboard_;
+  ReorderingWindow reordering_window_;
+  ProportionalRateReduction rate_reduction_;
   SenderCounters counters_;
 
   Sequence unacknowledged_ = 0;
@@ -168,15 +180,18 @@ class Sender {
   Sequence small_segment_end_ = 0;
   std::optional<Sequence> rescued_;  // RescueRxt
   uint32_t duplicates_ = 0;
-  int64_t inflation_bytes_ = 0;  // of the window in NewReno's recovery (RFC 6582, section 3.2)
-  bool first_wanted_ = false;    // to be sent again whatever the window
+  int64_t inflation_bytes_ = 0;        // of the window in NewReno's recovery (RFC 6582, section 3.2)
+  uint64_t reduced_window_bytes_ = 0;  // of rate_reduction_
+  uint64_t losses_seen_ = 0;           // of the scoreboard's, by rate_reduction_
+  bool first_wanted_ = false;          // to be sent again whatever the window
   bool window_reduced_due_ = false;
 
   TimePs retransmission_at_ = kNever;
   TimePs reordering_at_ = kNever;  // a segment counts as lost then
   TimePs tail_probe_at_ = kNever;
   bool tail_probe_wanted_ = false;
-  Sequence tail_probed_end_ = 0;  // no further probe of the tail before all up to it is acknowledged
+  Sequence tail_probed_end_ = 0;     // no further probe of the tail before all up to it is acknowledged
+  bool tail_probe_repeats_ = false;  // the probe under way was sent again, and may have repaired a loss
   TimePs least_round_trip_ps_ = kNever;
   TimePs newest_round_trip_ps_ = 0;
   TimePs probe_at_ = kNever;

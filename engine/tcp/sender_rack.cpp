@@ -5,19 +5,22 @@
 
 namespace weft::tcp {
 
-// The reordering time is a quarter of the least round trip (section 6.2, step 4), and does not adapt to what
-// DSACK would say.
+// Section 6.2, step 5.
 void Sender::find_lost_by_time(TimePs now) {
   reordering_at_ = kNever;
-  if (!sack_ || !config_.rack_tlp || newest_round_trip_ps_ == 0) return;
-  reordering_at_ = scoreboard_.find_lost_by_time(now, newest_round_trip_ps_, least_round_trip_ps_ / 4);
+  if (!uses_rack() || newest_round_trip_ps_ == 0) return;
+  const bool late =
+      recovery_ != Recovery::kNone || scoreboard_.sacked_segments() >= Scoreboard::kDuplicateThreshold;
+  const TimePs reordering =
+      reordering_window_.duration_ps(late, least_round_trip_ps_, timeout_.smoothed_round_trip_ps());
+  reordering_at_ = scoreboard_.find_lost_by_time(now, newest_round_trip_ps_, reordering);
 }
 
 // Section 7.2: two round trips after what was last sent or acknowledged, and the delay of an acknowledgement
 // if a single segment is in flight; not within recovery, nor after a timeout would be due.
 void Sender::arm_tail_probe(TimePs now) {
   tail_probe_at_ = kNever;
-  const bool probes = sack_ && config_.rack_tlp && established_ && recovery_ == Recovery::kNone &&
+  const bool probes = uses_rack() && established_ && recovery_ == Recovery::kNone &&
                       unacknowledged_ >= tail_probed_end_ && !scoreboard_.empty();
   if (!probes || timeout_.smoothed_round_trip_ps() == 0) return;
   TimePs after = 2 * timeout_.smoothed_round_trip_ps();
@@ -40,8 +43,21 @@ std::optional<Transmission> Sender::take_tail_probe(TimePs now) {
   } else if (SentSegment* last = scoreboard_.last_missing()) {
     made = send_again(*last, now);
   }
+  tail_probe_repeats_ = payload == 0;
   tail_probed_end_ = next_;
   return made;
+}
+
+// Section 7.4: a probe that was sent again and whose original had arrived is reported as a duplicate. If
+// something sent later is acknowledged and no duplicate was, the probe has repaired a loss.
+void Sender::settle_tail_probe(const ArrivedAcknowledgement& arrived) {
+  if (!tail_probe_repeats_ || arrived.acknowledgement < tail_probed_end_) return;
+  const bool repaired = !arrived.duplicate_reported && arrived.acknowledgement > tail_probed_end_;
+  if (!arrived.duplicate_reported && !repaired) return;
+  tail_probe_repeats_ = false;
+  if (repaired && recovery_ == Recovery::kNone && unacknowledged_ >= reduced_end_) {
+    reduce(arrived.now, CongestionSign::kLoss, control_->window_bytes());
+  }
 }
 
 }  // namespace weft::tcp

@@ -19,7 +19,10 @@ void Sender::on_acknowledgement(const ArrivedAcknowledgement& arrived) {
   unacknowledged_ = std::max(unacknowledged_, arrived.acknowledgement);
   if (sack_) {
     scoreboard_.sack(arrived.sack_blocks, delivered);
-    scoreboard_.find_lost();
+    if (!uses_rack()) scoreboard_.find_lost();
+    if (arrived.duplicate_reported) ++counters_.reported_duplicates;
+    reordering_window_.on_acknowledgement(unacknowledged_, next_, arrived.duplicate_reported,
+                                          delivered.reordered);
   }
   const bool duplicate = duplicate_possible && is_duplicate(arrived, delivered);
   if (arrived.window_end) {
@@ -32,7 +35,10 @@ void Sender::on_acknowledgement(const ArrivedAcknowledgement& arrived) {
         std::max(largest_window_bytes_, window_end_ - std::min(window_end_, unacknowledged_));
   }
   note_round_trip(arrived, delivered);
-  if (established_) find_lost_by_time(arrived.now);
+  if (established_) {
+    settle_tail_probe(arrived);
+    find_lost_by_time(arrived.now);
+  }
   if (delivered.acknowledged > 0) retransmission_at_ = kNever;  // RFC 6298, (5.3): armed anew
   if (delivered.acknowledged > 0 || scoreboard_.empty()) attempts_ = 0;
   if (established_) {
@@ -81,12 +87,12 @@ void Sender::react(const ArrivedAcknowledgement& arrived, const Delivered& deliv
       return;
     }
     leave_recovery();
-    if (shows_loss()) enter_fast_recovery(arrived.now);
+    if (shows_loss()) enter_fast_recovery(arrived.now, delivered);
     return;
   }
   if (recovery_ == Recovery::kTimeout && unacknowledged_ >= recovery_end_) leave_recovery();
   if (recovery_ == Recovery::kNone && shows_loss()) {
-    enter_fast_recovery(arrived.now);
+    enter_fast_recovery(arrived.now, delivered);
   } else {
     react_to_marks_or_grow(arrived, delivered);
   }
@@ -96,7 +102,8 @@ void Sender::react_to_marks_or_grow(const ArrivedAcknowledgement& arrived, const
   const bool reduced_lately = unacknowledged_ < reduced_end_;
   if (ecn_ && arrived.ecn_echo && !reduced_lately) {
     ++counters_.ecn_reductions;
-    reduce(arrived.now, CongestionSign::kEcnEcho);
+    // What this acknowledgement covers was in flight when the mark was made.
+    reduce(arrived.now, CongestionSign::kEcnEcho, scoreboard_.flight() + delivered.acknowledged);
     return;
   }
   if (delivered.acknowledged == 0) return;
@@ -108,13 +115,14 @@ void Sender::react_to_marks_or_grow(const ArrivedAcknowledgement& arrived, const
                   .acknowledged = unacknowledged_,
                   .next = next_,
                   .smoothed_round_trip_ps = timeout_.smoothed_round_trip_ps(),
+                  .round_trip_ps = delivered.newest_sent ? arrived.now - *delivered.newest_sent : 0,
                   .ecn_echo = arrived.ecn_echo,
                   .window_limited = first < window_limited_end_ || recovery_ == Recovery::kTimeout});
 }
 
-// NewReno's window in recovery (RFC 6582, section 3.2, steps 3 and 4). With SACK the pipe says all.
+// NewReno's window in recovery (RFC 6582, section 3.2, steps 3 and 4); with SACK, that of RFC 9937.
 void Sender::continue_fast_recovery(const Delivered& delivered, bool duplicate) {
-  if (sack_) return;
+  if (sack_) return update_rate_reduction(delivered);
   if (duplicate) inflation_bytes_ += segment_bytes_;
   if (delivered.acknowledged == 0) return;
   inflation_bytes_ -= static_cast<int64_t>(delivered.acknowledged);
@@ -123,8 +131,9 @@ void Sender::continue_fast_recovery(const Delivered& delivered, bool duplicate) 
   first_wanted_ = true;
 }
 
-bool Sender::shows_loss() const {
+bool Sender::shows_loss() {
   if (scoreboard_.empty()) return false;
+  if (uses_rack()) return scoreboard_.next_lost() != nullptr;
   if (duplicates_ >= Scoreboard::kDuplicateThreshold) {
     // Without SACK duplicates may answer what recovery sent in vain (RFC 6582, section 3.2, step 2).
     return sack_ || unacknowledged_ > recovery_end_;
@@ -132,15 +141,23 @@ bool Sender::shows_loss() const {
   return sack_ && scoreboard_.first_is_lost();
 }
 
-void Sender::enter_fast_recovery(TimePs now) {
+void Sender::enter_fast_recovery(TimePs now, const Delivered& delivered) {
   ++counters_.fast_recoveries;
   recovery_ = Recovery::kFast;
   recovery_end_ = next_;
   sent_again_end_ = unacknowledged_;
   rescued_.reset();
-  if (unacknowledged_ >= reduced_end_) reduce(now, CongestionSign::kLoss);
-  scoreboard_.mark_first_lost();
-  first_wanted_ = true;
+  if (unacknowledged_ >= reduced_end_) reduce(now, CongestionSign::kLoss, scoreboard_.flight());
+  if (!uses_rack()) {
+    scoreboard_.mark_first_lost();
+    first_wanted_ = true;
+  }
+  if (sack_) {
+    rate_reduction_.begin(control_->window_bytes(),
+                          scoreboard_.flight() - scoreboard_.sacked_bytes() + delivered.newly_delivered);
+    losses_seen_ = scoreboard_.losses_found();
+    update_rate_reduction(delivered);
+  }
   if (!sack_) inflation_bytes_ = int64_t{Scoreboard::kDuplicateThreshold} * segment_bytes_;
 }
 
@@ -150,15 +167,24 @@ void Sender::leave_recovery() {
     control_->limit_window(std::max<uint64_t>(scoreboard_.flight(), segment_bytes_) + segment_bytes_);
   }
   recovery_ = Recovery::kNone;
+  reordering_window_.on_end_of_recovery();
   inflation_bytes_ = 0;
   first_wanted_ = false;
 }
 
 // What limited transmit has sent beyond the window does not count (RFC 5681, section 3.2).
-void Sender::reduce(TimePs now, CongestionSign sign) {
-  control_->on_congestion(now, sign, std::min(scoreboard_.flight(), control_->window_bytes()));
+void Sender::reduce(TimePs now, CongestionSign sign, uint64_t flight_bytes) {
+  control_->on_congestion(now, sign, std::min(flight_bytes, control_->window_bytes()));
   reduced_end_ = next_;
   window_reduced_due_ = ecn_;
+}
+
+// RFC 9937, section 6: at each acknowledgement, and as time shows a loss.
+void Sender::update_rate_reduction(const Delivered& delivered) {
+  const bool safe = delivered.acknowledged > 0 && scoreboard_.losses_found() == losses_seen_;
+  losses_seen_ = scoreboard_.losses_found();
+  reduced_window_bytes_ =
+      rate_reduction_.window_bytes(delivered.newly_delivered, scoreboard_.pipe(), safe, segment_bytes_);
 }
 
 }  // namespace weft::tcp

@@ -103,6 +103,7 @@ class Fate:
 
     is_lost: Callable[[int, TcpSegmentFields], bool] = lambda _sender, _fields: False
     is_marked: Callable[[int, TcpSegmentFields], bool] = lambda _sender, _fields: False
+    is_doubled: Callable[[int, TcpSegmentFields], bool] = lambda _sender, _fields: False
 
 
 @dataclass
@@ -135,19 +136,20 @@ class Wire:
                 times.setdefault(fields["sequence"], []).append(now_s)
         return times
 
-    def passes(self, sender: int, segment: bytes, ecn: int) -> int | None:
-        """Note a segment; return its ECN bits behind the wire, None if it is lost."""
+    def passes(self, sender: int, segment: bytes, ecn: int) -> list[int]:
+        """Note a segment; return the ECN bits of each of its copies behind the wire."""
         fields = read_tcp_segment(segment)
         self.log.append((time.monotonic() - self.began_s, sender, fields, ecn))
         if self.fate.is_lost(sender, fields):
-            return None
-        return 3 if ecn and self.fate.is_marked(sender, fields) else ecn
+            return []
+        behind = 3 if ecn and self.fate.is_marked(sender, fields) else ecn
+        return [behind] * (2 if self.fate.is_doubled(sender, fields) else 1)
 
     def send_ours(self) -> None:
         while (taken := self.ours.take_segment(self.now_ps())) is not None:
             segment, ecn = taken
-            if (passed := self.passes(OURS, segment, ecn)) is not None:
-                self.frames.send(frame_of(segment, passed))
+            for behind in self.passes(OURS, segment, ecn):
+                self.frames.send(frame_of(segment, behind))
 
     def take_frames(self) -> None:
         while True:
@@ -157,8 +159,8 @@ class Wire:
                 return
             if (found := segment_of(frame)) is None or found[0][:2] != self.port.to_bytes(2, "big"):
                 continue
-            if (passed := self.passes(LINUX, *found)) is not None:
-                self.ours.on_segment(self.now_ps(), found[0], passed)
+            for behind in self.passes(LINUX, *found):
+                self.ours.on_segment(self.now_ps(), found[0], behind)
 
     def serve_kernel(self) -> None:
         try:

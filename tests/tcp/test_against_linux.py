@@ -176,6 +176,16 @@ def test_marks(with_ecn: tuple[str, socket.socket], opener: int, sender: int) ->
         assert (wire.received[LINUX] if sender == OURS else wire.received[OURS]) == MEGABYTE
 
 
+def test_what_arrives_twice_is_reported(ends: tuple[str, socket.socket]) -> None:
+    """D-SACK (RFC 2883), which either understands from the other."""
+    with wired(*ends, OURS, Fate(is_doubled=lambda _sender, fields: fields["payload_bytes"] > 0)) as wire:
+        wire.ours.write(b"twice")
+        wire.send_ours()
+        wire.run(lambda: wire.ours.sender_counters["reported_duplicates"] == 1)
+        wire.kernel.send(b"twice, too")
+        wire.run(lambda: TcpInfo.of(wire.kernel).duplicates_reported == 1)
+
+
 def test_linux_resets(ends: tuple[str, socket.socket]) -> None:
     """A socket that is closed with data unread sends RST (RFC 1122, section 4.2.2.13)."""
     with wired(*ends, OURS) as wire:

@@ -124,8 +124,33 @@ def test_what_no_connection_takes() -> None:
         "malformed_segments": 1,
         "bad_checksum_segments": 1,
         "unexpected_segments": 2,
+        "refused_openings": 0,
         "not_sent_segments": 0,
     }
+
+
+@pytest.mark.parametrize(("address", "port"), [("10.0.0.3", 50_000), ("10.0.0.2", 50_001)])
+def test_a_flow_is_taken_from_its_sender_alone(address: str, port: int) -> None:
+    """A SYN with another address or port is refused, and leaves the flow to whom it is for."""
+    lone = lone_host()
+    for number in (2, 3):
+        lone.host.ip.add_neighbour(f"10.0.0.{number}", "02:00:00:00:00:02")
+    protocol = TcpProtocol(lone.host.ip)
+    flows = flows_of(
+        lone.host, protocol, [], [TcpFlowConfig(0, port=PORT, peer="10.0.0.2", source_port=50_000)]
+    )
+    flows.start()
+
+    def opens(source: str, source_port: int) -> str:
+        frame = Ether(src="02:00:00:00:00:02", dst=lone.host.mac) / IP(src=source, dst=lone.host.address())
+        lone.hears(frame / TCP(sport=source_port, dport=PORT, flags="S", seq=77))
+        (answer,) = lone.said()
+        return str(answer[TCP].flags)
+
+    assert opens(address, port) == "RA"
+    assert protocol.stats()["refused_openings"] == protocol.stats()["unexpected_segments"] == 1
+    assert opens("10.0.0.2", 50_000) == "SA"
+    assert protocol.stats()["refused_openings"] == 1
 
 
 def test_refused() -> None:

@@ -496,6 +496,8 @@ class TcpCounters(typing.TypedDict):
     """With a wrong checksum."""
     unexpected_segments: int
     """To no connection; a RST answers them."""
+    refused_openings: int
+    """SYNs to a listener that expects another peer; a RST answers them."""
     not_sent_segments: int
     """That the stack has not taken."""
 
@@ -572,6 +574,8 @@ class TcpSenderCounters(typing.TypedDict):
     """Those of them with ECE."""
     duplicate_acknowledgements: int
     """Those that showed a segment missing."""
+    reported_duplicates: int
+    """Those that said that something had arrived twice (RFC 2883)."""
     window_probes: int
     """Probes of a closed window (RFC 9293, section 3.8.6.1)."""
 
@@ -2500,6 +2504,7 @@ class TcpCongestionControl:
         acknowledged: int = 0,
         next: int = 0,
         smoothed_round_trip_ps: int = 0,
+        round_trip_ps: int = 0,
         ecn_echo: bool = False,
         window_limited: bool = True,
         grows: bool = True,
@@ -2625,7 +2630,8 @@ class TcpProtocol:
 class TcpFlowConfig:
     """A TCP flow, seen from one of its ends.
 
-    size_bytes 0: as much as goes in duration_ps. The peer of an end that receives is whoever comes.
+    size_bytes 0: as much as goes in duration_ps. peer and source_port of an end that receives are of whom it takes, by
+    default of anyone.
     """
     def __init__(
         self,

@@ -37,11 +37,13 @@ def tcp_task(fabric: Fabric, flows: Sequence[TcpFlow], sample_interval_ps: int =
         version = fabric.options.ip_version
         ends: dict[int, list[TcpEnd]] = defaultdict(list)
         for number, flow in enumerate(flows):
-            nic = fabric.topology.hosts[flow.destination].nics[0]
-            address = str((nic.ipv4 if version == 4 else nic.ipv6).ip)
+            source, destination = (
+                str((nic.ipv4 if version == 4 else nic.ipv6).ip)
+                for nic in (fabric.topology.hosts[end].nics[0] for end in (flow.source, flow.destination))
+            )
             end = replace(flow.end, flow=number, ip_version=version)
-            ends[flow.source].append(replace(end, sends=True, peer=address))
-            ends[flow.destination].append(replace(end, sends=False, peer=""))
+            ends[flow.source].append(replace(end, sends=True, peer=destination))
+            ends[flow.destination].append(replace(end, sends=False, peer=source))
         return fabric.hosts.prepare_tcp_flows(dict(sorted(ends.items())), sample_interval_ps)
 
     def result(ended: Sequence[Ended]) -> TcpResult:

@@ -445,7 +445,7 @@ class AskParameterRecords(Command[ParameterRecords], name="parameter_records"):
 
 @dataclass(frozen=True)
 class TcpEnd:
-    """One end of a TCP flow. `peer` is an address, empty at the end that receives; `port` is the receiver's.
+    """One end of a TCP flow. `peer` is the other end's address; `port` is the receiver's.
 
     `size_bytes` 0: as much as goes in `duration_ps`. Times count from the run's start.
     """

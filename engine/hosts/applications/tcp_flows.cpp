@@ -42,7 +42,12 @@ class TcpFlows::End final : public TcpReceiver, tcp::DataSink {
     timer_.arm(time);
   }
   // Of a receiver.
-  bool is_free() const { return !is_attached_; }
+  bool takes(const IpAddress& peer, const tcp::Segment& syn) const {
+    if (sends_ || is_attached_ || config_.port != syn.destination_port) return false;
+    const bool from_anywhere = config_.peer == IpAddress{};
+    return (from_anywhere || config_.peer == peer) &&
+           (config_.source_port == 0 || config_.source_port == syn.source_port);
+  }
   void take(const IpAddress& peer, const tcp::Segment& syn, TimePs now) {
     config_.peer = peer;
     config_.source_port = syn.source_port;
@@ -213,7 +218,7 @@ void TcpFlows::release() {
 
 TcpReceiver* TcpFlows::accept(const IpPacket& packet, const tcp::Segment& syn) {
   for (const auto& end : ends_) {
-    if (end->sends() || !end->is_free() || end->config().port != syn.destination_port) continue;
+    if (!end->takes(packet.source, syn)) continue;
     end->take(packet.source, syn, now());
     return end.get();
   }
@@ -236,7 +241,7 @@ void TcpFlows::sample(TimePs now, End& end) {
   const tcp::Sender& sender = end.connection().sender();
   samples_.push_back({.flow = end.config().flow,
                       .time_ps = now,
-                      .window_bytes = sender.congestion_control().window_bytes(),
+                      .window_bytes = sender.window_bytes(),
                       .in_flight_bytes = sender.in_flight_bytes(),
                       .smoothed_round_trip_ps = sender.timeout().smoothed_round_trip_ps(),
                       .marked_share = sender.congestion_control().marked_share()});

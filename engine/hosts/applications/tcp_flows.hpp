@@ -15,11 +15,12 @@ namespace weft {
 
 struct TcpFlowConfig {
   uint32_t flow = 0;  // its number, which both ends name
-  IpAddress peer;     // of the flow's sender: where it goes; the receiver takes whoever comes
-  uint16_t port = 0;  // of the receiver
-  uint16_t source_port = 0;
-  TimePs start_ps = 0;      // after the application's
-  uint64_t size_bytes = 0;  // 0: as much as goes in duration_ps
+  // Where the flow's sender goes; from where its receiver takes it, all zeros: from anywhere.
+  IpAddress peer;
+  uint16_t port = 0;         // of the receiver
+  uint16_t source_port = 0;  // of the sender; to a receiver, 0: any
+  TimePs start_ps = 0;       // after the application's
+  uint64_t size_bytes = 0;   // 0: as much as goes in duration_ps
   TimePs duration_ps = 0;
   uint8_t dscp = 0;
   std::string congestion_control = "cubic";

@@ -58,9 +58,18 @@ void TcpProtocol::send(const IpAddress& peer, uint8_t dscp, const tcp::Segment& 
 TcpReceiver* TcpProtocol::receiver_of(const IpPacket& packet, const tcp::Segment& segment) {
   const auto found = connections_.find(key_of(packet.source, segment.source_port, segment.destination_port));
   if (found != connections_.end()) return found->second;
-  const auto listener = listeners_.find(segment.destination_port);
   const bool opens = segment.has(tcp::kSyn) && !segment.has(tcp::kAck) && !segment.has(tcp::kReset);
-  return opens && listener != listeners_.end() ? listener->second->accept(packet, segment) : nullptr;
+  TcpReceiver* receiver = opens ? accepted(packet, segment) : nullptr;
+  if (receiver == nullptr) ++counters_.unexpected_segments;
+  return receiver;
+}
+
+TcpReceiver* TcpProtocol::accepted(const IpPacket& packet, const tcp::Segment& segment) {
+  const auto listener = listeners_.find(segment.destination_port);
+  if (listener == listeners_.end()) return nullptr;
+  TcpReceiver* receiver = listener->second->accept(packet, segment);
+  if (receiver == nullptr) ++counters_.refused_openings;
+  return receiver;
 }
 
 void TcpProtocol::on_packet(TimePs now, const IpPacket& packet) {
@@ -79,7 +88,6 @@ void TcpProtocol::on_packet(TimePs now, const IpPacket& packet) {
     receiver->on_segment(now, segment, packet.payload.last(segment.payload_bytes));
     return;
   }
-  ++counters_.unexpected_segments;
   if (const auto reset = tcp::reset_for(segment)) send(packet.source, packet.dscp, *reset, {});
 }
 

@@ -14,10 +14,11 @@
 
 namespace weft {
 
-#define WEFT_TCP_COUNTERS(STATISTIC)                                                   \
-  STATISTIC(uint64_t, malformed_segments, "with a header that makes no sense, or cut") \
-  STATISTIC(uint64_t, bad_checksum_segments, "with a wrong checksum")                  \
-  STATISTIC(uint64_t, unexpected_segments, "to no connection; a RST answers them")     \
+#define WEFT_TCP_COUNTERS(STATISTIC)                                                                        \
+  STATISTIC(uint64_t, malformed_segments, "with a header that makes no sense, or cut")                      \
+  STATISTIC(uint64_t, bad_checksum_segments, "with a wrong checksum")                                       \
+  STATISTIC(uint64_t, unexpected_segments, "to no connection; a RST answers them")                          \
+  STATISTIC(uint64_t, refused_openings, "SYNs to a listener that expects another peer; a RST answers them") \
   STATISTIC(uint64_t, not_sent_segments, "that the stack has not taken")
 
 struct TcpCounters {
@@ -66,6 +67,7 @@ class TcpProtocol final : public IpProtocol {
   static Key key_of(const IpAddress& peer, uint16_t peer_port, uint16_t own_port) {
     return {peer.bytes, peer.is_ipv6, peer_port, own_port};
   }
+  TcpReceiver* accepted(const IpPacket& packet, const tcp::Segment& segment);
   TcpReceiver* receiver_of(const IpPacket& packet, const tcp::Segment& segment);
 
   IpStack& stack_;

@@ -9,6 +9,12 @@ void CongestionControl::grow(const WindowAcknowledgement& acknowledgement) {
     return;
   }
   uint64_t left = acknowledgement.acknowledged_bytes;
+  if (threshold_bytes_ == kUnlimitedThreshold) {
+    const SlowStart first = first_slow_start(acknowledgement);
+    window_bytes_ += first.growth_bytes;
+    if (first.is_over) threshold_bytes_ = window_bytes_;
+    return;
+  }
   if (in_slow_start()) {
     const uint64_t growth = std::min(left, threshold_bytes_ - window_bytes_);
     window_bytes_ += growth;

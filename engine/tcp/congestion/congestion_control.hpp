@@ -17,6 +17,7 @@ struct WindowAcknowledgement {
   uint64_t acknowledged = 0;        // sequence number up to which all has arrived
   uint64_t next = 0;                // sequence number that is sent next
   TimePs smoothed_round_trip_ps = 0;
+  TimePs round_trip_ps = 0;     // that it has measured; 0: none
   bool ecn_echo = false;        // ECE is set
   bool window_limited = false;  // the window, not the application or the receiver, held the sender back
 };
@@ -52,6 +53,11 @@ class CongestionControl {
   // counted, as RFC 3465 has it and Linux does), then avoidance with what is left. A window that was not in
   // use does not grow.
   void grow(const WindowAcknowledgement& acknowledgement);
+  // The window of a slow start that has not met congestion yet may grow otherwise: by so much, up to an end.
+  struct SlowStart {
+    uint64_t growth_bytes = 0;
+    bool is_over = false;
+  };
   // A loss or a mark, at most once for a window of data.
   void on_congestion(TimePs now, CongestionSign sign, uint64_t flight_bytes) {
     threshold_bytes_ = std::max(reduced_bytes(now, sign, flight_bytes), least_threshold_bytes());
@@ -80,6 +86,10 @@ class CongestionControl {
   // Congestion avoidance: so many bytes were acknowledged. By default as Reno (RFC 5681, section 3.1): a
   // segment for each window of bytes.
   virtual void avoid(const WindowAcknowledgement& acknowledgement, uint64_t acknowledged_bytes);
+  // The first slow start; by default each acknowledged byte adds one.
+  virtual SlowStart first_slow_start(const WindowAcknowledgement& acknowledgement) {
+    return {acknowledgement.acknowledged_bytes, false};
+  }
   // An acknowledgement of a window that was not in use, so that it does not grow.
   virtual void on_unused_window(TimePs /*now*/) {}
   // A timeout: slow start begins again.

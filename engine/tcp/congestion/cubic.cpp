@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "tcp/congestion/hystart.hpp"
 #include "tcp/congestion/registry.hpp"
 
 namespace weft::tcp {
@@ -15,12 +16,14 @@ constexpr CongestionParameter kParameters[] = {
     {"beta", 0.7, 0.1, 0.99, "beta_cubic: what a reduction leaves of the window", "RFC 9438, section 4.6"},
     {"fast_convergence", 1, 0, 1, "1: a flow that is reduced below its last maximum gives way further",
      "RFC 9438, section 4.7"},
+    {"hystart", 1, 0, 1, "1: the first slow start slows down as round trips grow", "RFC 9406"},
 };
 
 struct CubicParameters {
   double c = 0;
   double beta = 0;
   uint32_t fast_convergence = 0;
+  uint32_t hystart = 0;
 };
 
 class Cubic final : public CongestionControl {
@@ -33,6 +36,7 @@ class Cubic final : public CongestionControl {
  protected:
   uint64_t reduced_bytes(TimePs now, CongestionSign sign, uint64_t flight_bytes) override;
   void avoid(const WindowAcknowledgement& acknowledgement, uint64_t acknowledged_bytes) override;
+  SlowStart first_slow_start(const WindowAcknowledgement& acknowledgement) override;
   void restart() override;
   void on_unused_window(TimePs now) override;
 
@@ -43,6 +47,7 @@ class Cubic final : public CongestionControl {
   void set_window(double segments);
 
   CubicParameters parameters_;
+  HyStart hystart_;
   double reno_alpha_;              // alpha_cubic while the estimate is below the window at the last reduction
   double most_window_ = 0;         // W_max
   double before_reduction_ = 0;    // cwnd_prior
@@ -63,6 +68,13 @@ uint64_t Cubic::reduced_bytes(TimePs /*now*/, CongestionSign /*sign*/, uint64_t 
   after_reduction_ = true;
   epoch_began_ps_ = kNever;
   return static_cast<uint64_t>(static_cast<double>(flight_bytes) * parameters_.beta);
+}
+
+// Section 4.10.
+CongestionControl::SlowStart Cubic::first_slow_start(const WindowAcknowledgement& acknowledgement) {
+  if (parameters_.hystart == 0) return CongestionControl::first_slow_start(acknowledgement);
+  const uint64_t growth = hystart_.growth_bytes(acknowledgement, segment_bytes());
+  return {growth, hystart_.is_over()};
 }
 
 // Section 4.8: after a timeout the curve begins at its inflection, where slow start ends.
@@ -133,6 +145,7 @@ constexpr CongestionKind kCubic = {
       reader.read("c", parameters.c);
       reader.read("beta", parameters.beta);
       reader.read("fast_convergence", parameters.fast_convergence);
+      reader.read("hystart", parameters.hystart);
       return std::make_unique<Cubic>(parameters);
     },
 };
