@@ -1,4 +1,4 @@
-"""The solutions of p4lang/tutorials in Mininet, with the commands of their READMEs on the hosts."""
+"""The exercises of p4lang/tutorials in Mininet, with the commands of their READMEs on the hosts."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.mininet, NEEDS_CLONE]
 NEEDS_SHELL_PYTHON = pytest.mark.skipif(
     not SHELL_PYTHON.exists(), reason="p4runtime-shell, whose packages controllers need, is not installed"
 )
+SOLUTION_AND_STARTER = pytest.mark.parametrize("solved", [True, False], ids=["solution", "starter"])
 _PATIENCE_S = 20.0
 
 
@@ -64,12 +65,12 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def lab_of(exercise: str, tmp_path: Path) -> Iterator[Exercise]:
+def lab_of(exercise: str, tmp_path: Path, solved: bool = True) -> Iterator[Exercise]:
     folder = tmp_path / "exercises" / exercise
     shutil.copytree(CLONE / exercise, folder)
     changes = [Change("clock", "real", "--clock")]
     solution = folder / "solution" / f"{exercise}.p4"
-    if solution.is_file():
+    if solved and solution.is_file():
         changes.append(Change("p4", str(solution), "--p4"))
     scenario, network = load_scenario_or_network(folder / EXERCISES[exercise], changes)
     assert network is not None
@@ -105,6 +106,12 @@ def test_basic(tmp_path: Path) -> None:
             exercise, "h1", './send.py 10.0.4.4 "P4 is cool"', lambda: "P4 is cool" in came.read_text()
         )
         assert re.search(r"ttl += 61", came.read_text())
+
+
+@pytest.mark.parametrize(("exercise", "address"), [("basic", "10.0.2.2"), ("multicast", "10.0.0.2")])
+def test_starters_that_drop_answer_no_ping(exercise: str, address: str, tmp_path: Path) -> None:
+    with lab_of(exercise, tmp_path, solved=False) as lab:
+        assert not pings(lab, "h1", address)
 
 
 def test_basic_tunnel(tmp_path: Path) -> None:
@@ -155,11 +162,13 @@ def test_source_routing(tmp_path: Path) -> None:
         until_seen(exercise, "h1", send, lambda: re.search(r"ttl += 59", came.read_text()) is not None)
 
 
-def test_calc(tmp_path: Path) -> None:
-    with lab_of("calc", tmp_path) as exercise:
+@SOLUTION_AND_STARTER
+def test_calc(tmp_path: Path, solved: bool) -> None:
+    with lab_of("calc", tmp_path, solved) as exercise:
         said = exercise.on("h1", "sh -c \"printf '1+1\\n12^10\\nquit\\n' | python3 calc.py\"")
-        assert re.search(r"1\+1\s+2\b", said), said
-        assert re.search(r"12\^10\s+6\b", said), said
+        answers = ["2", "6"] if solved else ["Didn't receive response"] * 2
+        for question, answer in zip([r"1\+1", r"12\^10"], answers, strict=True):
+            assert re.search(rf"{question}\s+{answer}\s", said), said
 
 
 def test_load_balance(tmp_path: Path) -> None:
@@ -183,19 +192,25 @@ def _holds(output: Path, text: str) -> bool:
     return text in output.read_text()
 
 
-def test_firewall(tmp_path: Path) -> None:
+@SOLUTION_AND_STARTER
+def test_firewall(tmp_path: Path, solved: bool) -> None:
     """By `iperf h1 h3` at Mininet's prompt."""
-    with lab_of("firewall", tmp_path) as exercise:
+    with lab_of("firewall", tmp_path, solved) as exercise:
         assert all("bits/sec" in rate for rate in exercise.iperf("h1", "h3"))
-        assert exercise.iperf("h3", "h1") == ["", ""]
+        assert all("bits/sec" in rate for rate in exercise.iperf("h3", "h1")) is not solved
 
 
-def test_link_monitor(tmp_path: Path) -> None:
-    with lab_of("link_monitor", tmp_path) as exercise:
+@SOLUTION_AND_STARTER
+def test_link_monitor(tmp_path: Path, solved: bool) -> None:
+    with lab_of("link_monitor", tmp_path, solved) as exercise:
         came = exercise.start("h1", "./receive.py")
         exercise.start("h1", "./send.py")
         exercise.start("h4", "iperf -s -u", says="Server listening")
         exercise.on("h1", "iperf -c 10.0.4.4 -u -b 8M -t 5")
+        if not solved:
+            found = re.findall(r"Switch (\d) - Port (\d): ([\d.]+) Mbps", came.read_text())
+            assert {(port, float(mbps)) for _, port, mbps in found} == {("0", 0.0)}
+            return
         rates = re.findall(r"Switch 1 - Port 4: ([\d.]+) Mbps", came.read_text())
         idle = re.findall(r"Switch 2 - Port 3: ([\d.]+) Mbps", came.read_text())
         # 1,470 B of data are frames of 1,512 B.
@@ -211,12 +226,13 @@ def test_multicast(tmp_path: Path) -> None:
 
 
 @contextmanager
-def controlled(exercise: Exercise) -> Iterator[Path]:
+def controlled(exercise: Exercise, solved: bool = True) -> Iterator[Path]:
     """Run the exercise's controller beside the lab; yield the file with what it prints."""
     output = exercise.folder / "controller.out"
     library = CLONE.parent / "utils"
+    script = f"{'solution/' if solved else ''}mycontroller.py"
     launcher = Path(__file__).parent / "run_controller.py"
-    command = [SHELL_PYTHON, "-u", launcher, "solution/mycontroller.py", library]
+    command = [SHELL_PYTHON, "-u", launcher, script, library]
     with output.open("w") as file:
         process = subprocess.Popen(command, cwd=exercise.folder, stdout=file, stderr=subprocess.STDOUT)
     try:
@@ -227,20 +243,30 @@ def controlled(exercise: Exercise) -> Iterator[Path]:
 
 
 @NEEDS_SHELL_PYTHON
-def test_p4runtime(tmp_path: Path) -> None:
+@SOLUTION_AND_STARTER
+def test_p4runtime(tmp_path: Path, solved: bool) -> None:
     with lab_of("p4runtime", tmp_path) as exercise:
         assert not pings(exercise, "h1", "10.0.2.2")
-        with controlled(exercise) as said:
+        with controlled(exercise, solved) as said:
             eventually(lambda: "Reading tunnel counters" in said.read_text())
-            eventually(lambda: pings(exercise, "h1", "10.0.2.2"))
             tunnels = [("s1", "s2", 100), ("s2", "s1", 200)]
-            eventually(
-                lambda: all(
-                    re.search(rf"{switch} MyIngress.{end}TunnelCounter {number}: [1-9]", said.read_text())
-                    for first, last, number in tunnels
-                    for switch, end in ((first, "ingress"), (last, "egress"))
-                )
-            )
+            places = [
+                f"{switch} MyIngress.{end}TunnelCounter {number}"
+                for first, last, number in tunnels
+                for switch, end in ((first, "ingress"), (last, "egress"))
+            ]
+            if solved:
+                eventually(lambda: pings(exercise, "h1", "10.0.2.2"))
+                eventually(lambda: all(_counts(said, place) for place in places))
+                return
+            assert not pings(exercise, "h1", "10.0.2.2")
+            eventually(lambda: _counts(said, places[0]))
+            assert not any(_counts(said, place) for place in places[1:])
+
+
+def _counts(said: Path, place: str) -> bool:
+    """Whether a tunnel has counted packets."""
+    return re.search(rf"{place}: [1-9]", said.read_text()) is not None
 
 
 @NEEDS_SHELL_PYTHON
