@@ -37,6 +37,7 @@ def test_a_network_forwards_by_its_entries_and_commands(name: str) -> None:
     assert result.ok
     assert result.drops == {}
     assert result.retransmissions == 0
+    assert result.all_warnings == [], "nothing of Weft's is missing in a program for others"
 
 
 def test_commands_say_what_they_did() -> None:
