@@ -63,6 +63,37 @@ def test_steps_have_their_line_and_what_changed(page: Path) -> None:
     assert data["packets"][1]["steps"][-1]["text"] == "dropped: program ingress"
 
 
+def test_a_select_is_at_the_case_that_is_taken(page: Path) -> None:
+    data = data_of(page)
+    (source,) = data["files"].values()
+    cases = [
+        source[step["line"] - 1].strip()
+        for step in data["packets"][2]["steps"]
+        if step["text"].startswith("select")
+    ]
+    assert cases == ["0x0800: parse_ipv4;", "default: accept;"], "the third packet is TCP"
+
+
+def test_cells_of_registers_are_there_from_the_beginning_and_change_at_the_write(tmp_path: Path) -> None:
+    program = (EXAMPLES / "router.p4").read_text()
+    source = program.replace(
+        "counter(8, CounterType.packets) received;",
+        "register<bit<32>>(8) seen;\n    register<bit<32>>(8) other;",
+    ).replace(
+        "received.count((bit<32>)standard_metadata.ingress_port);",
+        "bit<32> count; seen.read(count, 1); seen.write(1, count + 5); other.write(2, 7);",
+    )
+    (tmp_path / "registers.p4").write_text(source)
+    path = tmp_path / "packets.html"
+    weft_trace(tmp_path / "registers.p4", "--stf", EXAMPLES / "router.stf", "--page", path)
+    steps = data_of(path)["packets"][1]["steps"]
+    cells = {"RouterIngress.seen[1]": "5", "RouterIngress.other[2]": "7"}
+    assert {name: steps[0]["set"][name] for name in cells} == cells, "as the packet before left them"
+    changes = [step for step in steps[1:] if cells.keys() & step["set"].keys()]
+    assert [step["set"] for step in changes] == [{"RouterIngress.seen[1]": "0xa"}]
+    assert changes[0]["text"].startswith("RouterIngress.seen[1] = 0xa")
+
+
 def test_the_page_opens_at_a_step_and_shows_it(page: Path, tmp_path: Path) -> None:
     opened = open_page(page)
     assert opened.console == []

@@ -12,6 +12,7 @@ from weft.report.html import html_page
 from weft.switch.bmv2json import Conditional, Program
 from weft.switch.coverage.sources import located
 from weft.switch.debug.names import shown_name
+from weft.switch.debug.register_uses import register_use, register_uses
 from weft.switch.debug.replay import Moment, Replay
 from weft.switch.trace.events import (
     Copied,
@@ -32,6 +33,7 @@ from weft.switch.trace.places import (
     Branched,
     HeaderEmitted,
     PrimitiveRun,
+    Selected,
     StateEntered,
     TableApplied,
 )
@@ -100,7 +102,7 @@ class _Stepper:
             if isinstance(node, Conditional)
         }
         self._states = {
-            name: state.source for parser in program.parsers.values() for name, state in parser.states.items()
+            name: state for parser in program.parsers.values() for name, state in parser.states.items()
         }
         self._given: set[tuple[str, str]] = set()
         self._place: tuple[str, int] = ("", 0)
@@ -108,12 +110,18 @@ class _Stepper:
     def steps(self, trace: PacketTrace) -> Iterator[dict[str, Any]]:
         """Every step: text, place in the source, and what changed of the values shown."""
         before: dict[str, str] = {}
+        # From the beginning on, so that a write shows what it changes.
+        cells = {use.name: number(use.before, use.width_bits) for use in register_uses(self._program, trace)}
         for moment in Replay(self._program).moments(trace.root):
             self._given |= moment.assigned
             if isinstance(moment.event, Step) and self._is_hidden(moment.event):
                 continue
             self._find_place(moment.event)
-            now = self._values(moment)
+            use = register_use(self._program, moment.event) if isinstance(moment.event, Step) else None
+            if use is not None:
+                held = use.before if use.after is None else use.after
+                cells[use.name] = number(held, use.width_bits)
+            now = self._values(moment) | cells
             yield {
                 "text": self._text(moment),
                 "file": self._place[0],
@@ -136,7 +144,10 @@ class _Stepper:
             return
         match event.place:
             case StateEntered(state):
-                source = self._states[state]
+                source = self._states[state].source
+            case Selected(state):
+                chosen = self._states[state].transition(event.values[0])
+                source = chosen.source if chosen is not None else None
             case Branched(node):
                 source = self._conditions[node]
             case TableApplied(table):

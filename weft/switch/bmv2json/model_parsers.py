@@ -105,6 +105,16 @@ class Transition:
     source: str | None = None
     """The case of the P4 program, as PrimitiveCall's; p4c does not say."""
 
+    def fits(self, key: int) -> bool | None:
+        """Say whether it fits a key; None: a value set decides."""
+        match self.kind:
+            case TransitionKind.DEFAULT:
+                return True
+            case TransitionKind.VALUE_SET:
+                return None
+        mask = -1 if self.mask is None else self.mask
+        return key & mask == self.value & mask
+
 
 @dataclass(frozen=True, slots=True)
 class ParseState:
@@ -125,6 +135,14 @@ class ParseState:
     def key_width_bits(self) -> int:
         """Width of the concatenated key, each field padded to whole bytes."""
         return sum((field.width_bits + 7) // 8 * 8 for field in self.transition_key)
+
+    def transition(self, key: int) -> Transition | None:
+        """The transition that is taken for a key; None: none fits, or a value set decides."""
+        for each in self.transitions:
+            fits = each.fits(key)
+            if fits or fits is None:
+                return each if fits else None
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,42 +22,51 @@ class RegisterUse:
     after: int | None = None
 
     @property
+    def name(self) -> str:
+        """Of the cell."""
+        return f"{self.register}[{self.index}]"
+
+    @property
     def text(self) -> str:
         """As a line of a trace."""
         before = number(self.before, self.width_bits)
         held = (
             f"{before} (read)" if self.after is None else f"{before} → {number(self.after, self.width_bits)}"
         )
-        return f"{self.register}[{self.index}]: {held}"
+        return f"{self.name}: {held}"
+
+
+def register_use(program: Program, step: Step) -> RegisterUse | None:
+    """What a single step did to a register; None: nothing, or its index is out of the array's range."""
+    place = step.place
+    if not isinstance(place, PrimitiveRun) or place.call.name not in ("register_read", "register_write"):
+        return None
+    is_write = place.call.name == "register_write"
+    array = place.call.arguments[0 if is_write else 1]
+    assert isinstance(array, RegisterArrayRef)
+    register, index = program.register_arrays[array.name], step.values[0]
+    if index >= register.size:
+        return None
+    # A write's values are the index, the new value and the old one; a read's the index and what was read.
+    before, after = (step.values[2], step.values[1]) if is_write else (step.values[1], None)
+    return RegisterUse(register.name, index, register.width_bits, before, after)
 
 
 def register_uses(program: Program, trace: PacketTrace) -> list[RegisterUse]:
-    """The cells that a packet and its copies used, in the order of their first use; none out of an array's range."""
-    found: dict[tuple[str, int], RegisterUse] = {}
+    """The cells that a packet and its copies used, in the order of their first use."""
+    found: dict[str, RegisterUse] = {}
     # Copies use registers beside each other.
-    for _, step in sorted(_primitives(trace.root), key=lambda timed: timed[0]):
-        assert isinstance(step.place, PrimitiveRun)
-        call = step.place.call
-        is_write = call.name == "register_write"
-        if not is_write and call.name != "register_read":
-            continue
-        array = call.arguments[0 if is_write else 1]
-        assert isinstance(array, RegisterArrayRef)
-        register, index = program.register_arrays[array.name], step.values[0]
-        if index >= register.size:
-            continue
-        before = step.values[2 if is_write else 1]
-        use = found.setdefault(
-            (array.name, index), RegisterUse(register.name, index, register.width_bits, before)
-        )
-        if is_write:
-            use.after = step.values[1]
+    for _, step in sorted(_steps(trace.root), key=lambda timed: timed[0]):
+        use = register_use(program, step)
+        if use is not None:
+            known = found.setdefault(use.name, use)
+            known.after = known.after if use.after is None else use.after
     return list(found.values())
 
 
-def _primitives(trace: CopyTrace) -> Iterator[tuple[int, Step]]:
+def _steps(trace: CopyTrace) -> Iterator[tuple[int, Step]]:
     for event, time_ps in zip(trace.events, trace.times_ps, strict=True):
         if isinstance(event, Copied):
-            yield from _primitives(event.copy)
-        elif isinstance(event, Step) and isinstance(event.place, PrimitiveRun):
+            yield from _steps(event.copy)
+        elif isinstance(event, Step):
             yield time_ps, event
