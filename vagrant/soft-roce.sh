@@ -1,19 +1,24 @@
 #!/usr/bin/env bash
 # Soft-RoCE on two hosts of a running lab: the kernel's own RoCEv2 (rdma_rxe) across the P4 fabric.
 #
-#   sudo vagrant/soft-roce.sh [--dry-run] [SERVER [CLIENT]]        by default h0 and h1
+#   sudo vagrant/soft-roce.sh [--dry-run] [--pyverbs] [SERVER [CLIENT]]        by default h0 and h1
+#   sudo vagrant/soft-roce.sh [--dry-run] --install
 #
-# Each host gets an rxe device on its first interface; rping and ib_write_bw (perftest) run between the two; the devices
-# are removed again. --dry-run prints the commands and runs none. Exit codes: 2 usage, 4 something is missing here.
+# Each host gets an rxe device on its first interface; rping and ib_write_bw (perftest) run between the two, or with
+# --pyverbs lab 21's parameter server; the devices are removed again. --install installs the distribution's packages that
+# this needs. --dry-run prints the commands and runs none. Exit codes: 2 usage, 4 something is missing here.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 weft=${WEFT:-$root/.venv/bin/weft}
 dry_run=no
+pyverbs=no
+install=no
 made=()
+packages=(kmod iproute2 rdma-core rdmacm-utils ibverbs-providers ibverbs-utils perftest python3-pyverbs python3-numpy)
 
 usage() {
-  sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 lacks() {
@@ -39,6 +44,8 @@ check_tools() {
   for tool in modprobe:kmod rdma:iproute2 rping:rdmacm-utils ib_write_bw:perftest ss:iproute2; do
     command -v "${tool%%:*}" >/dev/null || lacks "there is no ${tool%%:*}: apt install ${tool##*:}"
   done
+  [[ $pyverbs == no ]] || /usr/bin/python3 -c 'import numpy, pyverbs.enums' 2>/dev/null ||
+    lacks "there is no pyverbs: apt install python3-pyverbs python3-numpy"
   [[ $(id -u) -eq 0 ]] || lacks "this needs root: sudo $0"
 }
 
@@ -98,17 +105,23 @@ both_sides() {
 while [[ ${1:-} == -* ]]; do
   case $1 in
     --dry-run) dry_run=yes ;;
+    --pyverbs) pyverbs=yes ;;
+    --install) install=yes ;;
     -h | --help)
       usage
       exit 0
       ;;
     *)
-      echo "soft-roce: unknown option '$1' (valid: --dry-run, --help)" >&2
+      echo "soft-roce: unknown option '$1' (valid: --dry-run, --pyverbs, --install, --help)" >&2
       exit 2
       ;;
   esac
   shift
 done
+if [[ $install == yes ]]; then
+  run env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${packages[@]}"
+  exit
+fi
 server=${1:-h0}
 client=${2:-h1}
 for host in "$server" "$client"; do
@@ -127,6 +140,11 @@ load_module
 trap remove_devices EXIT
 add_device "$server"
 add_device "$client"
+if [[ $pyverbs == yes ]]; then
+  program="/usr/bin/python3 ${root@Q}/labs/21-rdma-programming/pyverbs_server.py"
+  both_sides "$program serve --device rxe_$server" "$program work $server --device rxe_$client"
+  exit
+fi
 both_sides "rping -s -C 10 -v" "rping -c -C 10 -v -a $server"
 both_sides "ib_write_bw -R -d rxe_$server -m 1024 -s 65536 -n 1000 --report_gbits" \
   "ib_write_bw -R -d rxe_$client -m 1024 -s 65536 -n 1000 --report_gbits $server"

@@ -192,7 +192,7 @@ def test_soft_roce_prints_its_commands() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--fast"], "unknown option '--fast' (valid: --dry-run, --help)"),
+        (["--fast"], "unknown option '--fast' (valid: --dry-run, --pyverbs, --install, --help)"),
         (["h0; reboot"], "'h0; reboot' is no host"),
         (["h1", "h1"], "h1 cannot be server and client"),
     ],
@@ -214,6 +214,26 @@ def test_soft_roce_says_what_is_missing(tmp_path: Path) -> None:
         (tmp_path / tool).chmod(0o755)
     done = script("soft-roce.sh", PATH=str(tmp_path))
     assert (done.returncode, "kernel 6.1.0 has no module rdma_rxe" in done.stderr) == (4, True)
+
+
+def test_soft_roce_runs_the_parameter_server_of_lab_21() -> None:
+    done = script("soft-roce.sh", "--dry-run", "--pyverbs", WEFT="weft")
+    assert done.returncode == 0, done.stderr
+    program = f"/usr/bin/python3 '{ROOT}'/labs/21-rdma-programming/pyverbs_server.py"
+    serve, work = (line.replace("'\\''", "'") for line in done.stdout.splitlines()[4:6])
+    assert serve == f"'weft' 'exec' 'h0' '{program} serve --device rxe_h0' &"
+    assert work == f"'weft' 'exec' 'h1' '{program} work h0 --device rxe_h1'"
+    assert done.stdout.splitlines()[6:] == [
+        "'weft' 'exec' 'h0' 'rdma link delete rxe_h0'",
+        "'weft' 'exec' 'h1' 'rdma link delete rxe_h1'",
+    ]
+
+
+def test_soft_roce_installs_what_it_needs() -> None:
+    (line,) = script("soft-roce.sh", "--dry-run", "--install").stdout.splitlines()
+    assert "apt-get" in line
+    for package in ("rdma-core", "ibverbs-utils", "perftest", "python3-pyverbs", "rdmacm-utils"):
+        assert f"'{package}'" in line
 
 
 def test_soft_roce_needs_a_lab(tmp_path: Path) -> None:
