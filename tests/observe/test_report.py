@@ -34,7 +34,8 @@ from weft.sweeps import sweep as weft_sweep
 
 pytest.importorskip("plotly")
 
-FIGURES = {"queues", "rates", "heat", "fct", "slowdown", "timeline", "int"}
+STATES = {"state-registers", "state-counted", "state-entries"}
+FIGURES = {"queues", "rates", "heat", "fct", "slowdown", "timeline", "int"} | STATES
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def directory(tmp_path_factory):
             ],
             "observe": {
                 "interval": "1us", "queues": "all", "flows": True, "int": ["h3->h0"], "timelines": True,
-                "drops": True, "pauses": True,
+                "drops": True, "pauses": True, "state_series": ["port_tx_bytes[0..3]", "ipv4_lpm", "ipv4_counter"],
             },
         }
     )  # fmt: skip

@@ -208,6 +208,8 @@ def test_processes_of_different_versions_are_refused(tmp_path):
     ("text", "captures", "said"),
     [
         ("observe: {captures: [h0:0]}", False, "observe.captures"),
+        ("observe: {state_at: [1us]}", False, "observe.state_at"),
+        ("observe: {state_series: [ipv4_lpm]}", False, "observe.state_series"),
         ("mtu: 1024\nfidelity: {segment: 16K}", False, "fidelity.segment"),
         ("", True, "--pcap"),
     ],
