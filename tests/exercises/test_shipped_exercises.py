@@ -17,6 +17,8 @@ LABS = shipped_labs()
 @pytest.mark.slow
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_the_solution_reaches_all_goals(lab, tmp_path: Path) -> None:
+    if lab.name == "24-telemetry" and shutil.which("promtool") is None:
+        pytest.skip("promtool is not installed")
     starter_and_solution(lab, tmp_path / "work")
     assert {each.goal.text: each.missing for each in outcomes(exercise_of(lab), Work(tmp_path / "work"))} == {
         goal.text: None for goal in exercise_of(lab).goals
@@ -116,3 +118,33 @@ def test_a_deadlock_is_what_the_solution_of_lab_12_lacks(tmp_path: Path) -> None
     assert found[:3] == ["", "", ""]
     assert "make a cycle of buffers" in found[3]
     assert found[4] == "rings of 5 have a cycle of buffers"
+
+
+PORT = "weft_port_queue_depth_bytes > 20000"
+HELD = "rate(weft_port_paused_seconds_total[30s]) * on() group_left() weft_dilation_ratio > 0.1"
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+@pytest.mark.parametrize(
+    ("expression", "missing"),
+    [
+        (PORT, {2: "dilation of 1000: it fires"}),
+        (f"{PORT} unless on(switch, port, peer) {HELD.replace('> 0.1', '> 0')}", {3: "it does not fire"}),
+        (
+            f"{PORT} unless on(switch, port, peer) {HELD.replace(' * on() group_left() weft_dilation_ratio', '')}",
+            {2: "dilation of 1000: it fires"},
+        ),
+        (f"count({PORT}) > 0", {1: "it fires at (no switch):(no port)", 2: "it fires"}),
+        (f"{PORT} unless on(switch) {HELD}", {2: "it fires at no port"}),
+        ("weft_port_queue_depth_bytes >", {0: "promtool says", 1: "", 2: "", 3: "", 4: ""}),
+    ],
+)
+def test_each_alert_of_lab_24_lacks_something(
+    expression: str, missing: dict[int, str], tmp_path: Path
+) -> None:
+    rule = f"alert: StormRoot, expr: '{expression}', for: 10s"
+    (tmp_path / "alerts.yaml").write_text(f"groups: [{{name: mine, rules: [{{{rule}}}]}}]\n")
+    found = list(outcomes(exercise_of(find_lab("24")), Work(tmp_path)))
+    assert {number for number, each in enumerate(found) if each.missing} == set(missing)
+    for number, text in missing.items():
+        assert text in str(found[number].missing)

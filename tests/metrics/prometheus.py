@@ -11,6 +11,7 @@ import subprocess
 import time
 import urllib.parse
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,18 +31,23 @@ def faster(text: str, times: int) -> str:
 
 
 class Prometheus:
-    """Scrapes a URL by docs/prometheus/prometheus.yaml, every duration a `times`th. Use as a context manager."""
+    """Scrapes a URL by docs/prometheus/prometheus.yaml, every duration a `times`th. Use as a context manager.
 
-    def __init__(self, directory: Path, url: str, times: int = 5) -> None:
+    Its rules are that file's and `more_rules`.
+    """
+
+    def __init__(self, directory: Path, url: str, more_rules: Sequence[Path] = (), times: int = 5) -> None:
         command = shutil.which("prometheus")
         if command is None:
             pytest.skip("prometheus is not installed")
         configuration = yaml.safe_load(faster(CONFIGURATION.read_text(), times))
         target = urllib.parse.urlsplit(url).netloc
         configuration["scrape_configs"][0]["static_configs"] = [{"targets": [target]}]
+        rules = [*(CONFIGURATION.with_name(name) for name in configuration["rule_files"]), *more_rules]
+        configuration["rule_files"] = [each.name for each in rules]
+        for each in rules:
+            (directory / each.name).write_text(faster(each.read_text(), times))
         (directory / "prometheus.yaml").write_text(yaml.safe_dump(configuration))
-        for name in configuration["rule_files"]:
-            (directory / name).write_text(faster(CONFIGURATION.with_name(name).read_text(), times))
         with socket.create_server(("127.0.0.1", 0)) as free:
             self._address = f"127.0.0.1:{free.getsockname()[1]}"
         self._log = directory / "prometheus.log"
@@ -91,10 +97,9 @@ class Prometheus:
         with urllib.request.urlopen(f"http://{self._address}/api/v1/{path}?{query}", timeout=30) as answer:
             return json.load(answer)["data"]
 
-    def firing(self) -> set[str]:
-        """Return the names of the alerts that fire now."""
-        alerts = self._ask("alerts")["alerts"]
-        return {each["labels"]["alertname"] for each in alerts if each["state"] == "firing"}
+    def firing(self) -> list[dict[str, str]]:
+        """Return the labels of the alerts that fire now, `alertname` among them."""
+        return [each["labels"] for each in self._ask("alerts")["alerts"] if each["state"] == "firing"]
 
     def value(self, expression: str) -> list[tuple[dict[str, str], float]]:
         """Return what an expression has now: labels and value of each series."""
