@@ -20,8 +20,8 @@ from mininet.log import output
 from mininet.net import Mininet
 from mininet.node import Host
 
-_CONNECTS_S = 5.0
-_REPORTS_S = 3.0
+_PATIENCE_S = 5.0
+"""For what connecting and reporting may take beyond the measurement."""
 _RATE = re.compile(r"[\d.]+ \w+/sec")
 
 
@@ -50,11 +50,12 @@ class MeasuringMininet(Mininet):  # type: ignore[misc]
         command = ["iperf", "-p", str(port), *(["-u"] if is_udp else []), *(["-f", fmt] if fmt else [])]
         offered = ["-b", udpBw] if is_udp else []
         with _output_of(server, [*command, "-s"]) as served:
-            served.until("listening", _CONNECTS_S)
+            served.until("listening", _PATIENCE_S)
             with _output_of(client, [*command, "-t", str(seconds), "-c", server.IP(), *offered]) as sent:
-                sent.until("/sec", seconds + _CONNECTS_S)
+                sent.until("/sec", seconds + _PATIENCE_S)
             if _RATE.search(sent.text):
-                served.until("/sec", _REPORTS_S)
+                # What waits in a slow link's queue comes when the client has ended.
+                served.until("/sec", seconds + _PATIENCE_S)
         rates = [(_RATE.findall(each.text) or [""])[-1] for each in (served, sent)]
         if not all(rates):
             output(f"*** nothing came from {client} to {server} that iperf could measure\n")
