@@ -1,6 +1,6 @@
 """Draw the sweep's table: time of an all-reduce by size, for each algorithm and number of hosts, as an SVG.
 
-python labs/07-sweep/plot.py DIR/table.csv > times.svg
+python labs/07-sweep/plot.py DIR/table.csv [TITLE] > times.svg
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 800, 480, 70, 40, 210, 60
+TITLE = "All-reduce at 400 Gb/s: time by size (emulated)"
 COLOURS = ("#1b6ca8", "#2a9d5c", "#d98a00", "#b8324f")
 DASHES = {"ring": "", "in-network": "7 4"}
 
@@ -34,17 +36,22 @@ def unique_curves(found: dict[tuple[str, int], Curve]) -> dict[str, tuple[str, s
     """Label, colour and dash of each curve; those that are the same for all numbers of ranks are drawn once."""
     drawn: dict[str, tuple[str, str, Curve]] = {}
     counts = sorted({ranks for _, ranks in found})
-    for algorithm in sorted({algorithm for algorithm, _ in found}):
+    algorithms = sorted({algorithm for algorithm, _ in found})
+    for algorithm in algorithms:
         own = {ranks: found[algorithm, ranks] for ranks in counts if (algorithm, ranks) in found}
         same = len({tuple(curve) for curve in own.values()}) == 1 and len(own) > 1
         for ranks, curve in list(own.items())[: 1 if same else None]:
             hosts = f"{min(own)} to {max(own)} hosts" if same else f"{ranks} hosts"
-            colour = "#222222" if same else COLOURS[counts.index(ranks) % len(COLOURS)]
-            drawn[f"{algorithm}, {hosts}"] = (colour, DASHES.get(algorithm, "2 3"), curve)
+            # With one number of hosts, colours tell algorithms apart, and need no dashes.
+            alone = len(counts) == 1
+            number = algorithms.index(algorithm) if alone else counts.index(ranks)
+            dash = "" if alone else DASHES.get(algorithm, "2 3")
+            colour = "#222222" if same else COLOURS[number % len(COLOURS)]
+            drawn[f"{algorithm}, {hosts}"] = (colour, dash, curve)
     return drawn
 
 
-def svg(drawn: dict[str, tuple[str, str, Curve]]) -> Iterator[str]:
+def svg(drawn: dict[str, tuple[str, str, Curve]], title: str) -> Iterator[str]:
     """The picture's lines."""
     points = [point for _, _, curve in drawn.values() for point in curve]
     sizes, times = sorted({x for x, _ in points}), [y for _, y in points]
@@ -58,7 +65,7 @@ def svg(drawn: dict[str, tuple[str, str, Curve]]) -> Iterator[str]:
     font = 'font-family="sans-serif" font-size="13"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" {font}>'
     yield f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>'
-    yield f'<text x="{LEFT}" y="22" font-size="15">All-reduce at 400 Gb/s: time by size (emulated)</text>'
+    yield f'<text x="{LEFT}" y="22" font-size="15">{escape(title)}</text>'
     for power in range(low, high + 1):
         x, y = at(sizes[0], 10.0**power)
         yield f'<line x1="{x}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="#dddddd"/>'
@@ -78,7 +85,7 @@ def svg(drawn: dict[str, tuple[str, str, Curve]]) -> Iterator[str]:
         )
         x, y = WIDTH - RIGHT + 16, TOP + 20 + 22 * number
         yield f'<line x1="{x}" y1="{y}" x2="{x + 26}" y2="{y}" {style}/>'
-        yield f'<text x="{x + 32}" y="{y + 4}" font-size="12">{label}</text>'
+        yield f'<text x="{x + 32}" y="{y + 4}" font-size="12">{escape(label)}</text>'
     yield "</svg>"
 
 
@@ -88,4 +95,5 @@ def size_text(size: float) -> str:
 
 
 if __name__ == "__main__":
-    print("\n".join(svg(unique_curves(curves(Path(sys.argv[1]))))))
+    title = sys.argv[2] if len(sys.argv) > 2 else TITLE
+    print("\n".join(svg(unique_curves(curves(Path(sys.argv[1]))), title)))
