@@ -83,6 +83,10 @@ control Neighbours(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     apply {
+        if (hdr.arp.isValid() || hdr.neighbour.isValid()) {
+            // Who does not know a neighbour's MAC sends nothing: data must not keep the answer waiting.
+            standard_metadata.priority = CLASS_CONTROL;
+        }
         if (hdr.arp.isValid()) {
             if (hdr.arp.operation == 1) {
                 arp_responder.apply();

@@ -128,6 +128,53 @@ def test_beyond_the_link_packets_go_to_the_gateway() -> None:
     assert lone.host.ip.stats()["no_route_packets"] == 1
 
 
+def asks(address: str, mac: str, claims: str | None = None) -> Ether:
+    """An ARP request to h1 from a neighbour, or in the name of another."""
+    return Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(
+        op=1, hwsrc=mac, psrc=claims or address, pdst="10.0.0.1"
+    )
+
+
+def test_neighbours_are_bounded_and_the_one_heard_of_first_makes_room() -> None:
+    lone = lone_host()
+    lone.hears(to_host(src="10.0.0.9") / ICMP())  # who is asked for counts, too
+    assert len(lone.said()) == 1
+    flood = [f"10.0.{number >> 8}.{number & 255}" for number in range(256, 256 + 1024)]
+    for address in flood:
+        lone.hears(asks(address, PEER_MAC))
+        assert len(lone.said(10_000_000)) == 1
+    stats = lone.host.ip.stats()
+    assert (stats["neighbours_evicted"], stats["unresolved_packets"]) == (1, 1)
+    lone.hears(asks(flood[0], PEER_MAC))  # heard of again: now the second is the oldest
+    lone.hears(asks("10.0.0.10", PEER_MAC))
+    assert len(lone.said(10_000_000)) == 2
+    assert lone.host.ip.stats()["neighbours_evicted"] == 2
+    for address, known in ((flood[0], True), (flood[1], False), (flood[2], True), ("10.0.0.10", True)):
+        before = lone.host.ip.stats()["neighbours_changed"]
+        other_mac = asks(address, "02:00:00:00:00:66")
+        other_mac[ARP].pdst = "10.0.0.77"  # of who is not asked, only a known neighbour's MAC is noted
+        lone.hears(other_mac)
+        assert lone.said(10_000_000) == []
+        assert lone.host.ip.stats()["neighbours_changed"] - before == known
+
+
+def test_what_claims_other_addresses_is_counted_and_changes_no_static_neighbour() -> None:
+    lone = lone_host()
+    other = "02:00:00:00:00:66"
+    lone.host.ip.add_neighbour("10.0.0.254", "02:01:00:00:00:00")
+    lone.hears(asks("10.0.0.9", PEER_MAC))
+    lone.hears(asks("10.0.0.9", other))
+    lone.said()
+    assert lone.host.ip.stats()["neighbours_changed"] == 1
+    for claimed in ("10.0.0.254", "10.0.0.1", "224.0.0.1", "255.255.255.255"):
+        lone.hears(asks("", other, claimed))
+    lone.said()
+    stats = lone.host.ip.stats()
+    assert (stats["neighbours_refused"], stats["malformed_packets"]) == (4, 3)
+    lone.hears(to_host(src="10.7.0.9") / ICMP())
+    assert [frame.dst for frame in lone.said()] == ["02:01:00:00:00:00"]
+
+
 def test_nobody_answers_for_a_neighbour() -> None:
     lone = lone_host()
     lone.hears(to_host() / ICMP())

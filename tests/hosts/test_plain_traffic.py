@@ -134,6 +134,17 @@ def test_pings_over_ipv6() -> None:
     assert ping.answered == 5
 
 
+@pytest.mark.parametrize("version", [4, 6])
+def test_data_does_not_keep_neighbours_answers_waiting(version: int) -> None:
+    """The last host does not know its gateway, and data of class 3 fill its link."""
+    busy = {"udp": ["h0->h3", "h2->h3"], "rate": "8Gb/s", "duration": "1ms", "dscp": 26}
+    ping = {"ping": ["h1->h3"], "count": 1, "dscp": 48}
+    (found,) = run([{"together": [busy, ping]}], ip_version=version).of(PINGS)
+    assert found.answered == 1
+    assert found.round_trip_ps is not None
+    assert found.round_trip_ps.largest < 30_000_000
+
+
 @pytest.mark.parametrize(
     ("version", "end", "leaf", "last_leaf"),
     [(4, "10.0.1.2", "10.0.0.254", "10.0.1.254"), (6, "fd00:0:1::2", "fd00::fe", "fd00:0:1::fe")],

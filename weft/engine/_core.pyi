@@ -222,6 +222,13 @@ class IpStats(typing.TypedDict):
     """Not sent: the queue at the NIC was full."""
     unresolved_packets: int
     """Not sent: nobody has answered for the next hop's address."""
+    neighbours_evicted: int
+    """Neighbours that were forgotten because there were too many."""
+    neighbours_changed: int
+    """Messages that gave a known neighbour another MAC."""
+    neighbours_refused: int
+    """Messages that nothing was learned from: another MAC of a static neighbour, or in the name of this host or a
+    group."""
 
 class LinkStats(typing.TypedDict):
     delivered_packets: int

@@ -134,6 +134,11 @@ uint16_t transport_checksum(const IpHeader& header, std::span<const uint8_t> pay
   return fold_internet_sum(sum);
 }
 
+bool is_group(const IpAddress& address) {
+  if (address.is_ipv6) return address.bytes[0] == 0xFF;
+  return (address.bytes[0] & 0xF0) == 0xE0 || std::memcmp(address.bytes.data(), kBroadcastMac.data(), 4) == 0;
+}
+
 MacAddress multicast_mac(const IpAddress& group) {
   const auto& bytes = group.bytes;
   if (group.is_ipv6) return {0x33, 0x33, bytes[12], bytes[13], bytes[14], bytes[15]};

@@ -42,6 +42,10 @@ uint16_t transport_checksum(const IpHeader& header, std::span<const uint8_t> pay
 MacAddress multicast_mac(const IpAddress& group);
 IpAddress solicited_node(const IpAddress& address);
 
+constexpr MacAddress kBroadcastMac{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+// Whether packets to an address go to several hosts.
+bool is_group(const IpAddress& address);
+
 struct Arp {
   bool is_request = false;
   MacAddress sender_mac{};

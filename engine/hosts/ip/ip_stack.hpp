@@ -22,21 +22,26 @@
 
 namespace weft {
 
-#define WEFT_IP_COUNTERS(STATISTIC)                                                                    \
-  STATISTIC(TrafficCounter, received, "frames that the stack has taken")                               \
-  STATISTIC(TrafficCounter, queued, "frames that were queued at the NIC")                              \
-  STATISTIC(uint64_t, echoes_answered, "ICMP echo requests that were answered")                        \
-  STATISTIC(uint64_t, errors_sent, "ICMP errors that were sent")                                       \
-  STATISTIC(uint64_t, foreign_packets, "not to this host's MAC or address, nor to a group of its own") \
-  STATISTIC(uint64_t, malformed_packets, "cut, or with a header that makes no sense")                  \
-  STATISTIC(uint64_t, bad_checksum_packets, "with a wrong checksum")                                   \
-  STATISTIC(uint64_t, fragment_packets, "parts of a packet; the stack puts none together")             \
-  STATISTIC(uint64_t, unknown_packets, "of an EtherType or protocol that nobody has registered for")   \
-  STATISTIC(uint64_t, closed_port_packets, "to a UDP port that nobody listens at")                     \
-  STATISTIC(uint64_t, no_route_packets, "not sent: no route, or no source address of that IP version") \
-  STATISTIC(uint64_t, too_big_packets, "not sent: larger than the link's MTU")                         \
-  STATISTIC(uint64_t, queue_full_packets, "not sent: the queue at the NIC was full")                   \
-  STATISTIC(uint64_t, unresolved_packets, "not sent: nobody has answered for the next hop's address")
+#define WEFT_IP_COUNTERS(STATISTIC)                                                                         \
+  STATISTIC(TrafficCounter, received, "frames that the stack has taken")                                    \
+  STATISTIC(TrafficCounter, queued, "frames that were queued at the NIC")                                   \
+  STATISTIC(uint64_t, echoes_answered, "ICMP echo requests that were answered")                             \
+  STATISTIC(uint64_t, errors_sent, "ICMP errors that were sent")                                            \
+  STATISTIC(uint64_t, foreign_packets, "not to this host's MAC or address, nor to a group of its own")      \
+  STATISTIC(uint64_t, malformed_packets, "cut, or with a header that makes no sense")                       \
+  STATISTIC(uint64_t, bad_checksum_packets, "with a wrong checksum")                                        \
+  STATISTIC(uint64_t, fragment_packets, "parts of a packet; the stack puts none together")                  \
+  STATISTIC(uint64_t, unknown_packets, "of an EtherType or protocol that nobody has registered for")        \
+  STATISTIC(uint64_t, closed_port_packets, "to a UDP port that nobody listens at")                          \
+  STATISTIC(uint64_t, no_route_packets, "not sent: no route, or no source address of that IP version")      \
+  STATISTIC(uint64_t, too_big_packets, "not sent: larger than the link's MTU")                              \
+  STATISTIC(uint64_t, queue_full_packets, "not sent: the queue at the NIC was full")                        \
+  STATISTIC(uint64_t, unresolved_packets, "not sent: nobody has answered for the next hop's address")       \
+  STATISTIC(uint64_t, neighbours_evicted, "neighbours that were forgotten because there were too many")     \
+  STATISTIC(uint64_t, neighbours_changed, "messages that gave a known neighbour another MAC")               \
+  STATISTIC(uint64_t, neighbours_refused,                                                                   \
+            "messages that nothing was learned from: another MAC of a static neighbour, or in the name of " \
+            "this host or a group")
 
 struct IpCounters {
   WEFT_STATISTICS(IpCounters, WEFT_IP_COUNTERS)
@@ -55,6 +60,7 @@ WEFT_COUNTED_DROPS(IpDrop, kIpDrops, IpCounters, WEFT_IP_DROPS)
 struct IpInterfaceConfig {
   uint32_t mtu_bytes = 1500;    // of IP packets
   size_t queue_packets = 1000;  // in each class, as Linux's txqueuelen
+  size_t neighbours = 1024;     // that are known or asked for, without static ones; Linux's gc_thresh3
 };
 
 // A prefix and how it is reached: by way of a gateway, or, where that is unset, on the link itself.
@@ -186,6 +192,8 @@ class IpStack final : public NonRoceReceiver {
   Outcome take_udp(const IpPacket& packet);
   void answer_echo(const IpPacket& packet);
   void send_port_unreachable(const IpPacket& packet);
+  // Sets the source of a packet that has none yet. False: there is no route, which is counted.
+  bool set_source(IpHeader& header);
   bool send_icmp(IpHeader header, uint8_t type, uint8_t code, uint32_t rest, PacketPtr payload);
   void drop(IpDrop reason, const Packet& frame);
 

@@ -17,9 +17,25 @@ Neighbours::Entry::Entry(Neighbours& neighbours_, const IpAddress& address_)
       timer(neighbours.engine_.events(), member_action<&Entry::on_timer>(this)) {}
 
 Neighbours::Entry& Neighbours::entry_of(const IpAddress& address) {
-  auto& entry = entries_[address];
-  if (entry == nullptr) entry = std::make_unique<Entry>(*this, address);
-  return *entry;
+  if (const auto found = entries_.find(address); found != entries_.end()) return *found->second;
+  make_room();
+  Entry& entry = *entries_.emplace(address, std::make_unique<Entry>(*this, address)).first->second;
+  entry.place = heard_.insert(heard_.end(), &entry);
+  return entry;
+}
+
+void Neighbours::make_room() {
+  if (heard_.size() < limit_) return;
+  remove(*heard_.front());
+  owner_.evicted();
+}
+
+// Nothing waits for it any more; the next packet to it asks again.
+void Neighbours::remove(Entry& entry) {
+  std::vector<PacketPtr> waiting = std::exchange(entry.waiting, {});
+  heard_.erase(entry.place);
+  entries_.erase(IpAddress(entry.address));
+  for (PacketPtr& packet : waiting) owner_.give_up(std::move(packet));
 }
 
 void Neighbours::send(const IpAddress& neighbour, PacketPtr packet) {
@@ -39,10 +55,7 @@ void Neighbours::ask(Entry& entry) {
 void Neighbours::on_timeout(Entry& entry) {
   if (entry.is_known) return;
   if (entry.asked < kMostQuestions) return ask(entry);
-  std::vector<PacketPtr> waiting = std::exchange(entry.waiting, {});
-  const IpAddress address = entry.address;
-  entries_.erase(address);  // the next packet asks again
-  for (PacketPtr& packet : waiting) owner_.give_up(std::move(packet));
+  remove(entry);
 }
 
 void Neighbours::set(Entry& entry, const MacAddress& mac) {
@@ -55,18 +68,28 @@ void Neighbours::set(Entry& entry, const MacAddress& mac) {
 
 void Neighbours::learn(const IpAddress& neighbour, const MacAddress& mac, bool create) {
   if (!create && !entries_.contains(neighbour)) return;
-  if (Entry& entry = entry_of(neighbour); !entry.is_static) set(entry, mac);
+  Entry& entry = entry_of(neighbour);
+  if (entry.is_static) {
+    if (entry.mac != mac) owner_.refused();
+    return;
+  }
+  heard_.splice(heard_.end(), heard_, entry.place);
+  if (entry.is_known && entry.mac != mac) owner_.changed();
+  set(entry, mac);
 }
 
 void Neighbours::set_static(const IpAddress& neighbour, const MacAddress& mac) {
   Entry& entry = entry_of(neighbour);
+  if (!entry.is_static) heard_.erase(entry.place);
   entry.is_static = true;
   set(entry, mac);
 }
 
 void Neighbours::forget() {
-  std::erase_if(entries_,
-                [](const auto& entry) { return entry.second->is_known && !entry.second->is_static; });
+  for (auto next = heard_.begin(); next != heard_.end();) {
+    Entry& entry = **next++;
+    if (entry.is_known) remove(entry);
+  }
 }
 
 }  // namespace weft

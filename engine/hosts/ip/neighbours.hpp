@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -21,7 +22,8 @@ struct HashOfAddress {
 };
 
 // Asks as RFC 826 and RFC 4861 have it: up to three times, a second apart (RFC 4861, 10:
-// MAX_MULTICAST_SOLICIT, RETRANS_TIMER). What is known stays known.
+// MAX_MULTICAST_SOLICIT, RETRANS_TIMER). What is known stays known, until there are too many: then the one of
+// which nothing was heard for longest is forgotten.
 class Neighbours {
  public:
   struct Owner {
@@ -31,9 +33,13 @@ class Neighbours {
     virtual void send_to(const MacAddress& mac, PacketPtr packet, bool is_ipv6) = 0;
     // Nobody has answered, or too many wait already.
     virtual void give_up(PacketPtr packet) = 0;
+    virtual void evicted() = 0;
+    virtual void changed() = 0;  // a known neighbour has another MAC
+    virtual void refused() = 0;  // a static one does not
   };
 
-  Neighbours(Engine& engine, Owner& owner) : engine_(engine), owner_(owner) {}
+  // At most `limit` entries, at least one, without static ones.
+  Neighbours(Engine& engine, Owner& owner, size_t limit) : engine_(engine), owner_(owner), limit_(limit) {}
 
   // Sends at once, or when the neighbour's MAC is known.
   void send(const IpAddress& neighbour, PacketPtr packet);
@@ -56,6 +62,7 @@ class Neighbours {
     bool is_static = false;
     int asked = 0;
     std::vector<PacketPtr> waiting;
+    std::list<Entry*>::iterator place;  // in the order of what was heard; not of static entries
     Timer timer;
   };
 
@@ -63,9 +70,13 @@ class Neighbours {
   void ask(Entry& entry);
   void on_timeout(Entry& entry);
   void set(Entry& entry, const MacAddress& mac);
+  void make_room();
+  void remove(Entry& entry);
 
   Engine& engine_;
   Owner& owner_;
+  const size_t limit_;
+  std::list<Entry*> heard_;  // the one that was heard of last at the end
   std::unordered_map<IpAddress, std::unique_ptr<Entry>, HashOfAddress> entries_;
 };
 
