@@ -166,6 +166,18 @@ def test_who_never_ends_a_request_keeps_nobody_waiting() -> None:
         assert ask(server) == (200, "weft_x 1\n")
 
 
+def test_who_does_not_take_the_answer_keeps_nobody_waiting() -> None:
+    # More than sockets hold of an answer that nobody reads.
+    with MetricsServer(0, lambda: "weft_x 1\n" * 2_000_000, deadline_s=0.05) as server:
+        port = int(server.url.split(":")[2].partition("/")[0])
+        slow = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(4)]
+        for each in slow:
+            each.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert ask(server, "/")[0] == 404
+        for each in slow:
+            each.close()
+
+
 def test_a_lab_that_is_gone_is_unavailable() -> None:
     def read() -> str:
         raise WeftError("the switch daemon is gone")

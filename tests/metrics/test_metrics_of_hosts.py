@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import selectors
 import shutil
 import socket
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from weft.clocks.real.host_metrics import read_host_metrics
 from weft.engine import _core
-from weft.metrics import rendered
+from weft.metrics import families_of, rendered
 from weft.metrics.hosts import HostFamilies
 from weft.recording.tables import Names
 from weft.run.fabric import Fabric
@@ -211,3 +213,36 @@ def test_who_does_not_take_the_answer_keeps_the_host_for_a_moment_only(
         slow.connect(name)
         listening.serve()  # returns although nobody reads
     listening.close()
+
+
+def test_no_counter_falls_when_a_link_goes_down_and_comes_back() -> None:
+    topology = leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
+    with Fabric(topology, clock="virtual", pfc={"classes": [3]}) as fabric:
+        for host in hosts_of(fabric).values():
+            host.count_hops()
+        families = families_of_hosts(fabric)
+
+        def scraped() -> Found:
+            stats, counters = fabric.lab.switch_stats(), fabric.lab.controller.read_counters()
+            answers = {name: metrics_of(host) for name, host in hosts_of(fabric).items()}
+            of_switches = families_of(topology, 1.0, stats, counters)
+            return parsed(rendered([*of_switches, *families.families(answers)]))
+
+        found = [scraped()]
+        fabric.incast("h0", 64 * 1024)
+        found.append(scraped())
+        fabric.schedule_link("p0l1", "p0s0", "down", after_ps=5_000_000)
+        fabric.schedule_link("p0l1", "p0s0", "up", after_ps=400_000_000)
+        for _ in range(3):
+            fabric.incast("h0", 64 * 1024)
+            found.append(scraped())
+    for before, after in itertools.pairwise(found):
+        counters = {key for key in before if re.search(r"_(total|sum|count|bucket)$", key[0])}
+        assert {key for key in counters if after.get(key, 0) < before[key]} == set()
+    lost = {
+        key: count
+        for key, count in found[-1].items()
+        if key[0].endswith(("lost_packets_total", "dropped_packets_total"))
+    }
+    assert sum(lost.values()) > 0
+    assert value(found[-1], "weft_host_received_bytes_total", host="h0") == 4 * 3 * 64 * 1024
