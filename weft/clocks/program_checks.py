@@ -8,6 +8,7 @@ from weft.controller.counters import PORT_RECEIVED, PORT_SENT
 from weft.controller.features import FEATURES, ecn, load_balancing, telemetry_int
 from weft.controller.pipeline import SLOT_REGISTER, Pipeline, Pipelines
 from weft.controller.routing import ROUTING_KINDS
+from weft.controller.routing.single_paths import ECMP
 from weft.quantities.readable import counted
 from weft.scenario.options import FabricOptions, Service
 from weft.scenario.places import KeyProblem
@@ -17,6 +18,7 @@ from weft.traffic.extensions import congestion_needs
 _ROUTES = "routes"
 _OFF = {name: f"{name} is off" for name in FEATURES} | {
     _ROUTES: "there are no routes of Weft's",
+    ECMP: "each prefix has one next hop",
     "ecn": "ECN marking is off",
     "identity": "classes and switches' own addresses are not set",
     "neighbours": "they do not answer ARP and neighbour discovery",
@@ -105,6 +107,8 @@ def left_out_lines(
 
 
 def _feature(table: str) -> str:
+    if table == ECMP:
+        return ECMP
     return next((each.name for each in FEATURES.values() if table in each.tables), _ROUTES)
 
 

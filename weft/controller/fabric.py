@@ -51,6 +51,7 @@ from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EncodedUpdate, EntitySet, plan_updates
 from weft.controller.recovery import Recovery, read_held_jobs, read_job_entries, recovered
 from weft.controller.routing.channels import cycle_text
+from weft.controller.routing.single_paths import ECMP, takes_single_paths
 from weft.controller.runtime_entries import EntriesSettings
 from weft.controller.services import GROUP_ID, ServiceGroup, ServiceTable, ServiceUse
 from weft.controller.session import FIRST_ELECTION_ID, StreamEvent, SwitchSession
@@ -224,7 +225,8 @@ class FabricController:
         self._open_channel = open_channel
         self._channels: dict[str, Channel] = {}
         self._sessions: dict[str, SwitchSession] = {}
-        self._planner = Planner(fabric)
+        self._single_paths = _with_single_paths(self._pipelines)
+        self._planner = Planner(fabric, self._single_paths)
         self._applied: dict[str, SwitchPlan] = {}
         self._installed: dict[str, EntitySet] = {}
         self._packets: asyncio.Queue[PacketIn] = asyncio.Queue(PACKET_QUEUE_LENGTH)
@@ -276,7 +278,11 @@ class FabricController:
     @property
     def left_out(self) -> dict[str, dict[str, str]]:
         """What of the plan switches' programs have no place for: by switch and table or selector, what they lack."""
-        return {name: pipeline.left_out for name, pipeline in self._pipelines.items() if pipeline.left_out}
+        lacking = {
+            name: pipeline.left_out | ({ECMP: f"no table {ECMP}"} if name in self._single_paths else {})
+            for name, pipeline in self._pipelines.items()
+        }
+        return {name: each for name, each in lacking.items() if each}
 
     def session(self, switch: str) -> SwitchSession:
         """Return the P4Runtime session of a switch, for what this class does not offer."""
@@ -721,6 +727,12 @@ class FabricController:
                 errors[0].add_note(f"{len(errors) - 1} other switch(es) failed too")
             raise errors[0]
         return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+
+
+def _with_single_paths(pipelines: Pipelines) -> frozenset[str]:
+    """Return the switches whose program has no ECMP, looking at each program once."""
+    known = {id(each): takes_single_paths(each.names) for each in pipelines.values()}
+    return frozenset(name for name, each in pipelines.items() if known[id(each)])
 
 
 def _in_groups(names: Sequence[str], order: Iterable[Collection[str]]) -> Iterator[list[str]]:

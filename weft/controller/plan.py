@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -16,6 +16,7 @@ from weft.controller.planned_paths import PlannedPaths
 from weft.controller.routing import ROUTING_KINDS, PlaneRouting, plane_routings
 from weft.controller.routing.channels import Channel
 from weft.controller.routing.routes import without_watched_ports
+from weft.controller.routing.single_paths import single_paths
 from weft.controller.runtime_entries import EntriesSettings
 from weft.topologies import FabricSpec
 
@@ -60,10 +61,14 @@ class SwitchPlan:
 
 
 class Planner:
-    """Plans a fabric again and again; what it plans follows from the fabric, the settings and the state alone."""
+    """Plans a fabric again and again; what it plans follows from the fabric, the settings and the state alone.
 
-    def __init__(self, fabric: FabricSpec) -> None:
+    Switches of `single_paths` have one next hop for each prefix.
+    """
+
+    def __init__(self, fabric: FabricSpec, single_paths: Collection[str] = ()) -> None:
         self._fabric = fabric
+        self._single_paths = frozenset(single_paths)
         self._settings: Settings | None = None
         self._features: dict[str, Entities] = {}
         self._routing = ""
@@ -89,7 +94,8 @@ class Planner:
         routes: dict[str, Entities] = {}
         for plane in self._planes:
             routes |= plane.plan(state.failures)
-        if settings.of(LoadBalancingSettings).is_adaptive or not settings.target.watches_ports:
+        is_adaptive = settings.of(LoadBalancingSettings).is_adaptive
+        if is_adaptive or self._single_paths or not settings.target.watches_ports:
             routes = {name: self._adapted_to(settings, name, entities) for name, entities in routes.items()}
         jobs = _job_entities(self._fabric, state.jobs)
         self._jobs = {name: _kept(tuple(entities), self._jobs.get(name)) for name, entities in jobs.items()}
@@ -117,6 +123,9 @@ class Planner:
         """Return the same object as before for the same routes."""
         known = self._adapted.get(switch)
         if known is None or known[0] is not routes:
+            if switch in self._single_paths:
+                known = self._adapted[switch] = (routes, single_paths(switch, routes))
+                return known[1]
             adapted = routes if settings.target.watches_ports else without_watched_ports(routes)
             if settings.of(LoadBalancingSettings).is_adaptive:
                 adapted = (*adapted, *candidate_entities(adapted))

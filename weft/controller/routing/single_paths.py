@@ -1,0 +1,62 @@
+"""Routes of programs that have prefixes but no ECMP: each prefix has one next hop of those that a group would have."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+
+import finsy
+
+from weft.controller.entities import Entity, entry
+from weft.controller.program_names import ProgramNames
+
+ECMP = "ecmp"
+_LPM_TABLES = ("ipv4_lpm", "ipv6_lpm")
+
+
+def takes_single_paths(program: ProgramNames) -> bool:
+    """Whether a program has no place for groups of next hops, but for prefixes with one."""
+    prefixes = [
+        program.tables[name]
+        for name in _LPM_TABLES
+        if name in program.tables and "destination" in program.tables[name].fields
+    ]
+    has_groups = ECMP in program.tables and all("set_ecmp_group" in each.actions for each in prefixes)
+    return not has_groups and any("set_next_hop" in each.actions for each in prefixes)
+
+
+def single_paths(switch: str, entities: Iterable[Entity]) -> tuple[Entity, ...]:
+    """Return a switch's routes with one next hop of each group's, without groups.
+
+    Which of them follows from a CRC-32 of switch and prefix: prefixes are spread, and switches choose differently.
+    """
+    routes = list(entities)
+    actions = {
+        each.member_id: each.action for each in routes if isinstance(each, finsy.P4ActionProfileMember)
+    }
+    groups = {
+        each.group_id: sorted(member.member_id for member in each.members or ())
+        for each in routes
+        if isinstance(each, finsy.P4ActionProfileGroup)
+    }
+    return tuple(
+        _with_next_hop(switch, each, groups, actions)
+        for each in routes
+        if isinstance(each, finsy.P4TableEntry) and each.table_id in _LPM_TABLES
+    )
+
+
+def _with_next_hop(
+    switch: str,
+    route: finsy.P4TableEntry,
+    groups: dict[int, list[int]],
+    actions: dict[int, finsy.P4TableAction | None],
+) -> finsy.P4TableEntry:
+    if not isinstance(route.action, finsy.P4TableAction) or route.action.name != "set_ecmp_group":
+        return route
+    members = groups[route.action.args["group"]]
+    match = dict(route.match or {})
+    place = zlib.crc32(f"{switch} {match['destination']}".encode()) % len(members)
+    action = actions[members[place]]
+    assert action is not None, "a member of a group has an action"
+    return entry(route.table_id, match, action.name, **action.args)
