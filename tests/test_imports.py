@@ -40,6 +40,7 @@ LAYERS = [
     "ranks",
     "sweeps",
     "report",
+    "live",
     "labs",
     "pytest_plugin",
     "exercises",

@@ -20,7 +20,8 @@ from weft.cli import run_guarded, weft
 from weft.errors import EnvironmentLacksError, WeftError
 from weft.metrics import Family, MetricsServer, families_of, rendered
 from weft.metrics.hosts import HostFamilies
-from weft.metrics.of_lab import LabMetrics, metrics_text
+from weft.metrics.of_lab import LabMetrics
+from weft.metrics.recent import Recent
 from weft.paths import ROOT
 from weft.run.fabric import Fabric
 from weft.topologies import leaf_spine
@@ -86,7 +87,7 @@ def test_the_page_lists_every_metric() -> None:
 
 
 def test_every_metric_of_the_rules_is_exported(incast: Fabric) -> None:
-    exported = {name for name, _ in parsed(LabMetrics(incast.lab, incast).text())}
+    exported = {name for name, _ in parsed(rendered(LabMetrics(incast.lab, incast).families()))}
     planned = incast.lab.controller.planned_paths
     answers = {"h0": metrics_of(hosts_of(incast)["h0"])}
     of_hosts = HostFamilies(incast.topology, 1.0, planned, has_latencies=True).families(answers)
@@ -115,7 +116,7 @@ def test_promtool_finds_nothing_wrong_with_the_names(incast: Fabric) -> None:
         pytest.skip("promtool is not installed")
     done = subprocess.run(
         [promtool, "check", "metrics"],
-        input=metrics_text(incast.lab),
+        input=rendered(metrics_of(incast.lab)),
         capture_output=True,
         text=True,
         check=False,
@@ -138,7 +139,7 @@ def test_the_server_answers_on_loopback_and_reads_the_lab_at_most_once_a_second(
         reads.append(1)
         return "weft_x 1\n"
 
-    with MetricsServer(0, read) as server:
+    with MetricsServer(0, Recent(read).value) as server:
         assert server.url.startswith("http://127.0.0.1:")
         first = ask(server)
         assert first == (200, "weft_x 1\n")

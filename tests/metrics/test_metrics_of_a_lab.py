@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 from metrics.exposed import parsed
 
-from weft.metrics.of_lab import AttachedMetrics
+from weft.live import AttachedShown, Shown
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
@@ -39,10 +39,10 @@ class Scraper:
 
 @pytest.mark.mininet
 def test_a_run_is_scraped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.metrics.server.LEAST_INTERVAL_S", 0.0)  # the run is shorter than that
+    monkeypatch.setattr("weft.metrics.recent.LEAST_INTERVAL_S", 0.0)  # the run is shorter than that
     said: list[str] = []
     scraper = Scraper(said)
-    with AttachedMetrics(0, said.append) as metrics:
+    with AttachedShown(Shown(metrics_port=0), said.append) as metrics:
         # The scraper ends first, while the metrics are still served.
         run_scenario(parse_scenario(SCENARIO), attached=[_Begins(metrics), scraper, _Ends(metrics)])
     name = 'weft_port_transmitted_bytes_total{switch="p0l0",port="1",peer="h0"} '
@@ -63,7 +63,7 @@ def test_a_run_is_scraped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Begins:
-    def __init__(self, metrics: AttachedMetrics) -> None:
+    def __init__(self, metrics: AttachedShown) -> None:
         self.begin = metrics.begin
 
     def end(self, _fabric: object) -> None:
@@ -71,7 +71,7 @@ class _Begins:
 
 
 class _Ends:
-    def __init__(self, metrics: AttachedMetrics) -> None:
+    def __init__(self, metrics: AttachedShown) -> None:
         self.end = metrics.end
 
     def begin(self, _fabric: object) -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from metrics.prometheus import Prometheus, faster
 
-from weft.metrics.of_lab import metrics_server
+from weft.clocks.lab import Lab
+from weft.metrics import MetricsServer, rendered
+from weft.metrics.of_lab import LabMetrics
+from weft.metrics.recent import Recent
 from weft.paths import ROOT
 from weft.run.fabric import Fabric
 from weft.run.spec import run_spec
@@ -31,13 +34,19 @@ def rounds_until(condition: Callable[[], bool], traffic: Callable[[], object]) -
     raise AssertionError(f"not the case after {MOST_ROUNDS} rounds")
 
 
+def served(lab: Lab) -> MetricsServer:
+    """Return a server of a lab's metrics, which it reads once a second at most."""
+    families = Recent(LabMetrics(lab).families)
+    return MetricsServer(0, lambda: rendered(families.value()))
+
+
 @pytest.mark.mininet
 @pytest.mark.slow
 def test_the_alerts_of_a_storm_fire_and_resolve(tmp_path: Path) -> None:
     spec = run_spec(load_scenario(LAB / "scenario.yaml"))
     with (
         Fabric(spec) as fabric,
-        metrics_server(fabric.lab, 0) as server,
+        served(fabric.lab) as server,
         Prometheus(tmp_path, server.url, [LAB / "solution/alerts.yaml"]) as prometheus,
     ):
         assert prometheus.firing() == []

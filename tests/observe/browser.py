@@ -20,21 +20,28 @@ class Opened:
     console: list[str]
 
 
-def open_page(page: Path, scheme: str = "light") -> Opened:
-    """Open a page in Chromium; skips the test where there is none."""
+def command_of_browser(directory: Path, scheme: str = "light") -> list[str]:
+    """Return what starts Chromium with a profile in a directory; skips the test where there is none."""
     browser = next((path for name in _NAMES if (path := shutil.which(name))), None)
     if browser is None:
         pytest.skip(f"no browser: none of {', '.join(_NAMES)} is installed")
+    return [
+        browser,
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+        f"--user-data-dir={directory / ('browser-' + scheme)}",
+        f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}",
+    ]
+
+
+def open_page(page: Path, scheme: str = "light") -> Opened:
+    """Open a page in Chromium; skips the test where there is none."""
     done = subprocess.run(
         [
-            browser,
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--disable-background-networking",
-            f"--user-data-dir={page.parent / ('browser-' + scheme)}",
-            f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}",
+            *command_of_browser(page.parent, scheme),
             "--enable-logging=stderr",
             "--window-size=1400,3000",
             "--virtual-time-budget=10000",

@@ -41,7 +41,7 @@ from weft.scenario.tenants import tenant_settings
 from weft.switch.daemon.config import SwitchConfig
 from weft.switch.daemon.stats import SwitchesStats
 from weft.system.signals import interruptions_first, signals_unwind, signals_wait
-from weft.topologies import FabricSpec
+from weft.topologies import FabricSpec, LinkEnds
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
 from weft.topologies.kinds import network
 from weft.traffic.aggregation_format import frame_bytes as aggregation_frame_bytes
@@ -241,6 +241,16 @@ class Lab(abc.ABC):
     def host_metrics(self) -> dict[str, HostMetrics]:
         """Return what hosts that are processes say of themselves, by name, from any thread; none that are silent."""
         return {}
+
+    def links_down(self) -> frozenset[LinkEnds]:
+        """Return the links that are down, as far as the lab knows at this moment, those of failed switches included."""
+        failures = self.controller.controller.failures
+        of_switches = {
+            link.ends
+            for link in (self.fabric.links if failures.switches else ())
+            if not failures.switches.isdisjoint((link.a.node, link.b.node))
+        }
+        return failures.links | of_switches
 
     @abc.abstractmethod
     def reset_switch_stats(self) -> None:

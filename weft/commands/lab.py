@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from weft.cli import SCENARIO_FILE
-from weft.commands.scenario_options import changes_of, metrics_option, scenario_options
+from weft.commands.scenario_options import changes_of, metrics_option, scenario_options, web_option
 from weft.errors import EnvironmentLacksError
-
-if TYPE_CHECKING:
-    from weft.clocks.lab import Lab
 
 
 @click.command()
 @click.argument("scenario", type=SCENARIO_FILE)
 @scenario_options
 @metrics_option
-def lab(scenario: Path, metrics_port: int | None, **overrides: object) -> None:
+@web_option
+def lab(scenario: Path, metrics_port: int | None, web: str | None, **overrides: object) -> None:
     """Bring SCENARIO's fabric up and leave it up until you leave Mininet's prompt.
 
     Hosts are h0, h1, …; `h0 ping h1`, `pingall` and `h0 iperf3 …` work at the prompt, `weft controller …` and
@@ -33,10 +28,12 @@ def lab(scenario: Path, metrics_port: int | None, **overrides: object) -> None:
     from weft.clocks.environment import require_for
     from weft.clocks.real.lab import MininetLab
     from weft.clocks.real.network_lab import NetworkLab
+    from weft.live import Place, Shown
     from weft.run.spec import run_spec
     from weft.scenario.network_file import load_scenario_or_network, what_is_not_done
     from weft.topologies import describe
 
+    shown = Shown(metrics_port, None if web is None else Place.of(web), scenario.name)
     chosen, network = load_scenario_or_network(scenario, changes_of(overrides))
     if chosen.clock == "virtual":
         raise EnvironmentLacksError(
@@ -51,25 +48,12 @@ def lab(scenario: Path, metrics_port: int | None, **overrides: object) -> None:
             click.echo(line, err=True)
         with NetworkLab(spec.fabric, spec.options, network, progress=click.echo) as of_network:
             click.echo("\n".join(of_network.where_to_look()))
-            with _metrics(of_network, metrics_port):
+            with shown.served(of_network, click.echo):
                 CLI(of_network.network.net)
         return
     with MininetLab(spec.fabric, spec.options, progress=click.echo) as running:
         running.link_events.start()
         click.echo(describe(spec.fabric, ports=False))
         click.echo(f"dilation {chosen.dilation:g}: an emulated second takes {chosen.dilation:g} real ones")
-        with _metrics(running, metrics_port):
+        with shown.served(running, click.echo):
             CLI(running.network.net)
-
-
-@contextlib.contextmanager
-def _metrics(running: Lab, port: int | None) -> Iterator[None]:
-    """Serve the lab's metrics at a port while inside; nothing for None."""
-    if port is None:
-        yield
-        return
-    from weft.metrics.of_lab import metrics_server
-
-    with metrics_server(running, port) as server:
-        click.echo(f"metrics at {server.url}")
-        yield

@@ -14,7 +14,7 @@ from weft.clocks.virtual.mpi import MpiProcesses, processes_here
 from weft.clocks.virtual.processes import Processes
 from weft.commands.coverage import coverage_option, show_coverage
 from weft.commands.reporting import report_options, run_and_show
-from weft.commands.scenario_options import changes_of, metrics_option, scenario_options
+from weft.commands.scenario_options import changes_of, metrics_option, scenario_options, web_option
 from weft.commands.several_processes import run_by_all
 from weft.errors import BadInputError
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 @coverage_option
 @report_options
 @metrics_option
+@web_option
 def run(
     scenario: Path,
     out: Path | None,
@@ -55,6 +56,7 @@ def run(
     as_json: bool,
     require_valid_times: bool,
     metrics_port: int | None,
+    web: str | None,
     **overrides: object,
 ) -> int:
     """Build SCENARIO's fabric, run its traffic, check the results, take everything down.
@@ -64,7 +66,7 @@ def run(
 
     Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
     """
-    from weft.metrics.of_lab import AttachedMetrics, require_real_clock
+    from weft.live import AttachedShown, Place, Shown
     from weft.run.attached import require_virtual_clock
     from weft.run.coverage import RunCoverage
     from weft.run.runner import Captures, result_directory
@@ -73,6 +75,7 @@ def run(
 
     if pcap_switches and pcap_directory is None:
         raise click.UsageError("--pcap-switch needs --pcap DIR, where the captures go")
+    shown = Shown(metrics_port, None if web is None else Place.of(web), scenario.name)
     coverage = None if coverage_directory is None else RunCoverage()
     captures = Captures(pcap_directory, pcap_switches) if pcap_directory is not None else None
 
@@ -81,16 +84,16 @@ def run(
         spec = run_spec(loaded)
         for line in [] if network is None else what_is_not_done(network, spec.options.clock == "virtual"):
             click.echo(line, err=True)
-        if metrics_port is not None:
-            require_real_clock(spec.options.clock)
+        shown.require_clock(spec.options.clock)
         if coverage is not None:
             require_virtual_clock(spec.options.clock, "--coverage")
         directory = result_directory(spec, out) if processes.number == 0 else None
         attached: list[Attached] = [] if coverage is None else [coverage]
         with contextlib.ExitStack() as stack:
-            if metrics_port is not None:
-                metrics = AttachedMetrics(metrics_port, lambda text: click.echo(text, err=True))
-                attached.append(stack.enter_context(metrics))
+            if shown.any:
+                attached.append(
+                    stack.enter_context(AttachedShown(shown, lambda text: click.echo(text, err=True)))
+                )
             return run_and_show(spec, directory, as_json, require_valid_times, captures, processes, attached)
 
     processes = processes_here()

@@ -22,6 +22,15 @@ metrics_option = click.option(
     help="Serve metrics for Prometheus at this port of 127.0.0.1 (9464; 0: any); real clock only.",
 )
 
+web_option = click.option(
+    "--web",
+    "web",
+    is_flag=False,
+    flag_value="127.0.0.1",
+    metavar="[[ADDRESS:]PORT]",
+    help="Serve a live page of load, queues, events and tables (127.0.0.1:9465; port 0: any); real clock only.",
+)
+
 _EXAMPLES = {"--set": "fabric.host_rate=100Gb/s", "--assume": "energy.years=5"}
 
 set_option = click.option(

@@ -256,6 +256,11 @@ class FabricController:
         return self._settings
 
     @property
+    def targets(self) -> Mapping[str, GrpcTarget]:
+        """Where each switch's P4Runtime server is, by switch."""
+        return self._targets
+
+    @property
     def failures(self) -> Failures:
         """What is known to be down."""
         return self._failures

@@ -42,6 +42,11 @@ class _Port:
             "weft_port_queue_depth_max_bytes", "gauge", "The most that has waited since counters were reset."
         )
         self.sent_bytes = Family("weft_port_transmitted_bytes_total", "counter", "Bytes sent by the port.")
+        self.received_bytes = Family(
+            "weft_port_received_bytes_total",
+            "counter",
+            "Bytes received by the port from its interface, where it has one.",
+        )
         self.sent = Family("weft_port_transmitted_packets_total", "counter", "Packets sent by the port.")
         self.dropped = Family(
             "weft_port_dropped_packets_total",
@@ -83,6 +88,8 @@ class _Port:
         self.largest.add(transmit["max_queue_depth_bytes"], **labels)
         self.sent.add(transmit["transmitted"]["packets"], **labels)
         self.sent_bytes.add(transmit["transmitted"]["bytes"], **labels)
+        if "socket" in stats:
+            self.received_bytes.add(stats["socket"]["received_bytes"], **labels)
         for reason, dropped in (
             ("queue_full", transmit["tail_dropped"]),
             ("headroom", transmit["headroom_dropped"]),

@@ -1,80 +1,192 @@
-"""An HTTP server on loopback that answers GET /metrics."""
+"""A small HTTP server for what a lab shows while it is up: bounded in connections, in time and in what it takes."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
+import socketserver
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
 
 from weft.errors import EnvironmentLacksError, WeftError
 from weft.metrics.exposition import CONTENT_TYPE
 
 LOOPBACK = "127.0.0.1"
-LEAST_INTERVAL_S = 1.0
-"""Between two reads of the lab; scrapes in between get the same text, however many there are."""
 _DEADLINE_S = 5.0
-"""For a client's request as a whole, and for its taking the answer. One is served at a time, so that no user of the
-machine can start threads in the lab; who sends a byte now and then must not keep it from being taken down."""
+"""For a client's request as a whole, and for its taking the answer: who sends a byte now and then must not keep the
+lab from being taken down."""
+_LOOKS_FOR_THE_END_EVERY_S = 0.1
+UNREADABLE = (WeftError, RuntimeError, OSError)
+"""What reading a lab raises that is being taken down, or that has lost a switch."""
+PLAIN_TEXT = "text/plain; charset=utf-8"
 
 
-class MetricsServer:
-    """Serves what `read` returns. Use as a context manager; `url` is where.
+@dataclass(frozen=True)
+class Request:
+    """A GET: the path with its query as they came, and the headers by name in small letters."""
 
-    EnvironmentLacksError: the port is taken.
+    target: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is sent back."""
+
+    text: str
+    content_type: str = PLAIN_TEXT
+    status: HTTPStatus = HTTPStatus.OK
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class LabServer:
+    """Answers GET, and nothing else. Use as a context manager around what it shows.
+
+    Args:
+        place: address and port to listen on; port 0 is any.
+        option: of the command, for messages.
+        answer: gives the answer to a request; `UNREADABLE` stands for a lab that cannot be read.
+        most_connections: that are served at a time. Others wait in the kernel's queue, which is bounded, too: no user
+            of the machine can start more threads in the lab than that.
+        deadline_s: for a request, and for taking the answer.
+
+    Raises:
+        EnvironmentLacksError: the port is taken, or the address is none of this machine's.
     """
 
-    def __init__(self, port: int, read: Callable[[], str], deadline_s: float = _DEADLINE_S) -> None:
-        self._read = read
-        self._text = ""
-        self._read_at_s = float("-inf")
+    def __init__(
+        self,
+        place: tuple[str, int],
+        option: str,
+        answer: Callable[[Request], Answer],
+        most_connections: int = 1,
+        deadline_s: float = _DEADLINE_S,
+    ) -> None:
         try:
-            self._server = _Server((LOOPBACK, port), _handler_of(self, deadline_s))
+            self._server = _Server(place, _handler_of(answer, deadline_s), most_connections)
         except OSError as error:
-            raise EnvironmentLacksError(f"--metrics {port}: {LOOPBACK}:{port}: {error.strerror}") from None
-        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+            host, port = place
+            raise EnvironmentLacksError(f"{option} {port}: {host}:{port}: {error.strerror}") from None
+        host, port = self._server.socket.getsockname()[:2]
+        self.place = str(host), int(port)
+        """Address and port that it listens on."""
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_LOOKS_FOR_THE_END_EVERY_S,), name=option, daemon=True
+        )
 
     @property
-    def url(self) -> str:
-        """Where it answers."""
-        return f"http://{LOOPBACK}:{self._server.server_address[1]}/metrics"
-
-    def text(self) -> str:
-        """Return the metrics, read anew if the last read is old enough. WeftError if the lab cannot be read."""
-        now_s = time.monotonic()
-        if now_s - self._read_at_s >= LEAST_INTERVAL_S:
-            self._text = self._read()
-            self._read_at_s = now_s
-        return self._text
+    def base_url(self) -> str:
+        """Where it answers, without a path."""
+        host, port = self.place
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._server.cut_all()
         self._server.shutdown()
         self._thread.join()
+        self._server.join_all()
         self._server.server_close()
 
 
-class _Server(HTTPServer):
+class MetricsServer(LabServer):
+    """Serves what `read` returns at /metrics, on loopback.
+
+    EnvironmentLacksError: the port is taken.
+    """
+
+    def __init__(self, port: int, read: Callable[[], str], deadline_s: float = _DEADLINE_S) -> None:
+        def answer(request: Request) -> Answer:
+            if request.target.partition("?")[0] != "/metrics":
+                return Answer("metrics are at /metrics\n", status=HTTPStatus.NOT_FOUND)
+            return Answer(read(), CONTENT_TYPE)
+
+        super().__init__((LOOPBACK, port), "--metrics", answer, deadline_s=deadline_s)
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"{self.base_url}/metrics"
+
+
+class _Server(socketserver.TCPServer):
     allow_reuse_address = True
+
+    def __init__(
+        self, place: tuple[str, int], handler: type[BaseHTTPRequestHandler], most_connections: int
+    ) -> None:
+        self.address_family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
+        self._free = threading.BoundedSemaphore(most_connections)
+        self._lock = threading.Lock()
+        self._threads: dict[threading.Thread, socket.socket] = {}
+        self._is_ending = False
+        super().__init__(place, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread of its own, as soon as one may be started."""
+        self._free.acquire()  # those before it have deadlines, and `cut_all` ends them
+        thread = threading.Thread(target=self._serve, args=(request, client_address), daemon=True)
+        with self._lock:
+            if self._is_ending:
+                self._free.release()
+                self.shutdown_request(request)
+                return
+            try:
+                thread.start()
+            except RuntimeError:  # the machine has no room for it: this connection is closed, the next may do
+                self._free.release()
+                raise
+            self._threads[thread] = request  # its end waits for the lock
+
+    def _serve(self, request: socket.socket, client_address: Any) -> None:
+        try:
+            self.finish_request(request, client_address)
+        except Exception:
+            self.handle_error(request, client_address)
+        finally:
+            with self._lock:
+                self._threads.pop(threading.current_thread(), None)
+                self.shutdown_request(request)
+            self._free.release()
+
+    def cut_all(self) -> None:
+        """Hang up on every client, and serve no more."""
+        with self._lock:
+            self._is_ending = True
+            for connection in self._threads.values():
+                hang_up(connection)
+
+    def join_all(self) -> None:
+        """Wait for the answers that are being made."""
+        with self._lock:
+            left = list(self._threads)
+        for thread in left:
+            thread.join()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away, or never said anything, is no one's concern."""
 
 
-def _handler_of(metrics: MetricsServer, deadline_s: float) -> type[BaseHTTPRequestHandler]:
+def hang_up(connection: socket.socket) -> None:
+    """End a connection, whatever its thread is waiting for."""
+    with contextlib.suppress(OSError):  # it is closed already
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def _handler_of(answer: Callable[[Request], Answer], deadline_s: float) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = deadline_s  # of the answer as a whole, too: sendall counts all it sends
 
         def setup(self) -> None:
             super().setup()
-            self._deadline = threading.Timer(deadline_s, self._cut)
+            self._deadline = threading.Timer(deadline_s, hang_up, [self.connection])
             self._deadline.daemon = True
             self._deadline.start()
 
@@ -82,26 +194,21 @@ def _handler_of(metrics: MetricsServer, deadline_s: float) -> type[BaseHTTPReque
             self._deadline.cancel()
             super().finish()
 
-        def _cut(self) -> None:
-            with contextlib.suppress(OSError):  # it is closed already
-                self.connection.shutdown(socket.SHUT_RDWR)
-
         def do_GET(self) -> None:
             self._deadline.cancel()  # reading the lab takes what it takes
-            if self.path.partition("?")[0] != "/metrics":
-                self._answer(HTTPStatus.NOT_FOUND, "metrics are at /metrics\n")
-                return
+            headers = {name.lower(): value for name, value in self.headers.items()}
             try:
-                self._answer(HTTPStatus.OK, metrics.text())
-            except (WeftError, RuntimeError, OSError) as error:
-                # The lab is being taken down, or a switch is gone.
-                self._answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n")
+                self._send(answer(Request(self.path, headers)))
+            except UNREADABLE as error:
+                self._send(Answer(f"{error}\n", status=HTTPStatus.SERVICE_UNAVAILABLE))
 
-        def _answer(self, status: HTTPStatus, text: str) -> None:
-            body = text.encode()
-            self.send_response(status)
-            self.send_header("Content-Type", CONTENT_TYPE if status == HTTPStatus.OK else "text/plain")
+        def _send(self, answered: Answer) -> None:
+            body = answered.text.encode()
+            self.send_response(answered.status)
+            self.send_header("Content-Type", answered.content_type)
             self.send_header("Content-Length", str(len(body)))
+            for name, value in answered.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
 

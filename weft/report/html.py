@@ -36,23 +36,23 @@ def html_page(
         subtitle: below it, plain text.
         sections: HTML, from top to bottom.
         data: what assets/page.js draws: `figures` by name, `phases`, `events`.
-        scripts: assets that run after assets/page.js.
+        scripts: assets that run after assets/page.js and assets/zoom.js.
         valid: whether its figures are meaningful; if not, each heading says so.
 
     Raises:
         EnvironmentLacksError: there are figures to draw, and plotly is missing.
     """
-    page = Template((_ASSETS / "page.html").read_text(encoding="utf-8"))
+    page = Template(asset("page.html"))
     return page.substitute(
         title=escape(title),
-        style=(_ASSETS / "page.css").read_text(encoding="utf-8"),
+        style=asset("page.css"),
         verdict=verdict,
         validity="valid" if valid else "invalid",
         subtitle=escape(subtitle),
         sections="\n".join(each for each in sections if each),
-        data=_json(data),
+        data=json_in_script(data),
         plotly=_plotly() if data["figures"] else "",
-        script="\n".join((_ASSETS / name).read_text(encoding="utf-8") for name in ("page.js", *scripts)),
+        script="\n".join(asset(name) for name in ("page.js", "zoom.js", *scripts)),
     )
 
 
@@ -71,8 +71,13 @@ def _plotly() -> str:
     return str(get_plotlyjs())
 
 
-def _json(data: Any) -> str:
-    """JSON that is safe in a script element: nothing in it looks like markup."""
+def asset(name: str) -> str:
+    """Return a part of the pages: a style or a script."""
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def json_in_script(data: Any) -> str:
+    """Return JSON that is safe in a script element: nothing in it looks like markup."""
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 

@@ -35,13 +35,18 @@ def topology_section(run: RunDirectory, title: str = "Topology and utilisation")
   <h2>{escape(title)}</h2>
   <p>A link has the colour of its busier direction, averaged over the time in which traffic ran; point at it for both.
   The buttons zoom, as the wheel does with Ctrl held; dragging moves.</p>
-  <div class="legend">
+  {drawing_legend(failed)}
+  <div class="drawing">{to_svg(run.fabric, style, background=None, most_links=_MOST_LINKS)}</div>
+</section>"""
+
+
+def drawing_legend(failed: str) -> str:
+    """Return what a drawing's colours mean, and its buttons, as HTML; `failed` is HTML on links that failed."""
+    return f"""<div class="legend">
     <span aria-hidden="true">0 %</span><span class="ramp"></span><span aria-hidden="true">100 %</span>{failed}
     <span class="zoom">
       <button type="button" data-zoom="0.7" aria-label="zoom in">+</button>
       <button type="button" data-zoom="1.4" aria-label="zoom out">−</button>
       <button type="button" data-zoom="0" aria-label="show all">⤢</button>
     </span>
-  </div>
-  <div class="drawing">{to_svg(run.fabric, style, background=None, most_links=_MOST_LINKS)}</div>
-</section>"""
+  </div>"""

@@ -7,6 +7,7 @@ drawn in groups of switches (`weft.topologies.draw_groups`, `weft.topologies.dra
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 
 from weft.topologies.draw_clusters import clustered_svg
@@ -22,6 +23,7 @@ from weft.topologies.draw_shapes import (
     document,
     element_of,
     escaped,
+    keys,
     middle,
     node,
     plane_title,
@@ -118,11 +120,14 @@ def to_svg(
         ((link, style_of(link)) for link in fabric.links), key=lambda each: (each[1].failed, each[1].width)
     )
     # Of a block's links to a leaf the last one, which stands out most, stands for all.
-    trunks = {link.b.node: (link, style) for link, style in styled if link.a.node in layout.block_of}
-    own_fill = {
-        link.a.node: style.colour for link, style in styled if link_style and link.a.node in layout.block_of
-    }
-    body = [_trunk_line(link, style, layout) for link, style in trunks.values()]
+    trunks: dict[str, list[tuple[FabricLink, LinkStyle]]] = {}
+    of_host: dict[str, list[LinkStyle]] = {}
+    for link, style in styled:
+        if link.a.node in layout.block_of:
+            trunks.setdefault(link.b.node, []).append((link, style))
+            of_host.setdefault(link.a.node, []).append(style)
+    own_fill = {host: styles[-1].colour for host, styles in of_host.items()} if link_style else {}
+    body = [_trunk_line(links, layout) for links in trunks.values()]
     body.extend(
         _link(link, style, layout, titles) for link, style in styled if link.a.node not in layout.block_of
     )
@@ -135,7 +140,8 @@ def to_svg(
         body.append(node(f"host {number}", "host", box, title))
     for host in fabric.hosts if not layout.hosts_of_ranks else ():
         title = " ".join([host.name, *(str(nic.ipv4) for nic in host.nics)])
-        body.append(node(host.name, "host", layout.boxes[host.name], title, own_fill.get(host.name)))
+        fill, styles = own_fill.get(host.name), of_host.get(host.name, ())
+        body.append(node(host.name, "host", layout.boxes[host.name], title, fill, styles))
     body.extend(plane_title(plane, centre) for plane, centre in enumerate(layout.plane_centres))
     return document(layout.width, layout.height, body, background)
 
@@ -155,7 +161,8 @@ def _plane_colour(fabric: FabricSpec, link: FabricLink) -> str:
 def _link(link: FabricLink, style: LinkStyle, layout: Layout, title: bool) -> str:
     ends = layout.ends(link)
     line = (
-        f'{stroke(*ends)} stroke={quoted(style.colour)} stroke-width="{style.width * layout.line_scale:.3g}"'
+        f"{stroke(*ends)}{keys([style])} stroke={quoted(style.colour)} "
+        f'stroke-width="{style.width * layout.line_scale:.3g}"'
     )
     if style.failed:
         line += ' stroke-dasharray="6 4"'
@@ -165,14 +172,15 @@ def _link(link: FabricLink, style: LinkStyle, layout: Layout, title: bool) -> st
     return drawn + (cross(*middle(*ends), style.colour) if style.failed else "")
 
 
-def _trunk_line(busiest: FabricLink, style: LinkStyle, layout: Layout) -> str:
-    """Draw the links of a block to a leaf as one line, in the style of the one that stands out most."""
+def _trunk_line(links: Sequence[tuple[FabricLink, LinkStyle]], layout: Layout) -> str:
+    """Draw the links of a block to a leaf as one line, in the style of the one that stands out most, the last."""
+    busiest, style = links[-1]
     (x1, y1), (x2, y2) = layout.ends(busiest)
     width = max(2.0, 1.6 * style.width) * max(0.5, layout.line_scale)
+    title = f"all hosts of the block; {busiest} {style.note}".rstrip()
     return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke={quoted(style.colour)} '
-        f'stroke-width="{width:.3g}"><title>{escaped(f"all hosts of the block; {busiest} {style.note}".rstrip())}'
-        "</title></line>"
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"{keys(each for _, each in links)} '
+        f'stroke={quoted(style.colour)} stroke-width="{width:.3g}"><title>{escaped(title)}</title></line>'
     )
 
 

@@ -36,11 +36,13 @@ def clustered_svg(
     hosts = {key: host_box(boxes[key], list(boxes.values()), list(curves.values())) for key in to_hosts}
     scale = unit if len(between) <= _MANY else unit / 3
     body = [
-        curves[ends].svg(links[-1][1], _title(links, clusters, ends), scale)
+        curves[ends].svg(links[-1][1], _title(links, clusters, ends), scale, [each for _, each in links])
         for ends, links in between.items()
     ]
     body += [
-        Curve.between(hosts[key], boxes[key]).svg(links[-1][1], f"{len(links)} links to hosts", unit)
+        Curve.between(hosts[key], boxes[key]).svg(
+            links[-1][1], f"{len(links)} links to hosts", unit, [each for _, each in links]
+        )
         for key, links in to_hosts.items()
     ]
     body += [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from weft.topologies.draw_layout import Box
-from weft.topologies.draw_shapes import LinkStyle, cross, escaped, quoted
+from weft.topologies.draw_shapes import LinkStyle, cross, escaped, keys, quoted
 
 _BEND, _LEAST_BEND, _MOST_BEND = 0.16, 0.42, 0.75
 """Of a link that would pass through another switch: of its length, at least and at most of the unit."""
@@ -47,13 +47,16 @@ class Curve:
             for x, y in (self.at(step / _SAMPLES) for step in range(1, _SAMPLES))
         )
 
-    def svg(self, style: LinkStyle, title: str, unit: float) -> str:
-        """Return it as an element with a tooltip, crossed out if the link has failed."""
+    def svg(self, style: LinkStyle, title: str, unit: float, styles: Sequence[LinkStyle] = ()) -> str:
+        """Return it as an element with a tooltip, crossed out if the link has failed.
+
+        It stands for links of these `styles`; for that of `style` alone if there are none.
+        """
         (x1, y1), (x2, y2), (x3, y3) = self.start, self.control, self.end
         width = style.width * min(1.0, max(0.3, unit / 60))
         dashes = ' stroke-dasharray="6 4"' if style.failed else ""
         path = (
-            f'<path fill="none" d="M{x1:.1f} {y1:.1f}Q{x2:.1f} {y2:.1f} {x3:.1f} {y3:.1f}" '
+            f'<path{keys(styles or [style])} fill="none" d="M{x1:.1f} {y1:.1f}Q{x2:.1f} {y2:.1f} {x3:.1f} {y3:.1f}" '
             f'stroke={quoted(style.colour)} stroke-width="{width:.3g}"{dashes}><title>{escaped(title)}</title></path>'
         )
         return path + cross(*self.at(0.5), style.colour) if style.failed else path

@@ -17,6 +17,7 @@ from weft.topologies.draw_shapes import (
     document,
     element_of,
     escaped,
+    keys,
     middle,
     node,
     plane_title,
@@ -176,7 +177,7 @@ def _bundle(links: _Links, boxes: Mapping[_Group, Box], group_of: Mapping[str, _
     if failed:
         more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
         title += f"; failed: {', '.join(failed[:_MOST_NAMED])}{more}"
-    begun = stroke(start, end)
+    begun = stroke(start, end) + keys(each for _, each in links)
     width = style.width / 2 if thin else style.width
     line = (
         f"{begun} stroke={quoted(style.colour)} "

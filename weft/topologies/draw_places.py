@@ -33,9 +33,11 @@ class _Line:
     link: FabricLink
     style: LinkStyle
     curve: Curve
+    styles: Sequence[LinkStyle] = ()
+    """Of all these links, if there are several."""
 
     def svg(self, unit: float) -> str:
-        return self.curve.svg(self.style, f"{self.link} {self.style.note}".rstrip(), unit)
+        return self.curve.svg(self.style, f"{self.link} {self.style.note}".rstrip(), unit, self.styles)
 
 
 def placed_svg(
@@ -49,11 +51,14 @@ def placed_svg(
     between = _between(fabric, styled, boxes, unit)
     hosts = _hosts(fabric, boxes, [line.curve for line in between])
     # Of the links of a switch's hosts the last one, which stands out most, stands for all.
-    to_hosts = {link.b.node: (link, style) for link, style in styled if link.a.node not in boxes}
+    to_hosts: dict[str, list[tuple[FabricLink, LinkStyle]]] = {}
+    for link, style in styled:
+        if link.a.node not in boxes:
+            to_hosts.setdefault(link.b.node, []).append((link, style))
     lines = [
         *(
-            _Line(link, style, Curve.between(hosts[switch][1], boxes[switch]))
-            for switch, (link, style) in to_hosts.items()
+            _Line(*links[-1], Curve.between(hosts[switch][1], boxes[switch]), [each for _, each in links])
+            for switch, links in to_hosts.items()
         ),
         *between,
     ]

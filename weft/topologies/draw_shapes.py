@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from weft.topologies.draw_layout import Box
@@ -26,13 +26,15 @@ _SMALLEST_UPRIGHT_LABEL = 8.0
 class LinkStyle:
     """How a link is drawn: a CSS colour, a width in pixels, and what its tooltip says beside its name.
 
-    One that has `failed` is dashed and crossed out.
+    One that has `failed` is dashed and crossed out. What is drawn for links that have a `key` says so in its attribute
+    data-links, for pages that colour links anew.
     """
 
     colour: str
     width: float = 1.5
     note: str = ""
     failed: bool = False
+    key: int | None = None
 
 
 LinkStyles = Callable[[FabricLink], LinkStyle]
@@ -84,6 +86,12 @@ def stroke(start: tuple[float, float], end: tuple[float, float]) -> str:
     return f'<path fill="none" d="M{x1:.1f} {y1:.1f}Q{x:.1f} {2 * y - y1:.1f} {x2:.1f} {y2:.1f}"'
 
 
+def keys(styles: Iterable[LinkStyle]) -> str:
+    """Return the attribute that has the keys of the links which an element stands for, or nothing."""
+    found = " ".join(str(style.key) for style in styles if style.key is not None)
+    return f' data-links="{found}"' if found else ""
+
+
 def element_of(beginning: str) -> str:
     """Return the name of the element that `stroke` has begun."""
     return beginning[1:].split(maxsplit=1)[0]
@@ -105,20 +113,26 @@ def cross(x: float, y: float, colour: str) -> str:
     )
 
 
-def node(name: str, kind: str, box: Box, title: str, fill: str | None = None) -> str:
-    """Return a node's box with its name, if that fits, on as many lines as it has; `title` is its tooltip."""
+def node(
+    name: str, kind: str, box: Box, title: str, fill: str | None = None, styles: Iterable[LinkStyle] = ()
+) -> str:
+    """Return a node's box with its name, if that fits, on as many lines as it has; `title` is its tooltip.
+
+    It stands for links of these `styles`, too, where they are not drawn.
+    """
     corner = min(4.0, box.width / 6)
     fill = fill or _FILL.get(kind, _OTHER_FILL)
+    left, upper = box.x - box.width / 2, box.y - box.height / 2
     rectangle = (
-        f'<g><title>{escaped(title)}</title><rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" '
+        f'<g{keys(styles)}><title>{escaped(title)}</title><rect x="{left:.1f}" y="{upper:.1f}" '
         f'width="{box.width:.1f}" height="{box.height:.1f}" rx="{corner:.1f}" fill="{fill}" stroke="#444" '
         f'stroke-width="{min(1.0, box.width / 16):.2g}"/>'
     )
     lines = name.split("\n")
     height = box.height / len(lines)
-    upper = box.y - box.height / 2 + height / 2
+    first = upper + height / 2
     texts = (
-        label(line, replace(box, y=upper + place * height, height=height)) for place, line in enumerate(lines)
+        label(line, replace(box, y=first + place * height, height=height)) for place, line in enumerate(lines)
     )
     return rectangle + "".join(texts) + "</g>"
 

@@ -25,12 +25,13 @@ from google.protobuf import text_format
 from weft.clocks.lab import Progress
 from weft.clocks.real.access import owner
 from weft.clocks.real.lab import MininetLab
+from weft.clocks.real.port_watch import PortWatch
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric import GrpcTarget
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import DaemonConfig
-from weft.topologies import FabricSpec
+from weft.topologies import Endpoint, FabricSpec, LinkEnds
 from weft.topologies.networks import Network, NetworkHost
 
 LOWEST_ELECTION_ID = 1
@@ -74,6 +75,23 @@ class NetworkLab(MininetLab):
         super().__init__(fabric, options, progress)
         self.source = network
         self._places = _PLACES[network.format]
+        self._ports_down: set[Endpoint] = set()
+
+    def _build(self, stack: contextlib.ExitStack) -> None:
+        super()._build(stack)
+        if self.daemon is not None:
+            watch = PortWatch(self.fabric, self.daemon.grpc_address, self._note_port)
+            watch.start()
+            stack.callback(watch.close)
+
+    def _note_port(self, switch: str, port: int, up: bool) -> None:
+        """Record that a port has gained or lost its carrier; `PortWatch` calls this in its thread."""
+        ends = self._ports_down - {Endpoint(switch, port)}
+        self._ports_down = ends if up else ends | {Endpoint(switch, port)}
+
+    def links_down(self) -> frozenset[LinkEnds]:
+        """See Lab. The controller has left, so these are the links whose ports have no carrier."""
+        return frozenset(self.fabric.link_at(end).ends for end in self._ports_down)
 
     @property
     def addresses(self) -> dict[str, str]:

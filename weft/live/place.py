@@ -1,0 +1,53 @@
+"""Where the page is served: an address and a port, as people write them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from weft.errors import BadInputError
+
+DEFAULT_PORT = 9465
+_LOOPBACK = "127.0.0.1"
+_BRACKETED = re.compile(r"\[(?P<address>[^]]*)\](:(?P<port>.*))?")
+_PLAIN = re.compile(r"(?P<address>[^:]*):(?P<port>[^:]*)")
+
+
+@dataclass(frozen=True)
+class Place:
+    """An address of this machine and a port; port 0 is any."""
+
+    address: str = _LOOPBACK
+    port: int = DEFAULT_PORT
+
+    @classmethod
+    def of(cls, text: str) -> Place:
+        """Read `PORT`, `ADDRESS` or `ADDRESS:PORT`, an IPv6 address with a port in brackets. Raises BadInputError."""
+        if text.isascii() and text.isdigit():
+            return cls(port=_port(text, text))
+        match = _BRACKETED.fullmatch(text) or _PLAIN.fullmatch(text)
+        address, port = (match["address"], match["port"]) if match else (text, None)
+        try:
+            found = ip_address(_LOOPBACK if address == "localhost" else address)
+        except ValueError:
+            raise _wrong(text) from None
+        return cls(str(found), DEFAULT_PORT if port is None else _port(port, text))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return ip_address(self.address).is_loopback
+
+
+def _port(text: str, whole: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
+        raise _wrong(whole)
+    return int(text)
+
+
+def _wrong(text: str) -> BadInputError:
+    return BadInputError(
+        f"--web {text!r}: is no place to serve a page (valid: a port up to 65535, an IP address, or both as "
+        f"127.0.0.1:{DEFAULT_PORT} or [::1]:{DEFAULT_PORT})"
+    )

@@ -1,0 +1,141 @@
+"""Loads and queues of a lab's ports over the last minutes, from the metrics that the lab exports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.metrics import Family
+from weft.topologies import Endpoint, FabricSpec
+
+SERIES = ("rate_bps", "queue_bytes", "marked_packets", "pause_frames", "dropped_packets")
+"""Of a port: its sending rate and what waits now; then what was counted since the sample before. Columns of arrays."""
+RATE, QUEUE, MARKED, PAUSES, DROPPED = range(len(SERIES))
+_MOST_SAMPLES = 300
+_MOST_CELLS = 8_000_000
+"""Of all samples together, 4 bytes each: a fabric of more ports is remembered for less time."""
+_COUNTED = {
+    MARKED: ("weft_port_ecn_marked_packets_total",),
+    PAUSES: ("weft_port_pause_frames_received_total",),
+    DROPPED: ("weft_port_dropped_packets_total", "weft_link_lost_packets_total"),
+}
+_Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What was read at once.
+
+    Attributes:
+        emulated_s: time of the lab's clock; nan where nobody knows it (BMv2).
+        interval_s: of that clock, since the sample before.
+        ports: a row of `SERIES` for each port; rates are nan where switches count no bytes.
+        up, down: the share of each link's rate that was used from its end a to its end b, and back.
+        jobs: aggregation jobs that switches take part in.
+    """
+
+    emulated_s: float
+    interval_s: float
+    ports: _Numbers
+    up: _Numbers
+    down: _Numbers
+    jobs: frozenset[str]
+
+
+class Samples:
+    """The latest samples, their number bounded.
+
+    Not for several threads at once: `LiveView` has a lock.
+    """
+
+    def __init__(self, fabric: FabricSpec, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
+        self.port_names = [
+            str(Endpoint(switch.name, port.number)) for switch in fabric.switches for port in switch.ports
+        ]
+        self.number_of = {name: number for number, name in enumerate(self.port_names)}
+        self._rates = np.array(
+            [port.link.rate_bps for switch in fabric.switches for port in switch.ports], dtype=np.float64
+        )
+        self._down = np.array([self.number_of[str(link.b)] for link in fabric.links], dtype=np.int64)
+        # What a host sends is what its switch's port receives.
+        self._up = np.array([self.number_of.get(str(link.a), -1) for link in fabric.links], dtype=np.int64)
+        cells = max(1, len(self.port_names) * len(SERIES))
+        self._most = max(2, min(_MOST_SAMPLES, _MOST_CELLS // cells))
+        self._kept = np.zeros((self._most, len(self.port_names), len(SERIES)), dtype=np.float32)
+        self._taken_s = np.zeros(self._most)
+        self.count = 0
+        self._before: dict[str, _Numbers] = {}
+        self._before_s = float("nan")
+
+    def add(self, families: Iterable[Family]) -> Sample:
+        """Add a sample, given a lab's metrics; the oldest one goes if there are too many."""
+        by_name = {family.name: family for family in families}
+        clock = by_name.get("weft_emulated_seconds_total")
+        now_s = float(clock.samples[0][2]) if clock is not None and clock.samples else float("nan")
+        interval_s = now_s - self._before_s
+        ports = np.zeros((len(self.port_names), len(SERIES)))
+        sent = self._since(by_name, "weft_port_transmitted_bytes_total")
+        received = self._since(by_name, "weft_port_received_bytes_total")
+        per_s = 8 / interval_s if interval_s > 0 else float("nan")
+        ports[:, RATE] = sent * per_s
+        ports[:, QUEUE] = self._sums(by_name, "weft_port_queue_depth_bytes")
+        for series, names in _COUNTED.items():
+            for name in names:
+                ports[:, series] += self._since(by_name, name)
+        self._before_s = now_s
+        share = ports[:, RATE] / self._rates
+        received_share = received * per_s / self._rates
+        up = np.where(self._up >= 0, share[self._up], received_share[self._down])
+        self._keep(ports)
+        jobs = by_name.get("weft_aggregation_job_packets_total")
+        names_of_jobs = frozenset(labels["job"] for _, labels, _ in (jobs.samples if jobs else ()))
+        return Sample(now_s, interval_s, ports, up, share[self._down], names_of_jobs)
+
+    def _keep(self, ports: _Numbers) -> None:
+        place = self.count % self._most
+        self._kept[place], self._taken_s[place] = ports, self._clock_s()
+        self.count += 1
+
+    def history(self, ports: Sequence[int]) -> dict[str, Any]:
+        """Return what is remembered of some ports: how long ago in seconds, and a list for each of `SERIES`."""
+        there = min(self.count, self._most)
+        order = np.arange(self.count - there, self.count) % self._most
+        ages = self._clock_s() - self._taken_s[order]
+        return {
+            "ages_s": [round(float(age), 2) for age in ages],
+            "ports": {
+                self.port_names[port]: {
+                    name: [finite(value) for value in self._kept[order, port, series]]
+                    for series, name in enumerate(SERIES)
+                }
+                for port in ports
+            },
+        }
+
+    def _since(self, by_name: dict[str, Family], name: str) -> _Numbers:
+        """Return by how much each port's counter has grown; one that has become smaller has begun again at 0."""
+        now = self._sums(by_name, name)
+        before = self._before.get(name)
+        self._before[name] = now
+        if before is None:
+            return np.zeros_like(now)
+        return np.where(now >= before, now - before, now)
+
+    def _sums(self, by_name: dict[str, Family], name: str) -> _Numbers:
+        """Return a family's values by port, all reasons and classes together."""
+        found = np.zeros(len(self.port_names))
+        family = by_name.get(name)
+        for _, labels, value in family.samples if family is not None else ():
+            found[self.number_of[f"{labels['switch']}:{labels['port']}"]] += value
+        return found
+
+
+def finite(value: float) -> float | None:
+    """Return a number as JSON knows it, of six digits; None for what is not known."""
+    return float(f"{value:.6g}") if np.isfinite(value) else None
