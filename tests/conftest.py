@@ -7,7 +7,19 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))  # for its helper modules, after all that has those names, too
 
+from hypothesis import HealthCheck, settings
 from p4c import p4c  # noqa: F401
+
+# Every run tries the same examples, whatever the machine's load; `--hypothesis-profile default` looks for new ones.
+settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("repeatable")
 
 # A process of the tests that has used gRPC may fork (a pool of STF cases, say); the children never use it, and gRPC's
 # own handlers, which start its threads again in them, abort there. gRPC reads this as it is imported.
