@@ -13,12 +13,8 @@ from weft.errors import EnvironmentLacksError
 from weft.quantities.readable import counted
 from weft.results.kinds import ResultKind
 from weft.results.latencies import Latencies, latencies_of
-from weft.results.plain_hosts import (
-    PINGS,
-    REPLAYS,
-    ROUTES,
-    SCRIPTS,
-    UDP_FLOWS,
+from weft.results.plain_hosts import PINGS, REPLAYS, ROUTES, SCRIPTS, UDP_FLOWS
+from weft.results.plain_hosts_model import (
     Hop,
     PingResult,
     PrintedLine,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from weft.quantities.definitions import PositiveTime, whole
-from weft.results.plain_hosts import PINGS, PingResult
+from weft.results.plain_hosts import PINGS
+from weft.results.plain_hosts_model import PingResult
 from weft.run.plain_hosts import PingPlan, ping_task
 from weft.run.plain_items import HostPairs, PlainItem, check_pairs, check_requests, pairs_of
 from weft.topologies import FabricSpec

@@ -11,7 +11,8 @@ from weft.errors import BadInputError
 from weft.quantities.definitions import Rate, number
 from weft.quantities.limits import MAX_TIME_PS
 from weft.quantities.readable import format_time
-from weft.results.plain_hosts import REPLAYS, ReplayResult
+from weft.results.plain_hosts import REPLAYS
+from weft.results.plain_hosts_model import ReplayResult
 from weft.run.captures import CapturedFrame, read_capture
 from weft.run.plain_hosts import replay_task
 from weft.run.plain_items import HostName, PlainItem, check_hosts

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from weft.error_translation import raised_as_weft_errors
 from weft.quantities.definitions import PositiveTime
-from weft.results.plain_hosts import SCRIPTS, ScriptResult
+from weft.results.plain_hosts import SCRIPTS
+from weft.results.plain_hosts_model import ScriptResult
 from weft.run.plain_hosts import script_task
 from weft.run.plain_items import HostName, PlainItem, check_hosts
 from weft.scenario.places import KeyProblem

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from weft.quantities.definitions import PositiveTime, whole
 from weft.quantities.readable import counted
-from weft.results.plain_hosts import ROUTES, RouteResult
+from weft.results.plain_hosts import ROUTES
+from weft.results.plain_hosts_model import RouteResult
 from weft.run.plain_hosts import route_task
 from weft.run.plain_items import HostPairs, PlainItem, check_pairs, check_requests, pairs_of
 from weft.scenario.places import KeyProblem

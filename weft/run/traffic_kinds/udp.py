@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from weft.quantities.definitions import PositiveTime, Rate, number, whole
 from weft.quantities.readable import counted
 from weft.quantities.section import Section
-from weft.results.plain_hosts import UDP_FLOWS, UdpResult
+from weft.results.plain_hosts import UDP_FLOWS
+from weft.results.plain_hosts_model import UdpResult
 from weft.run.plain_hosts import UdpPlan, udp_task
 from weft.run.plain_items import HostPairs, PlainItem, check_pairs, pairs_of
 from weft.scenario.places import KeyProblem

@@ -1,0 +1,197 @@
+"""What programs on hosts' IP stacks found: a ping, a route, a UDP flow, a replay, a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from weft.results.latencies import Latencies
+
+_PS_PER_S = 1e12
+
+
+@dataclass(frozen=True)
+class PingResult:
+    """ICMP echo requests from one host to another."""
+
+    derived: ClassVar[Mapping[str, str]] = {"loss": "loss"}
+
+    source: str
+    """The host that asks."""
+    destination: str
+    """The host that answers."""
+    sent: int
+    """Requests."""
+    answered: int
+    """Requests with an answer within `timeout`."""
+    unreachable: int
+    """Requests that somebody has reported as not deliverable."""
+    duplicates: int
+    """Answers to what had been answered."""
+    round_trip_ps: Latencies | None
+    """Of those that were answered; none without an answer."""
+
+    @property
+    def ok(self) -> bool:
+        """Return True: losses are a finding."""
+        return True
+
+    @property
+    def loss(self) -> float:
+        """Return the share of requests without an answer."""
+        return 1 - self.answered / self.sent
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data with the share that was lost."""
+        return {**asdict(self), "loss": self.loss}
+
+
+@dataclass(frozen=True)
+class Hop:
+    """Who has answered to packets with a hop limit."""
+
+    hop_limit: int
+    """With which they were sent."""
+    responders: tuple[str, ...]
+    """Each address once; none if nobody has answered."""
+    round_trip_ps: tuple[int, ...]
+    """Of the probes that were answered."""
+
+
+@dataclass(frozen=True)
+class RouteResult:
+    """Hops from one host to another."""
+
+    source: str
+    """The host that asks."""
+    destination: str
+    """The host at the end."""
+    reached: bool
+    """Whether the destination has answered."""
+    hops: tuple[Hop, ...]
+    """Up to the first at which the destination has answered."""
+
+    @property
+    def ok(self) -> bool:
+        """Return True: silent hops are a finding."""
+        return True
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class UdpResult:
+    """Datagrams from a source to a sink."""
+
+    derived: ClassVar[Mapping[str, str]] = {"lost": "lost", "loss": "loss"}
+
+    source: str
+    """The host that sends."""
+    destination: str
+    """The host that receives."""
+    sent: int
+    """Datagrams."""
+    not_sent: int
+    """Of those, what the host's own queue had no room for, or had no route."""
+    received: int
+    """Datagrams, each counted once."""
+    duplicates: int
+    """Copies that came besides."""
+    reordered: int
+    """Datagrams that came after one that was sent later."""
+    marked: int
+    """Datagrams that a switch has marked (CE)."""
+    goodput_bps: float
+    """Received bits of IP packets over the time from the start to the last of them."""
+    delay_ps: Latencies | None
+    """One-way, queueing included; none if nothing came."""
+    jitter_ps: Latencies | None
+    """Differences of the delays of successive arrivals (RFC 3393), without sign; none with fewer than two."""
+
+    @property
+    def ok(self) -> bool:
+        """Return True: losses are a finding."""
+        return True
+
+    @property
+    def lost(self) -> int:
+        """Return how many datagrams did not come."""
+        return self.sent - self.received
+
+    @property
+    def loss(self) -> float:
+        """Return the share that did not come."""
+        return self.lost / self.sent if self.sent else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data with losses."""
+        return {**asdict(self), "lost": self.lost, "loss": self.loss}
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """Frames of a capture that a host has sent."""
+
+    host: str
+    """Which."""
+    file: str
+    """The capture's name."""
+    frames: int
+    """That were sent."""
+    sent_bytes: int
+    """Of these."""
+    not_sent: int
+    """Frames that found the host's own queue full."""
+    time_ps: int
+    """From the first to the last."""
+
+    @property
+    def ok(self) -> bool:
+        """Return True."""
+        return True
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class PrintedLine:
+    """A line that a script has printed."""
+
+    time_ps: int
+    """Since the run's start."""
+    text: str
+    """The line."""
+
+
+@dataclass(frozen=True)
+class ScriptResult:
+    """What a scripted host did and said."""
+
+    host: str
+    """Which."""
+    script: str
+    """Its class."""
+    sent: int
+    """Frames."""
+    not_sent: int
+    """Frames that found the host's own queue full."""
+    seen: int
+    """Frames that came to it."""
+    reports: dict[str, Any]
+    """What it has reported, by key."""
+    printed: tuple[PrintedLine, ...]
+    """In order."""
+
+    @property
+    def ok(self) -> bool:
+        """Return True."""
+        return True
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
