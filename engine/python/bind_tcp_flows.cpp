@@ -26,7 +26,7 @@ TcpFlowConfig flow_config(uint32_t flow, const std::string& peer, uint16_t port,
                           const std::string& congestion_control, const CongestionParameters& parameters,
                           uint16_t maximum_segment_bytes, bool ecn, bool sack, uint64_t receive_buffer_bytes,
                           uint32_t initial_window_segments, TimePs least_timeout_ps,
-                          TimePs delayed_acknowledgement_ps) {
+                          TimePs delayed_acknowledgement_ps, uint32_t acknowledge_every_segments) {
   TcpFlowConfig config;
   config.flow = flow;
   if (!peer.empty()) config.peer = parse_ip(peer);
@@ -43,6 +43,7 @@ TcpFlowConfig flow_config(uint32_t flow, const std::string& peer, uint16_t port,
   config.connection.sack = sack;
   config.connection.receiver.buffer_bytes = receive_buffer_bytes;
   config.connection.receiver.delayed_acknowledgement_ps = delayed_acknowledgement_ps;
+  config.connection.receiver.acknowledge_every_segments = acknowledge_every_segments;
   config.connection.sender.initial_window_segments = initial_window_segments;
   config.connection.sender.timeout.least_ps = least_timeout_ps;
   return config;
@@ -125,7 +126,8 @@ default of anyone.)doc")
            "receive_buffer_bytes"_a = defaults.receiver.buffer_bytes,
            "initial_window_segments"_a = defaults.sender.initial_window_segments,
            "least_timeout_ps"_a = defaults.sender.timeout.least_ps,
-           "delayed_acknowledgement_ps"_a = defaults.receiver.delayed_acknowledgement_ps);
+           "delayed_acknowledgement_ps"_a = defaults.receiver.delayed_acknowledgement_ps,
+           "acknowledge_every_segments"_a = defaults.receiver.acknowledge_every_segments);
   py::class_<TcpFlows, Application, std::shared_ptr<TcpFlows>>(
       m, "TcpFlows", R"doc(A host's part in TCP flows: those that it sends, and those that it receives.
 

@@ -147,7 +147,7 @@ SAMPLES = [
     AskParameterRecords(11),
     PrepareTcpFlows(
         12,
-        (TcpEnd(3, 5001, True, "10.0.0.1", 4, 1, 2, 3, 4, "dctcp", True, False, 5, 6, 7, 8),),
+        (TcpEnd(3, 5001, True, "10.0.0.1", 4, 1, 2, 3, 4, "dctcp", True, False, 5, 6, 7, 8, 1, {"g": 0.5}),),
         9,
     ),
     AskTcpRecords(12),
@@ -192,7 +192,7 @@ ANSWERS = [
         AskTcpRecords(12),
         TcpRecords(
             12,
-            (TcpEndRecord(1, True, *range(2, 16)),),
+            (TcpEndRecord(1, True, *range(2, 20)),),
             TcpSamples((1,), (2,), (3,), (4,), (0.5,)),
         ),
     ),

@@ -49,6 +49,57 @@ def test_two_flows_fill_a_bottleneck(control: str) -> None:
     assert result.flows[0].smoothed_round_trip_ps > 0
 
 
+def test_parameters_of_controls() -> None:
+    """A flow's own, or the item's where its control is the item's."""
+    flows: list[dict[str, Any]] = [
+        {"flow": "h0->h2", "duration": "50ms"},
+        {"flow": "h1->h3", "duration": "50ms", "parameters": {"initial_alpha": 0.5}},
+        {"flow": "h2->h0", "size": 1, "congestion_control": "newreno"},
+    ]
+    scenario = {"clock": "virtual", "fabric": FABRIC, "link_mtu": 1500, "traffic": []}
+    item = {"tcp": flows, "congestion_control": "dctcp", "parameters": {"g": 1}, "acknowledge_every": 1}
+    parsed = parse_scenario({**scenario, "traffic": [item]})
+    (traffic,) = parsed.traffic
+    assert isinstance(traffic, TcpTraffic)
+    ends = [flow.end for flow in traffic.flows(parsed.fabric.network())]
+    assert [end.parameters for end in ends] == [{"g": 1}, {"initial_alpha": 0.5}, {}]
+    # Of two flows that give way alike, whose alpha follows the newest window alone gives way by jumps.
+    slow, fast = (
+        tcp(
+            TWO_FLOWS[:1] + [{**TWO_FLOWS[1], "start": "1ms"}],
+            congestion_control="dctcp",
+            parameters={"g": g},
+            sample="100us",
+        )
+        for g in (0.0625, 1)
+    )
+    assert len(set(fast.windows.marked_share)) < len(set(slow.windows.marked_share))
+    assert all(0 <= share <= 1 for share in fast.windows.marked_share)
+
+
+def test_each_segment_is_acknowledged_where_that_is_asked_for() -> None:
+    def acknowledged(every: int) -> float:
+        result = tcp(
+            [{"flow": "h0->h3", "size": 1_000_000}], acknowledge_every=every, congestion_control="dctcp"
+        )
+        return result.flows[0].completion_ps
+
+    assert acknowledged(1) < acknowledged(20)
+
+
+def test_counters_of_flows() -> None:
+    result = tcp(TWO_FLOWS, congestion_control="newreno")
+    assert result.retransmitted_segments > 0
+    for flow in result.flows:
+        assert flow.retransmitted_segments >= flow.fast_recoveries
+        assert (flow.out_of_order_segments > 0) == (flow.fast_recoveries > 0)
+        assert flow.spurious_segments <= flow.retransmitted_segments + flow.tail_probes
+        assert flow.duplicate_segments >= flow.spurious_segments
+        assert flow.marked_segments == 0
+    marked = tcp(TWO_FLOWS, congestion_control="dctcp")
+    assert all(flow.marked_segments > 0 for flow in marked.flows)
+
+
 def test_a_flow_of_a_size() -> None:
     (flow,) = tcp([{"flow": "h0->h3", "size": 1_000_000, "start": "1ms"}], sample="10us").flows
     assert (flow.source, flow.destination, flow.bytes, flow.start_ps) == ("h0", "h3", 1_000_000, 10**9)
@@ -106,6 +157,15 @@ def test_beside_flows_of_rocev2() -> None:
             "no TCP congestion control 'bbr'",
         ),
         ({"tcp": [{"flow": "h0->h1", "size": 1, "connections": 4096}] * 2}, "8192 connections"),
+        (
+            {"tcp": [{"flow": "h0->h1", "size": 1}], "parameters": {"bta": 0.5}},
+            r"traffic\[0\].parameters: .*bta",
+        ),
+        (
+            {"tcp": [{"flow": "h0->h1", "size": 1, "parameters": {"beta": 2}}]},
+            r"tcp\[0\].parameters: .*beta",
+        ),
+        ({"tcp": [{"flow": "h0->h1", "size": 1}], "acknowledge_every": 0}, "acknowledge_every"),
     ],
 )
 def test_refused(keys: dict[str, Any], problem: str) -> None:

@@ -2660,6 +2660,7 @@ class TcpFlowConfig:
         initial_window_segments: int = 10,
         least_timeout_ps: int = 200000000000,
         delayed_acknowledgement_ps: int = 40000000000,
+        acknowledge_every_segments: int = 2,
     ) -> None: ...
 
 class TcpFlows(Application):

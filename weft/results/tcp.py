@@ -56,6 +56,16 @@ class TcpFlowResult:
     """Losses that acknowledgements showed."""
     ecn_reductions: int
     """Of the window, because of marks."""
+    tail_probes: int
+    """Segments sent because nothing was answered (RFC 8985, section 7)."""
+    spurious_segments: int
+    """Of which the receiver said that they had arrived twice (RFC 2883): most were sent again in vain."""
+    marked_segments: int
+    """Received with data that a switch had marked (CE)."""
+    out_of_order_segments: int
+    """Received before others that had been sent earlier, or instead of lost ones."""
+    duplicate_segments: int
+    """Received with nothing new."""
     echo_share: float
     """Share of the acknowledgements that reported a mark (ECE)."""
     marked_share: float

@@ -192,10 +192,14 @@ class TcpEndRecord:
     timeouts: int
     fast_recoveries: int
     ecn_reductions: int
+    tail_probes: int
+    reported_duplicates: int
     received_acknowledgements: int
     received_ecn_echoes: int
     received_segments: int
     marked_segments: int
+    out_of_order_segments: int
+    duplicate_segments: int
 
 
 @dataclass(frozen=True)

@@ -466,6 +466,8 @@ class TcpEnd:
     initial_window_segments: Annotated[int, Between(1)] = 10
     least_timeout_ps: Annotated[int, Between(1)] = 200_000_000_000
     delayed_acknowledgement_ps: Annotated[int, Between(1)] = 40_000_000_000
+    acknowledge_every_segments: Annotated[int, Between(1)] = 2
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

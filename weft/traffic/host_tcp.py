@@ -82,6 +82,8 @@ def _flow_config(end: TcpEnd, mtu_bytes: int) -> _core.TcpFlowConfig:
         initial_window_segments=end.initial_window_segments,
         least_timeout_ps=end.least_timeout_ps,
         delayed_acknowledgement_ps=end.delayed_acknowledgement_ps,
+        acknowledge_every_segments=end.acknowledge_every_segments,
+        parameters=end.parameters,
     )
 
 
@@ -100,8 +102,12 @@ def _end_record(record: _core.TcpFlowRecord) -> TcpEndRecord:
         timeouts=sender["timeouts"],
         fast_recoveries=sender["fast_recoveries"],
         ecn_reductions=sender["ecn_reductions"],
+        tail_probes=sender["tail_probes"],
+        reported_duplicates=sender["reported_duplicates"],
         received_acknowledgements=sender["received_acknowledgements"],
         received_ecn_echoes=sender["received_ecn_echoes"],
         received_segments=receiver["received_segments"],
         marked_segments=receiver["marked_segments"],
+        out_of_order_segments=receiver["out_of_order_segments"],
+        duplicate_segments=receiver["duplicate_segments"],
     )

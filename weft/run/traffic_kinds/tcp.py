@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from weft.clocks.lab import Progress
-from weft.engine._core import tcp_congestion_control_names
+from weft.engine._core import TcpCongestionControl, tcp_congestion_control_names
 from weft.hints import did_you_mean
 from weft.quantities.definitions import FlowSize, PositiveTime, Size, Time, whole
 from weft.quantities.readable import counted
@@ -47,12 +47,21 @@ class TcpFlowSection(Section):
     """How many there are, beside each other."""
     congestion_control: TcpControlName | None = None
     """By default the item's."""
+    parameters: dict[str, float] = Field(default={})
+    """Of its congestion control; by default the item's, where the control is the item's."""
 
 
 def _check_control(name: str | None, key: str) -> None:
     known = tcp_congestion_control_names()
     if name is not None and name not in known:
         raise KeyProblem(key, f"no TCP congestion control {shown(name)}; {did_you_mean(name, known)}")
+
+
+def _check_parameters(control: str, parameters: Mapping[str, float], key: str) -> None:
+    try:
+        TcpCongestionControl(control, segment_bytes=1, parameters=parameters)
+    except ValueError as error:
+        raise KeyProblem(key, str(error)) from None
 
 
 class TcpTraffic(FlowsBesideOthers):
@@ -69,6 +78,8 @@ class TcpTraffic(FlowsBesideOthers):
     """The flows."""
     congestion_control: TcpControlName = "cubic"
     """Of all flows that name no other."""
+    parameters: dict[str, float] = Field(default={})
+    """Of the congestion control, such as `{beta: 0.8, hystart: 0}` of cubic or `{g: 0.25}` of dctcp."""
     ecn: bool = False
     """Marks instead of losses (RFC 3168), where switches mark; dctcp always has them."""
     sack: bool = True
@@ -81,6 +92,8 @@ class TcpTraffic(FlowsBesideOthers):
     """Of retransmission: 200ms as in Linux; RFC 6298 has 1s."""
     delayed_acknowledgement: PositiveTime = 40 * 10**9
     """A single segment is acknowledged after so long (RFC 5681, section 4.2)."""
+    acknowledge_every: Annotated[int, whole(1, 1000)] = 2
+    """Segments that are acknowledged together (RFC 5681, section 4.2); 1: each at once."""
     dscp: Annotated[int, whole(0, 63)] = DSCP_OF_CLASS[DATA_CLASS]
     """Of all packets; by default that of the class in which RoCEv2's data travel and switches mark."""
     sample: Time = 0
@@ -102,9 +115,20 @@ class TcpTraffic(FlowsBesideOthers):
                 raise KeyProblem(own, "needs exactly one of size, duration")
             _check_control(each.congestion_control, f"{own}.congestion_control")
         _check_control(self.congestion_control, f"{key}.congestion_control")
+        for number, each in enumerate(self.tcp):
+            _check_parameters(self._control_of(each), each.parameters, f"{key}.tcp[{number}].parameters")
+        _check_parameters(self.congestion_control, self.parameters, f"{key}.parameters")
         count = sum(each.connections for each in self.tcp)
         if count > MOST_TCP_FLOWS:
             raise KeyProblem(f"{key}.tcp", f"{count} connections (valid: up to {MOST_TCP_FLOWS})")
+
+    def _control_of(self, flow: TcpFlowSection) -> str:
+        return flow.congestion_control or self.congestion_control
+
+    def _parameters_of(self, flow: TcpFlowSection) -> Mapping[str, float]:
+        if flow.parameters or self._control_of(flow) != self.congestion_control:
+            return flow.parameters
+        return self.parameters
 
     def flows(self, topology: FabricSpec) -> Iterator[TcpFlow]:
         """Yield each connection with its hosts' places in the fabric."""
@@ -118,13 +142,15 @@ class TcpTraffic(FlowsBesideOthers):
                 size_bytes=each.size or 0,
                 duration_ps=each.duration or 0,
                 dscp=self.dscp,
-                congestion_control=each.congestion_control or self.congestion_control,
+                congestion_control=self._control_of(each),
+                parameters=self._parameters_of(each),
                 ecn=self.ecn,
                 sack=self.sack,
                 receive_buffer_bytes=self.receive_buffer,
                 initial_window_segments=self.initial_window,
                 least_timeout_ps=self.least_timeout,
                 delayed_acknowledgement_ps=self.delayed_acknowledgement,
+                acknowledge_every_segments=self.acknowledge_every,
             )
             for _ in range(each.connections):
                 yield TcpFlow(source, destination, end)
