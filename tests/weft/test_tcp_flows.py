@@ -66,7 +66,7 @@ def test_parameters_of_controls() -> None:
     # Of two flows that give way alike, whose alpha follows the newest window alone gives way by jumps.
     slow, fast = (
         tcp(
-            TWO_FLOWS[:1] + [{**TWO_FLOWS[1], "start": "1ms"}],
+            [*TWO_FLOWS[:1], {**TWO_FLOWS[1], "start": "1ms"}],
             congestion_control="dctcp",
             parameters={"g": g},
             sample="100us",
