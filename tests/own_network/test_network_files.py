@@ -9,9 +9,11 @@ from typing import Any
 
 import finsy
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weft.cli import weft
 from weft.clocks.endpoint_settings import ip_settings
 from weft.clocks.virtual.lab import VirtualLab
 from weft.errors import BadInputError
@@ -61,6 +63,29 @@ def test_commands_pace_a_switch_in_virtual_time(tmp_path: Path) -> None:
     at_full_rate, paced = took_ps
     assert at_full_rate < 10 * 10**9
     assert 30 * 10**9 <= paced < at_full_rate + 31 * 10**9
+
+
+def test_a_run_logs_packets_as_simple_switch_does(tmp_path: Path) -> None:
+    arguments = [
+        "run",
+        str(copied(tmp_path)),
+        "--packet-logs",
+        str(tmp_path / "logs"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    result = CliRunner().invoke(weft, arguments)
+    assert result.exit_code == 0, result.output
+    for switch in ("s1", "s2"):
+        text = (tmp_path / "logs" / f"{switch}.log").read_text()
+        # Each of two pings and its answer.
+        assert text.count("Processing packet received on port") == 4
+        assert text.count("Applying table 'Route.routes'") == text.count("routes': hit") == 4
+        assert text.count("Action entry is Route.forward - 8000000") == 4
+    (tmp_path / "file").touch()
+    result = CliRunner().invoke(weft, [*arguments[:3], str(tmp_path / "file" / "logs"), *arguments[4:]])
+    assert isinstance(result.exception, BadInputError)
+    assert str(result.exception).startswith("--packet-logs: ")
 
 
 def test_entries_of_commands_stay_when_a_switch_is_read_back() -> None:

@@ -53,6 +53,7 @@ def iperf(lab: NetworkLab) -> list[float]:
 def test_a_tutorials_network(folder: Path) -> None:
     said: list[str] = []
     with lab_of(folder / "topology.json", said) as lab:
+        lab.log_packets(folder / "logs")
         output = ping(lab)
         assert " 3 received" in output
         assert "ttl=62" in output, "two routers"
@@ -63,6 +64,9 @@ def test_a_tutorials_network(folder: Path) -> None:
         asyncio.run(_take_over(folder))
         assert "100% packet loss" in ping(lab)
         assert lab.network.net.iperf(seconds=1) == ["", ""], "it ends"
+    log = (folder / "logs" / "s1.log").read_text(encoding="utf-8")
+    assert log.count("Action entry is Route.forward - 80000000200,3,") > 100, "pings, and what iperf sends"
+    assert log.count("Table 'Route.routes': miss") >= 3, "it goes on with a controller's program"
     assert not any("ended with" in line for line in said)
     requests = (folder / "logs" / "s1-p4runtime-requests.txt").read_text(encoding="utf-8")
     assert requests.count("type: INSERT") == 2

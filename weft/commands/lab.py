@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from weft.cli import SCENARIO_FILE
-from weft.commands.scenario_options import changes_of, metrics_option, scenario_options, web_option
+from weft.commands.scenario_options import (
+    changes_of,
+    metrics_option,
+    packet_logs_option,
+    scenario_options,
+    web_option,
+)
 from weft.errors import EnvironmentLacksError
+
+if TYPE_CHECKING:
+    from weft.clocks.real.lab import MininetLab
 
 
 @click.command()
 @click.argument("scenario", type=SCENARIO_FILE)
 @scenario_options
+@packet_logs_option
 @metrics_option
 @web_option
-def lab(scenario: Path, metrics_port: int | None, web: str | None, **overrides: object) -> None:
+def lab(
+    scenario: Path, packet_logs: Path | None, metrics_port: int | None, web: str | None, **overrides: object
+) -> None:
     """Bring SCENARIO's fabric up and leave it up until you leave Mininet's prompt.
 
     Hosts are h0, h1, …; `h0 ping h1`, `pingall` and `h0 iperf3 …` work at the prompt, `weft controller …` and
@@ -48,12 +61,21 @@ def lab(scenario: Path, metrics_port: int | None, web: str | None, **overrides: 
             click.echo(line, err=True)
         with NetworkLab(spec.fabric, spec.options, network, progress=click.echo) as of_network:
             click.echo("\n".join(of_network.where_to_look()))
+            _log_packets(of_network, packet_logs)
             with shown.served(of_network, click.echo):
                 CLI(of_network.network.net)
         return
     with MininetLab(spec.fabric, spec.options, progress=click.echo) as running:
         running.link_events.start()
+        _log_packets(running, packet_logs)
         click.echo(describe(spec.fabric, ports=False))
         click.echo(f"dilation {chosen.dilation:g}: an emulated second takes {chosen.dilation:g} real ones")
         with shown.served(running, click.echo):
             CLI(running.network.net)
+
+
+def _log_packets(running: MininetLab, directory: Path | None) -> None:
+    from weft.run.packet_logs import made
+
+    if directory is not None:
+        running.log_packets(made(directory))

@@ -14,7 +14,13 @@ from weft.clocks.virtual.mpi import MpiProcesses, processes_here
 from weft.clocks.virtual.processes import Processes
 from weft.commands.coverage import coverage_option, show_coverage
 from weft.commands.reporting import report_options, run_and_show
-from weft.commands.scenario_options import changes_of, metrics_option, scenario_options, web_option
+from weft.commands.scenario_options import (
+    changes_of,
+    metrics_option,
+    packet_logs_option,
+    scenario_options,
+    web_option,
+)
 from weft.commands.several_processes import run_by_all
 from weft.errors import BadInputError
 
@@ -43,6 +49,7 @@ if TYPE_CHECKING:
     metavar="SWITCH|all",
     help="With --pcap: capture the ports of this switch as well; several may be given.",
 )
+@packet_logs_option
 @coverage_option
 @report_options
 @metrics_option
@@ -52,6 +59,7 @@ def run(
     out: Path | None,
     pcap_directory: Path | None,
     pcap_switches: tuple[str, ...],
+    packet_logs: Path | None,
     coverage_directory: Path | None,
     as_json: bool,
     require_valid_times: bool,
@@ -69,6 +77,7 @@ def run(
     from weft.live import AttachedShown, Place, Shown
     from weft.run.attached import require_virtual_clock
     from weft.run.coverage import RunCoverage
+    from weft.run.packet_logs import PacketLogs
     from weft.run.runner import Captures, result_directory
     from weft.run.spec import run_spec
     from weft.scenario.network_file import load_scenario_or_network, what_is_not_done
@@ -89,6 +98,8 @@ def run(
             require_virtual_clock(spec.options.clock, "--coverage")
         directory = result_directory(spec, out) if processes.number == 0 else None
         attached: list[Attached] = [] if coverage is None else [coverage]
+        if packet_logs is not None:
+            attached.append(PacketLogs(packet_logs, lambda text: click.echo(text, err=True)))
         with contextlib.ExitStack() as stack:
             if shown.any:
                 attached.append(
@@ -98,6 +109,10 @@ def run(
 
     processes = processes_here()
     if isinstance(processes, MpiProcesses):
+        if packet_logs is not None:
+            raise BadInputError(
+                "--packet-logs: a run of several processes logs nothing: leave it out, or mpirun"
+            )
         if coverage is not None:
             raise BadInputError(
                 "--coverage: a run of several processes counts nothing: leave it out, or mpirun"

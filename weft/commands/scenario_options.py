@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import cast
 
 import click
@@ -29,6 +30,13 @@ web_option = click.option(
     flag_value="127.0.0.1",
     metavar="[[ADDRESS:]PORT]",
     help="Serve a live page of load, queues, events and tables (127.0.0.1:9465; port 0: any); real clock only.",
+)
+
+packet_logs_option = click.option(
+    "--packet-logs",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write what each packet meets in each switch to DIR/SWITCH.log, as simple_switch does; takes time.",
 )
 
 _EXAMPLES = {"--set": "fabric.host_rate=100Gb/s", "--assume": "energy.years=5"}

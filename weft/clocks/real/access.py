@@ -6,10 +6,11 @@ its clients. A Unix socket is a file with an owner.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from weft.errors import EnvironmentLacksError
@@ -80,4 +81,12 @@ class LabAccess:
         """Give the directory and all that is in it to the owner; as root nothing is written here after that."""
         user, group = owner()
         for path in (*self.directory.rglob("*"), self.directory):
+            os.chown(path, user, group, follow_symlinks=False)
+
+
+def hand_over(paths: Iterable[Path]) -> None:
+    """Give files to the user on whose behalf this runs; those that are not there are left."""
+    user, group = owner()
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
             os.chown(path, user, group, follow_symlinks=False)

@@ -12,7 +12,7 @@ from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.real import lab_state
-from weft.clocks.real.access import LabAccess
+from weft.clocks.real.access import LabAccess, hand_over
 from weft.clocks.real.bmv2 import Bmv2Switches
 from weft.clocks.real.dilated_clock import DilatedClock
 from weft.clocks.real.endpoints import Endpoints, metrics_socket
@@ -182,6 +182,19 @@ class MininetLab(Lab):
         )
         stack.callback(self.operations_server.close)
         self._state.operations = str(self._access.operations_socket)
+
+    def log_packets(self, directory: Path) -> None:
+        """Have every switch write what each packet meets from now on to SWITCH.log in a directory.
+
+        Raises:
+            EnvironmentLacksError: the switches are BMv2's.
+        """
+        if self.daemon is None:
+            raise EnvironmentLacksError("--packet-logs: BMv2's switches write logs of their own, if at all")
+        for switch in self.fabric.switches:
+            path = directory / f"{switch.name}.log"
+            self.daemon.log_packets(switch.device_id, path)
+            hand_over([path])
 
     def _manage_switch(self, switch: str) -> Manage:
         address, device_id = self._state.grpc[switch]

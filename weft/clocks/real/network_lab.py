@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import IO, ClassVar
 from google.protobuf import text_format
 
 from weft.clocks.lab import Progress
-from weft.clocks.real.access import owner
+from weft.clocks.real.access import hand_over
 from weft.clocks.real.lab import MininetLab
 from weft.clocks.real.port_watch import PortWatch
 from weft.controller.blocking import BlockingFabricController
@@ -192,7 +192,7 @@ class NetworkLab(MininetLab):
                 for file in files:
                     file.unlink(missing_ok=True)  # a link of somebody's is not followed
                 self.daemon.pcap_by_direction(switch.device_id, port.number, folder)
-                _hand_over(files)
+                hand_over(files)
 
     def _run_host_commands(self) -> None:
         folder = shlex.quote(str(self.source.folder))
@@ -241,7 +241,7 @@ class NetworkLab(MininetLab):
             raise BadInputError(f"{folder} is not a folder, which the lab's files are to go to")
         if not folder.exists():
             folder.mkdir()
-            _hand_over([folder])
+            hand_over([folder])
         return folder
 
 
@@ -276,11 +276,4 @@ def _write(path: Path, content: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     with open(descriptor, "wb") as file:
         file.write(content)
-    _hand_over([path])
-
-
-def _hand_over(paths: Iterable[Path]) -> None:
-    user, group = owner()
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError):
-            os.chown(path, user, group, follow_symlinks=False)
+    hand_over([path])

@@ -98,6 +98,10 @@ class SwitchDaemon:
             }
         )
 
+    def log_packets(self, device_id: int, path: Path) -> None:
+        """Start writing what each packet of a switch meets to a file."""
+        self._call({"command": "log_packets", "device_id": device_id, "path": str(path)})
+
     def _call(self, command: dict[str, Any]) -> dict[str, Any]:
         with self._calling:
             return self.child.call(command)

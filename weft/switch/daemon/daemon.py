@@ -47,6 +47,7 @@ class Daemon:
             "reset_stats": self._reset_stats,
             "pcap": self._pcap,
             "pcap_by_direction": self._pcap_by_direction,
+            "log_packets": self._log_packets,
         }
 
     def serve(self) -> None:
@@ -103,12 +104,24 @@ class Daemon:
         port.capture_by_direction(Path(directory), origin_ns)
         return {"ok": True}
 
-    def _port(self, command: dict[str, Any]) -> tuple[WiredSwitch, int, WiredPort]:
-        """Return the switch, the number and the port that a command names. Raises CommandError."""
-        device_id, number = (command.get(key) for key in ("device_id", "port"))
+    def _log_packets(self, command: dict[str, Any]) -> dict[str, Any]:
+        wired, path = self._switch(command), command.get("path")
+        if not isinstance(path, str):
+            raise CommandError(f"path is {path!r}, not a string")
+        self.wiring.log_packets(wired, Path(path))
+        return {"ok": True}
+
+    def _switch(self, command: dict[str, Any]) -> WiredSwitch:
+        """Return the switch that a command names. Raises CommandError."""
+        device_id = command.get("device_id")
         wired = self.wiring.switches.get(device_id) if isinstance(device_id, int) else None
         if wired is None:
             raise CommandError(f"unknown device_id {device_id!r} (valid: {_listed(self.wiring.switches)})")
+        return wired
+
+    def _port(self, command: dict[str, Any]) -> tuple[WiredSwitch, int, WiredPort]:
+        """Return the switch, the number and the port that a command names. Raises CommandError."""
+        wired, number = self._switch(command), command.get("port")
         port = wired.ports.get(number) if isinstance(number, int) else None
         if port is None:
             raise CommandError(f"unknown port {number!r} (valid: {_listed(wired.ports)})")

@@ -6,16 +6,22 @@ delay. Frames between switches were paced and delayed by their sender.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 
 from weft.engine import Engine, PacketSocket
+from weft.switch.backend import NotReadyError
 from weft.switch.daemon.config import DaemonConfig
 from weft.switch.daemon.port_monitor import PortMonitor
 from weft.switch.daemon.port_service import PortBoard
 from weft.switch.daemon.process import Repeater
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch, WiredSwitches
+from weft.switch.native.trace import MANY_PACKETS
+from weft.switch.trace.log_file import PacketLogFile
 
 _LOGGER = logging.getLogger(__name__)
 FLUSH_INTERVAL_S = 0.2
@@ -28,7 +34,8 @@ class Wiring(WiredSwitches):
     def __init__(self, config: DaemonConfig) -> None:
         self.engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
         super().__init__(self.engine, config.switches, config.internal_links)
-        self._flusher = Repeater(self.flush_captures, FLUSH_INTERVAL_S)
+        self._packet_logs: dict[int, PacketLogFile] = {}
+        self._flusher = Repeater(self._flush, FLUSH_INTERVAL_S)
         self._port_monitor: PortMonitor | None = None
         self.board = PortBoard()
         self._open_sockets()
@@ -75,6 +82,32 @@ class Wiring(WiredSwitches):
         )
         self._port_monitor.start()
 
+    def log_packets(self, wired: WiredSwitch, path: Path) -> None:
+        """Write what each packet of a switch meets to a file, from now on, whatever program it runs then.
+
+        Raises OSError: the file cannot be made, or is there already.
+        """
+        origin_us = _local_day_us() - self.engine.now_ps // 10**6
+        log = PacketLogFile(path, origin_us)
+        trace = wired.switch.trace
+        trace.from_first, trace.keeps_before_load = MANY_PACKETS, True
+        # A switch without a program starts with its first one.
+        with contextlib.suppress(NotReadyError):
+            trace.start()
+        self._packet_logs[wired.config.device_id] = log
+
+    def _flush(self) -> None:
+        self.flush_captures()
+        for number, log in list(self._packet_logs.items()):
+            switch = self.switches[number].switch
+            for program, packets in switch.trace.take_by_program():
+                log.write(program, packets, switch.trace.packets_missed)
+
+    def incomplete_captures(self) -> dict[str, int]:
+        """As all switches', logs of packets among them."""
+        logs = {str(log.path): log.error for log in self._packet_logs.values() if log.error}
+        return super().incomplete_captures() | logs
+
     def _set_port_up(self, wired: WiredSwitch, port: int, up: bool) -> None:
         wired.set_port_up(port, up)
         self.board.set_up(wired.config.device_id, port, up)
@@ -82,6 +115,9 @@ class Wiring(WiredSwitches):
     def close(self) -> None:
         """Stop the engine, close captures and sockets."""
         self._flusher.stop()
+        self._flush()
+        for log in self._packet_logs.values():
+            log.close()
         if self._port_monitor is not None:
             self._port_monitor.stop()
         self.engine.stop()
@@ -95,6 +131,12 @@ class Wiring(WiredSwitches):
                         PacketSocket.close, [port.socket for port in ports if port.socket is not None]
                     )
                 )
+
+
+def _local_day_us() -> int:
+    """Return the time of the day in microseconds, in the machine's time zone, as logs have it."""
+    now = datetime.now().astimezone()
+    return round((now - now.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds() * 10**6)
 
 
 def _waiting_threads() -> ThreadPoolExecutor:

@@ -30,6 +30,9 @@ class NativeTrace:
         self._reader: RecordReader | None = None
         self.from_first = 0
         self.with_steps = True
+        self.keeps_before_load = False
+        """Whether what waits to be taken when another program is loaded stays, for `take_by_program`."""
+        self._before: list[tuple[Program, RecordReader, bytes]] = []
 
     def prepare(self, program: Program) -> None:
         """Compile what `loaded` will need, outside the engine's lock."""
@@ -38,6 +41,8 @@ class NativeTrace:
 
     def loaded(self, compiled: CompiledProgram) -> None:
         """The switch runs another program. The engine's lock is held."""
+        if self.keeps_before_load and self._reader is not None and self._plain is not None:
+            self._before.append((self._plain.program, self._reader, self._native.take_trace()))
         self._native.stop_trace()
         self._plain, self._reader = compiled, None
         if self.from_first:
@@ -80,6 +85,17 @@ class NativeTrace:
                 return []
             reader.feed(self._native.take_trace())
             return reader.take_all() if unfinished else reader.take_ended()
+
+    def take_by_program(self) -> list[tuple[Program, list[PacketTrace]]]:
+        """As `take`, with the program of each packet; of programs before the present one, all packets."""
+        with self._engine.lock():
+            before, self._before = self._before, []
+            plain, packets = self._plain, self.take()
+        found = []
+        for program, reader, records in before:
+            reader.feed(records)
+            found.append((program, reader.take_all()))
+        return found if plain is None else [*found, (plain.program, packets)]
 
     def stop(self) -> None:
         """Go on in plain code, without a trace."""

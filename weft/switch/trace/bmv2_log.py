@@ -1,0 +1,259 @@
+"""A packet's events as lines of a log in the words of simple_switch's, for whoever searches its logs.
+
+Other than there, an entry has no handle, so a hit shows what the entry matches; each packet's lines stand
+together, written when it has left or been dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weft.switch.bmv2json import HeaderRef, Program, StackRef, Table
+from weft.switch.trace.events import (
+    Copied,
+    CopyTrace,
+    DigestSent,
+    Dropped,
+    EgressStarted,
+    Enqueued,
+    Event,
+    Multicast,
+    NoCloneSession,
+    PacketTrace,
+    Received,
+    Sent,
+    Step,
+)
+from weft.switch.trace.places import (
+    ActionRun,
+    Branched,
+    ChecksumUpdated,
+    ChecksumVerified,
+    Extracted,
+    FieldSet,
+    HeaderEmitted,
+    ParserEnded,
+    PrimitiveRun,
+    Selected,
+    StateEntered,
+    TableApplied,
+)
+from weft.switch.trace.values import expression_text, key_text
+
+DEBUG, TRACE = "D", "T"
+_PS_PER_US = 10**6
+_DAY_US = 86_400 * 10**6
+_KEY_NAME_COLUMNS = 20
+_CLONED = {1: "Cloning packet at ingress", 2: "Cloning packet at egress"}
+_AGAIN = {4: "Recirculating packet", 6: "Resubmitting packet"}
+
+Said = tuple[str, str]
+"""A level and a text, of one line or more."""
+
+
+class Bmv2Log:
+    """Writes packets of one program. Times are of the day; `origin_us` is what the switch's time 0 was."""
+
+    def __init__(self, program: Program, origin_us: int = 0) -> None:
+        self._program = program
+        self._origin_us = origin_us
+
+    def lines(self, trace: PacketTrace) -> Iterator[str]:
+        """All lines of a packet, those of a copy where it was made."""
+        yield from self._copy(trace.root, trace.number, Copies())
+
+    def _copy(self, trace: CopyTrace, packet: int, copies: Copies) -> Iterator[str]:
+        number, teller = copies.next(), _Teller(self._program)
+        for event, time_ps in zip(trace.events, trace.times_ps, strict=True):
+            for level, text in teller.tell(event):
+                prefix = f"[{self._time(time_ps)}] [weft] [{level}] [{packet}.{number}] [cxt 0] "
+                yield prefix + text
+            if isinstance(event, Copied):
+                yield from self._copy(event.copy, packet, copies)
+
+    def _time(self, time_ps: int) -> str:
+        seconds, us = divmod((self._origin_us + time_ps // _PS_PER_US) % _DAY_US, 10**6)
+        return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{us:06}"
+
+
+class Copies:
+    """Numbers copies of a packet, from 0 on."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def next(self) -> int:
+        """Return the next copy's number."""
+        self._count += 1
+        return self._count - 1
+
+
+class _Teller:
+    """What one copy's events say; knows in which part of the switch the copy is."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._tables = program.tables
+        self._part = ""
+        self._is_parsing = False
+        self._state = ""  # a parser state whose select has not been reported
+
+    def tell(self, event: Event) -> Iterator[Said]:
+        """Return what an event says."""
+        match event:
+            case Step():
+                yield from self._step(event)
+            case Received(port):
+                yield DEBUG, f"Processing packet received on port {port}"
+            case Copied(instance_type):
+                yield from self._leave()
+                unnamed = f"Copying packet, instance type {instance_type}"
+                yield DEBUG, (_CLONED | _AGAIN).get(instance_type, unnamed)
+            case Multicast(group, replicas):
+                yield from self._leave("ingress")
+                yield DEBUG, "Multicast requested for packet"
+                yield DEBUG, f"number of packets replicated : {replicas} for MGID: {group}"
+            case NoCloneSession(session):
+                yield DEBUG, f"Cloning packet: session {session} is unknown"
+            case DigestSent(learn_list):
+                found = self._program.learn_lists.get(learn_list)
+                yield DEBUG, f"Digest '{learn_list if found is None else found.name}' to the controller"
+            case Enqueued(port):
+                yield from self._leave("ingress")
+                yield DEBUG, f"Egress port is {port}"
+            case EgressStarted():
+                yield from self._enter("Pipeline 'egress'")
+            case Sent(port, data):
+                yield from self._leave()
+                yield DEBUG, f"Transmitting packet of size {len(data)} out of port {port}"
+            case Dropped(reason):
+                yield from self._leave()
+                at = {"program_ingress": "ingress", "program_egress": "egress"}.get(reason)
+                yield DEBUG, f"Dropping packet at the end of {at}" if at else f"Dropping packet: {reason}"
+
+    def _enter(self, part: str) -> Iterator[Said]:
+        if self._part != part:
+            yield from self._leave()
+            self._part = part
+            yield DEBUG, f"{part}: start"
+
+    def _leave(self, pipeline: str = "") -> Iterator[Said]:
+        """End the part; a `pipeline` without a step has begun, too."""
+        if pipeline and not self._part.startswith("Pipeline"):
+            yield from self._enter(f"Pipeline '{pipeline}'")
+        if self._part:
+            yield DEBUG, f"{self._part}: end"
+        self._part = ""
+
+    def _step(self, step: Step) -> Iterator[Said]:
+        place = step.place
+        match place:
+            case StateEntered() | Extracted() | FieldSet() | Selected() | ParserEnded():
+                yield from self._enter("Parser 'parser'")
+                self._is_parsing = not isinstance(place, ParserEnded)
+                yield from self._parser_step(step)
+            case ChecksumVerified(name):
+                yield DEBUG, f"Verified checksum '{name}': {'passed' if step.values[0] else 'failed'}"
+            case ChecksumUpdated(name):
+                yield from self._enter("Deparser 'deparser'")
+                yield DEBUG, f"Updating checksum '{name}'"
+            case HeaderEmitted(header):
+                yield from self._enter("Deparser 'deparser'")
+                yield DEBUG, f"Deparsing header '{header}'"
+            case PrimitiveRun() if self._is_parsing or self._part.startswith("Deparser"):
+                yield self._primitive(place)
+            case _:
+                if not self._part.startswith("Pipeline"):
+                    yield from self._enter("Pipeline 'ingress'")
+                yield from self._pipeline_step(step)
+
+    def _parser_step(self, step: Step) -> Iterator[Said]:
+        match step.place:
+            case StateEntered(state):
+                yield from self._without_switch()
+                self._state = state
+                yield DEBUG, f"Parser 'parser' entering state '{state}'"
+            case Extracted(operation):
+                target, at = operation.target, step.values[0]
+                if isinstance(target, HeaderRef):
+                    yield DEBUG, f"Extracting header '{target.name}'"
+                elif isinstance(target, StackRef):
+                    yield DEBUG, f"Extracting to header stack '{target.name}', next header is {at}"
+                else:
+                    yield DEBUG, f"Extracting to header union stack '{target.stack}', next header is {at}"
+            case FieldSet(operation):
+                yield DEBUG, f"Parser set: setting field '{operation.target}' to {step.values[0]}"
+            case Selected(state, key_bits):
+                self._state = ""
+                yield DEBUG, f"Parser state '{state}': key is {step.values[0]:0{key_bits // 4}x}"
+            case ParserEnded():
+                consumed, code = step.values
+                errors = {code: name for name, code in self._program.errors.items()}
+                if code == self._program.errors.get("NoError", 0):
+                    yield from self._without_switch()
+                else:
+                    yield DEBUG, f"Exception while parsing: {errors.get(code, code)}"
+                yield TRACE, f"Bytes parsed: {consumed}"
+
+    def _without_switch(self) -> Iterator[Said]:
+        if self._state:
+            yield DEBUG, f"Parser state '{self._state}' has no switch, going to default next state"
+        self._state = ""
+
+    def _pipeline_step(self, step: Step) -> Iterator[Said]:
+        match step.place:
+            case Branched(name):
+                source = self._sources().get(name)
+                held = "true" if step.values[0] else "false"
+                yield TRACE, f'{_at(source)}Condition "{_text(source) or name}" ({name}) is {held}'
+            case TableApplied(name):
+                yield from self._table(step, self._tables[name])
+            case ActionRun(action_id):
+                name = self._program.actions[action_id].name
+                data = "".join(f"{value:x}," for value in step.values)
+                yield DEBUG, f"Action entry is {name} - {data}"
+                yield TRACE, f"Action {name}"
+            case PrimitiveRun():
+                yield self._primitive(step.place)
+
+    def _sources(self) -> dict[str, str | None]:
+        return {
+            name: getattr(node, "source", None)
+            for pipeline in self._program.pipelines.values()
+            for name, node in pipeline.nodes.items()
+        }
+
+    def _table(self, step: Step, table: Table) -> Iterator[Said]:
+        yield TRACE, f"Applying table '{table.name}'"
+        names, widths = [key.name for key in table.key], [key.field.width_bits for key in table.key]
+        shown = (
+            f"\n* {name:<{_KEY_NAME_COLUMNS}}: {value:0{(width + 7) // 8 * 2}x}"
+            for name, value, width in zip(names, step.values, widths, strict=True)
+        )
+        yield DEBUG, "Looking up key:" + "".join(shown)
+        if step.match is None:
+            yield DEBUG, f"Table '{table.name}': miss"
+            return
+        key, priority = step.match
+        yield DEBUG, f"Table '{table.name}': hit"
+        yield (
+            DEBUG,
+            f"Match key: {key_text(key, widths, names)}" + (f", priority {priority}" if priority else ""),
+        )
+
+    @staticmethod
+    def _primitive(place: PrimitiveRun) -> Said:
+        call = place.call
+        text = _text(call.source) or f"{call.name}({', '.join(map(expression_text, call.arguments))})"
+        return TRACE, f"{_at(call.source)}Primitive {text}"
+
+
+def _at(source: str | None) -> str:
+    """Return `file(line) ` of a place in the program; nothing if it is not known."""
+    place, _, _ = (source or "").partition(": ")
+    file, _, line = place.rpartition(":")
+    return f"{file.rpartition('/')[2]}({line}) " if file else ""
+
+
+def _text(source: str | None) -> str:
+    return (source or "").partition(": ")[2]

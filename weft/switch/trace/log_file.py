@@ -1,0 +1,71 @@
+"""A switch's log of packets in a file of bounded size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft.switch.bmv2json import Program
+from weft.switch.trace.bmv2_log import Bmv2Log
+from weft.switch.trace.events import PacketTrace
+
+MAX_FILE_BYTES = 16 * 1024 * 1024
+
+
+class PacketLogFile:
+    """Appends packets to a file; a full one becomes FILE.1, in place of the one before. OSError: it cannot be made.
+
+    `error` is the errno of the first write that failed, after which nothing is written; 0 if none has.
+    """
+
+    def __init__(self, path: Path, origin_us: int = 0, max_bytes: int = MAX_FILE_BYTES) -> None:
+        self.path = path
+        self.error = 0
+        self._origin_us = origin_us
+        self._max_bytes = max_bytes
+        self._missed = 0
+        path.unlink(missing_ok=True)  # a link of somebody's is not followed
+        self._descriptor = _made(path)
+        self._size_bytes = 0
+
+    def write(self, program: Program, packets: Sequence[PacketTrace], missed: int = 0) -> None:
+        """Append packets; `missed` are all that came too fast to be traced so far."""
+        log = Bmv2Log(program, self._origin_us)
+        for packet in packets:
+            self._append("".join(f"{line}\n" for line in log.lines(packet)))
+        if missed > self._missed:
+            self._append(f"[weft] {missed - self._missed} packets came too fast to be logged\n")
+            self._missed = missed
+
+    def _append(self, text: str) -> None:
+        data = text.encode()
+        if self.error:
+            return
+        try:
+            if self._size_bytes and self._size_bytes + len(data) > self._max_bytes:
+                self._begin_anew()
+            self._size_bytes += len(data)
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError as error:
+            self.error = error.errno or 0
+
+    def _begin_anew(self) -> None:
+        owner = os.fstat(self._descriptor)
+        os.replace(self.path, f"{self.path}.1")
+        os.close(self._descriptor)
+        self._descriptor = -1
+        self._descriptor = _made(self.path)
+        os.fchown(self._descriptor, owner.st_uid, owner.st_gid)
+        self._size_bytes = 0
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _made(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
