@@ -31,10 +31,11 @@ def found() -> dict[Way, tuple[Found, Found]]:
 def test_both_fill_the_link_and_share_it(found: dict[Way, tuple[Found, Found]], way: Way) -> None:
     """The queue is twice the bandwidth-delay product, so the link is always busy; a mark at 20 kB may leave it idle.
 
+    Goodputs are of each flow's own time, at whose ends it has the link alone, so their sum may be beyond the link's.
     Flows with equal round trips get equal shares in the long run; over some ten losses each, not quite.
     """
     for each in found[way]:
-        assert (0.85 if way.ecn else 0.92) * MOST_BPS < each.goodput_bps < 1.05 * MOST_BPS
+        assert (0.85 if way.ecn else 0.92) * MOST_BPS < each.goodput_bps < 1.15 * MOST_BPS
         assert each.larger_share < 0.7
     weft, kernel = found[way]
     assert kernel.goodput_bps == pytest.approx(weft.goodput_bps, rel=0.1)
