@@ -15,7 +15,9 @@ from urllib.request import urlopen
 import pytest
 
 from devtools import Page
+from weft.clocks.real import lab_state
 from weft.paths import ROOT
+from weft.system.namespaces import network_namespace, processes_in
 
 pytestmark = [pytest.mark.mininet, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 
@@ -57,11 +59,15 @@ def lab(scenario: Path, *options: str) -> Iterator[tuple["subprocess.Popen[str]"
                 break
         else:
             pytest.fail("".join(said))
+        state = lab_state.load()
+        assert state is not None
+        namespaces = [network_namespace(host.pid) for host in state.hosts.values()]
         try:
             yield running, said[-1].split()[-1]
         finally:
             rest = leave(running)
         assert running.returncode == 0, "".join(said) + rest
+        assert processes_in([namespace for namespace in namespaces if namespace is not None]) == []
 
 
 def leave(running: "subprocess.Popen[str]") -> str:

@@ -24,6 +24,7 @@ from weft.clocks.real import interfaces
 from weft.clocks.real.fabric_hosts import FabricHost
 from weft.clocks.real.mininet_iperf import MeasuringMininet
 from weft.errors import EnvironmentLacksError
+from weft.system.namespaces import end_all_in, network_namespace
 from weft.topologies import FabricSpec, HostSpec, NicSpec
 from weft.topologies.networks import NetworkHost
 
@@ -272,7 +273,8 @@ class FabricNetwork:
         return process
 
     def stop(self) -> None:
-        """Take everything down."""
+        """Take everything down, and end what still runs on the hosts."""
+        namespaces = [network_namespace(host.pid) for host in self.net.hosts]
         interfaces.delete_all(self._interface_group)
         try:
             self.net.stop()
@@ -280,6 +282,8 @@ class FabricNetwork:
             # A node whose command was interrupted accepts no other, so its interfaces go with its namespace.
             for node in (*self.net.hosts, *self.net.switches):
                 node.terminate()
+        # Programs that nobody waited for: servers, say, that the prompt's `popen` has started.
+        end_all_in([namespace for namespace in namespaces if namespace is not None])
 
 
 def _routes(fabric: FabricSpec, nic: NicSpec) -> list[str]:
