@@ -160,7 +160,7 @@ EXERCISE = Exercise(
     [
         Goal(
             f"promtool finds nothing wrong with {RULES}, which has an alert {ALERT}",
-            "cp first-alerts.yaml alerts.yaml; promtool check rules alerts.yaml",
+            "cp prometheus/first-alerts.yaml alerts.yaml; promtool check rules alerts.yaml",
             valid,
         ),
         Goal(

@@ -47,13 +47,15 @@ def test_a_wrong_name_is_refused_with_the_valid_ones(name: str, message: str) ->
         lab_file(name)
 
 
-def test_a_copy_is_whole_and_never_over_another(tmp_path: Path) -> None:
+def test_a_copy_has_all_but_the_check_and_is_never_over_another(tmp_path: Path) -> None:
     target = tmp_path / "mine"
     first = CliRunner().invoke(weft, ["labs", "copy", "lab:09-links", str(target)])
     assert first.exit_code == 0, first.output
     assert (target / ".weft-lab").read_text() == "09-links\n"
     assert sorted(path.name for path in target.iterdir() if path.name != ".weft-lab") == sorted(
-        path.name for path in (LABS_DIRECTORY / "09-links").iterdir() if path.name != "__pycache__"
+        path.name
+        for path in (LABS_DIRECTORY / "09-links").iterdir()
+        if path.name not in {"__pycache__", "check.py"}
     )
     again = CliRunner().invoke(weft, ["labs", "copy", "09-links", str(target)])
     assert isinstance(again.exception, BadInputError)

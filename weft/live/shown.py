@@ -45,6 +45,9 @@ class Shown:
         Raises:
             EnvironmentLacksError: a port is taken.
         """
+        if not self.any:
+            yield
+            return
         families = Recent(LabMetrics(lab, fabric).families)
         with contextlib.ExitStack() as stack:
             if self.metrics_port is not None:
