@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,32 @@ def test_p4_utils_ports_addresses_and_link_figures(tmp_path: Path) -> None:
     assert fabric.host("h1").nics[0].gateway_mac == "00:01:0a:00:01:01"
 
 
+def test_a_cpu_port_is_numbered_like_a_link_to_p4_utils_bridge(tmp_path: Path) -> None:
+    """The free ports of s1 are for h1, the bridge and web, because links are in the order of their ends."""
+    tree = changed(P4_UTILS, ("topology", "switches", "s1", "cpu_port"), True)
+    found = read_network(written(tmp_path, tree))
+    assert [(switch.name, switch.cpu_port) for switch in found.switches] == [("s1", 2), ("s2", None)]
+    assert {link.a: link.b_port for link in found.links if link.b == "s1"} == {"h1": 1, "web": 3}
+    fabric = fabric_of(found)
+    port = fabric.switch("s1").port(2)
+    assert (port.interface, port.peer_interface) == ("s1-cpu-eth0", "s1-cpu-eth1")
+    assert (port.leads_to_controller, port.is_cabled, port.is_dark) == (True, True, True)
+    assert [each.is_cabled for each in fabric.switch("s1").ports] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert len(fabric.links) == len(found.links)
+    assert from_parameters(json.loads(json.dumps(fabric.parameters))) == fabric
+    taken = [replace(switch, cpu_port=1) for switch in found.switches]
+    with pytest.raises(TopologyError, match=r"cpu_port 1 of s1 has a link \(valid: a number without one\)"):
+        network(found.hosts, taken, found.links)
+
+
 @pytest.mark.parametrize(
     ("strategy", "addresses"),
     [
@@ -188,8 +215,14 @@ def changed(tree: dict[str, Any], keys: tuple[Any, ...], value: object) -> dict[
         (
             P4_UTILS,
             ("topology", "switches", "s1", "cpu_port"),
-            True,
-            "switches.s1.cpu_port: an interface on which",
+            3,
+            "switches.s1.cpu_port: 3 is not valid (valid:",
+        ),
+        (
+            P4_UTILS,
+            ("topology", "switches", "border7"),
+            {"cpu_port": True},
+            "switches.border7.cpu_port: interface name 'border7-cpu-eth0' has 16 characters (valid: at most 15)",
         ),
         (P4_UTILS, ("topology", "switches", "s1", "grpc_port"), 9559, "two switches have the gRPC port 9559"),
     ],
@@ -249,6 +282,7 @@ PLACES = st.sampled_from(
             ("links",), ("links", 0, 2), ("links", 0, 2, "delay"), ("links", 0, 2, "max_queue_size"), ("default",),
             ("links", 0, 2, "params1"), ("links", 0, 2, "addr1"), ("hosts", "h1"), ("hosts", "h1", "defaultRoute"),
             ("switches", "s1"), ("switches", "s1", "device_id"), ("assignment_strategy",),
+            ("switches", "s1", "cpu_port"),
         ]
     ]
 )  # fmt: skip

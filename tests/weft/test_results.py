@@ -164,7 +164,7 @@ def test_tables_say_everything_that_was_found():
 def test_packets_that_the_controller_dropped_are_printed_only_where_there_are_some():
     assert "packet-ins" not in printed(RunResult(MADE_BY))
     text = printed(RunResult(MADE_BY, dropped_packet_ins=12))
-    assert "packet-ins that the controller had no room for: 12" in text
+    assert "packet-ins that the controller did not take: 12" in text
 
 
 def test_what_bmv2_does_not_report_is_not_zero():

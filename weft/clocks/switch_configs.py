@@ -39,12 +39,12 @@ def _switch_config(
     config = SwitchConfig(
         device_id=switch.device_id,
         name=switch.name,
-        cpu_port=CPU_PORT,
+        cpu_port=_cpu_port(switch, options),
         ports=tuple(
             _port_config(port, switch, options, frame_bytes)
             for port in switch.ports
             # Under the real clock a dark port has neither an interface nor a link, and never will.
-            if options.clock == "virtual" or not port.is_dark
+            if (port.is_cabled if options.clock == "real" else not port.leads_to_controller)
         ),
         buffer=buffer_config(switch, options),
         class_of_dscp=class_of_dscp,
@@ -58,10 +58,22 @@ def _switch_config(
     return config
 
 
+def _cpu_port(switch: SwitchSpec, options: FabricOptions) -> int:
+    """Return the port whose packets are P4Runtime's.
+
+    In virtual time no program sniffs at an interface, so it is the one that leads to a controller, if there is one.
+    """
+    if options.clock == "real":
+        return CPU_PORT
+    return next((port.number for port in switch.ports if port.leads_to_controller), CPU_PORT)
+
+
 def _port_config(port: PortSpec, switch: SwitchSpec, options: FabricOptions, frame_bytes: int) -> PortConfig:
     here, peer = Endpoint(switch.name, port.number), port.peer
     faults, credits = options.faults, options.credits
-    has_interface = options.clock == "real" and (port.peer_is_host or options.links == "veth")
+    has_interface = options.clock == "real" and (
+        port.peer_is_host or port.leads_to_controller or options.links == "veth"
+    )
     return PortConfig(
         port=port.number,
         interface=port.interface if has_interface else None,

@@ -148,4 +148,4 @@ def _ports_of(switch: str) -> list[str]:
         ports = from_parameters(state.fabric).switch(switch).ports
     except TopologyError:
         return []
-    return [f"{port.number:>4}  {port.interface}" for port in ports if not port.is_dark]
+    return [f"{port.number:>4}  {port.interface}" for port in ports if port.is_cabled]

@@ -355,7 +355,7 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
 
 
 def _dropped_packet_ins(lab: Lab, switch: str) -> int | None:
-    """Return how many packets of a switch the lab's controller had no room for; None where there is no lab."""
+    """Return how many packets of a switch the lab's controller did not take; None where there is no lab."""
     return None if lab.dropped_packet_ins is None else lab.dropped_packet_ins.get(switch, 0)
 
 

@@ -177,7 +177,8 @@ class FabricController:
         on_evicted: called with jobs that have been removed for others.
         on_event: called with what a switch's stream brings, and with `SwitchStarted` and `LinkChanged` once the plan
             that follows is written; packet-ins then do not come to `packet_ins`.
-        dropped_packet_ins: how many packets of each switch found `PACKET_QUEUE_LENGTH` others before `packet_ins`.
+        dropped_packet_ins: how many packets of each switch found `PACKET_QUEUE_LENGTH` others before `packet_ins`, or
+            do not say by which port they came.
 
     """
 
@@ -711,6 +712,10 @@ class FabricController:
             self._next_report = loop.call_later(REPORT_INTERVAL_S, self._report_dropped)
 
     def _take_packet(self, switch: str, packet: finsy.P4PacketIn) -> None:
+        if "ingress_port" not in packet.metadata:
+            # Only a user's controller understands packets of such a program.
+            self.note_dropped_packet_in(switch)
+            return
         try:
             self._packets.put_nowait(PacketIn(switch, int(packet["ingress_port"]), packet.payload))
         except asyncio.QueueFull:

@@ -31,7 +31,7 @@ class Lab:
     The lab's interfaces are those of `interface_group`; others of their names are not its own (0: it has none).
     `pipelines` are the programs of the switches whose P4Info is known.
     `operations` is the path of the socket where its controller takes requests, empty if there is none.
-    `dropped_packet_ins`: packets of each switch that the lab's controller had no room for; None: nobody knows.
+    `dropped_packet_ins`: packets of each switch that the lab's controller did not take; None: nobody knows.
     `routing` is the kind of routing that it plans by, `tenants` who shares it by which quotas.
     """
 

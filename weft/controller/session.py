@@ -250,9 +250,13 @@ class SwitchSession:
             ) from None
 
     async def send_packet(self, payload: bytes, **metadata: int) -> None:
-        """Send a packet-out with the fields of the program's packet_out header."""
+        """Send a packet-out with the fields of the program's packet_out header; a bare one if it has no such header."""
         await self._wait_until_primary()
-        message = P4PacketOut(payload, **metadata).encode_update(self.schema)
+        message = (
+            P4PacketOut(payload, **metadata).encode_update(self.schema)
+            if self.schema.controller_packet_metadata.get("packet_out") is not None
+            else p4r.StreamMessageRequest(packet=p4r.PacketOut(payload=payload))
+        )
         await self._stream.write(message)
 
     async def acknowledge(self, digests: P4DigestList) -> None:

@@ -102,7 +102,7 @@ def _by_ports(fabric: FabricSpec) -> dict[_PortCounts, list[SwitchSpec]]:
     """Return the switches by the ports that they need."""
     found: dict[_PortCounts, list[SwitchSpec]] = defaultdict(list)
     for switch in fabric.switches:
-        rates = Counter(port.link.rate_bps for port in switch.ports)
+        rates = Counter(port.link.rate_bps for port in switch.ports if not port.leads_to_controller)
         found[tuple(sorted(rates.items()))].append(switch)
     return found
 

@@ -135,7 +135,7 @@ def _notices(run: RunDirectory) -> str:
         )
     if run.results.dropped_packet_ins:
         notices.append(
-            f"the controller had no room for {run.results.dropped_packet_ins} packets that switches sent to it"
+            f"the controller did not take {run.results.dropped_packet_ins} packets that switches sent to it"
         )
     return _notice("missing", "Not on this page", notices)
 

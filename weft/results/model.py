@@ -231,7 +231,8 @@ class Results:
     cnps: int = 0
     """Congestion notifications received by all hosts over the whole run."""
     dropped_packet_ins: int = 0
-    """Packets that switches sent to the controller and that it had no room for: nobody fetched the 1,024 before them.
+    """Packets that switches sent to the controller and that it did not take: nobody fetched the 1,024 before them, or
+    they do not say by which port they came.
     """
     lateness: Lateness | None = None
     """Under the real clock: how late events were served, over all processes of the lab."""

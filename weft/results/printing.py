@@ -86,7 +86,7 @@ def print_run(console: Console, run: Results) -> None:
         )
     console.print(f"\nretransmitted packets: {run.retransmissions}; CNPs: {run.cnps}")
     if run.dropped_packet_ins:
-        console.print(f"packet-ins that the controller had no room for: {run.dropped_packet_ins}")
+        console.print(f"packet-ins that the controller did not take: {run.dropped_packet_ins}")
     print_packet_conservation(console, run.packet_conservation, run.absorbed)
     print_fidelity(console, run.fidelity)
     for warning in run.all_warnings:

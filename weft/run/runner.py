@@ -144,8 +144,10 @@ def _capture(fabric: Fabric, captures: Captures) -> None:
             fabric.capture(host.name, nic.number, directory / f"{host.name}-plane{nic.number}.pcap")
     for name in captures.switches:
         for port in fabric.topology.switch(name).ports:
-            if port.is_dark and fabric.options.clock == "real":
+            if fabric.options.clock == "real" and not port.is_cabled:
                 continue  # nothing will ever come by it
+            if fabric.options.clock == "virtual" and port.leads_to_controller:
+                continue  # its packets are P4Runtime's, without a line
             fabric.capture_port(name, port.number, directory / f"{port.interface}.pcap")
 
 

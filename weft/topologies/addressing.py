@@ -52,7 +52,15 @@ def switch_name(plane: int, letter: str, index: int) -> str:
 
 def interface_name(node: str, number: int) -> str:
     """Name of a node's interface, `p0l1-eth3` or `h3-eth0`; Linux allows 15 characters (IFNAMSIZ)."""
-    name = f"{node}-eth{number}"
+    return _fitting(f"{node}-eth{number}")
+
+
+def cpu_interface_names(switch: str) -> tuple[str, str]:
+    """Names of both ends of the pair between a switch and a controller, as p4-utils has them: the switch's is first."""
+    return _fitting(f"{switch}-cpu-eth0"), _fitting(f"{switch}-cpu-eth1")
+
+
+def _fitting(name: str) -> str:
     if len(name) > MAX_INTERFACE_NAME_LENGTH:
         raise TopologyError(
             f"interface name {name!r} has {len(name)} characters (valid: at most {MAX_INTERFACE_NAME_LENGTH})"

@@ -38,7 +38,7 @@ def describe(fabric: FabricSpec, ports: bool = True, frame_bytes: int = 1024) ->
         if ports:
             lines.extend(
                 f"    {port.number:>3}  {port.interface:<15}  {port.peer.node:<8} {format_link(port.link)}"
-                f"{_circuit(port)}"
+                f"{_far_end(port)}"
                 for port in switch.ports
             )
     lines.append("")
@@ -86,7 +86,9 @@ def _circuits(fabric: FabricSpec) -> list[str]:
     return lines
 
 
-def _circuit(port: PortSpec) -> str:
+def _far_end(port: PortSpec) -> str:
+    if port.leads_to_controller:
+        return ", to a controller"
     if port.circuit is None:
         return ""
     return ", dark" if port.is_dark else f", by {port.circuit}"

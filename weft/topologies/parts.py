@@ -61,7 +61,9 @@ class PortSpec:
     """A port of a switch: its number, its interface in the root namespace, who is at the other end.
 
     `circuit` is the port of a circuit switch (`weft.topologies.circuits`) that it is cabled to, None for a link of its
-    own. As long as no circuit joins it to another port, that is its peer, too, and it is dark.
+    own. As long as no circuit joins it to another port, that is its peer, too, and it is dark. One that
+    `leads_to_controller` has no link of the fabric: a controller sniffs and sends at `peer_interface`, in the root
+    namespace, too.
     """
 
     number: int
@@ -71,11 +73,17 @@ class PortSpec:
     peer_is_host: bool
     link: LinkSpec
     circuit: Endpoint | None = None
+    leads_to_controller: bool = False
 
     @property
     def is_dark(self) -> bool:
-        """Whether it has no link, because no circuit joins it to another port."""
-        return self.circuit is not None and self.peer == self.circuit
+        """Whether it has no link of the fabric: no circuit joins it to another port, or it leads to a controller."""
+        return self.leads_to_controller or (self.circuit is not None and self.peer == self.circuit)
+
+    @property
+    def is_cabled(self) -> bool:
+        """Whether something is at the other end: a node of the fabric or a controller."""
+        return self.leads_to_controller or not self.is_dark
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class Bmv2Switches:
     def _set_queues(self, each: _Process) -> None:
         lines = []
         for port in each.switch.ports:
-            if port.is_dark:
+            if not port.is_cabled:
                 continue
             packets_per_second = max(1, port.link.rate_bps // (8 * self._nominal_frame_bytes))
             depth_packets = max(1, port.link.queue_capacity_bytes // self._nominal_frame_bytes)
@@ -120,7 +120,7 @@ def _start(program: str, switch: SwitchSpec, directory: Path) -> _Process:
     grpc_port, thrift_port = _free_tcp_ports(2)
     command = [program, "--no-p4", "--device-id", str(switch.device_id)]
     for port in switch.ports:
-        if not port.is_dark:
+        if port.is_cabled:
             command += ["-i", f"{port.number}@{port.interface}"]
     command += ["--thrift-port", str(thrift_port), "--log-file", str(directory / switch.name)]
     command += ["--log-level", "warn", "--"]

@@ -260,7 +260,7 @@ class MininetLab(Lab):
         """See Lab."""
         if self.daemon is None:
             raise EnvironmentLacksError(f"{self.options.target} does not capture the ports of switches")
-        if self.fabric.switch(switch).port(port).is_dark:
+        if not self.fabric.switch(switch).port(port).is_cabled:
             raise EnvironmentLacksError(f"{switch}:{port} is dark: {CIRCUITS_STAY}")
         self.daemon.pcap(self.fabric.switch(switch).device_id, port, path)
 

@@ -159,6 +159,16 @@ class FabricNetwork:
             for switch in self.fabric.switches
             for port in switch.ports
             if not port.is_dark and (port.peer_is_host or not self.internal_links)
+        ] + [end for pair in self._cpu_pairs for end in pair]
+
+    @property
+    def _cpu_pairs(self) -> list[tuple[str, str]]:
+        """Interfaces between switches and controllers, both ends in the root namespace."""
+        return [
+            (port.interface, port.peer_interface)
+            for switch in self.fabric.switches
+            for port in switch.ports
+            if port.leads_to_controller
         ]
 
     def _add_links(self) -> None:
@@ -176,7 +186,13 @@ class FabricNetwork:
             ]
         interfaces.add_pairs(
             self._interface_group,
-            [(one.for_kernel, other.for_kernel) for one, other in ends],
+            [
+                *((one.for_kernel, other.for_kernel) for one, other in ends),
+                *(
+                    ((one, self.net.randMac(), os.getpid()), (other, self.net.randMac(), os.getpid()))
+                    for one, other in self._cpu_pairs
+                ),
+            ],
         )
         for one, other in ends:
             self.net.addLink(
@@ -207,6 +223,8 @@ class FabricNetwork:
                 f"address flush dev {interface}",
                 f"link set {interface} addrgenmode none mtu {self._mtu_bytes} up",
             ]
+        # The machine itself answers nobody who is heard at a controller's interface.
+        lines += [f"link set {cpu_interface} arp off" for _, cpu_interface in self._cpu_pairs]
         _ip_batch(["ip", "-batch", "-"], lines)
         _turn_offloads_off(self.switch_interfaces)
 
@@ -299,9 +317,10 @@ def _require_free_names(fabric: FabricSpec) -> None:
     taken = {entry.name for entry in os.scandir("/sys/class/net")}
     for switch in fabric.switches:
         for port in switch.ports:
-            if port.interface in taken:
+            ours = {port.interface, port.peer_interface} if port.leads_to_controller else {port.interface}
+            for interface in taken & ours:
                 raise EnvironmentLacksError(
-                    f"the interface {port.interface} exists already; `weft clean` removes what an interrupted run left"
+                    f"the interface {interface} exists already; `weft clean` removes what an interrupted run left"
                 )
 
 

@@ -117,6 +117,12 @@ class NetworkLab(MininetLab):
                 f"{name}: P4Runtime at {address}, device id {ids[name]}"
                 for name, address in self.addresses.items()
             ),
+            *(
+                f"{switch.name}: port {port.number} leads to a controller at {port.peer_interface}"
+                for switch in self.fabric.switches
+                for port in switch.ports
+                if port.leads_to_controller
+            ),
             f"programs in {folder / places.programs}, logs in {folder / places.logs}, "
             f"captures in {folder / places.captures}",
         ]
@@ -186,7 +192,7 @@ class NetworkLab(MininetLab):
         folder = self._folder(self._places.captures)
         for switch in self.fabric.switches:
             for port in switch.ports:
-                if port.is_dark:
+                if not port.is_cabled:
                     continue
                 files = [folder / f"{port.interface}_{direction}.pcap" for direction in ("in", "out")]
                 for file in files:

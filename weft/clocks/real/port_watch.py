@@ -39,8 +39,10 @@ class PortWatch(threading.Thread):
         up: dict[tuple[int, int], bool] = {}
         for message in self._call:
             for device_id, port, now_up in decode_port_states(message):
-                if up.get((device_id, port), True) != now_up:
-                    self._changed(self._fabric.device(device_id).name, port, now_up)
+                switch = self._fabric.device(device_id)
+                # A controller's interface is no link of the fabric.
+                if up.get((device_id, port), True) != now_up and not switch.port(port).leads_to_controller:
+                    self._changed(switch.name, port, now_up)
                 up[device_id, port] = now_up
 
     def close(self) -> None:

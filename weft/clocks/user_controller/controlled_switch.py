@@ -117,11 +117,15 @@ class ControlledSwitch(ArrayMethods, ProfileMethods):
         self._remove(f"delete clone session {session_id}", lambda: finsy.P4CloneSessionEntry(session_id))
 
     def packet_out(self, payload: bytes, **metadata: int) -> None:
-        """Send a packet with the fields of the program's packet_out header."""
+        """Send a packet with the fields of the program's packet_out header.
+
+        One without that header takes bare packets at a port that leads to a controller (p4-utils' `cpu_port`).
+        """
+        bare = not metadata and any(port.leads_to_controller for port in self.spec.ports)
 
         async def send() -> None:
             header = self._session.schema.controller_packet_metadata.get("packet_out")
-            if header is None:
+            if header is None and not bare:
                 raise SettingError('the program has no header with @controller_header("packet_out")')
             await self._session.send_packet(payload, **metadata)
 

@@ -33,7 +33,7 @@ class VirtualCircuits:
                 self._far_ends[sender, receiver] = self._add(sender, receiver)
         for switch in fabric.switches:
             for port in switch.ports:
-                if port.is_dark:
+                if port.is_dark and not port.leads_to_controller:
                     self._port(Endpoint(switch.name, port.number)).transmit.set_up(False)
 
     def begin(self, ends: LinkEnds) -> None:

@@ -417,6 +417,10 @@ class VirtualLab(Lab):
 
     def capture_port(self, switch: str, port: int, path: Path | None) -> None:
         """See Lab."""
+        if self.fabric.switch(switch).port(port).leads_to_controller:
+            raise EnvironmentLacksError(
+                f"{switch}:{port} leads to a controller: in virtual time no line has its packets, and so no capture"
+            )
         wired = self.switches.switches[self.fabric.switch(switch).device_id].ports[port]
         wired.set_capture(path, f"{switch}:{port}")
 

@@ -18,7 +18,14 @@ from weft.topologies.fabric import Endpoint, FabricSpec, HostSpec, LinkSpec, Nic
 from weft.topologies.limits import delay, queue_capacity
 from weft.topologies.networks.fields import MIN_RATE_BPS
 from weft.topologies.networks.host_commands import understand
-from weft.topologies.networks.model import NetworkHost, NetworkLink, NetworkSwitch
+from weft.topologies.networks.model import (
+    DEFAULT_QUEUE_PACKETS,
+    DEFAULT_RATE_BPS,
+    PACKET_BYTES,
+    NetworkHost,
+    NetworkLink,
+    NetworkSwitch,
+)
 
 ROLE = "switch"
 _SWITCHES_IPV4 = int(IPv4Address("198.18.0.0"))
@@ -92,7 +99,27 @@ def _ports(
                 peer_is_host=peer.node in hosts,
                 link=spec,
             )
+    for switch in switches:
+        if switch.cpu_port is not None:
+            _add_cpu_port(switch.name, switch.cpu_port, found[switch.name])
     return {name: tuple(_without_gaps(name, ports)) for name, ports in found.items()}
+
+
+def _add_cpu_port(switch: str, number: int, ports: dict[int, PortSpec]) -> None:
+    """Add the port that leads to a controller, as fast as a link without figures."""
+    require_range("cpu_port", number, 1, addressing.MAX_PORTS)
+    if number in ports:
+        raise TopologyError(f"cpu_port {number} of {switch} has a link (valid: a number without one)")
+    interface, cpu_interface = addressing.cpu_interface_names(switch)
+    ports[number] = PortSpec(
+        number=number,
+        interface=interface,
+        peer=Endpoint(cpu_interface, 0),
+        peer_interface=cpu_interface,
+        peer_is_host=False,
+        link=LinkSpec(DEFAULT_RATE_BPS, 0, DEFAULT_QUEUE_PACKETS * PACKET_BYTES),
+        leads_to_controller=True,
+    )
 
 
 def _without_gaps(switch: str, ports: Mapping[int, PortSpec]) -> list[PortSpec]:

@@ -40,10 +40,11 @@ class NetworkHost:
 
 @dataclass(frozen=True)
 class NetworkSwitch:
-    """A switch: its name and P4Runtime device id."""
+    """A switch: its name, its P4Runtime device id, and the port that leads to a controller, if one does."""
 
     name: str
     device_id: int
+    cpu_port: int | None = None
 
 
 @dataclass(frozen=True)

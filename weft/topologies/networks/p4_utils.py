@@ -2,7 +2,8 @@
 
 What the fields mean is what p4-utils and Mininet make of them: `bw` in Mbit/s, `delay` as Linux's tc reads it (a number
 is microseconds), `loss` in per cent, `max_queue_size` in packets, all in both directions. Ports that a link does not
-name are the lowest free ones, in the natural order of the links' ends. Device ids count from 1, Thrift ports from 9090
+name are the lowest free ones, in the natural order of the links' ends. A switch with `cpu_port` has a link more, to
+p4-utils' bridge `sw-cpu`, which is numbered with the others. Device ids count from 1, Thrift ports from 9090
 and gRPC ports from 9559, in the order of the switches' names. Paths are relative to the file.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 
 from weft.hints import did_you_mean
 from weft.quantities.units import shown
+from weft.topologies.addressing import cpu_interface_names
 from weft.topologies.errors import TopologyError
 from weft.topologies.networks import fields as read
 from weft.topologies.networks.fields import Fields
@@ -48,6 +50,7 @@ _SILENT_FIELDS = (
     "log_dir",
     "pcap_dump",
 )
+_CPU_BRIDGE = "sw-cpu"
 _LINK_FIELDS = (
     "port1",
     "port2",
@@ -82,13 +85,15 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
         )
     hosts = [read.node_name(name, "topology.hosts") for name in topology.child("hosts")]
     names = sorted(topology.child("switches"), key=natural_order)
-    switches = _switches(topology.child("switches"), names)
+    device_ids = _numbered(topology.child("switches"), names, "device_id", 1, 2**31)
     for host in hosts:
         notes += _unused(topology.child("hosts").child(host), _HOST_FIELDS)
     links = _links(topology, hosts, names)
     for link in links:
         notes += _unused(link.options, _LINK_FIELDS)
-    _number_ports(links, hosts)
+    cpu_links = list(_cpu_links(topology.child("switches"), names))
+    _number_ports([*links, *cpu_links])
+    cpu_ports = {each.ends[0]: each.ports[0] for each in cpu_links}
     ports = _numbered(topology.child("switches"), names, "grpc_port", _FIRST_GRPC_PORT, 65535)
     setups = {}
     for name in names:
@@ -99,8 +104,11 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
         path=path,
         folder=path.parent,
         format=FORMAT,
-        hosts=_hosts(topology, hosts, {each.name: each.device_id for each in switches}, links),
-        switches=switches,
+        hosts=_hosts(topology, hosts, device_ids, links),
+        switches=tuple(
+            NetworkSwitch(name, device_ids[name], cpu_ports.get(name))
+            for name in sorted(names, key=device_ids.__getitem__)
+        ),
         links=tuple(_link(link, hosts, topology.child("default")) for link in links),
         setups=setups,
         program=_path(tree, path.parent),
@@ -114,9 +122,16 @@ def _unused(fields: Fields, known: tuple[str, ...]) -> Iterator[str]:
             yield f"{fields.at(name)}: means nothing here"
 
 
-def _switches(fields: Fields, names: list[str]) -> tuple[NetworkSwitch, ...]:
-    numbers = _numbered(fields, names, "device_id", 1, 2**31)
-    return tuple(NetworkSwitch(name, numbers[name]) for name in sorted(names, key=numbers.__getitem__))
+def _cpu_links(switches: Fields, names: list[str]) -> Iterator[_Link]:
+    for name in names:
+        fields = switches.child(name)
+        if not fields.flag("cpu_port", False):
+            continue
+        try:
+            cpu_interface_names(name)
+        except TopologyError as error:
+            raise TopologyError(f"{fields.at('cpu_port')}: {error}") from None
+        yield _Link(fields.at("cpu_port"), (name, _CPU_BRIDGE), Fields({}, ""), [None, 0])
 
 
 def _numbered(fields: Fields, names: list[str], key: str, first: int, highest: int) -> dict[str, int]:
@@ -131,11 +146,6 @@ def _numbered(fields: Fields, names: list[str], key: str, first: int, highest: i
 
 
 def _setup(fields: Fields, grpc_port: int, folder: Path) -> SwitchSetup:
-    if fields.flag("cpu_port", False):
-        raise TopologyError(
-            f"{fields.at('cpu_port')}: an interface on which a controller sniffs the CPU port is not supported "
-            "(valid: false; P4Runtime's PacketIn and PacketOut reach the CPU port 510)"
-        )
     cli_input, runtime_json = fields.text("cli_input"), fields.text("runtime_json")
     return SwitchSetup(
         grpc_port,
@@ -169,7 +179,7 @@ def _links(topology: Fields, hosts: list[str], switches: list[str]) -> list[_Lin
     return links
 
 
-def _number_ports(links: list[_Link], hosts: list[str]) -> None:
+def _number_ports(links: list[_Link]) -> None:
     taken: dict[str, set[int]] = {}
     for link in links:
         for end, port in zip(link.ends, link.ports, strict=True):
