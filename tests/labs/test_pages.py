@@ -14,7 +14,7 @@ DOCS = [ROOT / "docs" / name for name in ("cost.md", "parameter-server.md", "rdm
 SOLUTIONS = [
     page for page in sorted((ROOT / "labs").glob("*/solution.md")) if "```console" in page.read_text("utf-8")
 ]
-PAGES = [*sorted((ROOT / "labs").glob("*/README.md")), *SOLUTIONS, *DOCS]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "labs").glob("*/README.md")), *SOLUTIONS, *DOCS]
 
 
 @pytest.mark.slow
