@@ -1,8 +1,8 @@
 // Weft's fabric switch: one program, a leaf or a spine by its tables.
 //
-// IPv4 and IPv6 with ECMP and load balancing, ARP and neighbour discovery, ICMP's time exceeded, RoCEv2 classes, ECN marking, HPCC's INT and
-// in-network aggregation. Formats: docs/spec. Services are modules: -D SERVICE_SYNCHRONISATION includes barriers and
-// counters, -D SERVICE_PARAMETER_CACHE a cache of a parameter store.
+// IPv4 and IPv6 with ECMP and load balancing, ARP and neighbour discovery, ICMP's time exceeded, RoCEv2 classes, ECN
+// marking, HPCC's INT and in-network aggregation. Formats: docs/spec. Services are modules: -D SERVICE_SYNCHRONISATION
+// includes barriers and counters, -D SERVICE_PARAMETER_CACHE a cache of a parameter store.
 #include <core.p4>
 #include <v1model.p4>
 

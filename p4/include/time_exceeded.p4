@@ -103,7 +103,10 @@ control TimeExceeded(inout headers_t hdr, inout metadata_t meta, inout standard_
     }
 
     apply {
-        bool may_report = hdr.udp.isValid() || hdr.transport_rest.isValid();
+        // Headers of a program's own would stay between Ethernet and IP: what has any is not reported of.
+        bool may_report = (hdr.udp.isValid() || hdr.transport_rest.isValid()) &&
+                          (hdr.ethernet.ether_type == ETHERTYPE_IPV4 || hdr.ethernet.ether_type == ETHERTYPE_IPV6 ||
+                           hdr.ethernet.ether_type == ETHERTYPE_INT_SHIM || hdr.ethernet.ether_type == ETHERTYPE_VALIANT);
         // Never about an error, nor to or about more than one host (RFC 1812, section 4.3.2.7; RFC 4443, section 2.4 e).
         if (hdr.ipv4.isValid()) {
             bit<8> source = hdr.ipv4.source[31:24];
