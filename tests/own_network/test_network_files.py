@@ -56,13 +56,27 @@ def test_commands_pace_a_switch_in_virtual_time(tmp_path: Path) -> None:
     with (path.parent / "s2-commands.txt").open("a") as commands:
         commands.write("set_queue_rate 500 2\nset_queue_depth 64\n")
     took_ps = []
-    for each in (EXAMPLE / "topology.json", path):
-        result = run_scenario(load_scenario_or_network(each, [VIRTUAL, INCAST])[0])
+    for each, workers in ((EXAMPLE / "topology.json", 1), (path, 1), (path, 2)):
+        changes = [VIRTUAL, INCAST, Change("workers", workers, "--workers")]
+        result = run_scenario(load_scenario_or_network(each, changes)[0])
         assert result.ok
         took_ps.append(result.flows[0].time_ps)
-    at_full_rate, paced = took_ps
+    at_full_rate, paced, paced_by_two_workers = took_ps
+    assert paced_by_two_workers == paced
     assert at_full_rate < 10 * 10**9
     assert 30 * 10**9 <= paced < at_full_rate + 31 * 10**9
+
+
+def test_commands_of_a_scenario_write_no_files(tmp_path: Path) -> None:
+    """A topology may come from anyone; where it is run as root, so would its commands' files be written."""
+    path, written = copied(tmp_path), tmp_path / "written"
+    with (path.parent / "s2-commands.txt").open("a") as commands:
+        commands.write(f"write_config_to_file {written}\n")
+    with pytest.raises(
+        BadInputError, match="line 4: write_config_to_file: a scenario's commands write no files"
+    ):
+        run_scenario(load_scenario_or_network(path, [VIRTUAL, INCAST])[0])
+    assert not written.exists()
 
 
 def test_a_run_logs_packets_as_simple_switch_does(tmp_path: Path) -> None:
@@ -86,6 +100,9 @@ def test_a_run_logs_packets_as_simple_switch_does(tmp_path: Path) -> None:
     result = CliRunner().invoke(weft, [*arguments[:3], str(tmp_path / "file" / "logs"), *arguments[4:]])
     assert isinstance(result.exception, BadInputError)
     assert str(result.exception).startswith("--packet-logs: ")
+    result = CliRunner().invoke(weft, [*arguments, "--coverage", str(tmp_path / "coverage")])
+    assert result.exit_code == 2
+    assert "--coverage: not together with --packet-logs" in result.output
 
 
 def test_entries_of_commands_stay_when_a_switch_is_read_back() -> None:

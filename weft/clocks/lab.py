@@ -145,7 +145,9 @@ class Lab(abc.ABC):
         for switch, path in chosen.items():
             self._progress(f"running {path.name} on {switch}")
             session = CommandSession(
-                self.controller.controller.session(switch), manage=self._manage_switch(switch)
+                self.controller.controller.session(switch),
+                manage=self._manage_switch(switch),
+                may_write_files=False,
             )
             self.said_by_commands[switch] = self.controller.call(session.run_file(path))
             self.controller.call(self.controller.controller.keep_what_is_written(switch))

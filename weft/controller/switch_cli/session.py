@@ -34,6 +34,8 @@ class CommandSession:
         lags: the ports of each lag.
         mirrored: the multicast group that a clone session sends to.
         manage: asks the switch for what P4Runtime has not; None: nothing does.
+        may_write_files: whether commands may write files of this machine. Those of a scenario, which comes from
+            anyone, may not.
 
     """
 
@@ -43,6 +45,8 @@ class CommandSession:
         ports: Sequence[str] = (),
         before_writing: Callable[[], Awaitable[Any]] | None = None,
         manage: Manage | None = None,
+        *,
+        may_write_files: bool = True,
     ) -> None:
         self.switch = switch
         self.ports = ports
@@ -53,6 +57,7 @@ class CommandSession:
         self.lags: dict[int, tuple[int, ...]] = {}
         self.mirrored: dict[int, int] = {}
         self.manage = manage
+        self.may_write_files = may_write_files
         self._before_writing = before_writing
 
     @property

@@ -76,6 +76,10 @@ async def switch_info(session: CommandSession, words: Sequence[str]) -> str:
 @command("write_config_to_file", "<file>")
 async def write_config_to_file(session: CommandSession, words: Sequence[str]) -> str:
     """Write the program's JSON, as the switch has it, to a file."""
+    if not session.may_write_files:
+        raise CommandError(
+            "a scenario's commands write no files (valid: weft switch-cli SWITCH write_config_to_file FILE)"
+        )
     config = await session.switch.read_device_config()
     try:
         Path(words[0]).write_bytes(config)
