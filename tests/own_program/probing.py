@@ -81,6 +81,16 @@ class Waiting(weft.Controller):
         pass
 
 
+class WaitingForTicks(weft.Controller):
+    """Takes what a timer calls for a coroutine."""
+
+    def on_start(self, switch):
+        self.every(1e6, self.tick)
+
+    async def tick(self):
+        pass
+
+
 class Ticking(weft.Controller):
     """Calls itself by timers; `log` has what was called and when."""
 

@@ -283,6 +283,17 @@ def test_what_a_class_raises_ends_the_run_with_its_own_frames(
     assert "weft/clocks" not in message
 
 
+def test_a_timer_s_method_that_is_a_coroutine_ends_the_run(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(
+        f"clock: virtual\np4: {PROBES_P4}\nfabric: {{planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 2}}\n"
+        f"controller: {HERE / 'probing.py'}:WaitingForTicks\n"
+        "traffic: [{incast: h0, bytes_per_sender: 1MiB}]\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(BadInputError, match=r"WaitingForTicks.tick is 'async def' \(valid: 'def'"):
+        run_scenario(load_scenario(tmp_path / "s.yaml"))
+
+
 def test_what_a_timer_s_method_raises_ends_the_run(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(
         f"clock: virtual\np4: {PROBES_P4}\nfabric: {{planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 2}}\n"
@@ -326,7 +337,10 @@ def test_a_method_that_exits_or_is_no_plain_function_ends_the_run_with_an_error(
     ("controller", "problem"),
     [
         ("none.py:Class", "controller.class: {folder}/none.py: cannot be read"),
-        ("probing.py:Probe", "has no class 'Probe' (valid: Careless, Probing, Ticking, Waiting)"),
+        (
+            "probing.py:Probe",
+            "has no class 'Probe' (valid: Careless, Probing, Ticking, Waiting, WaitingForTicks)",
+        ),
         ("{class: probing.py:Probing, parameters: {time: 3}}", "unexpected keyword argument 'time'"),
         ("{parameters: {time: 3}}", "controller.parameters: they are for a class"),
         ("probing", "'probing' is not a class of yours, path/to/file.py:Class"),

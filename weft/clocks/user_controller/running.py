@@ -176,7 +176,7 @@ class RunningController:
 
     async def _call(self, method: Callable[..., object], *arguments: Any) -> None:
         name = f"{self._name}.{getattr(method, '__name__', type(method).__name__)}"
-        if inspect.iscoroutinefunction(method):
+        if inspect.iscoroutinefunction(inspect.unwrap(method)):
             raise ExtensionError(
                 f"{name} is 'async def' (valid: 'def'; calls to switches wait for their answers)"
             )
