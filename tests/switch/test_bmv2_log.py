@@ -94,9 +94,12 @@ def test_a_full_file_becomes_the_one_before(twin: Twin, tmp_path: Path) -> None:
     elsewhere.write_text("kept")
     path = tmp_path / "s1.log"
     path.symlink_to(elsewhere)
+    before = tmp_path / "s1.log.1"
+    before.write_text("of a run before")
     packet = traced(twin, 1, ipv4_packet(0x0C000001, 0x0A010203))
     size_bytes = len("".join(f"{line}\n" for line in Bmv2Log(program).lines(packet)).encode())
     file = PacketLogFile(path, max_bytes=2 * size_bytes)
+    assert not before.exists()
     for _ in range(5):
         file.write(program, [packet])
     file.write(program, [], missed=4)

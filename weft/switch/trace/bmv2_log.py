@@ -6,7 +6,7 @@ together, written when it has left or been dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from weft.switch.bmv2json import HeaderRef, Program, StackRef, Table
 from weft.switch.trace.events import (
@@ -55,15 +55,20 @@ class Bmv2Log:
     """Writes packets of one program. Times are of the day; `origin_us` is what the switch's time 0 was."""
 
     def __init__(self, program: Program, origin_us: int = 0) -> None:
-        self._program = program
+        self.program = program
         self._origin_us = origin_us
+        self._sources = {
+            name: getattr(node, "source", None)
+            for pipeline in program.pipelines.values()
+            for name, node in pipeline.nodes.items()
+        }
 
     def lines(self, trace: PacketTrace) -> Iterator[str]:
         """All lines of a packet, those of a copy where it was made."""
         yield from self._copy(trace.root, trace.number, Copies())
 
     def _copy(self, trace: CopyTrace, packet: int, copies: Copies) -> Iterator[str]:
-        number, teller = copies.next(), _Teller(self._program)
+        number, teller = copies.next(), _Teller(self.program, self._sources)
         for event, time_ps in zip(trace.events, trace.times_ps, strict=True):
             for level, text in teller.tell(event):
                 prefix = f"[{self._time(time_ps)}] [weft] [{level}] [{packet}.{number}] [cxt 0] "
@@ -91,8 +96,9 @@ class Copies:
 class _Teller:
     """What one copy's events say; knows in which part of the switch the copy is."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, sources: Mapping[str, str | None]) -> None:
         self._program = program
+        self._sources = sources  # where each node of a pipeline stands
         self._tables = program.tables
         self._part = ""
         self._is_parsing = False
@@ -185,7 +191,7 @@ class _Teller:
                 yield DEBUG, f"Parser set: setting field '{operation.target}' to {step.values[0]}"
             case Selected(state, key_bits):
                 self._state = ""
-                yield DEBUG, f"Parser state '{state}': key is {step.values[0]:0{key_bits // 4}x}"
+                yield DEBUG, f"Parser state '{state}': key is {step.values[0]:0{(key_bits + 3) // 4}x}"
             case ParserEnded():
                 consumed, code = step.values
                 errors = {code: name for name, code in self._program.errors.items()}
@@ -203,7 +209,7 @@ class _Teller:
     def _pipeline_step(self, step: Step) -> Iterator[Said]:
         match step.place:
             case Branched(name):
-                source = self._sources().get(name)
+                source = self._sources.get(name)
                 held = "true" if step.values[0] else "false"
                 yield TRACE, f'{_at(source)}Condition "{_text(source) or name}" ({name}) is {held}'
             case TableApplied(name):
@@ -215,13 +221,6 @@ class _Teller:
                 yield TRACE, f"Action {name}"
             case PrimitiveRun():
                 yield self._primitive(step.place)
-
-    def _sources(self) -> dict[str, str | None]:
-        return {
-            name: getattr(node, "source", None)
-            for pipeline in self._program.pipelines.values()
-            for name, node in pipeline.nodes.items()
-        }
 
     def _table(self, step: Step, table: Table) -> Iterator[Said]:
         yield TRACE, f"Applying table '{table.name}'"

@@ -25,15 +25,21 @@ class PacketLogFile:
         self._origin_us = origin_us
         self._max_bytes = max_bytes
         self._missed = 0
-        path.unlink(missing_ok=True)  # a link of somebody's is not followed
+        self._log: Bmv2Log | None = None
+        self._before = path.with_name(f"{path.name}.1")
+        for each in (path, self._before):
+            each.unlink(
+                missing_ok=True
+            )  # a link of somebody's is not followed, and no log is of an earlier run
         self._descriptor = _made(path)
         self._size_bytes = 0
 
     def write(self, program: Program, packets: Sequence[PacketTrace], missed: int = 0) -> None:
         """Append packets; `missed` are all that came too fast to be traced so far."""
-        log = Bmv2Log(program, self._origin_us)
+        if self._log is None or self._log.program is not program:
+            self._log = Bmv2Log(program, self._origin_us)
         for packet in packets:
-            self._append("".join(f"{line}\n" for line in log.lines(packet)))
+            self._append("".join(f"{line}\n" for line in self._log.lines(packet)))
         if missed > self._missed:
             self._append(f"[weft] {missed - self._missed} packets came too fast to be logged\n")
             self._missed = missed
@@ -53,7 +59,7 @@ class PacketLogFile:
 
     def _begin_anew(self) -> None:
         owner = os.fstat(self._descriptor)
-        os.replace(self.path, f"{self.path}.1")
+        os.replace(self.path, self._before)
         os.close(self._descriptor)
         self._descriptor = -1
         self._descriptor = _made(self.path)
