@@ -10,6 +10,7 @@ from finsy.proto import p4r, p4r_grpc
 
 from weft.clocks.real.access import MAX_PATH_BYTES, LabAccess, owner
 from weft.errors import EnvironmentLacksError
+from weft.run.packet_logs import made
 from weft.scenario.program import Program
 from weft.switch.p4runtime.service import Server
 
@@ -57,6 +58,19 @@ def test_who_called_sudo_owns_the_lab(monkeypatch):
     assert owner() == (1234, 5678)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert owner() == (1000, os.getegid())
+
+
+def test_folders_that_packet_logs_need_are_those_of_who_called_sudo(monkeypatch, tmp_path):
+    given = []
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "5678")
+    monkeypatch.setattr(os, "chown", lambda path, *whose, follow_symlinks: given.append((path, whose)))
+    wanted = tmp_path / "one" / "logs"
+    assert made(wanted) == wanted.resolve()
+    assert given == [(wanted, (1234, 5678)), (wanted.parent, (1234, 5678))]
+    made(wanted)
+    assert len(given) == 2, "what was there before stays whose it is"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

@@ -84,6 +84,10 @@ def run(
 
     if pcap_switches and pcap_directory is None:
         raise click.UsageError("--pcap-switch needs --pcap DIR, where the captures go")
+    if coverage_directory is not None and packet_logs is not None:
+        raise click.UsageError(
+            "--coverage: not together with --packet-logs: each has switches run code of its own"
+        )
     shown = Shown(metrics_port, None if web is None else Place.of(web), scenario.name)
     coverage = None if coverage_directory is None else RunCoverage()
     captures = Captures(pcap_directory, pcap_switches) if pcap_directory is not None else None

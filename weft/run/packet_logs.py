@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from weft.clocks.real.access import hand_over
 from weft.clocks.real.lab import MininetLab
 from weft.errors import BadInputError
 from weft.run.fabric import Fabric
@@ -55,9 +56,11 @@ class PacketLogs:
 
 
 def made(directory: Path) -> Path:
-    """Return a directory's whole path, made if it is not there. Raises BadInputError."""
+    """Return a directory's whole path, made if it is not there, for who runs the lab. Raises BadInputError."""
+    missing = [each for each in (directory, *directory.parents) if not each.exists()]
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        hand_over(missing)
     except OSError as error:
         raise BadInputError(f"--packet-logs: {directory}: {error.strerror}") from None
     return directory.resolve()
