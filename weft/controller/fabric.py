@@ -712,7 +712,8 @@ class FabricController:
             self._next_report = loop.call_later(REPORT_INTERVAL_S, self._report_dropped)
 
     def _take_packet(self, switch: str, packet: finsy.P4PacketIn) -> None:
-        if "ingress_port" not in packet.metadata:
+        header = self._sessions[switch].schema.controller_packet_metadata.get("packet_in")
+        if header is None or header.metadata.get("ingress_port") is None:
             # Only a user's controller understands packets of such a program.
             self.note_dropped_packet_in(switch)
             return
