@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import re
 import shutil
@@ -177,6 +178,22 @@ def test_who_does_not_take_the_answer_keeps_nobody_waiting() -> None:
         assert ask(server, "/")[0] == 404
         for each in slow:
             each.close()
+
+
+def test_a_scrape_waits_neither_for_who_asks_nothing_nor_for_who_takes_nothing() -> None:
+    # Nobody's deadline comes within the test: seven of eight connections are held, and the eighth is served at once.
+    with (
+        contextlib.ExitStack() as clients,
+        MetricsServer(0, lambda: "weft_x 1\n" * 2_000_000, deadline_s=600) as server,
+    ):
+        place = server.place
+        slow = [clients.enter_context(socket.create_connection(place, timeout=10)) for _ in range(7)]
+        for each in slow[:4]:
+            each.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            assert each.recv(1) == b"H", "its answer is under way, and larger than what sockets hold"
+        assert [ask(server, "/")[0] for _ in range(20)] == [404] * 20
+        status, text = ask(server)
+        assert (status, len(text)) == (200, 18_000_000)
 
 
 def test_a_lab_that_is_gone_is_unavailable() -> None:

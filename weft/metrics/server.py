@@ -20,6 +20,7 @@ _DEADLINE_S = 5.0
 """For a client's request as a whole, and for its taking the answer: who sends a byte now and then must not keep the
 lab from being taken down."""
 _LOOKS_FOR_THE_END_EVERY_S = 0.1
+_MOST_SCRAPES = 8
 UNREADABLE = (WeftError, RuntimeError, OSError)
 """What reading a lab raises that is being taken down, or that has lost a switch."""
 PLAIN_TEXT = "text/plain; charset=utf-8"
@@ -97,7 +98,7 @@ class LabServer:
 
 
 class MetricsServer(LabServer):
-    """Serves what `read` returns at /metrics, on loopback.
+    """Serves what `read` returns at /metrics, on loopback; several threads call it at once (`weft.metrics.recent`).
 
     EnvironmentLacksError: the port is taken.
     """
@@ -108,7 +109,7 @@ class MetricsServer(LabServer):
                 return Answer("metrics are at /metrics\n", status=HTTPStatus.NOT_FOUND)
             return Answer(read(), CONTENT_TYPE)
 
-        super().__init__((LOOPBACK, port), "--metrics", answer, deadline_s=deadline_s)
+        super().__init__((LOOPBACK, port), "--metrics", answer, _MOST_SCRAPES, deadline_s)
 
     @property
     def url(self) -> str:
