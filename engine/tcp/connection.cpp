@@ -11,8 +11,9 @@
 namespace weft::tcp {
 namespace {
 
-constexpr uint16_t kDefaultSegmentBytes = 536;  // RFC 9293, section 3.7.1
-constexpr uint16_t kLeastSegmentBytes = 64;     // of a peer that offers next to nothing
+constexpr uint16_t kDefaultSegmentBytes = 536;           // RFC 9293, section 3.7.1
+constexpr uint16_t kLeastSegmentBytes = 64;              // of a peer that offers next to nothing
+constexpr TimePs kChallengeInterval = kPsPerSecond / 2;  // as Linux's tcp_invalid_ratelimit
 
 uint8_t window_scale_for(uint64_t buffer_bytes) {
   uint8_t scale = 0;
@@ -143,8 +144,19 @@ void Connection::on_segment(TimePs now, const Segment& segment, DataSink& sink) 
     const auto begin = static_cast<Sequence>(sequence);
     receiver_.note_duplicate({begin, std::min(begin + segment.payload_bytes, receiver_.next())});
   }
-  receiver_.acknowledge_now();
+  challenge(now, segment);
   if (state_ == State::kTimeWait && segment.has(kFin)) enter_time_wait(now);
+}
+
+// What makes no sense is acknowledged with what is known here. If that makes no sense to the peer, either,
+// the two would answer each other for ever, so what carries no data is answered seldom (RFC 5961, sections 7
+// and 10), but each SYN that a timeout sends again is.
+void Connection::challenge(TimePs now, const Segment& segment) {
+  if (segment.payload_bytes == 0 && !segment.has(kFin)) {
+    if (now < next_challenge_ps_) return;
+    next_challenge_ps_ = now + std::min(kChallengeInterval, config_.sender.timeout.initial_ps / 2);
+  }
+  receiver_.acknowledge_now();
 }
 
 void Connection::reset_answering(const Segment& segment) {
@@ -229,11 +241,11 @@ void Connection::on_acceptable(TimePs now, const Segment& segment, Sequence sequ
     if (sequence == receiver_.next()) {
       finish(state_ == State::kSynReceived ? End::kRefused : End::kReset);
     } else {
-      receiver_.acknowledge_now();
+      challenge(now, segment);
     }
     return;
   }
-  if (segment.has(kSyn)) return receiver_.acknowledge_now();
+  if (segment.has(kSyn)) return challenge(now, segment);
   if (!segment.has(kAck)) return;
   if (timestamps_ && segment.options.timestamps && sequence <= last_acknowledgement_sent_) {
     recent_timestamp_ = segment.options.timestamps->value;
@@ -242,8 +254,8 @@ void Connection::on_acceptable(TimePs now, const Segment& segment, Sequence sequ
     if (own_.sequence(segment.acknowledgement, 0) != int64_t{kFirstByte}) return reset_answering(segment);
     on_acknowledgement(now, segment, sequence);
     establish();
-  } else {
-    on_acknowledgement(now, segment, sequence);
+  } else if (!on_acknowledgement(now, segment, sequence)) {
+    return;
   }
   follow_acknowledged_fin(now);
   if (state_ == State::kEstablished || state_ == State::kFinWait1 || state_ == State::kFinWait2) {
@@ -252,10 +264,15 @@ void Connection::on_acceptable(TimePs now, const Segment& segment, Sequence sequ
   }
 }
 
-void Connection::on_acknowledgement(TimePs now, const Segment& segment, Sequence sequence) {
+// False: it acknowledges what was never sent, so that the rest of the segment does not count (RFC 9293,
+// section 3.10.7.4, fifth check).
+bool Connection::on_acknowledgement(TimePs now, const Segment& segment, Sequence sequence) {
   const int64_t acknowledgement = own_.sequence(segment.acknowledgement, sender_.unacknowledged());
-  if (acknowledgement > static_cast<int64_t>(sender_.most_acknowledged())) return receiver_.acknowledge_now();
-  if (acknowledgement < static_cast<int64_t>(sender_.unacknowledged())) return;
+  if (acknowledgement > static_cast<int64_t>(sender_.most_acknowledged())) {
+    challenge(now, segment);
+    return false;
+  }
+  if (acknowledgement < static_cast<int64_t>(sender_.unacknowledged())) return true;
   ArrivedAcknowledgement arrived{
       .now = now,
       .acknowledgement = static_cast<Sequence>(acknowledgement),
@@ -284,9 +301,12 @@ void Connection::on_acknowledgement(TimePs now, const Segment& segment, Sequence
   arrived.duplicate_reported = sack_ && reports_duplicate(segment, arrived.acknowledgement);
   if (timestamps_ && segment.options.timestamps) {
     const auto ticks = static_cast<int32_t>(timestamp_value(now) - segment.options.timestamps->echo);
-    if (ticks >= 0) arrived.timestamp_round_trip_ps = std::max(1, ticks) * config_.timestamp_tick_ps;
+    // A peer may echo what was never sent.
+    if (ticks >= 0 && ticks <= now / config_.timestamp_tick_ps)
+      arrived.timestamp_round_trip_ps = std::max(1, ticks) * config_.timestamp_tick_ps;
   }
   sender_.on_acknowledgement(arrived);
+  return true;
 }
 
 // RFC 2883, section 4: the first block is below the acknowledgement, or within the second.

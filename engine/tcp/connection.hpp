@@ -114,7 +114,7 @@ class Connection {
   void on_acceptable(TimePs now, const Segment& segment, Sequence sequence, DataSink& sink);
   bool is_acceptable(const Segment& segment, int64_t sequence) const;
   bool is_old_by_timestamp(const Segment& segment) const;
-  void on_acknowledgement(TimePs now, const Segment& segment, Sequence sequence);
+  bool on_acknowledgement(TimePs now, const Segment& segment, Sequence sequence);
   void take_data(TimePs now, const Segment& segment, Sequence sequence, DataSink& sink);
   void follow_acknowledged_fin(TimePs now);
   void follow_peer_fin(TimePs now);
@@ -123,6 +123,7 @@ class Connection {
   void enter_time_wait(TimePs now);
   void finish(End end);
   void reset_answering(const Segment& segment);
+  void challenge(TimePs now, const Segment& segment);
 
   ConnectionConfig config_;
   Sender sender_;
@@ -145,6 +146,7 @@ class Connection {
   uint32_t recent_timestamp_ = 0;               // TS.Recent
   Sequence last_acknowledgement_sent_ = 0;      // Last.ACK.sent
   TimePs time_wait_until_ = kNever;
+  TimePs next_challenge_ps_ = 0;
   std::optional<Segment> reset_;  // to be sent before all else
   std::vector<SequenceRange> fresh_;
 };

@@ -6,6 +6,10 @@ namespace weft::tcp {
 namespace {
 
 constexpr uint64_t kMostWindowField = 0xFFFF;
+// Of received bytes, with a gap before each: as many as if every second segment of the least usual size were
+// missing from a full buffer, whatever a peer sends.
+constexpr uint64_t kLeastBytesOfRange = 512;
+constexpr uint64_t kLeastRanges = 64;
 
 }  // namespace
 
@@ -26,16 +30,26 @@ void Receiver::on_data(const ArrivedData& arrived, std::vector<SequenceRange>& f
   const size_t known = fresh.size();
   if (arrived.begin < std::min(arrived.end, before))
     duplicate_ = SequenceRange{arrived.begin, std::min(arrived.end, before)};
-  if (arrived.end > std::max(arrived.begin, next_))
-    add_range({std::max(arrived.begin, next_), arrived.end}, fresh);
+  const SequenceRange ahead{std::max(arrived.begin, next_), arrived.end};
+  const bool kept = has_room_for(ahead);
+  if (ahead.end > ahead.begin && kept) add_range(ahead, fresh);
   if (fin_ && next_ == *fin_) ++next_;
   if (arrived.end > arrived.begin) {
-    if (fresh.size() == known) ++counters_.duplicate_segments;
+    if (!kept) ++counters_.discarded_segments;
+    if (kept && fresh.size() == known) ++counters_.duplicate_segments;
     if (arrived.begin > before) ++counters_.out_of_order_segments;
   }
   for (size_t each = known; each < fresh.size(); ++each)
     counters_.received_bytes += fresh[each].end - fresh[each].begin;
   decide_acknowledgement(arrived, next_ > before, had_gaps);
+}
+
+// What is next, or touches what has arrived, adds no range.
+bool Receiver::has_room_for(SequenceRange range) const {
+  if (ranges_.size() < std::max(kLeastRanges, config_.buffer_bytes / kLeastBytesOfRange)) return true;
+  return range.begin <= next_ || std::ranges::any_of(ranges_, [&](const SequenceRange& other) {
+           return other.begin <= range.end && other.end >= range.begin;
+         });
 }
 
 // Joins the range with those that it touches, at the head of the list. What no range had covered is new.

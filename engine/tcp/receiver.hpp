@@ -20,6 +20,7 @@ namespace weft::tcp {
   STATISTIC(uint64_t, received_bytes, "bytes of data that were new")                       \
   STATISTIC(uint64_t, duplicate_segments, "segments with data that held nothing new")      \
   STATISTIC(uint64_t, out_of_order_segments, "segments that arrived before others")        \
+  STATISTIC(uint64_t, discarded_segments, "those of them not kept: one gap too many")      \
   STATISTIC(uint64_t, marked_segments, "segments with data that a switch had marked (CE)") \
   STATISTIC(uint64_t, marked_bytes, "bytes of data in them")                               \
   STATISTIC(uint64_t, sent_acknowledgements, "segments without data that acknowledged")
@@ -98,6 +99,7 @@ class Receiver {
 
  private:
   Sequence data_next() const { return next_ - (fin_received() ? 1 : 0); }
+  bool has_room_for(SequenceRange range) const;
   void add_range(SequenceRange range, std::vector<SequenceRange>& fresh);
   void note_marks(const ArrivedData& arrived);
   void decide_acknowledgement(const ArrivedData& arrived, bool in_order, bool had_gaps);

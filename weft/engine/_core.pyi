@@ -532,6 +532,8 @@ class TcpReceiverCounters(typing.TypedDict):
     """Segments with data that held nothing new."""
     out_of_order_segments: int
     """Segments that arrived before others."""
+    discarded_segments: int
+    """Those of them not kept: one gap too many."""
     marked_segments: int
     """Segments with data that a switch had marked (CE)."""
     marked_bytes: int
