@@ -1,5 +1,5 @@
 // How much may leave during fast recovery, so that the flight comes down to the threshold by its end and not
-// at once. Source: RFC 9937, section 6.
+// at once. Source: RFC 9937, sections 6.1 to 6.4.
 #pragma once
 
 #include <algorithm>

@@ -36,7 +36,11 @@ void Scoreboard::note_delivered(const SentSegment& segment, Delivered& delivered
   // An answer may be to the first of two transmissions: one that comes too soon says nothing of the second
   // (RFC 8985, section 6.2, step 2).
   const bool counts = !segment.sent_twice || delivered.now - segment.sent_ps >= delivered.least_round_trip_ps;
-  if (counts) newest_delivered_ = std::max(newest_delivered_, segment.transmission);
+  if (counts && segment.transmission > delivered.newest_transmission) {
+    delivered.newest_transmission = segment.transmission;
+    delivered.newest_transmission_ps = segment.sent_ps;
+    newest_delivered_ = std::max(newest_delivered_, segment.transmission);
+  }
   if (segment.sent_twice) {
     delivered.sent_twice = true;
   } else {

@@ -35,11 +35,13 @@ struct SentSegment {
 // What an acknowledgement has shown to have arrived.
 struct Delivered {
   TimePs now = 0;
-  TimePs least_round_trip_ps = 0;     // that was ever seen
-  uint64_t acknowledged = 0;          // sequence numbers that it newly covers
-  uint64_t newly_sacked = 0;          // that its SACK blocks newly cover
-  uint64_t newly_delivered = 0;       // that either newly covers
-  bool reordered = false;             // a segment has arrived after one that was sent later
+  TimePs least_round_trip_ps = 0;    // that was ever seen
+  uint64_t acknowledged = 0;         // sequence numbers that it newly covers
+  uint64_t newly_sacked = 0;         // that its SACK blocks newly cover
+  uint64_t newly_delivered = 0;      // that either newly covers
+  bool reordered = false;            // a segment has arrived after one that was sent later
+  uint64_t newest_transmission = 0;  // of what has arrived, the one sent last (RFC 8985, section 6.2, step 2)
+  TimePs newest_transmission_ps = 0;  // when that was
   std::optional<TimePs> newest_sent;  // when the newest segment that was sent once had been sent
   bool sent_twice = false;            // some of it had been sent twice
 };

@@ -60,9 +60,9 @@ SentSegment* Sender::lost_segment() {
 }
 
 // What NextSeg() offers when nothing is lost and nothing new may be sent (RFC 6675, section 4, rules 3 and
-// 4).
+// 4). Where time shows losses, what is not lost yet may be late, and is waited for, as in Linux.
 SentSegment* Sender::late_segment() {
-  if (recovery_ != Recovery::kFast || !sack_) return nullptr;
+  if (recovery_ != Recovery::kFast || !sack_ || uses_rack()) return nullptr;
   if (SentSegment* uncertain = scoreboard_.next_uncertain(sent_again_end_)) return uncertain;
   if (rescued_ && unacknowledged_ <= *rescued_) return nullptr;
   SentSegment* last = scoreboard_.last_missing();
@@ -197,11 +197,8 @@ void Sender::on_timer(TimePs now) {
   }
   if (reordering_at_ <= now) {
     find_lost_by_time(now);
-    if (recovery_ == Recovery::kNone && shows_loss()) {
-      enter_fast_recovery(now, {});
-    } else if (reduces_rate()) {
-      update_rate_reduction({});
-    }
+    // In recovery its window stays, so that what is found lost makes room to be sent again.
+    if (recovery_ == Recovery::kNone && shows_loss()) enter_fast_recovery(now, {});
   }
   if (tail_probe_at_ <= now) {
     tail_probe_at_ = kNever;

@@ -193,7 +193,7 @@ class Sender {
   Sequence tail_probed_end_ = 0;     // no further probe of the tail before all up to it is acknowledged
   bool tail_probe_repeats_ = false;  // the probe under way was sent again, and may have repaired a loss
   TimePs least_round_trip_ps_ = kNever;
-  TimePs newest_round_trip_ps_ = 0;
+  TimePs newest_round_trip_ps_ = 0;  // RACK.rtt
   TimePs probe_at_ = kNever;
   TimePs last_sent_ps_ = 0;
   uint32_t attempts_ = 0;  // timeouts or probes in a row without an answer

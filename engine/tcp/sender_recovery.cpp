@@ -58,10 +58,12 @@ void Sender::on_acknowledgement(const ArrivedAcknowledgement& arrived) {
 // answered. Without SACK such a segment, once it fills a gap, acknowledges others that had arrived long
 // before.
 void Sender::note_round_trip(const ArrivedAcknowledgement& arrived, const Delivered& delivered) {
+  if (delivered.newest_transmission > 0)
+    newest_round_trip_ps_ = arrived.now - delivered.newest_transmission_ps;
   if (delivered.newest_sent && (sack_ || !delivered.sent_twice)) {
-    newest_round_trip_ps_ = arrived.now - *delivered.newest_sent;
-    least_round_trip_ps_ = std::min(least_round_trip_ps_, newest_round_trip_ps_);
-    timeout_.add_round_trip(newest_round_trip_ps_);
+    const TimePs round_trip_ps = arrived.now - *delivered.newest_sent;
+    least_round_trip_ps_ = std::min(least_round_trip_ps_, round_trip_ps);
+    timeout_.add_round_trip(round_trip_ps);
   } else if (delivered.sent_twice && delivered.acknowledged > 0 && arrived.timestamp_round_trip_ps) {
     timeout_.add_round_trip(*arrived.timestamp_round_trip_ps);
   }
@@ -122,7 +124,10 @@ void Sender::react_to_marks_or_grow(const ArrivedAcknowledgement& arrived, const
 
 // NewReno's window in recovery (RFC 6582, section 3.2, steps 3 and 4); with SACK, that of RFC 9937.
 void Sender::continue_fast_recovery(const Delivered& delivered, bool duplicate) {
-  if (sack_) return update_rate_reduction(delivered);
+  if (sack_) {
+    if (delivered.newly_delivered > 0) update_rate_reduction(delivered);
+    return;
+  }
   if (duplicate) inflation_bytes_ += segment_bytes_;
   if (delivered.acknowledged == 0) return;
   inflation_bytes_ -= static_cast<int64_t>(delivered.acknowledged);
@@ -179,7 +184,7 @@ void Sender::reduce(TimePs now, CongestionSign sign, uint64_t flight_bytes) {
   window_reduced_due_ = ecn_;
 }
 
-// RFC 9937, section 6: at each acknowledgement, and as time shows a loss.
+// RFC 9937, section 6.2: as recovery begins, and at each acknowledgement of something that had not arrived.
 void Sender::update_rate_reduction(const Delivered& delivered) {
   const bool safe = delivered.acknowledged > 0 && scoreboard_.losses_found() == losses_seen_;
   losses_seen_ = scoreboard_.losses_found();

@@ -1,7 +1,10 @@
 """How much leaves while losses are repaired, and what tells losses from reordering: RFC 9937, 8985, 2883 and 9406."""
 
 import itertools
+from collections import Counter
+from collections.abc import Callable
 
+import pytest
 from scapy.layers.inet import TCP
 
 from tests.tcp.test_connection import FULL, established, sent_by, write
@@ -45,6 +48,75 @@ def test_with_little_under_way_no_more_leaves_than_has_arrived() -> None:
     between.run(lambda: client.in_flight_bytes == 0)
     assert client.sender_counters["timeouts"] == 0
     assert between.received[1] == bytes(200 * FULL)
+
+
+def after_reordering(delays_ps: Callable[[int, int], int | None]) -> TwoEnds:
+    """Two ends, of which the client has seen a late segment, so that it waits for late ones by the clock.
+
+    From then on `delays_ps` says for each of its segments, by offset and how often that has been sent, what is added
+    to a millisecond; None is a loss.
+    """
+    times: Counter[int] = Counter()
+
+    def fate(sender: int, number: int, segment: bytes) -> list[tuple[int, bool]]:
+        fields = read_tcp_segment(segment)
+        if sender == 1 or not fields["payload_bytes"]:
+            return [(MILLISECOND_PS, False)]
+        if number == 5:
+            return [(MILLISECOND_PS + MILLISECOND_PS // 10, False)]
+        offset = fields["sequence"] - 1 - 4 * FULL
+        times[offset] += 1
+        added_ps = delays_ps(offset // FULL, times[offset]) if offset >= 0 else 0
+        return [] if added_ps is None else [(MILLISECOND_PS + added_ps, False)]
+
+    between = TwoEnds(TcpConnection(initial_window_segments=64), TcpConnection(), fate)
+    between.establish()
+    write(between, 4 * FULL)
+    between.run(lambda: between.ends[0].in_flight_bytes == 0)
+    assert between.ends[0].sender_counters["retransmitted_segments"] == 0
+    return between
+
+
+def write_slowly(between: TwoEnds, segments: int, late: int = -1) -> None:
+    """Write a segment each 50 µs, and the one after the segment `late` 12.5 µs later than that."""
+    for each in range(segments):
+        write(between, FULL)
+        between.run_for(MILLISECOND_PS // (20 if each != late else 16))
+
+
+def test_a_retransmission_tells_how_long_round_trips_are_now() -> None:
+    """RFC 8985, section 6.2, step 2: RACK.rtt is that of what was sent again, too; what is as late is not lost."""
+
+    def delays_ps(segment: int, times: int) -> int | None:
+        if times == 1:
+            return None if segment in (0, 3) else 0
+        return 4 * MILLISECOND_PS + (MILLISECOND_PS // 5 if segment == 0 else 0)
+
+    client = (between := after_reordering(delays_ps)).ends[0]
+    write_slowly(between, 30)
+    between.run(lambda: client.in_flight_bytes == 0)
+    assert client.sender_counters["fast_recoveries"] == 1
+    assert client.sender_counters["retransmitted_segments"] == 2
+
+
+@pytest.mark.parametrize("lost", [1, 2, 6])
+def test_what_time_shows_to_be_lost_in_recovery_makes_its_own_room(lost: int) -> None:
+    """RFC 9937, section 6.2: the window stays as the last acknowledgement has left it, and less is under way."""
+    client = (
+        between := after_reordering(
+            lambda segment, times: None if segment in (0, lost) and times == 1 else 0,
+        )
+    ).ends[0]
+    write_slowly(between, 30, late=lost)
+    between.run(lambda: client.in_flight_bytes == 0)
+    sent_ps = [
+        now_ps
+        for now_ps, who, fields, *_ in between.log
+        if who == 0 and fields["sequence"] == 1 + (4 + lost) * FULL
+    ]
+    round_trip_ps, reordering_ps = 2 * MILLISECOND_PS, MILLISECOND_PS // 2
+    assert sent_ps == [sent_ps[0], sent_ps[0] + round_trip_ps + reordering_ps]
+    assert client.sender_counters["fast_recoveries"] == 1
 
 
 def test_what_arrives_twice_is_reported_once() -> None:
@@ -98,7 +170,7 @@ def test_the_reordering_window_follows_what_was_sent_again_in_vain() -> None:
         between.run(lambda: client.in_flight_bytes == 0)
         seen.append(client.sender_counters["retransmitted_segments"])
     assert seen[0] > 0
-    assert seen[-1] == seen[1]
+    assert seen[-1] == seen[2]
     assert client.sender_counters["reported_duplicates"] > 0
     assert client.sender_counters["timeouts"] == 0
 

@@ -33,7 +33,7 @@ class Dctcp final : public CongestionControl {
   }
 
  protected:
-  // Section 3.3 for marks; section 3.4: for losses as any other TCP.
+  // Section 3.3 for marks; section 3.5: for losses as any other TCP.
   uint64_t reduced_bytes(TimePs, CongestionSign sign, uint64_t flight_bytes) override {
     if (sign == CongestionSign::kLoss) return flight_bytes / 2;
     return static_cast<uint64_t>(static_cast<double>(window_bytes()) * (1 - alpha_ / 2));
