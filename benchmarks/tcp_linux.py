@@ -24,7 +24,7 @@ from weft.scenario import parse_scenario
 from weft.scenario.yaml_files import read_yaml
 
 if TYPE_CHECKING:
-    from weft.traffic.commands import TcpEnd
+    from weft.traffic.commands.tcp import TcpEnd
 
 SCENARIO = Path(__file__).with_name("tcp_linux.yaml")
 PROGRAM = Path(__file__).with_name("kernel_tcp_host.py")

@@ -10,7 +10,10 @@ import pytest
 
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.answers import Done, Prepared, RunState
-from weft.traffic.commands import Command, Connect, PrepareTraffic, Release, Start, Wait
+from weft.traffic.commands.base import Command
+from weft.traffic.commands.connections import Connect
+from weft.traffic.commands.flows import PrepareTraffic
+from weft.traffic.commands.runs import Release, Start, Wait
 from weft.traffic.control import EndpointGroup
 from weft.traffic.data_types import DataType
 from weft.traffic.host_config import HostConfig, NicConfig

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.traffic.commands import COMMANDS
+from weft.traffic.commands.base import COMMANDS
 from weft.traffic.endpoint import Endpoint, LineReader
 from weft.traffic.host import host_of_namespace
 from weft.traffic.host_config import HostConfig

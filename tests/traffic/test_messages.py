@@ -34,60 +34,41 @@ from weft.traffic.answers import (
     TcpSamples,
     TransportInForce,
 )
-from weft.traffic.commands import (
-    COMMANDS,
-    AskFlowRecords,
-    AskOperationTimes,
-    AskParameterRecords,
-    AskServiceRecords,
-    AskStats,
-    AskTcpRecords,
-    AskTransport,
-    Capture,
-    Connect,
-    Connection,
-    Detour,
-    DetouredChannel,
-    Disconnect,
+from weft.traffic.commands.aggregation import (
     EndMessages,
-    EndProgram,
-    FollowProgram,
     Join,
     Leave,
     Membership,
     MovedStream,
     MoveStreams,
-    ParameterPart,
-    ParameterRequests,
-    PrepareCollective,
-    PrepareFlows,
-    PrepareJob,
-    PrepareParameters,
-    PrepareService,
-    PrepareTcpFlows,
-    PrepareTraffic,
-    PrepareTrainingStep,
-    Provided,
     ReadResults,
-    Release,
-    ResetStats,
-    SaveRecorded,
-    ServicePart,
-    ServiceRequests,
-    Start,
-    StartProgram,
-    Status,
     StopStreams,
     StreamPart,
-    Suspend,
-    TcpEnd,
-    Wait,
-    WorkloadFlow,
     WriteContributions,
-    command_message,
-    read_answer,
-    read_command,
 )
+from weft.traffic.commands.base import COMMANDS, command_message, read_answer, read_command
+from weft.traffic.commands.collectives import PrepareCollective, PrepareTrainingStep, Provided
+from weft.traffic.commands.connections import (
+    Connect,
+    Connection,
+    Detour,
+    DetouredChannel,
+    Disconnect,
+    Suspend,
+)
+from weft.traffic.commands.counters import AskStats, AskTransport, Capture, ResetStats, SaveRecorded
+from weft.traffic.commands.flows import AskFlowRecords, PrepareFlows, PrepareTraffic, WorkloadFlow
+from weft.traffic.commands.jobs import AskOperationTimes, PrepareJob
+from weft.traffic.commands.parameters import (
+    AskParameterRecords,
+    ParameterPart,
+    ParameterRequests,
+    PrepareParameters,
+)
+from weft.traffic.commands.programs import EndProgram, FollowProgram, StartProgram
+from weft.traffic.commands.runs import Release, Start, Status, Wait
+from weft.traffic.commands.services import AskServiceRecords, PrepareService, ServicePart, ServiceRequests
+from weft.traffic.commands.tcp import AskTcpRecords, PrepareTcpFlows, TcpEnd
 from weft.traffic.data_types import DataType
 from weft.traffic.host_config import HostConfig
 from weft.traffic.jobs.rank_job import PeerPaths, RankCall, RankJob
@@ -335,7 +316,11 @@ def test_any_value_anywhere_is_taken_as_it_is_or_refused_by_the_place_of_its_fie
     refused, found = read_or_refused(changed)
     # A list or an object that is not valid as a whole is named by its own place.
     named = any(name in refused for name in place if isinstance(name, str))
-    assert named if found is None else message_of(found) == changed
+    if found is None:
+        assert named
+    else:
+        # A parameter may be NaN, which does not equal itself.
+        assert message_of(found) == changed or repr(message_of(found)) == repr(changed)
 
 
 @given(st.data(), st.sampled_from(SAMPLES))

@@ -12,7 +12,7 @@ from weft.run.parameter_stores import Answers
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.traffic.answers import ParameterRecords, StoreCounts
-from weft.traffic.commands import ParameterRequests
+from weft.traffic.commands.parameters import ParameterRequests
 from weft.traffic.host_parameters import drawn_requests
 
 FABRIC = {"leaves": 2, "spines": 2, "hosts_per_leaf": 3, "planes": 1, "host_rate": "25Gb/s", "delay": "300ns"}

@@ -18,7 +18,7 @@ from weft.run import aggregation_job
 from weft.scenario import EcnSection
 from weft.scenario.tenants import TenantSection
 from weft.topologies import FabricSpec, leaf_spine
-from weft.traffic.commands import Membership
+from weft.traffic.commands.aggregation import Membership
 from weft.traffic.layers import aggregation_frame
 
 RATE_BPS = 100 * 10**9

@@ -18,7 +18,7 @@ from weft.run.ring_without_trees import has_ring, reduce_in_ring
 from weft.run.spare_hosts import members
 from weft.scenario.options import MAX_SLOTS
 from weft.traffic.aggregation_format import LANE_COUNT
-from weft.traffic.commands import Membership
+from weft.traffic.commands.aggregation import Membership
 from weft.traffic.control import EndpointGroup
 from weft.traffic.moved_streams import StoppedStreams
 

@@ -18,7 +18,7 @@ from weft.run.service_times import ServiceTimes
 from weft.run.spare_hosts import members
 from weft.run.task import Ended, Task
 from weft.traffic.answers import ServiceRecords
-from weft.traffic.commands import ServicePart, ServiceRequests
+from weft.traffic.commands.services import ServicePart, ServiceRequests
 from weft.traffic.rank_buffer import RankBuffer
 
 if TYPE_CHECKING:

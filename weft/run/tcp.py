@@ -12,7 +12,7 @@ from weft.quantities.readable import counted
 from weft.results.tcp import TCP, TcpFlowResult, TcpResult, TcpWindows
 from weft.run.task import Ended, Task
 from weft.traffic.answers import TcpEndRecord, TcpRecords
-from weft.traffic.commands import TcpEnd
+from weft.traffic.commands.tcp import TcpEnd
 from weft.traffic.rank_buffer import RankBuffer
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
-from weft.traffic.commands import Connect, Connection, Disconnect, WorkloadFlow
+from weft.traffic.commands.connections import Connect, Connection, Disconnect
+from weft.traffic.commands.flows import WorkloadFlow
 from weft.traffic.endpoint_calls import EndpointCalls
 from weft.traffic.host_config import HostConfig
 from weft.traffic.lane_schedule import Schedule

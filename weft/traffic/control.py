@@ -18,35 +18,20 @@ from weft.traffic.answers import (
     TransportInForce,
 )
 from weft.traffic.collectives import collective_named
-from weft.traffic.commands import (
-    AskApplicationRecords,
+from weft.traffic.commands.aggregation import Join, Leave, Membership
+from weft.traffic.commands.applications import AskApplicationRecords, PrepareApplications
+from weft.traffic.commands.base import Command
+from weft.traffic.commands.collectives import PrepareCollective, PrepareTrainingStep, Provided
+from weft.traffic.commands.counters import AskStats, AskTransport, Capture, ResetStats, SaveRecorded
+from weft.traffic.commands.flows import PrepareFlows, PrepareTraffic
+from weft.traffic.commands.parameters import (
     AskParameterRecords,
-    AskServiceRecords,
-    AskStats,
-    AskTcpRecords,
-    AskTransport,
-    Capture,
-    Command,
-    Join,
-    Leave,
-    Membership,
     ParameterPart,
     ParameterRequests,
-    PrepareApplications,
-    PrepareCollective,
-    PrepareFlows,
     PrepareParameters,
-    PrepareService,
-    PrepareTcpFlows,
-    PrepareTraffic,
-    PrepareTrainingStep,
-    Provided,
-    ResetStats,
-    SaveRecorded,
-    ServicePart,
-    ServiceRequests,
-    TcpEnd,
 )
+from weft.traffic.commands.services import AskServiceRecords, PrepareService, ServicePart, ServiceRequests
+from weft.traffic.commands.tcp import AskTcpRecords, PrepareTcpFlows, TcpEnd
 from weft.traffic.connections import Connections, RequirePath
 from weft.traffic.endpoint_calls import EndpointCalls, HostEndpoint
 from weft.traffic.host_config import HostConfig

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from weft.traffic.answers import Ready, Refused
-from weft.traffic.commands import Wait, numbered, read_command
+from weft.traffic.commands.base import numbered, read_command
+from weft.traffic.commands.runs import Wait
 from weft.traffic.extensions import is_user_error, user_report
 from weft.traffic.host import Host, host_of_namespace
 from weft.traffic.host_commands import HostCommands

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any, Protocol, TypeVar
 
 from weft.traffic.answers import RunState
-from weft.traffic.commands import Command
+from weft.traffic.commands.base import Command
 
 A = TypeVar("A")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from weft.traffic.answers import Ready, RunState
-from weft.traffic.commands import Command, command_message, read_answer
+from weft.traffic.commands.base import Command, command_message, read_answer
 from weft.traffic.host_config import HostConfig
 from weft.traffic.messages import MessageError, as_message, read_message
 

@@ -32,17 +32,11 @@ from weft.engine import (
 from weft.traffic.answers import PlaneInForce, TransportInForce
 from weft.traffic.attachment import Attach, Attachment, SocketAttachment
 from weft.traffic.class_reference import is_class_reference
-from weft.traffic.commands import (
-    DEFAULT_RETRY_LIMIT,
-    AskTransport,
-    Connection,
-    Membership,
-    MovedStream,
-    ParameterPart,
-    ParameterRequests,
-    ServicePart,
-    ServiceRequests,
-)
+from weft.traffic.commands.aggregation import Membership, MovedStream
+from weft.traffic.commands.connections import DEFAULT_RETRY_LIMIT, Connection
+from weft.traffic.commands.counters import AskTransport
+from weft.traffic.commands.parameters import ParameterPart, ParameterRequests
+from weft.traffic.commands.services import ServicePart, ServiceRequests
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
 from weft.traffic.host_ip import make_ip_stack

@@ -6,7 +6,8 @@ from typing import Literal
 
 from weft.engine.records import RunStatus
 from weft.traffic.answers import ApplicationRecords, Memory
-from weft.traffic.commands import PrepareApplications, Start
+from weft.traffic.commands.applications import PrepareApplications
+from weft.traffic.commands.runs import Start
 from weft.traffic.host import Host
 from weft.traffic.programs.base import OpenProgram
 

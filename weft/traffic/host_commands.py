@@ -6,9 +6,22 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from weft.traffic import commands
 from weft.traffic.answers import Done, RunState, Saved, Suspended
-from weft.traffic.commands import Command
+from weft.traffic.commands import (
+    aggregation,
+    applications,
+    collectives,
+    connections,
+    counters,
+    flows,
+    jobs,
+    parameters,
+    programs,
+    runs,
+    services,
+    tcp,
+)
+from weft.traffic.commands.base import Command
 from weft.traffic.host import Host
 from weft.traffic.host_runs import HostRuns
 
@@ -25,45 +38,45 @@ class HostCommands:
         self._host = host
         self._runs = HostRuns(host)
         self._carriers: dict[type[Command[Any]], Callable[[Any], object]] = {
-            commands.Connect: self._connect,
-            commands.Disconnect: self._disconnect,
-            commands.Suspend: lambda command: Suspended(tuple(map(host.suspend, command.channels))),
-            commands.Detour: self._detour,
-            commands.Join: self._join,
-            commands.StopStreams: lambda command: host.reductions.stop(command.job_id),
-            commands.MoveStreams: self._move_streams,
-            commands.WriteContributions: lambda command: host.reductions.write_contributions(
+            connections.Connect: self._connect,
+            connections.Disconnect: self._disconnect,
+            connections.Suspend: lambda command: Suspended(tuple(map(host.suspend, command.channels))),
+            connections.Detour: self._detour,
+            aggregation.Join: self._join,
+            aggregation.StopStreams: lambda command: host.reductions.stop(command.job_id),
+            aggregation.MoveStreams: self._move_streams,
+            aggregation.WriteContributions: lambda command: host.reductions.write_contributions(
                 command.part, command.path
             ),
-            commands.ReadResults: self._read_results,
-            commands.EndMessages: self._end_messages,
-            commands.Leave: self._leave,
-            commands.PrepareCollective: self._runs.prepare_collective,
-            commands.PrepareTrainingStep: self._runs.prepare_training_step,
-            commands.PrepareTraffic: self._runs.prepare_traffic,
-            commands.PrepareFlows: self._runs.prepare_flows,
-            commands.PrepareJob: self._runs.prepare_job,
-            commands.PrepareParameters: self._runs.prepare_parameters,
-            commands.AskParameterRecords: self._runs.parameter_records,
-            commands.PrepareTcpFlows: self._runs.prepare_tcp_flows,
-            commands.AskTcpRecords: self._runs.tcp_records,
-            commands.PrepareService: self._runs.prepare_service,
-            commands.AskServiceRecords: self._runs.service_records,
-            commands.PrepareApplications: self._runs.prepare_applications,
-            commands.AskApplicationRecords: self._runs.application_records,
-            commands.AskOperationTimes: self._runs.operation_times,
-            commands.AskFlowRecords: lambda command: self._runs.flow_records(command.run),
-            commands.Start: self._runs.start,
-            commands.Status: lambda command: self._runs.state(command.run),
-            commands.Release: lambda command: self._runs.release(command.run),
-            commands.AskStats: lambda _: host.stats(),
-            commands.ResetStats: self._reset_stats,
-            commands.AskTransport: host.transport_in_force,
-            commands.StartProgram: lambda command: self._programs.start(command),
-            commands.FollowProgram: lambda command: self._programs.follow(command),
-            commands.EndProgram: lambda command: self._programs.end(command),
-            commands.Capture: self._capture,
-            commands.SaveRecorded: self._save_recorded,
+            aggregation.ReadResults: self._read_results,
+            aggregation.EndMessages: self._end_messages,
+            aggregation.Leave: self._leave,
+            collectives.PrepareCollective: self._runs.prepare_collective,
+            collectives.PrepareTrainingStep: self._runs.prepare_training_step,
+            flows.PrepareTraffic: self._runs.prepare_traffic,
+            flows.PrepareFlows: self._runs.prepare_flows,
+            jobs.PrepareJob: self._runs.prepare_job,
+            parameters.PrepareParameters: self._runs.prepare_parameters,
+            parameters.AskParameterRecords: self._runs.parameter_records,
+            tcp.PrepareTcpFlows: self._runs.prepare_tcp_flows,
+            tcp.AskTcpRecords: self._runs.tcp_records,
+            services.PrepareService: self._runs.prepare_service,
+            services.AskServiceRecords: self._runs.service_records,
+            applications.PrepareApplications: self._runs.prepare_applications,
+            applications.AskApplicationRecords: self._runs.application_records,
+            jobs.AskOperationTimes: self._runs.operation_times,
+            flows.AskFlowRecords: lambda command: self._runs.flow_records(command.run),
+            runs.Start: self._runs.start,
+            runs.Status: lambda command: self._runs.state(command.run),
+            runs.Release: lambda command: self._runs.release(command.run),
+            counters.AskStats: lambda _: host.stats(),
+            counters.ResetStats: self._reset_stats,
+            counters.AskTransport: host.transport_in_force,
+            programs.StartProgram: lambda command: self._programs.start(command),
+            programs.FollowProgram: lambda command: self._programs.follow(command),
+            programs.EndProgram: lambda command: self._programs.end(command),
+            counters.Capture: self._capture,
+            counters.SaveRecorded: self._save_recorded,
         }
 
     def carry_out(self, command: Command[A]) -> A:
@@ -85,12 +98,12 @@ class HostCommands:
         """Return how far a run is. Raises ValueError for an unknown one."""
         return self._runs.state(run)
 
-    def _connect(self, command: commands.Connect) -> Done:
+    def _connect(self, command: connections.Connect) -> Done:
         for connection in command.connections:
             self._host.connect(connection)
         return Done()
 
-    def _disconnect(self, command: commands.Disconnect) -> Done:
+    def _disconnect(self, command: connections.Disconnect) -> Done:
         gone = [channel for channel in self._host.channels() if command.label in (None, channel.label)]
         for channel in gone:
             self._host.disconnect(channel)
@@ -98,41 +111,41 @@ class HostCommands:
             self._host.forget_neighbours()
         return Done()
 
-    def _detour(self, command: commands.Detour) -> Done:
+    def _detour(self, command: connections.Detour) -> Done:
         for each in command.channels:
             self._host.detour(each.channel, each.over, each.peer_received)
         return Done()
 
-    def _join(self, command: commands.Join) -> Done:
+    def _join(self, command: aggregation.Join) -> Done:
         for membership in command.jobs:
             self._host.join(membership)
         return Done()
 
-    def _move_streams(self, command: commands.MoveStreams) -> Done:
+    def _move_streams(self, command: aggregation.MoveStreams) -> Done:
         for stream in command.streams:
             self._host.move_stream(command.job_id, stream)
         return Done()
 
-    def _read_results(self, command: commands.ReadResults) -> Done:
+    def _read_results(self, command: aggregation.ReadResults) -> Done:
         self._host.reductions.read_results(command.part, command.path)
         return Done()
 
-    def _end_messages(self, command: commands.EndMessages) -> Done:
+    def _end_messages(self, command: aggregation.EndMessages) -> Done:
         self._host.reductions.end_messages(command.plane, command.job_id, command.end)
         return Done()
 
-    def _leave(self, command: commands.Leave) -> Done:
+    def _leave(self, command: aggregation.Leave) -> Done:
         for plane in command.planes:
             self._host.leave(plane, command.keep)
         return Done()
 
-    def _reset_stats(self, _: commands.ResetStats) -> Done:
+    def _reset_stats(self, _: counters.ResetStats) -> Done:
         self._host.reset_stats()
         return Done()
 
-    def _capture(self, command: commands.Capture) -> Done:
+    def _capture(self, command: counters.Capture) -> Done:
         self._host.capture(command.plane, command.path)
         return Done()
 
-    def _save_recorded(self, command: commands.SaveRecorded) -> Saved:
+    def _save_recorded(self, command: counters.SaveRecorded) -> Saved:
         return Saved(self._host.save_recorded(command.path))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from weft.engine import _core
 from weft.engine.records import RunStatus
 from weft.traffic.answers import EndedFlows, Memory
-from weft.traffic.commands import PrepareFlows, Start
+from weft.traffic.commands.flows import PrepareFlows
+from weft.traffic.commands.runs import Start
 from weft.traffic.host import Host
 from weft.traffic.messages import AS_LENGTHS
 from weft.traffic.native_schedule import RemoteBuffer

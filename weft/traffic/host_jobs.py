@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from weft.engine import _core
 from weft.engine.records import RunStatus
 from weft.traffic.answers import Memory, OperationTimes
-from weft.traffic.commands import PrepareJob, Start
+from weft.traffic.commands.jobs import PrepareJob
+from weft.traffic.commands.runs import Start
 from weft.traffic.host import Host
 from weft.traffic.jobs.native_job import (
     SharedParts,

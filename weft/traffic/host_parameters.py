@@ -8,7 +8,8 @@ import numpy.typing as npt
 from weft.engine import _core
 from weft.engine.records import RunStatus
 from weft.traffic.answers import Memory, ParameterRecords, StoreCounts
-from weft.traffic.commands import ParameterRequests, PrepareParameters, Start
+from weft.traffic.commands.parameters import ParameterRequests, PrepareParameters
+from weft.traffic.commands.runs import Start
 from weft.traffic.host import Host
 
 

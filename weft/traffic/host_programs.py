@@ -13,7 +13,7 @@ from weft.rdma.device import Device
 from weft.rdma.messages import OutOfBandMessage
 from weft.rdma.program import awaited
 from weft.traffic.answers import Done, ProgramLeft, ProgramProgress
-from weft.traffic.commands import EndProgram, FollowProgram, StartProgram
+from weft.traffic.commands.programs import EndProgram, FollowProgram, StartProgram
 from weft.traffic.extensions import ClassSpec, ExtensionError, load_program, run_program
 from weft.traffic.host import Host
 from weft.traffic.host_verbs import HostVerbs

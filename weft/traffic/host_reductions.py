@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.engine import _core
 from weft.traffic.answers import Contributed, StreamPositions
-from weft.traffic.commands import Membership, StreamPart
+from weft.traffic.commands.aggregation import Membership, StreamPart
 
 if TYPE_CHECKING:
     from weft.engine._core import AggregationStats

@@ -25,23 +25,14 @@ from weft.traffic.answers import (
     TcpRecords,
 )
 from weft.traffic.collectives import collective_named
-from weft.traffic.commands import (
-    AskApplicationRecords,
-    AskOperationTimes,
-    AskParameterRecords,
-    AskServiceRecords,
-    AskTcpRecords,
-    PrepareApplications,
-    PrepareCollective,
-    PrepareFlows,
-    PrepareJob,
-    PrepareParameters,
-    PrepareService,
-    PrepareTcpFlows,
-    PrepareTraffic,
-    PrepareTrainingStep,
-    Start,
-)
+from weft.traffic.commands.applications import AskApplicationRecords, PrepareApplications
+from weft.traffic.commands.collectives import PrepareCollective, PrepareTrainingStep
+from weft.traffic.commands.flows import PrepareFlows, PrepareTraffic
+from weft.traffic.commands.jobs import AskOperationTimes, PrepareJob
+from weft.traffic.commands.parameters import AskParameterRecords, PrepareParameters
+from weft.traffic.commands.runs import Start
+from weft.traffic.commands.services import AskServiceRecords, PrepareService
+from weft.traffic.commands.tcp import AskTcpRecords, PrepareTcpFlows
 from weft.traffic.host import Host
 from weft.traffic.host_applications import HostApplications
 from weft.traffic.host_flows import HostFlows

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from weft.engine.records import RunStatus
 from weft.traffic.answers import Memory, ServiceRecords
-from weft.traffic.commands import PrepareService, Start
+from weft.traffic.commands.runs import Start
+from weft.traffic.commands.services import PrepareService
 from weft.traffic.host import Host
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from weft.engine import _core
 from weft.engine.records import RunStatus
 from weft.traffic.answers import Memory, TcpEndRecord, TcpRecords, TcpSamples
-from weft.traffic.commands import PrepareTcpFlows, Start, TcpEnd
+from weft.traffic.commands.runs import Start
+from weft.traffic.commands.tcp import PrepareTcpFlows, TcpEnd
 from weft.traffic.host import Host
 
 FIRST_SOURCE_PORT = 49152

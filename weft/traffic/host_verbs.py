@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from weft.engine import CompletionQueue, RcQueuePair
-from weft.traffic.commands import Connection
+from weft.traffic.commands.connections import Connection
 from weft.traffic.host import Host
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.traffic.commands import AskOperationTimes, PrepareJob, ProvidedJob
+from weft.traffic.commands.jobs import AskOperationTimes, PrepareJob, ProvidedJob
 from weft.traffic.connections import Connections
 from weft.traffic.endpoint_calls import EndpointCalls
 from weft.traffic.jobs.native_job import SharedParts, channels_of, written_ranks

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from weft.traffic.aggregation_format import IN_PACKETS, LANE_BYTES, Operation
 from weft.traffic.answers import StreamPositions
-from weft.traffic.commands import (
+from weft.traffic.commands.aggregation import (
     EndMessages,
     Membership,
     MovedStream,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from weft.traffic.commands import Detour, DetouredChannel, Suspend
+from weft.traffic.commands.connections import Detour, DetouredChannel, Suspend
 from weft.traffic.connections import Connections
 from weft.traffic.endpoint_calls import EndpointCalls
 from weft.traffic.schedule_nodes import Channel

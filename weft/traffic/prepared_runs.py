@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from weft.traffic.answers import EndedFlows, Memory, RunState
-from weft.traffic.commands import AskFlowRecords, AskStats, Release, Start, Wait
+from weft.traffic.commands.counters import AskStats
+from weft.traffic.commands.flows import AskFlowRecords
+from weft.traffic.commands.runs import Release, Start, Wait
 from weft.traffic.connections import Connections
 from weft.traffic.endpoint_calls import EndpointCalls
 from weft.traffic.parted_hosts import Pair, PartedHosts

@@ -13,7 +13,7 @@ from weft.rdma.messages import OutOfBandMessage
 from weft.rdma.reports import ProgramReport
 from weft.system.child_processes import ChildError
 from weft.traffic.answers import ProgramLeft
-from weft.traffic.commands import EndProgram, FollowProgram, StartProgram
+from weft.traffic.commands.programs import EndProgram, FollowProgram, StartProgram
 from weft.traffic.control import EndpointGroup
 
 _BETWEEN_TURNS_S = 0.002

@@ -14,7 +14,8 @@ from weft.engine import Engine
 from weft.system.child_processes import ChildError
 from weft.traffic.answers import RunState
 from weft.traffic.attachment import Attach
-from weft.traffic.commands import Command, Wait
+from weft.traffic.commands.base import Command
+from weft.traffic.commands.runs import Wait
 from weft.traffic.host import Host
 from weft.traffic.host_commands import HostCommands
 from weft.traffic.host_config import HostConfig

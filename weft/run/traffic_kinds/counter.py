@@ -17,7 +17,7 @@ from weft.run.traffic_kinds.base import TrafficItem
 from weft.scenario.options import Service
 from weft.scenario.places import KeyProblem
 from weft.topologies.kinds.base import TopologySection
-from weft.traffic.commands import ServiceRequests
+from weft.traffic.commands.services import ServiceRequests
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric

@@ -18,7 +18,7 @@ from weft.run.traffic_kinds.base import TrafficItem
 from weft.scenario.options import Service
 from weft.scenario.places import KeyProblem
 from weft.topologies.kinds.base import TopologySection
-from weft.traffic.commands import ParameterRequests
+from weft.traffic.commands.parameters import ParameterRequests
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric

@@ -22,7 +22,7 @@ from weft.scenario.places import KeyProblem
 from weft.scenario.values import Name, Section, Text
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
-from weft.traffic.commands import TcpEnd
+from weft.traffic.commands.tcp import TcpEnd
 from weft.traffic.control import MOST_TCP_FLOWS
 
 if TYPE_CHECKING:

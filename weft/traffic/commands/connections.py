@@ -1,0 +1,76 @@
+"""Commands for queue pairs: make, remove, suspend and detour them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from weft.quantities.traffic_classes import DATA_CLASS
+from weft.traffic.answers import Done, Suspended
+from weft.traffic.commands.base import Command
+from weft.traffic.messages import Between
+from weft.traffic.schedule_nodes import Channel, TrafficClass
+
+DEFAULT_RETRY_LIMIT = 7
+QueuePairNumber = Annotated[int, Between(0, (1 << 24) - 1)]
+PacketSequenceNumber = Annotated[int, Between(0, (1 << 24) - 1)]
+UdpPort = Annotated[int, Between(0, (1 << 16) - 1)]
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A queue pair to make. Over scale-up links it needs no address.
+
+    Without `destination_mac` packets go to the plane's gateway; without `source_udp_port` the NIC chooses one.
+    """
+
+    plane: int
+    peer: int
+    queue_pair: QueuePairNumber
+    remote_queue_pair: QueuePairNumber
+    destination_ip: str | None = None
+    label: str = "collective"
+    initial_psn: PacketSequenceNumber = 0
+    remote_initial_psn: PacketSequenceNumber = 0
+    destination_mac: str | None = None
+    source_udp_port: UdpPort | None = None
+    telemetry: bool = False
+    retry_limit: Annotated[int, Between(0)] = DEFAULT_RETRY_LIMIT
+    traffic_class: TrafficClass = DATA_CLASS
+
+
+@dataclass(frozen=True)
+class Connect(Command[Done], name="connect"):
+    """Make queue pairs, in place of those to the same peers with the same labels."""
+
+    connections: tuple[Connection, ...]
+
+
+@dataclass(frozen=True)
+class Disconnect(Command[Done], name="disconnect"):
+    """Remove connections of a label, or all."""
+
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Suspend(Command[Suspended], name="suspend"):
+    """Stop connections whose plane is lost, and keep what their peers have not acknowledged."""
+
+    channels: tuple[Channel, ...]
+
+
+@dataclass(frozen=True)
+class DetouredChannel:
+    """A suspended connection, those that stand for it in turn, and how many messages its peer has received over it."""
+
+    channel: Channel
+    over: tuple[Channel, ...]
+    peer_received: Annotated[int, Between(0)]
+
+
+@dataclass(frozen=True)
+class Detour(Command[Done], name="detour"):
+    """Have other connections carry what suspended ones would, but for what their peers have received."""
+
+    channels: tuple[DetouredChannel, ...]
