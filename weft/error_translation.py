@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from weft.controller.errors import ControllerError, JobError, PipelineError, RequestRefusedError, SettingError
 from weft.errors import BadInputError, CheckFailedError, WeftError
-from weft.system.signals import interruptions_first
+from weft.system.signals import SignalExit, interruptions_first
 from weft.topologies import TopologyError
 from weft.traffic.extensions import ExtensionError, is_user_error, user_report
 from weft.traffic.jobs import JobError as TrafficJobError
@@ -37,7 +37,8 @@ def raised_as_weft_errors() -> Iterator[None]:
         raise BadInputError(str(error)) from error
     except (ControllerError, RunError) as error:
         raise CheckFailedError(str(error)) from error
-    except Exception as error:
-        if not is_user_error(error) or isinstance(error, WeftError):
+    except (Exception, SystemExit) as error:
+        # A user's class that exits would end the command without a word, and perhaps with 0.
+        if not is_user_error(error) or isinstance(error, WeftError | SignalExit):
             raise
         raise BadInputError(user_report(error, "a class of yours")) from error

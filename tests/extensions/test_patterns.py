@@ -79,6 +79,7 @@ HEAD = "import weft\nclass Mine(weft.TrafficPattern):\n"
          ["mine.py:3: ValueError: no size, raised by ", "line 3, in __init__"]),
         (HEAD + "  def flows(self, f, r):\n    yield weft.Flow(0, 1, 1)\n    1 / 0\n",
          ["mine.py:5: ZeroDivisionError: division by zero, raised by Mine.flows()\n    1 / 0\n", "line 5, in flows"]),
+        (HEAD + "  def flows(self, f, r): raise SystemExit(0)\n", ["mine.py:3: SystemExit: 0, raised by "]),
         (HEAD + "  def flows(self, f, r): return 7\n", ["Mine.flows() returned 7", "an iterable of weft.Flow"]),
         (HEAD + "  def flows(self, f, r): return []\n", ["returned 0 flows"]),
         (HEAD + "  def flows(self, f, r): return [(0, 1)]\n", ["flow 0 is (0, 1)", "a weft.Flow"]),

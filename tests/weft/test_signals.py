@@ -15,6 +15,7 @@ import pytest
 from weft import topologies
 from weft.clocks import lab
 from weft.clocks.real.lab import MininetLab
+from weft.error_translation import raised_as_weft_errors
 from weft.run.fabric import Fabric
 from weft.scenario.options import FabricOptions
 from weft.system import scratch
@@ -159,6 +160,14 @@ def test_an_interruption_that_c_code_replaces_comes_out():
 
     with pytest.raises(KeyboardInterrupt), signals_unwind(), interruptions_first():
         replaced()
+
+
+def test_a_signal_while_a_class_of_a_user_runs_is_no_exit_of_that_class():
+    user = {"__weft_extension__": True, "signal": signal}
+    exec("def runs(number): signal.raise_signal(number)", user)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        with pytest.raises(SystemExit, match=str(128 + number)), signals_unwind(), raised_as_weft_errors():
+            user["runs"](number)
 
 
 def test_an_interruption_that_the_caller_dealt_with_is_over():

@@ -20,6 +20,10 @@ _held: list[int] = []
 _raised: list[BaseException] = []
 
 
+class SignalExit(SystemExit):
+    """What SIGTERM and SIGHUP raise: no exit that a user's class has asked for, even where it interrupts one."""
+
+
 @contextlib.contextmanager
 def signals_unwind() -> Iterator[None]:
     """While inside, have the signals raise KeyboardInterrupt and SystemExit.
@@ -97,7 +101,7 @@ def _come(number: int, _frame: object) -> None:
 
 def _raise(number: int) -> None:
     # Mininet's prompt survives KeyboardInterrupt, not SystemExit. 128 + number is what shells say of such ends.
-    _raised.append(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number))
+    _raised.append(KeyboardInterrupt() if number == signal.SIGINT else SignalExit(128 + number))
     raise _raised[-1]
 
 
