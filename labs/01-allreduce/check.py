@@ -41,6 +41,8 @@ def exact(work: Work) -> None:
     for each in ring_and_in_network(work):
         if not each.verified or each.wrong:
             raise Missing(f"the sums of {each.algorithm} are not verified (#wrong: {each.wrong})")
+        if each.ranks < RANKS:
+            raise Missing(f"{each.ranks} ranks take part in {each.algorithm}")
 
 
 def faster(work: Work) -> None:
@@ -55,7 +57,7 @@ def predicted(work: Work) -> None:
     if isinstance(answer, bool) or not isinstance(answer, int | float):
         raise Missing(f"{ANSWERS} has no number {QUESTION}")
     ring, _ = ring_and_in_network(work)
-    count = work.fabric(OWN).rank_count
+    count = ring.ranks
     expected = 2 * (count - 1) / count * ring.size_bytes
     if not abs(answer - expected) <= 0.001 * expected:  # .nan is no answer either
         raise Missing(f"{QUESTION}: {answer:,} is not what a ring of {count} ranks sends")

@@ -11,9 +11,11 @@ from weft.results.run_result import RunResult
 OWN, LAB = "own.yaml", Path(__file__).parent / "scenario.yaml"
 # Port 1 of the first leaf leads to h0, to which all others send.
 SAMPLED = {"observe": {"queues": ["p0l0:1"], "interval": "10us"}}
+SAME = kept(OWN, LAB, free=["transport.*", "int", "ecn*"])
 
 
 def run(work: Work) -> RunResult:
+    SAME.check(work)
     return work.run(OWN, SAMPLED)
 
 
@@ -28,7 +30,7 @@ def queue_kb(work: Work) -> float:
 
 EXERCISE = Exercise(
     [
-        kept(OWN, LAB, ["fabric", "traffic", "mtu"]),
+        SAME,
         at_most(
             Figure("the incast's time", incast_us, "µs"),
             5_700,

@@ -48,7 +48,7 @@ def lost(work: Work) -> float:
 
 EXERCISE = Exercise(
     [
-        kept(OWN, LAB, ["fabric", "traffic", "faults", "seed"], ["traffic.*.incast"]),
+        kept(OWN, LAB, free=["traffic.*.incast"]),
         Goal("the incast goes to another host than h0", "incast: h5, for example", another_receiver),
         named(
             "deepest_queue",

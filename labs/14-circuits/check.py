@@ -8,10 +8,12 @@ from weft.results.circuit_changes import CIRCUIT_CHANGES
 from weft.results.collectives import CollectiveResult
 
 OWN, LAB = "own.yaml", Path(__file__).parent / "scenario.yaml"
+SAME = kept(OWN, LAB, free=["circuits.*", "traffic.*"])
 LAB_DARK_PS = 10 * 10**9
 
 
 def change(work: Work) -> CircuitChange:
+    SAME.check(work)
     found = work.run(OWN).of(CIRCUIT_CHANGES)
     if len(found) != 1 or found[0].joined_ps is None:
         raise Missing(f"{OWN} has {len(found)} changes of circuits, where the exercise has one")
@@ -61,12 +63,14 @@ def exchanges_to_pay(work: Work) -> float:
     """Return how many all-to-alls gain what the lab's change takes, whose mirrors need 10 ms."""
     dark_ps = work.scenario(OWN).circuits.dark_time
     _, after = exchanges(work)
+    if gain_ps(work) <= 0:
+        raise Missing(f"all-to-alls of {OWN} take no less time after the change")
     return (took_ps(work) - dark_ps + LAB_DARK_PS) / (gain_ps(work) / len(after))
 
 
 EXERCISE = Exercise(
     [
-        kept(OWN, LAB, ["fabric", "routing", "mtu"]),
+        SAME,
         Goal(
             "all-to-alls of 1 MiB before and after the change",
             "one item of the traffic for each; repetitions as further items",

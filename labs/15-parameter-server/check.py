@@ -7,10 +7,12 @@ from weft.results.parameter_server_model import ParameterServerResult
 from weft.results.parameter_servers import PARAMETER_SERVERS
 
 OWN, LAB = "own.yaml", Path(__file__).parent / "scenario.yaml"
+SAME = kept(OWN, LAB, free=["traffic.*"])
 ALIKE = ("workers", "steps", "compute", "jitter", "mlp")
 
 
 def result(work: Work) -> ParameterServerResult:
+    SAME.check(work)
     found = work.run(OWN).of(PARAMETER_SERVERS)
     if len(found) != 1:
         raise Missing(f"{OWN} trains {len(found)} times, where the exercise has one")
@@ -19,7 +21,10 @@ def result(work: Work) -> ParameterServerResult:
 
 def same_training(work: Work) -> None:
     result(work)
-    (own,) = work.scenario(OWN).traffic
+    items = work.scenario(OWN).traffic
+    if len(items) != 1:
+        raise Missing(f"{OWN} has {len(items)} items of traffic, where the exercise has one")
+    own = items[0]
     lab = work.scenario(str(LAB)).traffic[0]
     for key in ALIKE:
         found, expected = (each.model_dump(mode="json", by_alias=True).get(key) for each in (own, lab))
@@ -44,7 +49,7 @@ def largest_lag(work: Work) -> float:
 
 EXERCISE = Exercise(
     [
-        kept(OWN, LAB, ["fabric"]),
+        SAME,
         Goal("seven workers train as in the lab", f"{', '.join(ALIKE)} stay as they are", same_training),
         at_most(
             Figure("the steps by which weights lag behind", largest_lag),

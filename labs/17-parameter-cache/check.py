@@ -6,11 +6,13 @@ from weft.exercises import Exercise, Figure, Goal, Missing, Work, at_least, at_m
 from weft.results.parameter_stores import PARAMETER_STORES, ParameterStoreResult
 
 OWN, LAB = "own.yaml", Path(__file__).parent / "scenario.yaml"
+SAME = kept(OWN, LAB, free=["traffic.*"])
 ALIKE = ("parameter_store", "blocks", "requests", "outstanding", "skew", "pushes")
 SLOW = {"fabric.host_rate": "40Gb/s", "traffic.0.cached": 0}
 
 
 def result(work: Work) -> ParameterStoreResult:
+    SAME.check(work)
     found = work.run(OWN).of(PARAMETER_STORES)
     if len(found) != 1:
         raise Missing(f"{OWN} has {len(found)} parameter stores, where the exercise has one")
@@ -18,6 +20,7 @@ def result(work: Work) -> ParameterStoreResult:
 
 
 def same_requests(work: Work) -> None:
+    SAME.check(work)
     items = work.scenario(OWN).traffic
     if len(items) != 1:
         raise Missing(f"{OWN} has {len(items)} items of traffic, where the exercise has one")
@@ -47,7 +50,7 @@ def correct(work: Work) -> None:
 
 EXERCISE = Exercise(
     [
-        kept(OWN, LAB, ["fabric", "services"]),
+        SAME,
         Goal("one store, with the requests of the lab's first", f"{', '.join(ALIKE)} stay", same_requests),
         Goal("no answer is stale or wrong", "the module's promise", correct),
         at_most(

@@ -6,9 +6,11 @@ from weft.exercises import Exercise, Figure, Goal, Missing, Work, at_most, kept
 from weft.results.training_runs import TRAINING_RUNS, TrainingRunResult
 
 OWN, LAB = "own.yaml", Path(__file__).parent / "scenario.yaml"
+SAME = kept(OWN, LAB, free=["traffic.*.bucket", "traffic.*.algorithms.*"])
 
 
 def result(work: Work) -> TrainingRunResult:
+    SAME.check(work)
     found = work.run(OWN).of(TRAINING_RUNS)
     if len(found) != 1:
         raise Missing(f"{OWN} trains {len(found)} times, where the exercise has one algorithm")
@@ -35,7 +37,7 @@ def target_us(work: Work) -> float:
 
 EXERCISE = Exercise(
     [
-        kept(OWN, LAB, ["fabric", "traffic"], ["traffic.*.bucket", "traffic.*.algorithms.*"]),
+        SAME,
         Goal("hosts add up the gradients", "algorithms: one of ring, tree, halving-doubling", of_hosts),
         Goal(
             "the losses are those of one process", "data are the gradients: nothing to change", as_one_process

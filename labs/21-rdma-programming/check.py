@@ -1,19 +1,30 @@
 """Goals of the exercise: `weft check FOLDER` runs scenario.yaml with the folder's parameter_server.py."""
 
-from weft.exercises import Exercise, Goal, Missing, Work
+from pathlib import Path
+
+from weft.exercises import Exercise, Goal, Missing, Work, kept
 from weft.results.rdma import RDMA, RdmaResult
 
-SCENARIO, MEASURING = "scenario.yaml", "h3"
+SCENARIO, MEASURING, PUSH = "scenario.yaml", "h3", "IBV_WR_RDMA_WRITE_WITH_IMM"
+HOSTS = ["h0", "h1", "h2", "h3"]
 MIB, SLOTS = 1 << 20, 16
 SIZES = (64, 1024, 4096, 16384, 65536, 262144, MIB)
 PUSHES_OF_A_SIZE, STEPS, STEP_BYTES, WORKERS = 65, 40, 65536, 3
 SUM = (PUSHES_OF_A_SIZE * sum(SIZES) + WORKERS * STEPS * STEP_BYTES) // 4
+# Bounds of times are for this network; where the programs are is up to the student.
+SAME = kept(SCENARIO, Path(__file__).parent / SCENARIO, free=["traffic.*.rdma.*"])
 
 
 def result(work: Work) -> RdmaResult:
+    SAME.check(work)
     found = work.run(SCENARIO).of(RDMA)
     if len(found) != 1:
         raise Missing(f"{SCENARIO} has {len(found)} items 'rdma', where the exercise has one")
+    hosts = [program.host for program in found[0].programs]
+    if hosts != HOSTS:
+        raise Missing(
+            f"{SCENARIO} has programs on {', '.join(hosts)}, where the exercise has {', '.join(HOSTS)}"
+        )
     return found[0]
 
 
@@ -29,11 +40,15 @@ def weights(work: Work) -> None:
     found = result(work).programs[0].values.get("sum of the weights")
     if found != SUM:
         raise Missing(f"the sum of the weights is {found}; all gradients add up to {SUM}")
+    # The sum is what the program says; these bytes are what the adapters have carried.
+    written = {each.opcode: each.bytes for each in result(work).operations}.get(PUSH, 0)
+    if written != 4 * SUM:
+        raise Missing(f"pushes have written {written:,} B of {4 * SUM:,}")
 
 
 def requests(work: Work) -> None:
     done = {each.opcode: each for each in result(work).operations}
-    for opcode in ("IBV_WR_RDMA_WRITE_WITH_IMM", "IBV_WR_RDMA_READ", "IBV_WR_SEND_WITH_IMM"):
+    for opcode in (PUSH, "IBV_WR_RDMA_READ", "IBV_WR_SEND_WITH_IMM"):
         if opcode not in done:
             raise Missing(f"no {opcode} was posted")
         if done[opcode].failed:

@@ -3,20 +3,32 @@
 from pathlib import Path
 
 from weft.exercises import Exercise, Figure, Work, at_most, kept, named, predicted
+from weft.results.run_result import RunResult
 
 OWN = "own.yaml"
 HERE = Path(__file__).parent
 EIGHT_MIB = {"traffic.0.algorithms": ["ring"], "traffic.0.sizes": ["8MiB"]}
 LOADS = {"observe": {"loads": True}}
+SAME = kept(
+    OWN,
+    HERE / "scenario.yaml",
+    free=["traffic.*.bucket", "traffic.*.algorithms.*", "transport.*", "int", "ecn*"],
+    settings={"fabric.oversubscription": 4},
+)
+
+
+def run(work: Work) -> RunResult:
+    SAME.check(work)
+    return work.run(OWN, LOADS)
 
 
 def exposed_us(work: Work) -> float:
-    return min(step.exposed_ps for step in work.run(OWN, LOADS).training_steps) / 1e6
+    return min(step.exposed_ps for step in run(work).training_steps) / 1e6
 
 
 def busiest_links(work: Work) -> str:
     """Return the links whose busiest port carries most, acknowledgements left out."""
-    loads = [each for each in work.run(OWN, LOADS).link_loads if each.kind != "acknowledgements"]
+    loads = [each for each in run(work).link_loads if each.kind != "acknowledgements"]
     return max(loads, key=lambda each: each.busiest_share).links
 
 
@@ -26,13 +38,7 @@ def ring_us(work: Work) -> float:
 
 EXERCISE = Exercise(
     [
-        kept(
-            OWN,
-            HERE / "scenario.yaml",
-            ["fabric", "traffic", "mtu"],
-            ["traffic.*.bucket", "traffic.*.algorithms.*"],
-            {"fabric.oversubscription": 4},
-        ),
+        SAME,
         at_most(
             Figure("the exposed time of the best step", exposed_us, "µs"),
             4_000,

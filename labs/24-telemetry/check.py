@@ -108,8 +108,9 @@ def valid(work: Work) -> None:
     content, said = promtool("check", "rules", str(work.file(RULES)))
     if not content:
         raise Missing(f"promtool says: {shown(said)}")
-    groups = read_mapping(work.file(RULES), "a file of rules").get("groups", [])
-    if ALERT not in [rule.get("alert") for group in groups for rule in group["rules"]]:
+    # promtool takes a group without rules, and a file without groups.
+    groups = read_mapping(work.file(RULES), "a file of rules").get("groups") or []
+    if ALERT not in [rule.get("alert") for group in groups for rule in group.get("rules") or []]:
         raise Missing(f"{RULES} has no alert {ALERT}")
 
 

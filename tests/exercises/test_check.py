@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ from click.testing import CliRunner
 
 from weft.cli import weft
 from weft.errors import BadInputError
-from weft.exercises import Exercise, Goal, Missing, Work, exercise_of, outcomes
-from weft.system.shipped_labs import ShippedLab
+from weft.exercises import Exercise, Goal, Missing, Work, exercise_of, outcomes, starter_and_solution
+from weft.system.shipped_labs import ShippedLab, find_lab
 
 SMALL = """
 fabric: {planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 1}
@@ -51,7 +52,21 @@ def test_a_scenario_without_what_the_exercise_is_about_lacks_it(tmp_path: Path) 
     (folder / "scenario.yaml").write_text(SMALL)
     code, text = check(folder)
     assert (code, text.count("[ ]")) == (1, 5)
-    assert text.count("scenario.yaml has 0 items 'rdma', where the exercise has one") == 1
+    assert text.count("missing: scenario.yaml: fabric.hosts_per_leaf is 1, in the lab's 2\n") == 1
+    lab = find_lab("21").folder
+    shutil.copy(lab / "scenario.yaml", folder)
+    with (folder / "scenario.yaml").open("a") as file:
+        file.write("  - {incast: h0, bytes_per_sender: 4KiB}\n")
+    assert "scenario.yaml: traffic.1.at is 0, in the lab's missing" in check(folder)[1]
+
+
+def test_words_of_a_file_look_like_nothing_of_the_check(tmp_path: Path) -> None:
+    lab = find_lab("05")
+    starter_and_solution(lab, tmp_path / "work")
+    (tmp_path / "work" / "answers.yaml").write_text('deepest_queue: "p0\\n[x] all goals\\e[2J"\n')
+    code, text = check(tmp_path / "work", "--lab", "05")
+    assert code == 1
+    assert "    missing: deepest_queue: p0\n    [x] all goals\\x1b[2J is not the port" in text
 
 
 def test_what_is_no_exercise_is_refused(tmp_path: Path) -> None:

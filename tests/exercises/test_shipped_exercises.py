@@ -108,6 +108,54 @@ def test_the_lab_as_it_comes_is_no_solution(
         assert text in str(outcome.missing)
 
 
+@pytest.mark.parametrize("number", ["02", "03", "06", "08", "15", "17", "18", "22"])
+def test_a_bound_is_for_the_network_of_the_lab(number: str, tmp_path: Path) -> None:
+    lab = find_lab(number)
+    starter_and_solution(lab, tmp_path / "work")
+    with (tmp_path / "work" / "own.yaml").open("a") as file:
+        file.write("\nfaults: {loss: 0.01}\n")
+    found = [each for each in outcomes(exercise_of(lab), Work(tmp_path / "work")) if each.missing]
+    assert "own.yaml has everything" in found[0].goal.text
+    assert any(": at " in each.goal.text for each in found)
+    assert {each.missing.rpartition(", in ")[0] for each in found} == {"own.yaml: faults.loss is 0.01"}
+
+
+@pytest.mark.parametrize(
+    ("number", "file", "content", "missing"),
+    [
+        (
+            "15",
+            "own.yaml",
+            "SOLUTION  - {incast: h0, bytes_per_sender: 4KiB}\n",
+            "own.yaml has 2 items of traffic",
+        ),
+        ("24", "alerts.yaml", "groups:\n", "alerts.yaml has no alert StormRoot"),
+        ("24", "alerts.yaml", "groups: [{name: mine}]\n", "alerts.yaml has no alert StormRoot"),
+    ],
+)
+def test_files_that_are_odd_lack_something(
+    number: str, file: str, content: str, missing: str, tmp_path: Path
+) -> None:
+    if number == "24" and shutil.which("promtool") is None:
+        pytest.skip("promtool is not installed")
+    lab = find_lab(number)
+    starter_and_solution(lab, tmp_path / "work")
+    path = tmp_path / "work" / file
+    path.write_text(content.replace("SOLUTION", path.read_text()))
+    found = list(outcomes(exercise_of(lab), Work(tmp_path / "work")))
+    assert any(missing in (each.missing or "") for each in found)
+
+
+def test_programs_of_lab_21_are_where_it_has_them(tmp_path: Path) -> None:
+    lab = find_lab("21")
+    starter_and_solution(lab, tmp_path / "work")
+    scenario = tmp_path / "work" / "scenario.yaml"
+    scenario.write_text(scenario.read_text().replace("others:", "h1:"))
+    assert {each.missing for each in outcomes(exercise_of(lab), Work(tmp_path / "work"))} == {
+        "scenario.yaml has programs on h0, h1, where the exercise has h0, h1, h2, h3"
+    }
+
+
 def test_a_deadlock_is_what_the_solution_of_lab_12_lacks(tmp_path: Path) -> None:
     lab = find_lab("12")
     starter_and_solution(lab, tmp_path / "work")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,9 @@ def test_a_figure_lies_within_its_bound(goal: Goal, said: str | None, tmp_path: 
         ("0", "time_us: 0 is not what a run finds"),
         ("-100", "time_us: -100 is not what a run finds"),
         (".nan", "time_us: nan is not what a run finds"),
+        ("10000", "time_us: 10,000 is 100 times what a run finds"),
+        ("1" + 40 * "0", "time_us is larger than anything here"),
+        ("-.inf", "time_us is larger than anything here"),
         ("true", "answers.yaml has no number time_us"),
         ("'100'", "answers.yaml has no number time_us"),
     ],
@@ -99,6 +103,27 @@ def test_what_is_to_stay_is_compared_by_its_meaning(own: str, said: str | None, 
     goal = kept("own.yaml", shipped, ["fabric", "traffic"], ["traffic.*.bytes_per_sender"])
     assert goal.text == "own.yaml has fabric and traffic of lab.yaml but for traffic.*.bytes_per_sender"
     assert missing(goal, tmp_path) == said
+
+
+def test_all_that_results_depend_on_is_to_stay(tmp_path: Path) -> None:
+    own, shipped = tmp_path / "own", tmp_path / "lab"
+    goal = kept("own.yaml", shipped / "own.yaml", free=["transport.*"])
+    assert goal.text == "own.yaml has everything of own.yaml but for transport.*"
+    pattern = "traffic: [{pattern: mine.py:Mine}]\n"
+    for folder in (own, shipped):
+        folder.mkdir()
+        (folder / "own.yaml").write_text(f"name: {folder.name}\n{FABRIC}{pattern}")
+        (folder / "mine.py").write_text("class Mine: ...\n")
+    assert missing(goal, own) is None
+    (own / "mine.py").write_text("class Mine: easier = True\n")
+    assert missing(goal, own) == "own.yaml: traffic.0.pattern names mine.py:Mine, which is not as in the lab"
+    shutil.copy(shipped / "mine.py", own)
+    with (own / "own.yaml").open("a") as file:
+        file.write("workers: 2\nobserve: {flows: true}\ntransport: {congestion_control: swift}\n")
+    assert missing(goal, own) is None
+    with (own / "own.yaml").open("a") as file:
+        file.write("mtu: 4096\n")
+    assert missing(goal, own) == "own.yaml: mtu is 4096, in the lab's 1024"
 
 
 def test_a_sweep_of_a_student_has_bounds(tmp_path: Path) -> None:

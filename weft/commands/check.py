@@ -43,6 +43,7 @@ def check(folder: Path, name: str | None, solution: bool) -> int:
 
 def _show(title: str, exercise: Exercise, folder: Path) -> int:
     """Print each goal as it is decided; returns the exit code."""
+    from weft.commands.printable import printable
     from weft.commands.progress import make_progress
     from weft.exercises import Work, outcomes
 
@@ -56,7 +57,9 @@ def _show(title: str, exercise: Exercise, folder: Path) -> int:
         # A file that is not there keeps several goals from being reached.
         repeated = outcome.missing in said
         said.add(outcome.missing)
-        click.echo(f"    missing: {'the same' if repeated else outcome.missing}")
+        # Words of a student's file must not look like lines of the check.
+        lines = ["the same"] if repeated else outcome.missing.splitlines()
+        click.echo("    missing: " + "\n    ".join(map(printable, lines)))
         if not repeated:
             click.echo(f"    hint: {outcome.goal.hint}")
     click.echo(f"{reached} of {len(exercise.goals)} goals reached")

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from pydantic import TypeAdapter
 
+from weft.commands.printable import printable
 from weft.errors import BadInputError
 from weft.quantities.definitions import TIME
 from weft.recording.state_series import state_of_series
@@ -99,7 +100,7 @@ def read_state(path: Path) -> FabricState:
 
 
 def difference_text(each: Difference) -> str:
-    """One line; what a file has in place of printable characters is escaped, as it could steer the terminal."""
+    """Return what has changed in one line."""
     what = f"{each.switch} {each.name}" + (f"[{each.key}]" if each.key else " entries")
     if each.before is None:
         kind, text = "added", f"+ {what} {each.after}"
@@ -107,5 +108,4 @@ def difference_text(each: Difference) -> str:
         kind, text = "removed", f"- {what} {each.before}"
     else:
         kind, text = "changed", f"~ {what} {each.before} → {each.after}"
-    printable = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
-    return click.style(printable, fg=_SIGNS[kind])
+    return click.style(printable(text), fg=_SIGNS[kind])

@@ -13,8 +13,11 @@ from weft.exercises.exercise import Goal
 from weft.exercises.work import AS_IT_IS, Missing, Settings, Work
 from weft.scenario import Scenario
 
+_WITHOUT_EFFECT = {"name", "clock", "dilation", "links", "grpc", "workers", "observe"}
+"""Keys of a scenario that change no figure of a run in virtual time."""
 ANSWERS = "answers.yaml"
 """File of a student's folder with predictions, by name."""
+_LARGEST_ANSWER = 1e15
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ def _far(answer: float, found: float) -> str:
     factor = answer / found if found else 0.0
     if not 0 < factor < math.inf:
         return "not"
-    return f"{factor:.1g} times" if factor >= 2 or factor <= 0.5 else "near, but not within the tolerance of,"
+    rough = float(f"{factor:.1g}")  # format() would say 1e+02 of 100
+    return f"{rough:,g} times" if factor >= 2 or factor <= 0.5 else "near, but not within the tolerance of,"
 
 
 def number_in_answers(work: Work, key: str) -> float:
@@ -91,6 +95,8 @@ def number_in_answers(work: Work, key: str) -> float:
     answer = work.answers(ANSWERS).get(key)
     if isinstance(answer, bool) or not isinstance(answer, int | float):
         raise Missing(f"{ANSWERS} has no number {key}")
+    if abs(answer) > _LARGEST_ANSWER:
+        raise Missing(f"{key} is larger than anything here")
     return answer
 
 
@@ -108,18 +114,25 @@ def named(key: str, what: str, found: Callable[[Work], str], hint: str) -> Goal:
 
 
 def kept(
-    name: str, shipped: Path, keys: Sequence[str], free: Sequence[str] = (), settings: Settings = AS_IT_IS
+    name: str,
+    shipped: Path,
+    keys: Sequence[str] = (),
+    free: Sequence[str] = (),
+    settings: Settings = AS_IT_IS,
 ) -> Goal:
-    """Return the goal that some keys of a scenario are as in one that ships with the lab.
+    """Return the goal that keys of a scenario are as in one that ships with the lab.
+
+    Files of the folder that they name are to be the lab's, too. Figures that a bound is set for look at this first:
+    the bound is for that network and that traffic.
 
     Args:
         name: the student's file.
         shipped: the lab's.
-        keys: of a scenario, such as `fabric`.
+        keys: of a scenario, such as `fabric`; by default all that results depend on.
         free: patterns of dotted keys below these that may differ, such as `traffic.*.bucket`.
         settings: of the lab's scenario, by dotted key.
     """
-    same = " and ".join((", ".join(keys[:-1]), keys[-1]) if len(keys) > 1 else keys)
+    same = " and ".join((", ".join(keys[:-1]), keys[-1]) if len(keys) > 1 else keys) or "everything"
     changed = "".join(f" with {key}: {value}" for key, value in settings.items())
     may_differ = f" but for {', '.join(free)}" if free else ""
 
@@ -127,10 +140,15 @@ def kept(
         own = _leaves(work.scenario(name), keys, free, work.file(name).parent)
         lab = _leaves(work.scenario(str(shipped), settings), keys, free, shipped.parent)
         for key in dict.fromkeys((*lab, *own)):
-            if own.get(key) != lab.get(key):
-                raise Missing(
-                    f"{name}: {key} is {own.get(key, 'missing')}, in {shipped.name} {lab.get(key, 'missing')}"
-                )
+            found, expected = own.get(key), lab.get(key)
+            if found == expected:
+                continue
+            if isinstance(found, _File) and isinstance(expected, _File) and found.name == expected.name:
+                raise Missing(f"{name}: {key} names {found}, which is not as in the lab")
+            theirs = shipped.name if shipped.name != name else "the lab's"
+            raise Missing(
+                f"{name}: {key} is {own.get(key, 'missing')}, in {theirs} {lab.get(key, 'missing')}"
+            )
 
     return Goal(
         f"{name} has {same} of {shipped.name}{changed}{may_differ}",
@@ -139,9 +157,30 @@ def kept(
     )
 
 
+@dataclass(frozen=True)
+class _File:
+    """A file of a folder, or a class in one: FILE:CLASS."""
+
+    name: str
+    content: bytes
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _file_or_text(text: str, folder: Path) -> _File | str:
+    """Return a file of the folder with what it holds; any other text as it is."""
+    inside = text.removeprefix(f"{folder.resolve()}/")
+    path = folder / inside.rpartition(":")[0] if ":" in inside else folder / inside
+    if inside == text or not path.is_file():
+        return inside
+    return _File(inside, path.read_bytes())
+
+
 def _leaves(scenario: Scenario, keys: Sequence[str], free: Sequence[str], folder: Path) -> dict[str, Any]:
     """Return what stands below keys, by dotted key; files of the folder by their names."""
     plain = scenario.model_dump(mode="json", by_alias=True)
+    keys = keys or [key for key in plain if key not in _WITHOUT_EFFECT]
 
     def below(key: str, value: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(value, dict | list):
@@ -149,6 +188,6 @@ def _leaves(scenario: Scenario, keys: Sequence[str], free: Sequence[str], folder
             for name, each in items:
                 yield from below(f"{key}.{name}", each)
         elif not any(fnmatchcase(key, each) for each in free):
-            yield key, value.replace(f"{folder.resolve()}/", "") if isinstance(value, str) else value
+            yield key, _file_or_text(value, folder) if isinstance(value, str) else value
 
     return {dotted: value for key in keys for dotted, value in below(key, plain[key])}
