@@ -24,6 +24,7 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     counter(4, CounterType.packets_and_bytes) by_port;
     meter(4, MeterType.packets) police;
     direct_counter(CounterType.packets_and_bytes) hits;
+    direct_meter<bit<2>>(MeterType.packets) speeds;
     action_selector(HashAlgorithm.crc16, 16, 14) ways;
     action drop() { mark_to_drop(standard); }
     action forward(bit<48> mac, bit<9> port) { hdr.ethernet.dst = mac; standard.egress_spec = port; }
@@ -40,6 +41,14 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         actions = { drop; NoAction; }
         default_action = NoAction();
     }
+    action measure() { speeds.read(meta.colour); }
+    table sources {
+        key = { hdr.ipv4.dst: exact; }
+        actions = { measure; NoAction; }
+        default_action = NoAction();
+        meters = speeds;
+        size = 16;
+    }
     table balanced {
         key = { hdr.ethernet.dst: exact; hdr.ipv4.src: selector; }
         actions = { forward; NoAction; }
@@ -50,6 +59,7 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         by_port.count((bit<32>)(bit<9>)standard.ingress_port & 3);
         seen.write(0, 16w1);
         ipv4_lpm.apply(); acl.apply(); balanced.apply();
+        if (sources.apply().hit && meta.colour != 0) { drop(); }
         clone(CloneType.I2E, 5);
     }
 }

@@ -117,6 +117,7 @@ def test_entries_forward_and_handles_name_them(switch: Switch) -> None:
         "table_num_entries ipv4_lpm",
         "table_dump_entry ipv4_lpm 0",
         "# a comment",
+        "//another, as in some files",
         "",
     )
     assert (added, second, count) == (
@@ -355,6 +356,24 @@ def test_registers_counters_and_meters(switch: Switch) -> None:
     ]
     assert said[8] == "seen[7]= 0"
     assert said[10] == "by_port[1]= (0 bytes, 0 packets)"
+
+
+def test_rates_of_a_tables_meter_are_those_of_all_its_entries_and_of_later_ones(switch: Switch) -> None:
+    said = switch.run(
+        "table_add ipv4_lpm forward 10.0.0.0/8 => 1 2",
+        "table_add sources measure 10.0.1.1 =>",
+        "meter_array_set_rates speeds 0.000001:2 0.000001:2",
+        "table_add sources measure 10.0.1.2 =>",
+        "meter_get_rates speeds 0",
+        "meter_get_rates speeds 1",
+    )
+    assert said[4] == said[5]
+    assert said[4].splitlines()[0] == "0: info rate = 1e-06, burst size = 2"
+    for destination in ("10.0.1.1", "10.0.1.2"):
+        assert [list(switch.send(destination)) for _ in range(3)] == [[2], [2], []], (
+            "a burst of two, then red"
+        )
+    assert [list(switch.send("10.0.1.3")) for _ in range(3)] == [[2]] * 3, "no entry, no meter"
 
 
 @pytest.mark.parametrize(

@@ -198,12 +198,14 @@ async def meter_set_rates(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("meter_array_set_rates", "<meter> <committed> <peak>")
 async def meter_array_set_rates(session: CommandSession, words: Sequence[str]) -> str:
-    """Set the rates of all cells of a meter."""
+    """Set the rates of all cells of a meter; of a table's meter those of all entries, also of those added later."""
     meter, config = _meter(session, words[0]), meter_config(words[1:])
     if isinstance(meter, p4i.DirectMeter):
-        raise CommandError(
-            f"{meter.preamble.name} is of a table's entries (valid: meter_set_rates with a handle)"
-        )
+        session.rates[meter.direct_table_id] = config
+        for entry in await session.entries(_table_of(session, meter.direct_table_id)):
+            direct = p4r.DirectMeterEntry(table_entry=bare(entry), config=config)
+            await session.write(p4r.Update.MODIFY, direct_meter_entry=direct)
+        return ""
     for index in range(meter.size):
         cell = p4r.MeterEntry(meter_id=meter.preamble.id, index=p4r.Index(index=index), config=config)
         await session.write(p4r.Update.MODIFY, meter_entry=cell)

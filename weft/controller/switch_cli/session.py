@@ -21,6 +21,8 @@ Manage = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
 _MOST_CHARACTERS = 16_384
+_COMMENTS = ("#", "//")
+"""simple_switch_CLI does not know the second, says so and goes on: files of its users have both."""
 
 
 class CommandSession:
@@ -33,6 +35,7 @@ class CommandSession:
         associated: the groups that each node is part of.
         lags: the ports of each lag.
         mirrored: the multicast group that a clone session sends to.
+        rates: of the direct meter of a table, by table, for entries that are added.
         manage: asks the switch for what P4Runtime has not; None: nothing does.
         may_write_files: whether commands may write files of this machine. Those of a scenario, which comes from
             anyone, may not.
@@ -56,6 +59,7 @@ class CommandSession:
         self.associated: dict[int, set[int]] = {}
         self.lags: dict[int, tuple[int, ...]] = {}
         self.mirrored: dict[int, int] = {}
+        self.rates: dict[int, p4r.MeterConfig] = {}
         self.manage = manage
         self.may_write_files = may_write_files
         self._before_writing = before_writing
@@ -157,7 +161,7 @@ def _words(line: str) -> list[str]:
     if len(line) > _MOST_CHARACTERS:
         raise CommandError(f"the line has {len(line)} characters (valid: at most {_MOST_CHARACTERS})")
     stripped = line.strip()
-    if stripped.startswith("#"):
+    if stripped.startswith(_COMMENTS):
         return []
     try:
         return shlex.split(stripped, comments=False)

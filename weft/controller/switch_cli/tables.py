@@ -120,6 +120,8 @@ async def table_add(session: CommandSession, words: Sequence[str]) -> str:
 
 async def added(session: CommandSession, entry: p4r.TableEntry) -> str:
     """Insert an entry and say its handle."""
+    if entry.table_id in session.rates:
+        entry.meter_config.CopyFrom(session.rates[entry.table_id])
     await session.write(p4r.Update.INSERT, table_entry=entry)
     return f"Entry has been added with handle {session.handle_of(entry)}"
 
