@@ -3,73 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import weakref
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from weft.engine import (
-    CongestionControl,
     Engine,
     IpStack,
-    PathChoice,
     PcapWriter,
-    PortMac,
     Probe,
     TransmitPort,
     _core,
-    congestion_parameters_in_force,
-    flowlet,
-    make_congestion_control,
-    spray,
 )
-from weft.traffic.answers import PlaneInForce, TransportInForce
-from weft.traffic.attachment import Attach, Attachment, SocketAttachment
-from weft.traffic.class_reference import is_class_reference
+from weft.traffic.attachment import Attach, SocketAttachment
 from weft.traffic.commands.aggregation import Membership, MovedStream
-from weft.traffic.commands.connections import DEFAULT_RETRY_LIMIT, Connection
-from weft.traffic.commands.counters import AskTransport
-from weft.traffic.commands.parameters import ParameterPart, ParameterRequests
-from weft.traffic.commands.services import ServicePart, ServiceRequests
-from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
-from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
+from weft.traffic.commands.connections import Connection
+from weft.traffic.host_config import HostConfig
 from weft.traffic.host_ip import make_ip_stack
+from weft.traffic.host_plane import HostPlane, open_plane
 from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
 from weft.traffic.host_stats import ConnectionStats, HostStats
+from weft.traffic.host_transport import HostTransport, QueuePairOptions, destination_of
 from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import Channel
-from weft.traffic.transport_settings import TransportSettings, preset_of
 
 if TYPE_CHECKING:
     from weft.engine._core import NicStats, PortMacStats
 
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
 _TOTALS = (*_QUEUE_PAIR_TOTALS, *REDUCTION_TOTALS)
-
-
-class QueuePairOptions(TypedDict, total=False):
-    """Options of a queue pair that are no settings of the host's transport; see `RcOptions`."""
-
-    retry_limit: int
-    rnr_retry_limit: int
-    rnr_timer_code: int
-    receive_for_immediate: bool
-
-
-@dataclass
-class _Plane:
-    config: NicConfig
-    port: int
-    attachment: Attachment
-    transmit_port: TransmitPort
-    mac: PortMac | None = None
 
 
 @dataclass
@@ -92,7 +59,8 @@ class Host:
         self.nic = _core.Nic(self.engine, config.name, **asdict(config.nic_costs))
         self.executor = _core.ScheduleExecutor(self.engine)
         self.reductions = HostReductions(self.nic, self.executor, len(config.nics))
-        self._planes = [self._open_plane(nic, attach(nic.interface)) for nic in config.nics]
+        self.transport = HostTransport(config)
+        self._planes = [open_plane(engine, self.nic, nic, attach(nic.interface)) for nic in config.nics]
         self._ip = make_ip_stack(self.nic, config.ip) if config.ip is not None else None
         self._scale_up = (
             ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
@@ -111,35 +79,6 @@ class Host:
             self.probe = Probe.of(self._planes[0].transmit_port)
             if config.recording.steps:
                 self.executor.observe(config.rank)
-
-    def _open_plane(self, config: NicConfig, attachment: Attachment) -> _Plane:
-        transmit_port = TransmitPort(
-            self.engine,
-            attachment.link,
-            rate_bps=config.rate_bps if config.paced else 0,
-            quantum_bytes=config.quantum_bytes,
-        )
-        addresses = [config.ipv4] + ([config.ipv6] if config.ipv6 else [])
-        port = self.nic.add_port(transmit_port, mac=config.mac, addresses=addresses)
-        mac = self._make_mac(config, transmit_port, port)
-        if mac is not None:
-            attachment.connect(mac, 0)
-        else:
-            attachment.connect(self.nic, port)
-        return _Plane(config, port, attachment, transmit_port, mac)
-
-    def _make_mac(self, config: NicConfig, transmit_port: TransmitPort, port: int) -> PortMac | None:
-        """Return the MAC of a port with flow control."""
-        if not config.pfc_quanta and config.credits is None:
-            return None
-        mac = PortMac(self.engine, transmit_port, self.nic, port)
-        if config.class_of_dscp:
-            mac.classify_by_dscp(dict(config.class_of_dscp))
-        if config.pfc_quanta:
-            mac.enable_pfc(source_mac=config.mac, pause_quanta=config.pfc_quanta)
-        if config.credits is not None:
-            mac.enable_credits(source_mac=config.mac, **asdict(config.credits))
-        return mac
 
     def close(self) -> None:
         """Close the interfaces and captures; stop the engine's thread, if it has one."""
@@ -168,22 +107,16 @@ class Host:
         if self._ip is not None:
             self._ip.forget_neighbours()
 
-    def plane(self, number: int) -> _Plane:
+    @property
+    def planes(self) -> Sequence[HostPlane]:
+        """The NIC's ports, by plane."""
+        return self._planes
+
+    def plane(self, number: int) -> HostPlane:
         """Return a plane. Raises ValueError with the valid ones."""
         if not 0 <= number < len(self._planes):
             raise ValueError(f"plane {number} (valid: 0 to {len(self._planes) - 1})")
         return self._planes[number]
-
-    def timeout_ps(self, plane: _Plane) -> int:
-        """Return the least retransmission timeout: above the path's round trip and the host's jitter."""
-        return _core.retransmission_timeout_ps(
-            plane.config.base_round_trip_ps,
-            wall_clock_floor_ns=self.config.wall_clock_floor_ns,
-            dilation=self.config.dilation,
-        )
-
-    def _queue_pair_timeout_ps(self, plane: _Plane) -> int:
-        return self.config.transport.retransmission_timeout_ps or self.timeout_ps(plane)
 
     def connect(self, connection: Connection) -> None:
         """Make a queue pair, in place of one to the same peer with the same label, or of those that stand for it.
@@ -195,15 +128,15 @@ class Host:
             self._scale_up_port().connect(channel, connection.queue_pair, connection.remote_queue_pair)
             return
         plane = self.plane(connection.plane)
-        if connection.destination_ip is None:
-            raise ValueError(f"the connection to rank {connection.peer} has no destination_ip")
+        destination_of(connection)  # before what it replaces is removed
         suspended = self._suspended.pop(channel, None)
         self.disconnect(channel)
-        queue_pair = self._make_queue_pair(
-            plane,
+        queue_pair = self.transport.make_queue_pair(
+            self.nic,
+            plane.port,
+            plane.config,
             self.executor,
             connection,
-            without_prefix(connection.destination_ip),
             retry_limit=connection.retry_limit,
         )
         self._observe(queue_pair, channel)
@@ -213,47 +146,6 @@ class Host:
             self.executor.resume(suspended, queue_pair)
             self._connections[channel] = _Connection(queue_pair, suspended)
 
-    def _make_queue_pair(
-        self,
-        plane: _Plane,
-        completions: _core.CompletionHandler,
-        connection: Connection,
-        destination_ip: str,
-        **options: Unpack[QueuePairOptions],
-    ) -> _core.RcQueuePair:
-        """Make a queue pair with the host's transport settings; `options` are those of the queue pair beside them."""
-        transport = self.config.transport.of_class(connection.traffic_class)
-        number = connection.queue_pair
-        frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
-        return _core.RcQueuePair(
-            self.nic,
-            plane.port,
-            completions,
-            queue_pair=number,
-            remote_queue_pair=connection.remote_queue_pair,
-            destination_mac=plane.config.gateway_mac
-            if connection.destination_mac is None
-            else connection.destination_mac,
-            destination_ip=destination_ip,
-            congestion_control=self._congestion_control(plane, frame_bytes, transport),
-            path_choice=self._path_choice(plane, number, frame_bytes),
-            retransmission=transport.retransmission,
-            retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
-            reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
-            ack_interval_packets=transport.ack_interval(),
-            max_outstanding_reads=transport.max_outstanding_reads,
-            cnp_interval_ps=transport.cnp_interval(),
-            source_udp_port=connection.source_udp_port,
-            initial_psn=connection.initial_psn,
-            remote_initial_psn=connection.remote_initial_psn,
-            path_mtu_bytes=self.config.mtu_bytes,
-            segment_packets=self.config.segments.packets,
-            segment_message_bytes=self.config.segments.message_bytes,
-            telemetry=connection.telemetry,
-            data_class=connection.traffic_class,
-            **options,
-        )
-
     def open_queue_pair(
         self,
         connection: Connection,
@@ -262,10 +154,9 @@ class Host:
     ) -> _core.RcQueuePair:
         """Return a queue pair of a program's, whose completions go to `completions`. ValueError: as for `connect`."""
         plane = self.plane(connection.plane)
-        if connection.destination_ip is None:
-            raise ValueError(f"the connection to rank {connection.peer} has no destination_ip")
-        destination_ip = without_prefix(connection.destination_ip)
-        queue_pair = self._make_queue_pair(plane, completions, connection, destination_ip, **options)
+        queue_pair = self.transport.make_queue_pair(
+            self.nic, plane.port, plane.config, completions, connection, **options
+        )
         self._observe(queue_pair, Channel(connection.plane, connection.peer, connection.label))
         self._opened.append(queue_pair)
         return queue_pair
@@ -275,6 +166,21 @@ class Host:
         self._opened.remove(queue_pair)
         self._closed_totals.update(_totals_of(queue_pair.stats()))
         self.nic.detach(queue_pair)
+
+    def add_generator(self, generator: _core.FlowGenerator) -> None:
+        """Count what the queue pairs of a generator of flows count."""
+        self._generators.append(generator)
+
+    def remove_generator(self, generator: _core.FlowGenerator) -> None:
+        """End a generator's run if it has not ended, and remove it; its counts remain in the totals."""
+        generator.cancel()
+        self._generators.remove(generator)
+        self._closed_totals.update(_totals_of(generator.counters()))
+
+    def remove_client(self, client: _core.ServiceClient | _core.ParameterClient) -> None:
+        """Remove a client of a service or a store; its counts remain in the totals."""
+        self._closed_totals["aggregation_retransmitted_packets"] += client.retransmitted_packets()
+        self.nic.detach(client)
 
     def suspend(self, channel: Channel) -> int:
         """Stop a connection whose plane is lost; returns how many messages have arrived over it.
@@ -321,217 +227,6 @@ class Host:
                 telemetry=telemetry,
             )
 
-    def _full_frame_bytes(self, is_ipv6: bool, telemetry: bool) -> int:
-        return _core.full_frame_bytes(
-            self.config.mtu_bytes,
-            is_ipv6=is_ipv6,
-            telemetry=telemetry,
-            retransmission=self.config.transport.retransmission,
-        )
-
-    def _congestion_control(
-        self, plane: _Plane, frame_bytes: int, transport: TransportSettings
-    ) -> CongestionControl:
-        path = self._path_properties(plane, frame_bytes)
-        if is_class_reference(transport.congestion_control):
-            return congestion_control(ClassSpec(transport.congestion_control, transport.parameters), path)
-        return make_congestion_control(
-            transport.congestion_control,
-            **vars(path),
-            ack_interval_packets=transport.ack_interval(),
-            parameters=transport.parameters,
-            preset=transport.preset or "",
-        )
-
-    def transport_in_force(self, asked: AskTransport) -> TransportInForce:
-        """Return with which settings queue pairs are made."""
-        transport = self.config.transport
-        preset = preset_of(transport.congestion_control, transport.preset)
-        frame_bytes = self._full_frame_bytes(asked.ip_version == 6, asked.telemetry)
-        return TransportInForce(
-            congestion_control=transport.congestion_control,
-            preset=preset.name if preset is not None else None,
-            retransmission=transport.retransmission,
-            path=transport.path,
-            path_parameters=dict(transport.path_parameters),
-            spray_paths=transport.spray_paths if transport.path == "spray" else None,
-            ack_interval_packets=transport.ack_interval(),
-            cnp_interval_ps=transport.cnp_interval(),
-            retry_limit=DEFAULT_RETRY_LIMIT,
-            planes=tuple(self._plane_in_force(plane, frame_bytes) for plane in self._planes),
-        )
-
-    def _plane_in_force(self, plane: _Plane, frame_bytes: int) -> PlaneInForce:
-        transport, path = self.config.transport, self._path_properties(plane, frame_bytes)
-        parameters: Mapping[str, Any] = transport.parameters
-        if not is_class_reference(transport.congestion_control):
-            parameters = congestion_parameters_in_force(
-                transport.congestion_control,
-                **vars(path),
-                ack_interval_packets=transport.ack_interval(),
-                parameters=transport.parameters,
-                preset=transport.preset or "",
-            )
-        flowlet_gap_ps = transport.flowlet_gap_ps or plane.config.base_round_trip_ps
-        return PlaneInForce(
-            line_rate_bps=plane.config.rate_bps,
-            base_round_trip_ps=plane.config.base_round_trip_ps,
-            nearest_round_trip_ps=plane.config.nearest_round_trip_ps,
-            frame_bytes=frame_bytes,
-            least_retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
-            least_aggregation_timeout_ps=self.timeout_ps(plane),
-            reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
-            flowlet_gap_ps=flowlet_gap_ps if transport.path == "flowlet" else None,
-            parameters=dict(parameters),
-        )
-
-    def _path_choice(self, plane: _Plane, queue_pair: int, frame_bytes: int) -> PathChoice | None:
-        transport, seed = self.config.transport, self._path_seed(plane, queue_pair)
-        if transport.path == "spray":
-            return spray(seed, transport.spray_paths)
-        if transport.path == "flowlet":
-            return flowlet(seed, transport.flowlet_gap_ps or plane.config.base_round_trip_ps)
-        if is_class_reference(transport.path):
-            spec = ClassSpec(transport.path, transport.path_parameters)
-            path = self._path_properties(plane, frame_bytes)
-            return path_choice(spec, path, np.random.default_rng(seed))
-        return None
-
-    def _new_congestion_control(self, plane: int, frame_bytes: int) -> CongestionControl:
-        return self._congestion_control(self._planes[plane], frame_bytes, self.config.transport)
-
-    def _new_path_choice(self, plane: int, queue_pair: int, frame_bytes: int) -> PathChoice | None:
-        return self._path_choice(self._planes[plane], queue_pair, frame_bytes)
-
-    def _path_properties(self, plane: _Plane, frame_bytes: int) -> PathProperties:
-        return PathProperties(
-            line_rate_bps=plane.config.rate_bps,
-            base_round_trip_ps=plane.config.base_round_trip_ps,
-            frame_bytes=frame_bytes,
-            nearest_round_trip_ps=plane.config.nearest_round_trip_ps,
-            nearest_hops=plane.config.nearest_hops,
-            hop_round_trip_ps=plane.config.hop_round_trip_ps,
-            int_rates_bps=self.config.int_rates_bps,
-        )
-
-    def _path_of_any_frame(self, plane: _Plane) -> dict[str, Any]:
-        """Return the properties that do not depend on a flow's packets."""
-        return {
-            name: value
-            for name, value in vars(self._path_properties(plane, 0)).items()
-            if name != "frame_bytes"
-        }
-
-    def _path_seed(self, plane: _Plane, queue_pair: int) -> int:
-        text = f"{self.config.seed} {self.config.rank} {plane.port} {queue_pair}"
-        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
-
-    def make_flow_generator(self, telemetry: bool, as_lengths: bool) -> _core.FlowGenerator:
-        """Return a generator of flows whose ports are the planes, with queue pairs as `connect` makes them."""
-        generator = _core.FlowGenerator(self.nic, self.executor)
-        transport = self.config.transport
-        name = transport.congestion_control
-        native = not is_class_reference(name)
-        # Weakly, because the engine keeps what it is to call, and the host keeps the engine.
-        here = weakref.proxy(self)
-        for number, plane in enumerate(self._planes):
-            generator.add_port(
-                plane.port,
-                destination_mac=plane.config.gateway_mac,
-                congestion_control=name if native else partial(Host._new_congestion_control, here, number),
-                **self._path_of_any_frame(plane),
-                parameters=transport.parameters if native else {},
-                preset=transport.preset or "",
-                path_choice=None
-                if transport.path == "flow"
-                else partial(Host._new_path_choice, here, number),
-                retransmission=transport.retransmission,
-                retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
-                reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
-                ack_interval_packets=transport.ack_interval(),
-                cnp_interval_ps=transport.cnp_interval(),
-                path_mtu_bytes=self.config.mtu_bytes,
-                telemetry=telemetry,
-                as_lengths=as_lengths,
-                segment_packets=self.config.segments.packets,
-                segment_message_bytes=self.config.segments.message_bytes,
-            )
-        self._generators.append(generator)
-        return generator
-
-    def close_flow_generator(self, generator: _core.FlowGenerator) -> None:
-        """End a generator's run if it has not ended, and remove it; its counts remain in the totals."""
-        generator.cancel()
-        self._generators.remove(generator)
-        self._closed_totals.update(_totals_of(generator.counters()))
-
-    def make_service_client(self, part: ServicePart, asked: ServiceRequests) -> _core.ServiceClient:
-        """Return a client of a service, by the NIC of the group's plane. Raises ValueError for values out of range."""
-        plane = self.plane(part.nic)
-        return _core.ServiceClient(
-            self.nic,
-            plane.port,
-            self.executor,
-            operation=asked.operation,
-            requests=asked.requests,
-            cells=asked.cells,
-            window=asked.window,
-            addend=asked.addend,
-            group_id=part.group_id,
-            epoch=part.epoch,
-            q_key=part.q_key,
-            member=part.rank if asked.operation == "barrier" else part.client,
-            destination_mac=part.service_mac,
-            destination_ip=part.service_address,
-            group_ip=part.group_address,
-            retransmission_timeout_ps=self.timeout_ps(plane),
-        )
-
-    def make_parameter_client(
-        self, part: ParameterPart, window: int, blocks: npt.NDArray[np.uint32], pushes: npt.NDArray[np.bool_]
-    ) -> _core.ParameterClient:
-        """Return a client of a parameter store. Raises ValueError for values out of range."""
-        plane = self.plane(part.nic)
-        assert part.client is not None
-        return _core.ParameterClient(
-            self.nic,
-            plane.port,
-            self.executor,
-            blocks=blocks,
-            pushes=pushes,
-            window=window,
-            group_id=part.group_id,
-            epoch=part.epoch,
-            q_key=part.q_key,
-            client=part.client,
-            destination_mac=plane.config.gateway_mac,
-            destination_ip=part.store_address,
-            retransmission_timeout_ps=self.timeout_ps(plane),
-        )
-
-    def make_parameter_store(
-        self, part: ParameterPart, asked: ParameterRequests, clients: int
-    ) -> _core.ParameterStore:
-        """Return a parameter store."""
-        plane = self.plane(part.nic)
-        return _core.ParameterStore(
-            self.nic,
-            plane.port,
-            blocks=asked.blocks,
-            clients=clients,
-            window=asked.window,
-            group_id=part.group_id,
-            epoch=part.epoch,
-            q_key=part.q_key,
-            destination_mac=plane.config.gateway_mac,
-            own_ip=part.store_address,
-        )
-
-    def close_service_client(self, client: _core.ServiceClient | _core.ParameterClient) -> None:
-        """Remove a client; its counts remain in the totals."""
-        self._closed_totals["aggregation_retransmitted_packets"] += client.retransmitted_packets()
-        self.nic.detach(client)
-
     def observed_flow(self, peer: int, plane: int) -> _core.ObservedFlow:
         """Return what the probe is to record of a flow to `peer`."""
         recording = self.config.recording
@@ -572,7 +267,9 @@ class Host:
 
     def _port_and_timeout_ps(self, membership: Membership) -> tuple[int, int]:
         plane, timeout_ps = self.plane(membership.plane), membership.retransmission_timeout_ps
-        return plane.port, self.timeout_ps(plane) if timeout_ps is None else timeout_ps
+        if timeout_ps is None:
+            timeout_ps = self.transport.least_timeout_ps(plane.config)
+        return plane.port, timeout_ps
 
     def leave(self, number: int, keep: Container[int] = ()) -> None:
         """Leave the plane's jobs but those to `keep`."""

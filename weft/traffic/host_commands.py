@@ -71,7 +71,7 @@ class HostCommands:
             runs.Release: lambda command: self._runs.release(command.run),
             counters.AskStats: lambda _: host.stats(),
             counters.ResetStats: self._reset_stats,
-            counters.AskTransport: host.transport_in_force,
+            counters.AskTransport: lambda command: host.transport.in_force(host.config.nics, command),
             programs.StartProgram: lambda command: self._programs.start(command),
             programs.FollowProgram: lambda command: self._programs.follow(command),
             programs.EndProgram: lambda command: self._programs.end(command),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from weft.engine import _core
 from weft.engine.records import RunStatus
 from weft.traffic.answers import EndedFlows, Memory
+from weft.traffic.class_reference import is_class_reference
 from weft.traffic.commands.flows import PrepareFlows
 from weft.traffic.commands.runs import Start
 from weft.traffic.host import Host
@@ -32,9 +35,7 @@ class HostFlows:
         """Start the flows. Raises ValueError if they run already, or the memory of a peer is missing."""
         if self._generator is not None:
             raise ValueError("the flows have been started already")
-        generator = self._host.make_flow_generator(
-            self._command.telemetry, self._command.payload == AS_LENGTHS
-        )
+        generator = _make_generator(self._host, self._command)
         for flow, start_ps, plane, size_bytes, peer, peer_ip, queue_pair, remote in self._command.sent:
             sink = _sink_of(command, peer)
             generator.add_sent(
@@ -52,6 +53,7 @@ class HostFlows:
         for flow, start_ps, plane, size_bytes, _, peer_ip, queue_pair, remote in self._command.received:
             generator.add_received(flow, start_ps, plane, peer_ip, queue_pair, remote, size_bytes)
         generator.start(command.start_ps, run=self._command.run)
+        self._host.add_generator(generator)
         self._generator = generator
 
     def status(self) -> RunStatus | None:
@@ -73,9 +75,41 @@ class HostFlows:
     def release(self) -> None:
         """End the run if it has not ended, and release its memory."""
         if self._generator is not None:
-            self._host.close_flow_generator(self._generator)
+            self._host.remove_generator(self._generator)
         if self._sink is not None:
             self._sink.deregister()
+
+
+def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
+    """Return a generator of flows whose ports are the planes, with queue pairs as `Host.connect` makes them."""
+    generator = _core.FlowGenerator(host.nic, host.executor)
+    config, applied = host.config, host.transport
+    transport = config.transport
+    name = transport.congestion_control
+    native = not is_class_reference(name)
+    for plane in host.planes:
+        generator.add_port(
+            plane.port,
+            destination_mac=plane.config.gateway_mac,
+            congestion_control=name if native else partial(applied.congestion_control, plane.config),
+            **applied.path_of_any_frame(plane.config),
+            parameters=transport.parameters if native else {},
+            preset=transport.preset or "",
+            path_choice=None
+            if transport.path == "flow"
+            else partial(applied.path_choice, plane.config, plane.port),
+            retransmission=transport.retransmission,
+            retransmission_timeout_ps=applied.queue_pair_timeout_ps(plane.config),
+            reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
+            ack_interval_packets=transport.ack_interval(),
+            cnp_interval_ps=transport.cnp_interval(),
+            path_mtu_bytes=config.mtu_bytes,
+            telemetry=command.telemetry,
+            as_lengths=command.payload == AS_LENGTHS,
+            segment_packets=config.segments.packets,
+            segment_message_bytes=config.segments.message_bytes,
+        )
+    return generator
 
 
 def _sink_of(command: Start, peer: int) -> RemoteBuffer:

@@ -36,12 +36,10 @@ class HostParameters:
         self._started_ps: int | None = None
         self._blocks, self._pushes = np.zeros(0, np.uint32), np.zeros(0, np.bool_)
         if command.part.client is None:
-            self._store = host.make_parameter_store(command.part, command.requests, command.clients)
+            self._store = _make_store(host, command)
         else:
             self._blocks, self._pushes = drawn_requests(command.requests, command.part.client)
-            self._client = host.make_parameter_client(
-                command.part, command.requests.window, self._blocks, self._pushes
-            )
+            self._client = _make_client(host, command, self._blocks, self._pushes)
 
     def memory(self) -> Memory:
         """Return nothing: peers write nowhere."""
@@ -94,6 +92,46 @@ class HostParameters:
         """End the run if it has not ended, and leave the group."""
         if self._client is not None:
             self._client.cancel()
-            self._host.close_service_client(self._client)
+            self._host.remove_client(self._client)
         if self._store is not None:
             self._host.nic.detach(self._store)
+
+
+def _make_client(
+    host: Host, command: PrepareParameters, blocks: npt.NDArray[np.uint32], pushes: npt.NDArray[np.bool_]
+) -> _core.ParameterClient:
+    """Return a client of a parameter store. Raises ValueError for values out of range."""
+    part, plane = command.part, host.plane(command.part.nic)
+    assert part.client is not None
+    return _core.ParameterClient(
+        host.nic,
+        plane.port,
+        host.executor,
+        blocks=blocks,
+        pushes=pushes,
+        window=command.requests.window,
+        group_id=part.group_id,
+        epoch=part.epoch,
+        q_key=part.q_key,
+        client=part.client,
+        destination_mac=plane.config.gateway_mac,
+        destination_ip=part.store_address,
+        retransmission_timeout_ps=host.transport.least_timeout_ps(plane.config),
+    )
+
+
+def _make_store(host: Host, command: PrepareParameters) -> _core.ParameterStore:
+    """Return a parameter store. Raises ValueError for values out of range."""
+    part, plane = command.part, host.plane(command.part.nic)
+    return _core.ParameterStore(
+        host.nic,
+        plane.port,
+        blocks=command.requests.blocks,
+        clients=command.clients,
+        window=command.requests.window,
+        group_id=part.group_id,
+        epoch=part.epoch,
+        q_key=part.q_key,
+        destination_mac=plane.config.gateway_mac,
+        own_ip=part.store_address,
+    )

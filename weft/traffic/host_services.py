@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from weft.engine import _core
 from weft.engine.records import RunStatus
 from weft.traffic.answers import Memory, ServiceRecords
 from weft.traffic.commands.runs import Start
-from weft.traffic.commands.services import PrepareService
+from weft.traffic.commands.services import PrepareService, ServicePart, ServiceRequests
 from weft.traffic.host import Host
 
 
@@ -15,7 +16,7 @@ class HostService:
     def __init__(self, host: Host, command: PrepareService) -> None:
         self._host = host
         self._run = command.run
-        self._client = host.make_service_client(command.part, command.requests)
+        self._client = _make_client(host, command.part, command.requests)
 
     def memory(self) -> Memory:
         """Return nothing: peers write nowhere."""
@@ -43,4 +44,27 @@ class HostService:
     def release(self) -> None:
         """End the run if it has not ended, and leave the group."""
         self._client.cancel()
-        self._host.close_service_client(self._client)
+        self._host.remove_client(self._client)
+
+
+def _make_client(host: Host, part: ServicePart, asked: ServiceRequests) -> _core.ServiceClient:
+    """Return a client of a service, by the NIC of the group's plane. Raises ValueError for values out of range."""
+    plane = host.plane(part.nic)
+    return _core.ServiceClient(
+        host.nic,
+        plane.port,
+        host.executor,
+        operation=asked.operation,
+        requests=asked.requests,
+        cells=asked.cells,
+        window=asked.window,
+        addend=asked.addend,
+        group_id=part.group_id,
+        epoch=part.epoch,
+        q_key=part.q_key,
+        member=part.rank if asked.operation == "barrier" else part.client,
+        destination_mac=part.service_mac,
+        destination_ip=part.service_address,
+        group_ip=part.group_address,
+        retransmission_timeout_ps=host.transport.least_timeout_ps(plane.config),
+    )

@@ -1,0 +1,210 @@
+"""How a host makes its queue pairs: congestion control, path choice, timeouts, and what of it is in force."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+
+from weft.engine import (
+    CongestionControl,
+    PathChoice,
+    _core,
+    congestion_parameters_in_force,
+    flowlet,
+    make_congestion_control,
+    spray,
+)
+from weft.traffic.answers import PlaneInForce, TransportInForce
+from weft.traffic.class_reference import is_class_reference
+from weft.traffic.commands.connections import DEFAULT_RETRY_LIMIT, Connection
+from weft.traffic.commands.counters import AskTransport
+from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
+from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
+from weft.traffic.transport_settings import TransportSettings, preset_of
+
+
+class QueuePairOptions(TypedDict, total=False):
+    """Options of a queue pair that are no settings of the host's transport; see `RcOptions`."""
+
+    retry_limit: int
+    rnr_retry_limit: int
+    rnr_timer_code: int
+    receive_for_immediate: bool
+
+
+def destination_of(connection: Connection) -> str:
+    """Return the address that a queue pair sends to. Raises ValueError if there is none."""
+    if connection.destination_ip is None:
+        raise ValueError(f"the connection to rank {connection.peer} has no destination_ip")
+    return without_prefix(connection.destination_ip)
+
+
+class HostTransport:
+    """The transport settings of a host, applied to its NICs.
+
+    It holds nothing of the engine, which keeps its methods as callbacks.
+    """
+
+    def __init__(self, config: HostConfig) -> None:
+        self._config = config
+        self._settings = config.transport
+
+    def least_timeout_ps(self, nic: NicConfig) -> int:
+        """Return the least retransmission timeout: above the path's round trip and the host's jitter."""
+        return _core.retransmission_timeout_ps(
+            nic.base_round_trip_ps,
+            wall_clock_floor_ns=self._config.wall_clock_floor_ns,
+            dilation=self._config.dilation,
+        )
+
+    def queue_pair_timeout_ps(self, nic: NicConfig) -> int:
+        """Return the least retransmission timeout of queue pairs."""
+        return self._settings.retransmission_timeout_ps or self.least_timeout_ps(nic)
+
+    def make_queue_pair(
+        self,
+        rnic: _core.Nic,
+        port: int,
+        nic: NicConfig,
+        completions: _core.CompletionHandler,
+        connection: Connection,
+        **options: Unpack[QueuePairOptions],
+    ) -> _core.RcQueuePair:
+        """Return a queue pair at a port of `rnic`. Raises ValueError for invalid addresses, and for none."""
+        destination_ip = destination_of(connection)
+        transport = self._settings.of_class(connection.traffic_class)
+        number = connection.queue_pair
+        frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
+        return _core.RcQueuePair(
+            rnic,
+            port,
+            completions,
+            queue_pair=number,
+            remote_queue_pair=connection.remote_queue_pair,
+            destination_mac=nic.gateway_mac
+            if connection.destination_mac is None
+            else connection.destination_mac,
+            destination_ip=destination_ip,
+            congestion_control=self._congestion_control(nic, frame_bytes, transport),
+            path_choice=self.path_choice(nic, port, number, frame_bytes),
+            retransmission=transport.retransmission,
+            retransmission_timeout_ps=self.queue_pair_timeout_ps(nic),
+            reordering_window_ps=transport.reordering_window(nic.base_round_trip_ps),
+            ack_interval_packets=transport.ack_interval(),
+            max_outstanding_reads=transport.max_outstanding_reads,
+            cnp_interval_ps=transport.cnp_interval(),
+            source_udp_port=connection.source_udp_port,
+            initial_psn=connection.initial_psn,
+            remote_initial_psn=connection.remote_initial_psn,
+            path_mtu_bytes=self._config.mtu_bytes,
+            segment_packets=self._config.segments.packets,
+            segment_message_bytes=self._config.segments.message_bytes,
+            telemetry=connection.telemetry,
+            data_class=connection.traffic_class,
+            **options,
+        )
+
+    def congestion_control(self, nic: NicConfig, frame_bytes: int) -> CongestionControl:
+        """Return a new congestion control for a flow of data whose full frames have this size."""
+        return self._congestion_control(nic, frame_bytes, self._settings)
+
+    def path_choice(self, nic: NicConfig, port: int, queue_pair: int, frame_bytes: int) -> PathChoice | None:
+        """Return a new choice of paths for a queue pair; None if all its packets take one."""
+        transport, seed = self._settings, self._path_seed(port, queue_pair)
+        if transport.path == "spray":
+            return spray(seed, transport.spray_paths)
+        if transport.path == "flowlet":
+            return flowlet(seed, transport.flowlet_gap_ps or nic.base_round_trip_ps)
+        if is_class_reference(transport.path):
+            spec = ClassSpec(transport.path, transport.path_parameters)
+            return path_choice(spec, self._path_properties(nic, frame_bytes), np.random.default_rng(seed))
+        return None
+
+    def path_of_any_frame(self, nic: NicConfig) -> dict[str, Any]:
+        """Return the properties of paths that do not depend on a flow's packets."""
+        properties = vars(self._path_properties(nic, 0))
+        return {name: value for name, value in properties.items() if name != "frame_bytes"}
+
+    def in_force(self, nics: Sequence[NicConfig], asked: AskTransport) -> TransportInForce:
+        """Return with which settings queue pairs are made."""
+        transport = self._settings
+        preset = preset_of(transport.congestion_control, transport.preset)
+        frame_bytes = self._full_frame_bytes(asked.ip_version == 6, asked.telemetry)
+        return TransportInForce(
+            congestion_control=transport.congestion_control,
+            preset=preset.name if preset is not None else None,
+            retransmission=transport.retransmission,
+            path=transport.path,
+            path_parameters=dict(transport.path_parameters),
+            spray_paths=transport.spray_paths if transport.path == "spray" else None,
+            ack_interval_packets=transport.ack_interval(),
+            cnp_interval_ps=transport.cnp_interval(),
+            retry_limit=DEFAULT_RETRY_LIMIT,
+            planes=tuple(self._plane_in_force(nic, frame_bytes) for nic in nics),
+        )
+
+    def _plane_in_force(self, nic: NicConfig, frame_bytes: int) -> PlaneInForce:
+        transport = self._settings
+        parameters: Mapping[str, Any] = transport.parameters
+        if not is_class_reference(transport.congestion_control):
+            parameters = congestion_parameters_in_force(
+                transport.congestion_control, **self._native_arguments(nic, frame_bytes, transport)
+            )
+        flowlet_gap_ps = transport.flowlet_gap_ps or nic.base_round_trip_ps
+        return PlaneInForce(
+            line_rate_bps=nic.rate_bps,
+            base_round_trip_ps=nic.base_round_trip_ps,
+            nearest_round_trip_ps=nic.nearest_round_trip_ps,
+            frame_bytes=frame_bytes,
+            least_retransmission_timeout_ps=self.queue_pair_timeout_ps(nic),
+            least_aggregation_timeout_ps=self.least_timeout_ps(nic),
+            reordering_window_ps=transport.reordering_window(nic.base_round_trip_ps),
+            flowlet_gap_ps=flowlet_gap_ps if transport.path == "flowlet" else None,
+            parameters=dict(parameters),
+        )
+
+    def _congestion_control(
+        self, nic: NicConfig, frame_bytes: int, transport: TransportSettings
+    ) -> CongestionControl:
+        if is_class_reference(transport.congestion_control):
+            spec = ClassSpec(transport.congestion_control, transport.parameters)
+            return congestion_control(spec, self._path_properties(nic, frame_bytes))
+        return make_congestion_control(
+            transport.congestion_control, **self._native_arguments(nic, frame_bytes, transport)
+        )
+
+    def _native_arguments(
+        self, nic: NicConfig, frame_bytes: int, transport: TransportSettings
+    ) -> dict[str, Any]:
+        return {
+            **vars(self._path_properties(nic, frame_bytes)),
+            "ack_interval_packets": transport.ack_interval(),
+            "parameters": transport.parameters,
+            "preset": transport.preset or "",
+        }
+
+    def _path_properties(self, nic: NicConfig, frame_bytes: int) -> PathProperties:
+        return PathProperties(
+            line_rate_bps=nic.rate_bps,
+            base_round_trip_ps=nic.base_round_trip_ps,
+            frame_bytes=frame_bytes,
+            nearest_round_trip_ps=nic.nearest_round_trip_ps,
+            nearest_hops=nic.nearest_hops,
+            hop_round_trip_ps=nic.hop_round_trip_ps,
+            int_rates_bps=self._config.int_rates_bps,
+        )
+
+    def _path_seed(self, port: int, queue_pair: int) -> int:
+        text = f"{self._config.seed} {self._config.rank} {port} {queue_pair}"
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+    def _full_frame_bytes(self, is_ipv6: bool, telemetry: bool) -> int:
+        return _core.full_frame_bytes(
+            self._config.mtu_bytes,
+            is_ipv6=is_ipv6,
+            telemetry=telemetry,
+            retransmission=self._settings.retransmission,
+        )
