@@ -18,7 +18,7 @@ from weft.switch.trace.bmv2_log import Bmv2Log
 from weft.switch.trace.events import PacketTrace
 from weft.switch.trace.log_file import PacketLogFile
 
-LINE = re.compile(r"\A\[\d\d:\d\d:\d\d\.\d{6}\] \[weft\] \[[DT]\] \[\d+\.\d+\] \[cxt 0\] \S")
+LINE = re.compile(r"\A\[\d\d:\d\d:\d\d\.\d{6}\] \[weft\] \[[DTIE]\] \[\d+\.\d+\] \[cxt 0\] \S")
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,21 @@ def test_a_packet_that_is_dropped_says_where(twin: Twin) -> None:
     ended = said.index("Pipeline 'ingress': end")
     assert said[ended + 1] == "Multicast requested for packet"
     assert said[-1] == "Dropping packet: empty_multicast_group"
+
+
+@pytest.mark.parametrize(
+    ("port", "said_of_copies"),
+    [
+        (3, [f"Replicating packet on port {port}" for port in (1, 2, CPU_PORT)]),
+        (4, ["Cloning packet at ingress", *(f"Replicating packet on port {port}" for port in (7, 8))]),
+    ],
+)
+def test_copies_begin_behind_the_ingress_pipeline(twin: Twin, port: int, said_of_copies: list[str]) -> None:
+    lines = told(twin, traced(twin, port, ipv4_packet(0x0C000001, 0x0A010203)))
+    said = words(lines)
+    assert [line for line in said if line in said_of_copies] == said_of_copies
+    assert said.count("Pipeline 'ingress': start") == 1
+    assert said.count("Pipeline 'egress': start") == said.count("Deparser 'deparser': end") >= 2
 
 
 @given(st.sampled_from([0, 1, 2, 3, 4, CPU_PORT]), st.binary(max_size=80))

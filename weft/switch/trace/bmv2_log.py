@@ -9,6 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from weft.switch.bmv2json import HeaderRef, Program, StackRef, Table
+from weft.switch.trace.bmv2_words import (
+    DEBUG,
+    ERROR,
+    TRACE,
+    Said,
+    copying,
+    place_of,
+    primitive,
+    set_to,
+    text_of,
+)
 from weft.switch.trace.events import (
     Copied,
     CopyTrace,
@@ -38,17 +49,12 @@ from weft.switch.trace.places import (
     StateEntered,
     TableApplied,
 )
-from weft.switch.trace.values import expression_text, key_text
+from weft.switch.trace.values import key_text
 
-DEBUG, TRACE = "D", "T"
 _PS_PER_US = 10**6
 _DAY_US = 86_400 * 10**6
-_KEY_NAME_COLUMNS = 20
-_CLONED = {1: "Cloning packet at ingress", 2: "Cloning packet at egress"}
-_AGAIN = {4: "Recirculating packet", 6: "Resubmitting packet"}
-
-Said = tuple[str, str]
-"""A level and a text, of one line or more."""
+_INGRESS = "Pipeline 'ingress'"
+_LEAST_KEY_NAME_COLUMNS = 20
 
 
 class Bmv2Log:
@@ -101,6 +107,7 @@ class _Teller:
         self._sources = sources  # where each node of a pipeline stands
         self._tables = program.tables
         self._part = ""
+        self._owes_ingress = False  # it was received, and the ingress pipeline has not been reported
         self._is_parsing = False
         self._state = ""  # a parser state whose select has not been reported
 
@@ -110,13 +117,13 @@ class _Teller:
             case Step():
                 yield from self._step(event)
             case Received(port):
+                self._owes_ingress = True
                 yield DEBUG, f"Processing packet received on port {port}"
-            case Copied(instance_type):
+            case Copied(instance_type, copy):
                 yield from self._leave()
-                unnamed = f"Copying packet, instance type {instance_type}"
-                yield DEBUG, (_CLONED | _AGAIN).get(instance_type, unnamed)
+                yield from copying(instance_type, copy)
             case Multicast(group, replicas):
-                yield from self._leave("ingress")
+                yield from self._leave_ingress()
                 yield DEBUG, "Multicast requested for packet"
                 yield DEBUG, f"number of packets replicated : {replicas} for MGID: {group}"
             case NoCloneSession(session):
@@ -125,11 +132,12 @@ class _Teller:
                 found = self._program.learn_lists.get(learn_list)
                 yield DEBUG, f"Digest '{learn_list if found is None else found.name}' to the controller"
             case Enqueued(port):
-                yield from self._leave("ingress")
+                yield from self._leave_ingress()
                 yield DEBUG, f"Egress port is {port}"
             case EgressStarted():
                 yield from self._enter("Pipeline 'egress'")
             case Sent(port, data):
+                yield from self._enter("Deparser 'deparser'")  # which may have had nothing to do
                 yield from self._leave()
                 yield DEBUG, f"Transmitting packet of size {len(data)} out of port {port}"
             case Dropped(reason):
@@ -141,15 +149,19 @@ class _Teller:
         if self._part != part:
             yield from self._leave()
             self._part = part
+            self._owes_ingress &= part != _INGRESS
             yield DEBUG, f"{part}: start"
 
-    def _leave(self, pipeline: str = "") -> Iterator[Said]:
-        """End the part; a `pipeline` without a step has begun, too."""
-        if pipeline and not self._part.startswith("Pipeline"):
-            yield from self._enter(f"Pipeline '{pipeline}'")
+    def _leave(self) -> Iterator[Said]:
         if self._part:
             yield DEBUG, f"{self._part}: end"
         self._part = ""
+
+    def _leave_ingress(self) -> Iterator[Said]:
+        """End the ingress pipeline, which may have had nothing to do."""
+        if self._owes_ingress:
+            yield from self._enter(_INGRESS)
+        yield from self._leave()
 
     def _step(self, step: Step) -> Iterator[Said]:
         place = step.place
@@ -160,6 +172,8 @@ class _Teller:
                 yield from self._parser_step(step)
             case ChecksumVerified(name):
                 yield DEBUG, f"Verified checksum '{name}': {'passed' if step.values[0] else 'failed'}"
+                if not step.values[0]:
+                    yield ERROR, f"Checksum '{name}' is not correct"
             case ChecksumUpdated(name):
                 yield from self._enter("Deparser 'deparser'")
                 yield DEBUG, f"Updating checksum '{name}'"
@@ -167,10 +181,10 @@ class _Teller:
                 yield from self._enter("Deparser 'deparser'")
                 yield DEBUG, f"Deparsing header '{header}'"
             case PrimitiveRun() if self._is_parsing or self._part.startswith("Deparser"):
-                yield self._primitive(place)
+                yield from primitive(self._program, place, step.values)
             case _:
                 if not self._part.startswith("Pipeline"):
-                    yield from self._enter("Pipeline 'ingress'")
+                    yield from self._enter(_INGRESS)
                 yield from self._pipeline_step(step)
 
     def _parser_step(self, step: Step) -> Iterator[Said]:
@@ -182,13 +196,15 @@ class _Teller:
             case Extracted(operation):
                 target, at = operation.target, step.values[0]
                 if isinstance(target, HeaderRef):
-                    yield DEBUG, f"Extracting header '{target.name}'"
+                    sized = "" if operation.length_bits is None else "variable-sized "
+                    yield DEBUG, f"Extracting {sized}header '{target.name}'"
                 elif isinstance(target, StackRef):
                     yield DEBUG, f"Extracting to header stack '{target.name}', next header is {at}"
                 else:
                     yield DEBUG, f"Extracting to header union stack '{target.stack}', next header is {at}"
             case FieldSet(operation):
-                yield DEBUG, f"Parser set: setting field '{operation.target}' to {step.values[0]}"
+                value = set_to(operation.source, step.values[0])
+                yield DEBUG, f"Parser set: setting field '{operation.target}' {value}"
             case Selected(state, key_bits):
                 self._state = ""
                 yield DEBUG, f"Parser state '{state}': key is {step.values[0]:0{(key_bits + 3) // 4}x}"
@@ -198,7 +214,7 @@ class _Teller:
                 if code == self._program.errors.get("NoError", 0):
                     yield from self._without_switch()
                 else:
-                    yield DEBUG, f"Exception while parsing: {errors.get(code, code)}"
+                    yield ERROR, f"Exception while parsing: {errors.get(code, code)}"
                 yield TRACE, f"Bytes parsed: {consumed}"
 
     def _without_switch(self) -> Iterator[Said]:
@@ -211,7 +227,7 @@ class _Teller:
             case Branched(name):
                 source = self._sources.get(name)
                 held = "true" if step.values[0] else "false"
-                yield TRACE, f'{_at(source)}Condition "{_text(source) or name}" ({name}) is {held}'
+                yield TRACE, f'{place_of(source)}Condition "{text_of(source) or name}" ({name}) is {held}'
             case TableApplied(name):
                 yield from self._table(step, self._tables[name])
             case ActionRun(action_id):
@@ -220,13 +236,14 @@ class _Teller:
                 yield DEBUG, f"Action entry is {name} - {data}"
                 yield TRACE, f"Action {name}"
             case PrimitiveRun():
-                yield self._primitive(step.place)
+                yield from primitive(self._program, step.place, step.values)
 
     def _table(self, step: Step, table: Table) -> Iterator[Said]:
         yield TRACE, f"Applying table '{table.name}'"
         names, widths = [key.name for key in table.key], [key.field.width_bits for key in table.key]
+        columns = max(_LEAST_KEY_NAME_COLUMNS, *map(len, names)) if names else 0
         shown = (
-            f"\n* {name:<{_KEY_NAME_COLUMNS}}: {value:0{(width + 7) // 8 * 2}x}"
+            f"\n* {name:<{columns}}: {value:0{(width + 7) // 8 * 2}x}"
             for name, value, width in zip(names, step.values, widths, strict=True)
         )
         yield DEBUG, "Looking up key:" + "".join(shown)
@@ -239,20 +256,3 @@ class _Teller:
             DEBUG,
             f"Match key: {key_text(key, widths, names)}" + (f", priority {priority}" if priority else ""),
         )
-
-    @staticmethod
-    def _primitive(place: PrimitiveRun) -> Said:
-        call = place.call
-        text = _text(call.source) or f"{call.name}({', '.join(map(expression_text, call.arguments))})"
-        return TRACE, f"{_at(call.source)}Primitive {text}"
-
-
-def _at(source: str | None) -> str:
-    """Return `file(line) ` of a place in the program; nothing if it is not known."""
-    place, _, _ = (source or "").partition(": ")
-    file, _, line = place.rpartition(":")
-    return f"{file.rpartition('/')[2]}({line}) " if file else ""
-
-
-def _text(source: str | None) -> str:
-    return (source or "").partition(": ")[2]

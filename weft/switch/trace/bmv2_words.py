@@ -1,0 +1,95 @@
+"""What lines of simple_switch's log say of single things: primitives, copies, fields that a parser sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from weft.switch.bmv2json import (
+    Constant,
+    CounterArrayRef,
+    Expression,
+    FieldRef,
+    Lookahead,
+    MeterArrayRef,
+    Program,
+    RegisterArrayRef,
+    StringLiteral,
+)
+from weft.switch.trace.events import CopyTrace, Enqueued
+from weft.switch.trace.places import PrimitiveRun
+from weft.switch.trace.primitives import log_message
+from weft.switch.trace.values import expression_text
+
+TRACE, DEBUG, INFO, ERROR = "T", "D", "I", "E"
+_AGAIN: Final = {4: "Recirculating packet", 6: "Resubmitting packet"}
+
+Said = tuple[str, str]
+"""A level and a text, of one line or more."""
+
+
+def primitive(program: Program, place: PrimitiveRun, values: tuple[int, ...]) -> Iterator[Said]:
+    """What a primitive was, and what it used or wrote beside fields."""
+    call = place.call
+    text = text_of(call.source) or f"{call.name}({', '.join(map(expression_text, call.arguments))})"
+    yield TRACE, f"{place_of(call.source)}Primitive {text}"
+    match call.name, call.arguments:
+        case "log_msg", (StringLiteral(message), *_):
+            yield INFO, log_message(message, values)
+        case "register_read", (_, RegisterArrayRef(name), *_):
+            used = f"Read register '{name}' at index {values[0]} read value {values[-1]}"
+            yield _used(used, "read register", name, values[0], program.register_arrays[name].size)
+        case "register_write", (RegisterArrayRef(name), *_):
+            used = f"Wrote register '{name}' at index {values[0]} with value {values[1]}"
+            yield _used(used, "write register", name, values[0], program.register_arrays[name].size)
+        case "count", (CounterArrayRef(name), *_):
+            used = f"Updated counter '{name}' at index {values[0]}"
+            yield _used(used, "update counter", name, values[0], program.counter_arrays[name].size)
+        case "execute_meter", (MeterArrayRef(name), *_):
+            used = f"Updated meter '{name}' at index {values[0]}, assigning dest field the color result {values[-1]}"
+            yield _used(used, "update meter", name, values[0], program.meter_arrays[name].size)
+
+
+def _used(text: str, attempt: str, name: str, index: int, size: int) -> Said:
+    if index < size:
+        return TRACE, text
+    return ERROR, f"Attempted to {attempt} '{name}' with size {size} at out-of-bounds index {index}."
+
+
+def copying(instance_type: int, copy: CopyTrace) -> Iterator[Said]:
+    """What is said of a packet of which a copy is made, or that goes on as a new one."""
+    port = next((event.port for event in copy.events if isinstance(event, Enqueued)), None)
+    match instance_type:
+        case 1 | 2:
+            yield DEBUG, f"Cloning packet at {'ingress' if instance_type == 1 else 'egress'}"
+            if port is not None:  # else it is for several, which replicas of it go to
+                yield DEBUG, f"Cloning packet to egress port {port}"
+        case 5:
+            yield DEBUG, "Replicating packet" if port is None else f"Replicating packet on port {port}"
+        case _:
+            yield DEBUG, _AGAIN.get(instance_type, f"Copying packet, instance type {instance_type}")
+
+
+def set_to(source: Expression, value: int) -> str:
+    """How a parser has set a field to a value."""
+    match source:
+        case Constant():
+            return f"to {value}"
+        case FieldRef():
+            return f"from field '{source}' ({value})"
+        case Lookahead(offset_bits, width_bits):
+            return f"from lookahead ({offset_bits}, {width_bits}), new value is {value}"
+        case _:
+            return f"from expression, new value is {value}"
+
+
+def place_of(source: str | None) -> str:
+    """Return `file(line) ` of a place in the program; nothing if it is not known."""
+    place, _, _ = (source or "").partition(": ")
+    file, _, line = place.rpartition(":")
+    return f"{file.rpartition('/')[2]}({line}) " if file else ""
+
+
+def text_of(source: str | None) -> str:
+    """Return the program's text at a place; nothing if it is not known."""
+    return (source or "").partition(": ")[2]
