@@ -319,6 +319,21 @@ def test_a_tracefile_has_the_ways_on(ways: ProgramCoverage) -> None:
     ) in never(ways)
 
 
+def test_programs_that_share_a_file_may_have_other_cases_in_it(ways: ProgramCoverage) -> None:
+    select = ways.choices["select in start"]
+    more = select.cases[0].model_copy(update={"text": "0x88: tagged", "line": 90, "count": 5})
+    choices = ways.choices | {
+        "select in start": select.model_copy(update={"cases": [*select.cases[:-1], more]})
+    }
+    other = ways.model_copy(update={"content_hash": "0" * 64, "choices": choices})
+    for pair in ([ways, other], [other, ways]):
+        ((_, record),) = read_lcov(lcov_text(pair)).items()
+        ((_, block, _, taken),) = (fields for fields in record["BRDA"] if fields[0] == "90")
+        assert taken == "5"
+        counts = [fields[3] for fields in record["BRDA"] if fields[1] == block]
+        assert counts.count("2") == 2, "both have the range and the mask, each taken once in either"
+
+
 def test_another_compilers_selects_have_no_lines(ways: ProgramCoverage) -> None:
     router = load_program(router_document())
     switch = loaded(router)

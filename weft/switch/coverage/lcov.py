@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import TypeAlias
 
 from weft.switch.coverage.choices import Choice
 from weft.switch.coverage.model import Branch, ProgramCoverage
+
+_Outcome: TypeAlias = tuple[int, str]
 
 
 def lcov_text(coverages: Iterable[ProgramCoverage]) -> str:
@@ -32,21 +37,19 @@ class _File:
     def __init__(self) -> None:
         self.lines: dict[int, int] = {}
         self.functions: dict[str, tuple[int, int]] = {}
-        # Of conditions and of choices, by where they are: the line and the count of each outcome.
-        self._branches: dict[tuple[int, str], list[tuple[int, int]]] = {}
+        # Of conditions and of choices, by where they are: the count of each outcome, by its line and text. Programs
+        # that share a file need not have the same cases in it.
+        self._branches: dict[tuple[int, str], Counter[_Outcome]] = {}
 
     def add_branch(self, branch: Branch) -> None:
-        outcomes = [(branch.line, branch.true), (branch.line, branch.false)]
-        self._add((branch.line, branch.text), outcomes)
+        counts = {(branch.line, "true"): branch.true, (branch.line, "false"): branch.false}
+        self._add((branch.line, branch.text), counts)
 
     def add_choice(self, name: str, choice: Choice) -> None:
-        self._add((choice.cases[0].line, name), [(case.line, case.count) for case in choice.cases])
+        self._add((choice.cases[0].line, name), {(case.line, case.text): case.count for case in choice.cases})
 
-    def _add(self, key: tuple[int, str], outcomes: list[tuple[int, int]]) -> None:
-        known = self._branches.get(key, [(line, 0) for line, _ in outcomes])
-        self._branches[key] = [
-            (line, before + count) for (line, before), (_, count) in zip(known, outcomes, strict=True)
-        ]
+    def _add(self, key: tuple[int, str], counts: dict[_Outcome, int]) -> None:
+        self._branches.setdefault(key, Counter()).update(counts)
 
     def records(self, name: str) -> Iterator[str]:
         yield "TN:"
@@ -57,12 +60,12 @@ class _File:
             yield f"FNDA:{count},{function}"
         yield f"FNF:{len(self.functions)}"
         yield f"FNH:{sum(count > 0 for _, count in self.functions.values())}"
-        for block, (_, outcomes) in enumerate(sorted(self._branches.items())):
-            is_known = any(taken for _, taken in outcomes)
-            for number, (line, taken) in enumerate(outcomes):
+        for block, (_, outcomes) in enumerate(sorted(self._branches.items(), key=itemgetter(0))):
+            is_known = any(outcomes.values())
+            for number, ((line, _), taken) in enumerate(outcomes.items()):
                 # "-": the condition was never evaluated
                 yield f"BRDA:{line},{block},{number},{taken if is_known else '-'}"
-        counts = [taken for outcomes in self._branches.values() for _, taken in outcomes]
+        counts = [taken for outcomes in self._branches.values() for taken in outcomes.values()]
         yield f"BRF:{len(counts)}"
         yield f"BRH:{sum(taken > 0 for taken in counts)}"
         for line, count in sorted(self.lines.items()):
