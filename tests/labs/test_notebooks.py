@@ -89,6 +89,7 @@ def test_answers_can_be_left_out(tmp_path: Path) -> None:
     cells = nbformat.read(tmp_path / "b" / "21-rdma-programming.ipynb", as_version=4).cells
     of_solution = [cell.cell_type for cell in cells if "solution/parameter_server.py:Server" in cell.source]
     assert of_solution == ["markdown", "markdown"], "commands that could not run"
+    assert "answers" not in cells[-1].source
     assert list(tmp_path.rglob("labs/*/README.md"))
     assert list(tmp_path.rglob("solution*")) == []
 

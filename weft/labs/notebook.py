@@ -22,6 +22,8 @@ SKIPPED = "skip-execution"
 """The tag of cells that nbclient leaves out when it runs a whole notebook."""
 
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+_POINTER = re.compile(r"(?:The )?\[[^\]]*\]\([^)\s]+\)\.?")
+"""A paragraph that is nothing but a link."""
 _LAB_PAGE = re.compile(r"labs/([\w-]+)/README\.md$")
 _NEEDS_ROOT = re.compile(r"`sudo \.venv/bin/weft (run [^`…]+)`")
 _SET_UP = """\
@@ -102,7 +104,9 @@ def _section_cells(
             continue
         commands = list(_command_cells(block, is_there))
         if block.language != "console":
-            prose.append(block.source if block.kind == "fence" else relinked(block.source))
+            text = block.source if block.kind == "fence" else relinked(block.source)
+            leads_nowhere = _POINTER.fullmatch(block.source.strip()) and not _LINK.search(text)
+            prose += [] if leads_nowhere else [text]
         if commands and prose:
             yield "markdown", "\n\n".join(prose), []
             prose = []
