@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import gc
 import os
 import signal
 import sys
@@ -30,3 +31,9 @@ def pytest_configure() -> None:
     """Restore the signals that background jobs and nohup ignore, as do their children: tests send these signals."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector pass over modules and items, half a million objects that stay: it is a tenth of the time."""
+    gc.collect()
+    gc.freeze()

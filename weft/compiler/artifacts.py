@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,9 +89,14 @@ def _key(path: Path, include_paths: Sequence[str | Path], defines: Mapping[str, 
     text = _text_hash(path)
     if text is None:
         return None
-    version = version_of([Path(__file__).parent], (".py", ".p4"))
     options = json.dumps([[str(folder) for folder in include_paths], list(defines.items())])
-    return _STORE.key(version, sys.version, str(path), text, options)
+    return _STORE.key(_compiler_version(), sys.version, str(path), text, options)
+
+
+@cache
+def _compiler_version() -> str:
+    """Of the compiler that this process runs; reading its source takes longer than to read an entry."""
+    return version_of([Path(__file__).parent], (".py", ".p4"))
 
 
 def _text_hash(path: str | Path) -> str | None:

@@ -203,6 +203,10 @@ class BlockingFabricController:
         """See `FabricController.read_counters`."""
         return self.call(self._controller.read_counters())
 
+    def read_aggregated_packets(self) -> int:
+        """See `FabricController.read_aggregated_packets`."""
+        return self.call(self._controller.read_aggregated_packets())
+
     def read_depth_ages(self) -> dict[str, DepthAges]:
         """See `FabricController.read_depth_ages`."""
         return self.call(self._controller.read_depth_ages())

@@ -82,10 +82,21 @@ async def read_counters(session: SwitchSession, ports: Collection[int] | None = 
     # Of the thousand and more cells of a switch few are its ports', and of these many are 0: reading and decoding
     # them is what takes the time.
     outcomes = [finsy.P4CounterEntry(name) for name in (AGGREGATION_OUTCOMES, SERVICE_OUTCOMES)]
-    by_name = await _read_arrays(session, [*outcomes, *_port_entries(ports)])
+    return await _read(session, [*outcomes, *_port_entries(ports)], [DROPS_TABLE, JOB_TABLE])
+
+
+async def read_aggregation(session: SwitchSession) -> SwitchCounters:
+    """Read `aggregation` and `jobs` alone, a few cells, in as much emulated time as `read_counters` takes."""
+    return await _read(session, [finsy.P4CounterEntry(AGGREGATION_OUTCOMES)], [JOB_TABLE])
+
+
+async def _read(
+    session: SwitchSession, arrays: Iterable[finsy.P4CounterEntry], counting_tables: Iterable[str]
+) -> SwitchCounters:
+    by_name = await _read_arrays(session, arrays)
     tables = await session.read(
         finsy.P4TableEntry(table, counter_data=finsy.P4CounterData())
-        for table in (DROPS_TABLE, JOB_TABLE)
+        for table in counting_tables
         if session.counts(table)
     )
     return SwitchCounters(

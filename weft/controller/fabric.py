@@ -25,7 +25,13 @@ from typing import Any, Protocol, Self, TypeVar
 import finsy
 import grpc
 
-from weft.controller.counters import PortCounters, SwitchCounters, read_counters, read_port_counters
+from weft.controller.counters import (
+    PortCounters,
+    SwitchCounters,
+    read_aggregation,
+    read_counters,
+    read_port_counters,
+)
 from weft.controller.entities import Entity
 from weft.controller.errors import ControllerError, JobError, NoSlotsError, PipelineError, SettingError
 from weft.controller.fabric_events import FabricEvent, SwitchEvent, SwitchStarted, link_changes
@@ -563,9 +569,16 @@ class FabricController:
 
     async def read_counters(self) -> dict[str, SwitchCounters]:
         """Read all counters of all switches that are up, by switch name."""
-        names = [name for name in self._sessions if name not in self._failures.switches]
+        names = self._switches_up()
         counters = await self._on_all(self._read_counters_of, names)
         return dict(zip(names, counters, strict=True))
+
+    async def read_aggregated_packets(self) -> int:
+        """Read how many packets the aggregation slots of all switches that are up took part in."""
+        counters = await self._on_all(
+            lambda name: read_aggregation(self._sessions[name]), self._switches_up()
+        )
+        return sum(each.aggregated_packets for each in counters)
 
     async def read_ports(self, ports: Mapping[str, Collection[int]]) -> dict[str, dict[int, PortCounters]]:
         """Read the counters of some ports of switches that are up, by switch name and port, but for zeros."""
@@ -575,10 +588,13 @@ class FabricController:
 
     async def read_depth_ages(self) -> dict[str, DepthAges]:
         """Read how old the depths were that adaptive choices relied on, of all switches that are up, by name."""
-        names = [name for name in self._sessions if name not in self._failures.switches]
+        names = self._switches_up()
         target = self._settings.target
         ages = await self._on_all(lambda name: read_depth_ages(self._sessions[name], target), names)
         return dict(zip(names, ages, strict=True))
+
+    def _switches_up(self) -> list[str]:
+        return [name for name in self._sessions if name not in self._failures.switches]
 
     async def _read_counters_of(self, name: str) -> SwitchCounters:
         ports = [port.number for port in self.fabric.switch(name).ports]

@@ -174,10 +174,7 @@ class Exchanges:
         return self._totals(stats, in_network) - before
 
     def _totals(self, endpoint_stats: Sequence[HostStats], in_network: bool) -> HostTotals:
-        aggregated = 0
-        if in_network:
-            counters = self._lab.controller.read_counters()
-            aggregated = sum(each.aggregated_packets for each in counters.values())
+        aggregated = self._lab.controller.read_aggregated_packets() if in_network else 0
         return HostTotals.of(endpoint_stats, aggregated)
 
     def _watched(self, runs: Sequence[int], flows: Sequence[Flow]) -> contextlib.AbstractContextManager[None]:
