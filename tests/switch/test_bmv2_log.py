@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from router_program import router_document
 from test_native_router import configure, ipv4_packet
 
 from tests.full_disk import files_limited_to
+from weft.switch.native.trace_records import RecordReader
 from weft.switch.trace.bmv2_log import Bmv2Log
 from weft.switch.trace.events import PacketTrace
 from weft.switch.trace.log_file import PacketLogFile
@@ -153,3 +155,26 @@ def test_packets_that_wait_when_another_program_is_loaded_stay() -> None:
     found = [len(packets) for _, packets in trace.take_by_program()]
     assert found == [1, 2]
     assert [len(packets) for _, packets in trace.take_by_program()] == [0]
+
+
+def test_the_engine_goes_on_while_records_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading takes Python some hundred microseconds a packet, for which all switches of a lab would stand still."""
+    twin = Twin(router_document())
+    twin.native.trace.start()
+    twin.native.process(1, ipv4_packet(0x0C000001, 0x0A010203))
+    feed, locked = RecordReader.feed, []
+
+    def lock() -> None:
+        with twin.native.engine.lock():
+            locked.append(True)
+
+    def feed_beside_the_engine(reader: RecordReader, records: bytes) -> None:
+        beside = threading.Thread(target=lock)
+        beside.start()
+        beside.join(timeout=30)
+        assert locked
+        feed(reader, records)
+
+    monkeypatch.setattr(RecordReader, "feed", feed_beside_the_engine)
+    ((_, packets),) = twin.native.trace.take_by_program()
+    assert len(packets) == 1

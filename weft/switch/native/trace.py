@@ -78,24 +78,25 @@ class NativeTrace:
             self._reader = RecordReader(plain.program)
 
     def take(self, *, unfinished: bool = False) -> list[PacketTrace]:
-        """Traced packets that have left or were dropped (`unfinished`: also those that are under way)."""
+        """Traced packets that have left or were dropped (`unfinished`: also those that are under way).
+
+        For one thread at a time, as `take_by_program`.
+        """
         with self._engine.lock():
-            reader = self._reader
-            if reader is None:
-                return []
-            reader.feed(self._native.take_trace())
-            return reader.take_all() if unfinished else reader.take_ended()
+            reader, records = self._records()
+        return _read(reader, records, unfinished=unfinished)
 
     def take_by_program(self) -> list[tuple[Program, list[PacketTrace]]]:
         """As `take`, with the program of each packet; of programs before the present one, all packets."""
         with self._engine.lock():
             before, self._before = self._before, []
-            plain, packets = self._plain, self.take()
-        found = []
-        for program, reader, records in before:
-            reader.feed(records)
-            found.append((program, reader.take_all()))
-        return found if plain is None else [*found, (plain.program, packets)]
+            plain, (reader, records) = self._plain, self._records()
+        found = [(program, _read(old, last, unfinished=True)) for program, old, last in before]
+        return found if plain is None else [*found, (plain.program, _read(reader, records))]
+
+    def _records(self) -> tuple[RecordReader | None, bytes]:
+        """What has been recorded, to be read without the lock: the engine would wait meanwhile."""
+        return self._reader, b"" if self._reader is None else self._native.take_trace()
 
     def stop(self) -> None:
         """Go on in plain code, without a trace."""
@@ -109,3 +110,10 @@ class NativeTrace:
     def packets_missed(self) -> int:
         """Packets that were not traced, because records of too many others waited to be taken."""
         return int(self._native.trace_packets_missed)
+
+
+def _read(reader: RecordReader | None, records: bytes, *, unfinished: bool = False) -> list[PacketTrace]:
+    if reader is None:
+        return []
+    reader.feed(records)
+    return reader.take_all() if unfinished else reader.take_ended()
