@@ -10,10 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
 from numpy.typing import NDArray
 
-from weft.clocks.endpoint_settings import path_round_trip_ps
 from weft.clocks.environment import CIRCUITS_STAY
 from weft.clocks.lab import Progress, make_lab
 from weft.clocks.virtual.processes import ALONE, Processes
@@ -21,38 +19,19 @@ from weft.clocks.watching import Watcher
 from weft.controller.arrays import DirectCount
 from weft.controller.circuits import CircuitChange
 from weft.controller.counters import Count
-from weft.controller.features.depth_ages import DepthAges
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.quantities.definitions import TIME
 from weft.quantities.readable import counted
 from weft.quantities.units import shown
-from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
-from weft.recording.places import Places
-from weft.recording.unions import unions
-from weft.results.arrays import ObservedArrays
-from weft.results.circuit_changes import CIRCUIT_CHANGES
+from weft.recording.observations import Observations
 from weft.results.collectives import CollectiveResult
-from weft.results.counters import (
-    HostTotals,
-    absorbed_totals,
-    drop_totals,
-    lateness_of,
-    plane_results,
-)
-from weft.results.credits import credit_results
-from weft.results.fidelity import fidelity_results
 from weft.results.flows import FlowsResult
 from weft.results.kinds import R, ResultKind
 from weft.results.link_events import LinkEventResult
-from weft.results.link_faults import link_fault_results
-from weft.results.link_loads import link_loads, loads_table
 from weft.results.model import Phase
-from weft.results.packet_conservation import PacketConservation, checked_conservation
-from weft.results.queue_depth_ages import queue_depth_ages
 from weft.results.rdma import RDMA, RdmaResult
 from weft.results.run_result import RunResult
-from weft.results.switch_memory import memory_results
 from weft.results.training_steps import TrainingStepResult
 from weft.results.workloads import WorkloadResult
 from weft.run.aggregation_job import AggregationJobs
@@ -60,21 +39,18 @@ from weft.run.collectives import (
     CollectiveRun,
 )
 from weft.run.exchanges import Exchanges, Running
+from weft.run.findings import Findings
 from weft.run.jobs import CollectiveData, JobRun, PlacedJob
-from weft.run.made_by import made_by
+from weft.run.port_captures import PortCaptures
 from weft.run.probes import Probes, probed_copy
 from weft.run.rdma import RdmaRuns, host_programs
 from weft.run.spec import RunSpec, fabric_run_spec
-from weft.run.state_series import StateSeries
 from weft.run.task import Ended, Task, check_timeout, require_all
 from weft.run.task_maker import TaskMaker
 from weft.run.tuner import Tuner
 from weft.scenario import FabricKeywords, FabricOptions
 from weft.scenario.circuits import DARK_TIME, require_configuration
-from weft.scenario.fidelity_checks import check_capture
 from weft.scenario.keywords import with_fabric_keywords
-from weft.scenario.routing_checks import reordering_warning
-from weft.system.child_processes import ChildError
 from weft.system.signals import interruptions_first
 from weft.topologies import FabricSpec
 from weft.traffic.control import EndpointGroup
@@ -124,7 +100,6 @@ class Fabric:
         else:
             spec = fabric_run_spec(topology, **options)
         self.topology = spec.fabric
-        self._scenario = spec.name
         self.lab = make_lab(self.topology, spec.options, progress, processes)
         self.lab.reducing_key = next(
             (
@@ -134,10 +109,6 @@ class Fabric:
             ),
             "",
         )
-        self._results: dict[str, list[Any]] = {}
-        self._recorded: list[Recorded] = []
-        # Kind, node and number of what is being captured, in order of their beginning.
-        self._captures: dict[tuple[str, str, int], None] = {}
         self.first_collective_done_s: float | None = None
         """When the first one was, by the machine's monotonic clock."""
         self.item_count = len(spec.traffic)
@@ -148,6 +119,7 @@ class Fabric:
         self._jobs = AggregationJobs(self.lab)
         self._exchanges = Exchanges(self.lab, self._jobs, watcher, progress)
         self._rdma = RdmaRuns(self.lab, self._exchanges)
+        self._findings = Findings(self.lab, self._exchanges, spec.name)
         self._spec = spec
         self._probed: Fabric | None = None
         own = weakref.proxy(self)  # so that a fabric that was left is free at once
@@ -155,17 +127,14 @@ class Fabric:
         tuner = Tuner(self.topology, self.options, probes, progress, lambda: own.lab.aggregates)
         self.tasks = TaskMaker(self.lab, self._exchanges, tuner)
         """Makes what `run_together` runs."""
-        # Where their definitions are, in order of the first run.
-        self._collectives_run: dict[str, None] = {}
-        self._arrays = ObservedArrays()
-        self._series: StateSeries | None = None
+        self._captures = PortCaptures(self.lab, lambda: own.hosts)
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Fabric:
         with interruptions_first(), contextlib.ExitStack() as stack:
             stack.enter_context(self.lab)
             with raised_as_weft_errors():
-                self._arrays = ObservedArrays.of(self.options.observe, self.lab.programs.pipelines)
+                self._findings.find_arrays()
             for line in self.lab.left_out():
                 self._progress(line)
             self._progress("starting the hosts' endpoints")
@@ -175,12 +144,7 @@ class Fabric:
             # What was dropped or late while the switches had no program yet says nothing about the fabric.
             self.lab.reset_switch_stats()
             self.hosts.reset_stats()
-            if self.options.observe.any:
-                self.lab.start_recording()
-            if self.options.observe.loads:
-                self.lab.count_loads()
-            if self.options.observe.state_series:
-                self._series = StateSeries(self.options.observe, self.lab)
+            self._findings.start_recording()
             with raised_as_weft_errors():
                 self.lab.link_events.start()
             self._exit = stack.pop_all()
@@ -473,7 +437,7 @@ class Fabric:
         results = []
         for task, runs in zip(tasks, ended, strict=True):
             if task.collective:
-                self._collectives_run[task.collective] = None
+                self._findings.add_collective(task.collective)
                 self.first_collective_done_s = self.first_collective_done_s or time.monotonic()
             results.append(task.result(runs))
             if task.kind is not None:
@@ -482,7 +446,7 @@ class Fabric:
 
     def add_result(self, kind: ResultKind[R], result: R) -> None:
         """Note what a run has found, of a kind of result that a kind of traffic names; `summary` and tables have it."""
-        self._results.setdefault(kind.key, []).append(result)
+        self._findings.add(kind, result)
 
     @raised_as_weft_errors()
     def workload(
@@ -587,10 +551,7 @@ class Fabric:
         Raises:
             CheckFailedError: it does not balance. EnvironmentLacksError: the clock is the real one.
         """
-        counts = self.lab.packet_conservation()
-        if counts is None:
-            raise EnvironmentLacksError("only the virtual clock counts what becomes of all packets")
-        return checked_conservation(counts)
+        return self._findings.packet_conservation()
 
     @raised_as_weft_errors()
     def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
@@ -640,14 +601,7 @@ class Fabric:
 
         The file has nanosecond stamps of emulated time.
         """
-        if path is not None:
-            check_capture(self.options)
-        spec = self.topology.host(host)
-        spec.nic(plane)
-        self._captures.pop(("host", host, plane), None)
-        self.hosts.capture(spec.index, plane, path)
-        if path is not None:
-            self._captures["host", host, plane] = None
+        self._captures.of_host(host, plane, path)
 
     @raised_as_weft_errors()
     def capture_port(self, switch: str, port: int, path: Path | None) -> None:
@@ -659,13 +613,7 @@ class Fabric:
             BadInputError: no such switch or port. ChildError: the file cannot be written.
             EnvironmentLacksError: the fabric runs on BMv2.
         """
-        if path is not None:
-            check_capture(self.options)
-        self.topology.switch(switch).port(port)
-        self._captures.pop(("switch", switch, port), None)
-        self.lab.capture_port(switch, port, path)
-        if path is not None:
-            self._captures["switch", switch, port] = None
+        self._captures.of_switch(switch, port, path)
 
     @raised_as_weft_errors()
     def capture_link(self, port: str, path: Path | None) -> None:
@@ -676,115 +624,23 @@ class Fabric:
         Raises:
             BadInputError: no such port. ChildError: the file cannot be written.
         """
-        name = Places(self.topology).checked_ports("captures", [port])[0]
-        node, _, number = name.rpartition(":")
-        if any(node == host.name for host in self.topology.hosts):
-            self.capture(node, int(number), path)
-        else:
-            self.capture_port(node, int(number), path)
+        self._captures.of_port(port, path)
 
     def end_captures(self) -> list[str]:
         """End all captures; returns, in words, which files are incomplete and why (a full disk)."""
-        failures = []
-        for kind, node, number in list(self._captures):
-            try:
-                (self.capture if kind == "host" else self.capture_port)(node, number, None)
-            except (OSError, ChildError) as error:
-                failures.append(str(error))
-        return failures
+        return self._captures.end()
 
     @raised_as_weft_errors()
     def observations(self) -> Observations:
         """Return what was recorded so far, as `options.observe` asks (docs/results.md has tables and columns)."""
-        observations = Observations(file_format=self.options.observe.format)
-        if self.options.observe.any:
-            recorded, observations.rows_lost = self.lab.recorded()
-            self._recorded.extend(recorded)
-            observations.tables = named_tables(self.topology, self.options, merged(self._recorded))
-        if self._series is not None:
-            observations.tables["state_series"] = self._series.table()
-            observations.rows_lost += self._series.rows_lost
-        return observations
+        return self._findings.observations()
 
     @raised_as_weft_errors()
     def summary(self) -> RunResult:
         """Return everything found so far, with the counters of all switches and hosts."""
         count = counted(len(self.topology.switches), "switch", "switches")
         self._progress(f"reading the counters of {count} and all hosts")
-        counters = self.lab.controller.read_counters()
-        switches = self.lab.switch_stats()
-        endpoints = self.hosts.stats()
-        totals = HostTotals.of(endpoints)
-        path = self._exchanges.int_path
-        observations = self.observations()
-        observations.tables["ports"] = ports_table(self.topology, switches, endpoints)
-        loads = self._loads()
-        if self.options.observe.loads:
-            observations.tables["loads"] = loads_table(self.topology, loads)
-        arrays = self._arrays.read(self.topology, self.lab.controller)
-        observations.tables.update(arrays.tables(self.options.observe))
-        lateness = None
-        if self.options.clock == "real":
-            rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes, self.options.switching.latency)
-            lateness = lateness_of(switches, endpoints, rtt_ps, self.options.dilation)
-        return RunResult(
-            made_by=made_by(self.lab, self.hosts, self._scenario, self.slot_count, self._collectives_run),
-            traffic={key: list(results) for key, results in self._results.items()} | self._circuit_changes(),
-            fidelity=fidelity_results(self.options, endpoints),
-            planes=plane_results(self.topology, counters, switches),
-            link_loads=link_loads(self.topology, loads, self._traffic_ps()),
-            memory=memory_results(self.topology, switches, endpoints),
-            int_paths=[path] if path is not None else [],
-            credits=credit_results(self.topology, switches, endpoints),
-            queue_depth_ages=queue_depth_ages(self.topology, self._queue_depth_ages()),
-            link_faults=link_fault_results(self.topology, switches),
-            counters=arrays.counters_in_results,
-            registers=arrays.registers_in_results,
-            rows_lost=observations.rows_lost,
-            warnings=[
-                *([warning] if (warning := reordering_warning(self.options)) else []),
-                *([" ".join(f"{line}." for line in off)] if (off := self.lab.left_out()) else []),
-                *(self._series.warnings() if self._series is not None else []),
-            ],
-            drops=drop_totals(counters, switches, endpoints),
-            absorbed=absorbed_totals(counters),
-            packet_conservation=None
-            if self.options.clock == "real"
-            else PacketConservation.of(self.packet_conservation()),
-            link_events=self.lab.link_events.results_now(),
-            unfinished_events=self.lab.link_events.unfinished(),
-            controller_events=self.lab.link_events.controller_events(),
-            retransmissions=totals.retransmissions,
-            cnps=totals.cnps,
-            dropped_packet_ins=self.lab.controller.dropped_packet_ins,
-            lateness=lateness,
-            phases=list(self.phases),
-            observations=observations,
-        )
-
-    def _loads(self) -> dict[str, dict[str, int]]:
-        """Return what each port has sent of each kind of traffic; {} unless counted."""
-        name = self.hosts.traffic_kinds.name
-        return {
-            port: {name(number): size for number, size in sent.items()}
-            for port, sent in self.lab.loads().items()
-        }
-
-    def _traffic_ps(self) -> int:
-        """Return the time in which any phase ran; those beside each other count once."""
-        starts = np.array([phase.start_ps for phase in self.phases], np.int64)
-        ends = np.array([phase.end_ps for phase in self.phases], np.int64)
-        begins, stops = unions(starts, ends)
-        return int((stops - begins).sum())
-
-    def _circuit_changes(self) -> dict[str, list[Any]]:
-        """Scheduled ones too, which no item of the traffic has noted; nothing where there were none."""
-        circuits = self.lab.circuits
-        return {CIRCUIT_CHANGES.key: list(circuits.changes)} if circuits and circuits.changes else {}
-
-    def _queue_depth_ages(self) -> dict[str, DepthAges]:
-        """By switch name; nothing where no choice is made by depths."""
-        return self.lab.controller.read_depth_ages() if self.options.load_balancing.is_adaptive else {}
+        return self._findings.all(self.slot_count)
 
     def _since_up_ps(self) -> int:
         return self.lab.operations.since_up_ps(self.hosts.now_ps())

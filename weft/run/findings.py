@@ -1,0 +1,190 @@
+"""What a fabric's runs have found, and what its switches and hosts have counted: everything that results.json holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.clocks.endpoint_settings import path_round_trip_ps
+from weft.clocks.lab import Lab
+from weft.controller.features.depth_ages import DepthAges
+from weft.errors import EnvironmentLacksError
+from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
+from weft.recording.unions import unions
+from weft.results.arrays import ObservedArrays
+from weft.results.circuit_changes import CIRCUIT_CHANGES
+from weft.results.counters import HostTotals, absorbed_totals, drop_totals, lateness_of, plane_results
+from weft.results.credits import credit_results
+from weft.results.fidelity import fidelity_results
+from weft.results.kinds import R, ResultKind
+from weft.results.link_faults import link_fault_results
+from weft.results.link_loads import link_loads, loads_table
+from weft.results.packet_conservation import PacketConservation, checked_conservation
+from weft.results.queue_depth_ages import queue_depth_ages
+from weft.results.run_result import RunResult
+from weft.results.switch_memory import memory_results
+from weft.run.exchanges import Exchanges
+from weft.run.made_by import made_by
+from weft.run.state_series import StateSeries
+from weft.scenario import FabricOptions
+from weft.scenario.routing_checks import reordering_warning
+
+if TYPE_CHECKING:
+    from weft.engine.records import ConservationCounts
+
+
+class Findings:
+    """Collects the results of a lab's runs.
+
+    Args:
+        lab: may not be up yet.
+        exchanges: its runs.
+        scenario: the name of what describes them, if it has one.
+    """
+
+    def __init__(self, lab: Lab, exchanges: Exchanges, scenario: str | None) -> None:
+        self._lab = lab
+        self._exchanges = exchanges
+        self._scenario = scenario
+        self._results: dict[str, list[Any]] = {}
+        self._recorded: list[Recorded] = []
+        # Where their definitions are, in order of the first run.
+        self._collectives_run: dict[str, None] = {}
+        self._arrays = ObservedArrays()
+        self._series: StateSeries | None = None
+
+    @property
+    def _options(self) -> FabricOptions:
+        return self._lab.options  # once the lab is up, as its switches' programs allow
+
+    def find_arrays(self) -> None:
+        """Find the counters and registers to be read. Raises KeyProblem: no program has one of them."""
+        self._arrays = ObservedArrays.of(self._options.observe, self._lab.programs.pipelines)
+
+    def start_recording(self) -> None:
+        """Record from now on what the options ask for. Raises KeyProblem: no program has what a series is of."""
+        observe = self._options.observe
+        if observe.any:
+            self._lab.start_recording()
+        if observe.loads:
+            self._lab.count_loads()
+        if observe.state_series:
+            self._series = StateSeries(observe, self._lab)
+
+    def add(self, kind: ResultKind[R], result: R) -> None:
+        """Note what a run has found."""
+        self._results.setdefault(kind.key, []).append(result)
+
+    def add_collective(self, reference: str) -> None:
+        """Note that a collective has run."""
+        self._collectives_run[reference] = None
+
+    def packet_conservation(self) -> ConservationCounts:
+        """Return what became of all packets so far.
+
+        Raises:
+            CheckFailedError: it does not balance. EnvironmentLacksError: the clock is the real one.
+        """
+        counts = self._lab.packet_conservation()
+        if counts is None:
+            raise EnvironmentLacksError("only the virtual clock counts what becomes of all packets")
+        return checked_conservation(counts)
+
+    def observations(self) -> Observations:
+        """Return the tables of what was recorded so far."""
+        observe = self._options.observe
+        observations = Observations(file_format=observe.format)
+        if observe.any:
+            recorded, observations.rows_lost = self._lab.recorded()
+            self._recorded.extend(recorded)
+            observations.tables = named_tables(self._lab.fabric, self._options, merged(self._recorded))
+        if self._series is not None:
+            observations.tables["state_series"] = self._series.table()
+            observations.rows_lost += self._series.rows_lost
+        return observations
+
+    def all(self, slot_count: int) -> RunResult:
+        """Return everything found so far; `slot_count` are the slots of an aggregation job."""
+        lab, fabric, options = self._lab, self._lab.fabric, self._options
+        hosts, events = self._exchanges.hosts, self._lab.link_events
+        counters = lab.controller.read_counters()
+        switches = lab.switch_stats()
+        endpoints = hosts.stats()
+        totals = HostTotals.of(endpoints)
+        path = self._exchanges.int_path
+        observations = self.observations()
+        observations.tables["ports"] = ports_table(fabric, switches, endpoints)
+        loads = self._loads()
+        if options.observe.loads:
+            observations.tables["loads"] = loads_table(fabric, loads)
+        arrays = self._arrays.read(fabric, lab.controller)
+        observations.tables.update(arrays.tables(options.observe))
+        lateness = None
+        if options.clock == "real":
+            rtt_ps = path_round_trip_ps(fabric, lab.frame_bytes, options.switching.latency)
+            lateness = lateness_of(switches, endpoints, rtt_ps, options.dilation)
+        return RunResult(
+            made_by=made_by(lab, hosts, self._scenario, slot_count, self._collectives_run),
+            traffic={key: list(results) for key, results in self._results.items()} | self._circuit_changes(),
+            fidelity=fidelity_results(options, endpoints),
+            planes=plane_results(fabric, counters, switches),
+            link_loads=link_loads(fabric, loads, self._traffic_ps()),
+            memory=memory_results(fabric, switches, endpoints),
+            int_paths=[path] if path is not None else [],
+            credits=credit_results(fabric, switches, endpoints),
+            queue_depth_ages=queue_depth_ages(fabric, self._queue_depth_ages()),
+            link_faults=link_fault_results(fabric, switches),
+            counters=arrays.counters_in_results,
+            registers=arrays.registers_in_results,
+            rows_lost=observations.rows_lost,
+            warnings=self._warnings(),
+            drops=drop_totals(counters, switches, endpoints),
+            absorbed=absorbed_totals(counters),
+            packet_conservation=None
+            if options.clock == "real"
+            else PacketConservation.of(self.packet_conservation()),
+            link_events=events.results_now(),
+            unfinished_events=events.unfinished(),
+            controller_events=events.controller_events(),
+            retransmissions=totals.retransmissions,
+            cnps=totals.cnps,
+            dropped_packet_ins=lab.controller.dropped_packet_ins,
+            lateness=lateness,
+            phases=list(self._exchanges.phases),
+            observations=observations,
+        )
+
+    def _warnings(self) -> list[str]:
+        warnings = []
+        if warning := reordering_warning(self._options):
+            warnings.append(warning)
+        if off := self._lab.left_out():
+            warnings.append(" ".join(f"{line}." for line in off))
+        return warnings + (self._series.warnings() if self._series is not None else [])
+
+    def _loads(self) -> dict[str, dict[str, int]]:
+        """Return what each port has sent of each kind of traffic; {} unless counted."""
+        name = self._exchanges.hosts.traffic_kinds.name
+        return {
+            port: {name(number): size for number, size in sent.items()}
+            for port, sent in self._lab.loads().items()
+        }
+
+    def _traffic_ps(self) -> int:
+        """Return the time in which any phase ran; those beside each other count once."""
+        phases = self._exchanges.phases
+        starts = np.array([phase.start_ps for phase in phases], np.int64)
+        ends = np.array([phase.end_ps for phase in phases], np.int64)
+        begins, stops = unions(starts, ends)
+        return int((stops - begins).sum())
+
+    def _circuit_changes(self) -> dict[str, list[Any]]:
+        """Scheduled ones too, which no item of the traffic has noted; nothing where there were none."""
+        circuits = self._lab.circuits
+        return {CIRCUIT_CHANGES.key: list(circuits.changes)} if circuits and circuits.changes else {}
+
+    def _queue_depth_ages(self) -> dict[str, DepthAges]:
+        """By switch name; nothing where no choice is made by depths."""
+        is_adaptive = self._options.load_balancing.is_adaptive
+        return self._lab.controller.read_depth_ages() if is_adaptive else {}
