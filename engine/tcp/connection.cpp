@@ -149,8 +149,8 @@ void Connection::on_segment(TimePs now, const Segment& segment, DataSink& sink) 
 }
 
 // What makes no sense is acknowledged with what is known here. If that makes no sense to the peer, either,
-// the two would answer each other for ever, so what carries no data is answered seldom (RFC 5961, sections 7
-// and 10), but each SYN that a timeout sends again is.
+// the two would answer each other for ever, so what carries no data is answered seldom (RFC 5961, section 7),
+// but each SYN that a timeout sends again is.
 void Connection::challenge(TimePs now, const Segment& segment) {
   if (segment.payload_bytes == 0 && !segment.has(kFin)) {
     if (now < next_challenge_ps_) return;

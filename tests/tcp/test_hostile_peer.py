@@ -91,7 +91,7 @@ def answers_of(connection: TcpConnection, now_ps: int, segment: bytes) -> int:
 
 
 def test_two_that_disagree_do_not_answer_each_other_for_ever() -> None:
-    """RFC 5961, section 10: acknowledgements that make no sense are answered twice a second."""
+    """RFC 5961, section 7: acknowledgements that make no sense are answered twice a second."""
     ends = [established(timestamps=False, initial_sequence=first).ends[0] for first in (0, 10**9)]
     segment = bytes_of(5 * 10**8, 1, "A")
     sent = 0
@@ -117,7 +117,7 @@ def test_two_that_disagree_do_not_answer_each_other_for_ever() -> None:
     ids=["outside the window", "of what was never sent", "RST", "SYN", "data"],
 )
 def test_challenges_are_rare_where_nothing_is_to_be_acknowledged(header: bytes, most: int) -> None:
-    """RFC 5961, sections 3.2, 4.2, 7 and 10; data, which may be a probe of the window, is always answered."""
+    """RFC 5961, sections 3.2, 4.2 and 7; data, which may be a probe of the window, is always answered."""
     server = (between := established(timestamps=False)).ends[1]
     assert sum(answers_of(server, between.now_ps, header) for _ in range(10)) == most
     assert answers_of(server, between.now_ps + SECOND_PS // 2, header) == 1
