@@ -125,10 +125,12 @@ def test_promtool_finds_nothing_wrong_with_the_names(incast: Fabric) -> None:
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def ask(server: MetricsServer, path: str = "/metrics", method: str = "GET") -> tuple[int, str]:
+def ask(
+    server: MetricsServer, path: str = "/metrics", method: str = "GET", **headers: str
+) -> tuple[int, str]:
     host, port = server.url.removeprefix("http://").partition("/")[0].split(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=10)
-    connection.request(method, path)
+    connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     return answer.status, answer.read().decode()
 
@@ -158,6 +160,22 @@ def test_the_server_answers_on_loopback_and_reads_the_lab_at_most_once_a_second(
         socket.create_connection(("127.0.0.1", port), timeout=10)
 
 
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:9464", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:9464", 200),
+        ("attacker.example:9464", 403),
+        ("", 403),
+    ],
+)
+def test_another_site_s_name_leads_to_nothing(host: str, status: int) -> None:
+    """DNS rebinding would let its scripts read what a browser's machine measures."""
+    with MetricsServer(0, lambda: "weft_x 1\n") as server:
+        assert ask(server, Host=host)[0] == status
+
+
 def test_who_never_ends_a_request_keeps_nobody_waiting() -> None:
     with MetricsServer(0, lambda: "weft_x 1\n", deadline_s=0.05) as server:
         port = int(server.url.split(":")[2].partition("/")[0])
@@ -174,7 +192,7 @@ def test_who_does_not_take_the_answer_keeps_nobody_waiting() -> None:
         port = int(server.url.split(":")[2].partition("/")[0])
         slow = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(4)]
         for each in slow:
-            each.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            each.sendall(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
         assert ask(server, "/")[0] == 404
         for each in slow:
             each.close()
@@ -189,7 +207,7 @@ def test_a_scrape_waits_neither_for_who_asks_nothing_nor_for_who_takes_nothing()
         place = server.place
         slow = [clients.enter_context(socket.create_connection(place, timeout=10)) for _ in range(7)]
         for each in slow[:4]:
-            each.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            each.sendall(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
             assert each.recv(1) == b"H", "its answer is under way, and larger than what sockets hold"
         assert [ask(server, "/")[0] for _ in range(20)] == [404] * 20
         status, text = ask(server)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hmac
 import json
-import re
 import secrets
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,11 +14,10 @@ from weft.errors import BadInputError
 from weft.live.page import live_page
 from weft.live.place import Place
 from weft.live.view import LiveView
-from weft.metrics.server import UNREADABLE, Answer, LabServer, Request
+from weft.metrics.server import UNREADABLE, Answer, LabServer, Request, is_own_name
 
 MOST_CONNECTIONS = 8
 _TOKEN_BYTES = 24
-_HOST = re.compile(r"(\[(?P<bracketed>[^][]+)\]|(?P<plain>[^][:]+))(:[0-9]*)?")
 _JSON = "application/json"
 _ALWAYS = {
     "Cache-Control": "no-store",
@@ -58,8 +55,7 @@ class LivePageServer(LabServer):
 
     def answer(self, request: Request) -> Answer:
         """Return the answer to a request."""
-        if not _is_own_name(request.headers.get("host", "")):
-            # Another site's name that leads here (DNS rebinding) makes its scripts this page's.
+        if not is_own_name(request.headers.get("host", "")):
             return _refused(HTTPStatus.FORBIDDEN, "ask for this page by localhost or an IP address")
         try:
             parts = urlsplit(request.target)
@@ -106,21 +102,6 @@ class LivePageServer(LabServer):
     def _rows(self, query: Mapping[str, str]) -> Answer:
         asked = (query.get(key, "") for key in ("switch", "kind", "name"))
         return _as_json(self._view.contents.rows(*asked))
-
-
-def _is_own_name(host: str) -> bool:
-    """Return whether a Host header names localhost or an IP address, with or without a port (SSH forwards others)."""
-    match = _HOST.fullmatch(host)
-    if match is None:
-        return False
-    name = match["bracketed"] or match["plain"]
-    if name.lower() == "localhost":
-        return True
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _as_json(value: Any) -> Answer:

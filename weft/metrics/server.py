@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import socketserver
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
+from ipaddress import ip_address
 from typing import Any, Self
 
 from weft.errors import EnvironmentLacksError, WeftError
@@ -24,6 +26,7 @@ _MOST_SCRAPES = 8
 UNREADABLE = (WeftError, RuntimeError, OSError)
 """What reading a lab raises that is being taken down, or that has lost a switch."""
 PLAIN_TEXT = "text/plain; charset=utf-8"
+_HOST = re.compile(r"(\[(?P<bracketed>[^][]+)\]|(?P<plain>[^][:]+))(:[0-9]*)?")
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,8 @@ class MetricsServer(LabServer):
 
     def __init__(self, port: int, read: Callable[[], str], deadline_s: float = _DEADLINE_S) -> None:
         def answer(request: Request) -> Answer:
+            if not is_own_name(request.headers.get("host", "")):
+                return Answer("ask for metrics by localhost or an IP address\n", status=HTTPStatus.FORBIDDEN)
             if request.target.partition("?")[0] != "/metrics":
                 return Answer("metrics are at /metrics\n", status=HTTPStatus.NOT_FOUND)
             return Answer(read(), CONTENT_TYPE)
@@ -115,6 +120,24 @@ class MetricsServer(LabServer):
     def url(self) -> str:
         """Where it answers."""
         return f"{self.base_url}/metrics"
+
+
+def is_own_name(host: str) -> bool:
+    """Return whether a Host header names localhost or an IP address, with or without a port (SSH forwards others).
+
+    Another site's name that leads here (DNS rebinding) would make the site's scripts part of what is served here.
+    """
+    match = _HOST.fullmatch(host)
+    if match is None:
+        return False
+    name = match["bracketed"] or match["plain"]
+    if name.lower() == "localhost":
+        return True
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 class _Server(socketserver.TCPServer):
