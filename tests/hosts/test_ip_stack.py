@@ -158,6 +158,39 @@ def test_neighbours_are_bounded_and_the_one_heard_of_first_makes_room() -> None:
         assert lone.host.ip.stats()["neighbours_changed"] - before == known
 
 
+@pytest.mark.parametrize(
+    ("claimed", "mac", "believed"),
+    [
+        ("fd00::9", PEER_MAC, True),
+        ("fd00::1", PEER_MAC, False),
+        ("ff02::1", PEER_MAC, False),
+        ("fd00::9", "33:33:00:00:00:01", False),
+    ],
+)
+def test_neighbour_messages_are_believed_as_arp_is(claimed: str, mac: str, believed: bool) -> None:
+    """RFC 4861, 7.1.2: no target is a group; no neighbour has the host's own address or a group's MAC."""
+    lone = lone_host()
+    lone.hears(solicitation())
+    lone.said()
+    advertisement = (
+        Ether(src=PEER_MAC, dst=lone.host.mac)
+        / IPv6(src="fd00::9", dst="fd00::1", hlim=255)
+        / ICMPv6ND_NA(tgt=claimed, S=1, O=1)
+        / ICMPv6NDOptDstLLAddr(lladdr=mac)
+    )
+    lone.hears(advertisement)
+    assert lone.said() == []
+    assert lone.host.ip.stats()["neighbours_refused"] == int(not believed)
+    if claimed != "ff02::1":
+        asked = solicitation()
+        asked[IPv6].src, asked[ICMPv6NDOptSrcLLAddr].lladdr = claimed, mac
+        del asked[ICMPv6ND_NS].cksum
+        lone.hears(asked)
+        assert len(lone.said()) == int(believed)
+    lone.hears(to_host(version=6) / ICMPv6EchoRequest(id=7, seq=1))
+    assert [frame.dst for frame in lone.said()] == [PEER_MAC]
+
+
 def test_what_claims_other_addresses_is_counted_and_changes_no_static_neighbour() -> None:
     lone = lone_host()
     other = "02:00:00:00:00:66"

@@ -135,11 +135,14 @@ IpStack::Outcome IpStack::take_neighbour_message(Interface& interface, const IpP
     options = options.subspan(length);
   }
   if (!is_solicitation) {
-    if (mac) interface.neighbours.learn(target, *mac, false);
+    if (!mac) return Outcome::kTaken;
+    if (!interface.believes(target, *mac)) return Outcome::kMalformed;
+    interface.neighbours.learn(target, *mac, false);
     return Outcome::kTaken;
   }
   if (!interface.owns(target)) return Outcome::kForeign;
   if (is_unset(packet.source) || !mac) return Outcome::kTaken;
+  if (!interface.believes(packet.source, *mac)) return Outcome::kMalformed;
   interface.neighbours.learn(packet.source, *mac, true);
   constexpr uint32_t kSolicitedAndOverride = 0x60000000;
   interface.send_icmpv6(packet.source, *mac, target, 136, kSolicitedAndOverride, 2);

@@ -8,6 +8,13 @@
 
 namespace weft {
 
+// Somebody who claims to be this host, or a group, is a liar, or has been configured wrongly.
+bool IpStack::Interface::believes(const IpAddress& address, const MacAddress& mac) {
+  if (!owns(address) && !ip::is_group(address) && (mac[0] & 1) == 0) return true;
+  ++stack.counters_.neighbours_refused;
+  return false;
+}
+
 void IpStack::Interface::send_to(const MacAddress& mac, PacketPtr packet, bool is_ipv6) {
   ip::prepend_ethernet(*packet, mac, nic_port.mac, is_ipv6 ? roce::kEtherTypeIpv6 : roce::kEtherTypeIpv4);
   stack.queue(*this, std::move(packet), data_class_of(*packet));

@@ -40,6 +40,8 @@ struct IpStack::Interface final : Neighbours::Owner {
     return std::find(nic_port.addresses.begin(), nic_port.addresses.end(), address) !=
            nic_port.addresses.end();
   }
+  // Whether a neighbour may have said this of itself; if not, it is counted.
+  bool believes(const IpAddress& address, const MacAddress& mac);
   bool hears(const MacAddress& mac) const { return mac == nic_port.mac || (mac[0] & 1) != 0; }
 
   void ask_for(const IpAddress& address) override;

@@ -219,11 +219,7 @@ IpStack::Outcome IpStack::take_arp(Interface& interface, const Packet& frame) {
   const std::optional<ip::Arp> arp = ip::parse_arp(frame.bytes());
   if (!arp) return Outcome::kMalformed;
   const bool is_ours = interface.owns(arp->target_ip);
-  // Somebody who claims to be this host, or a group, is a liar, or has been configured wrongly.
-  if (interface.owns(arp->sender_ip) || ip::is_group(arp->sender_ip) || (arp->sender_mac[0] & 1) != 0) {
-    ++counters_.neighbours_refused;
-    return Outcome::kMalformed;
-  }
+  if (!interface.believes(arp->sender_ip, arp->sender_mac)) return Outcome::kMalformed;
   interface.neighbours.learn(arp->sender_ip, arp->sender_mac, is_ours && !is_unset(arp->sender_ip));
   if (!is_ours) return Outcome::kForeign;
   if (arp->is_request) {
