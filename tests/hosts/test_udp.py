@@ -1,11 +1,14 @@
 """UDP sources and sinks on a cable: rates, bursts, losses, order."""
 
+import struct
 from typing import Any
 
 import numpy as np
 import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
 
-from tests.hosts.ip_hosts import RATE_BPS, IpHost, cabled_hosts, is_balanced
+from tests.hosts.ip_hosts import RATE_BPS, IpHost, cabled_hosts, is_balanced, lone_host
 from weft.engine import _core
 
 MS = 1_000_000_000
@@ -72,6 +75,19 @@ def test_a_sink_that_is_away_is_given_up() -> None:
     assert not source.was_confirmed()
     assert b.ip.stats()["closed_port_packets"] == source.sent_packets() + 12
     assert is_balanced(a.engine)
+
+
+@pytest.mark.parametrize(("sent_ps", "taken"), [(0, True), (-1, False), (2**62, False), (-(2**63), False)])
+def test_a_datagram_of_no_time_is_none_of_the_source_s(sent_ps: int, taken: bool) -> None:
+    """What somebody has made with the source's address, sent at a time that has not come or never was."""
+    lone = lone_host()
+    sink = _core.UdpSink(lone.host.ip, lone.host.executor, source="10.0.0.9", port=5001)
+    sink.start()
+    header = struct.pack("!QqHBB", 0, sent_ps, 0x5755, 0, 0)
+    frame = Ether(src="02:00:00:00:00:09", dst=lone.host.mac) / IP(src="10.0.0.9", dst="10.0.0.1")
+    lone.hears(frame / UDP(sport=50_000, dport=5001) / header)
+    lone.said()
+    assert (sink.stats()["packets"], sink.stats()["foreign_packets"]) == (int(taken), int(not taken))
 
 
 def test_ports_are_given_back() -> None:

@@ -15,7 +15,8 @@ UdpSink::UdpSink(IpStack& stack, ScheduleExecutor& executor, const IpAddress& so
 
 void UdpSink::on_datagram(TimePs now, const Datagram& datagram) {
   const std::optional<UdpDatagramHeader> header = UdpDatagramHeader::read(datagram.payload);
-  if (!header || header->sequence >= kMostDatagrams || !(datagram.packet.source == source_)) {
+  if (!header || header->sequence >= kMostDatagrams || header->sent_ps < 0 || header->sent_ps > now ||
+      datagram.packet.source != source_) {
     ++counters_.foreign_packets;
     return;
   }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ECN = {"not-ect": 0, "ect1": 1, "ect0": 2}
 _MOST_DATAGRAMS = 100_000_000
+_MOST_PERIODS = 10_000_000
 _PORTS_END = 49152
 """From there on ports are those of sources (RFC 6335, section 6)."""
 _ROCE_PORT = 4791
@@ -36,6 +37,11 @@ class BurstsSection(Section):
     """Mean length of one in which it is silent."""
     shape: Annotated[float, number(1, 100, above=True, example="1.5")] = 1.5
     """Of Pareto's distribution: the nearer to 1, the heavier its tail."""
+
+    def least_ps(self) -> float:
+        """Return what a burst and the silence after it take: on average, with a Pareto distribution at least."""
+        mean_ps = self.on + self.off
+        return mean_ps * (self.shape - 1) / self.shape if self.distribution == "pareto" else mean_ps
 
 
 class UdpTraffic(PlainItem):
@@ -82,6 +88,13 @@ class UdpTraffic(PlainItem):
                 f"{key}.duration",
                 f"takes {datagrams:,} datagrams of all pairs (valid: up to {_MOST_DATAGRAMS:,})",
             )
+        if self.bursts is not None:
+            periods = int(self.duration / self.bursts.least_ps()) * len(pairs)
+            if periods > _MOST_PERIODS:
+                raise KeyProblem(
+                    f"{key}.bursts",
+                    f"may be {periods:,} in the duration, of all pairs (valid: up to {_MOST_PERIODS:,})",
+                )
 
     def time_limit_s(self, fabric: Fabric) -> float:
         """Return more than the sources send."""
