@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from weft.cli import weft
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
+from weft.report.coverage import read_coverage
 from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
@@ -117,6 +118,22 @@ def test_a_scenario_s_switches_are_named_before_anything_is_built() -> None:
 def test_what_cannot_be_shown_is_refused(arguments: list[str], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         weft_trace(INCAST, *arguments)
+
+
+def test_a_run_that_fails_shows_what_there_was(tmp_path: Path) -> None:
+    page, reached, logs = (tmp_path / name for name in ("page.html", "reached", "logs"))
+    for arguments in (
+        ["trace", INCAST, "--switch", "p0l0", "--page", page],
+        ["run", INCAST, "--out", tmp_path / "a", "--coverage", reached],
+        ["run", INCAST, "--out", tmp_path / "b", "--packet-logs", logs],
+    ):
+        result = CliRunner().invoke(weft, [*map(str, arguments), "--set", "faults.loss=0.9"])
+        assert isinstance(result.exception, CheckFailedError)
+        assert "retry_exceeded" in str(result.exception)
+    assert "packet 1" in page.read_text(encoding="utf-8")
+    (coverage,) = read_coverage(reached)
+    assert coverage.states["start"] > 0
+    assert (logs / "p0l0.log").read_text(encoding="utf-8").endswith("out of port 1\n")
 
 
 def test_the_real_clock_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,9 @@ def run(
                 "--coverage: a run of several processes counts nothing: leave it out, or mpirun"
             )
         return run_by_all(processes, lambda: by_processes(processes))
-    code = by_processes(processes)
-    if coverage is not None and coverage_directory is not None:
-        show_coverage(coverage_directory, coverage.found, Console(stderr=as_json))
-    return code
+    try:
+        return by_processes(processes)
+    finally:
+        # Of a run that has failed, too.
+        if coverage is not None and coverage_directory is not None and coverage.found:
+            show_coverage(coverage_directory, coverage.found, Console(stderr=as_json))

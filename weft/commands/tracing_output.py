@@ -61,7 +61,11 @@ class TraceOutput:
             if unseen.others:
                 nothing = f"no packet fulfils --when; {counted(unseen.others, 'packet')} did not"
             raise CheckFailedError(nothing)
-        if self._stepped is not None and self._page is not None:
+        self.write_page()
+
+    def write_page(self) -> None:
+        """Write the page, if one was asked for and there is something to step through."""
+        if self._shown and self._stepped is not None and self._page is not None:
             from weft.report.html import write_page
 
             click.echo(f"wrote {write_page(self._stepped.page(), self._page)}", err=True)

@@ -11,7 +11,7 @@ import click
 from weft.commands.progress import make_progress
 from weft.commands.scenario_options import changes_of
 from weft.commands.tracing_output import TraceOutput
-from weft.errors import BadInputError
+from weft.errors import BadInputError, CheckFailedError
 from weft.run.attached import require_virtual_clock
 from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import run_scenario
@@ -54,7 +54,11 @@ def trace_run(asked: RunToTrace, output: TraceOutput) -> None:
     _require_switches(spec.fabric, asked.switches)
     traces = PacketTraces(asked.switches, show, asked.packets, asked.when, asked.port, asked.during_ps)
     progress = make_progress()
-    run_scenario(spec, progress, watcher=progress, attached=[traces])
+    try:
+        run_scenario(spec, progress, watcher=progress, attached=[traces])
+    except CheckFailedError:
+        output.write_page()
+        raise
     output.unseen.others, output.unseen.missed = traces.others, traces.missed
 
 

@@ -16,7 +16,7 @@ class Attached(Protocol):
         """Called when the fabric is up, before its traffic."""
 
     def end(self, fabric: Fabric) -> None:
-        """Called after the traffic; the fabric is still up."""
+        """Called after the traffic, also if that has failed; the fabric is still up."""
 
 
 def virtual_lab(fabric: Fabric, what: str) -> VirtualLab:

@@ -11,7 +11,7 @@ from pathlib import Path
 from weft.clocks.lab import Progress
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Watcher
-from weft.errors import BadInputError, EnvironmentLacksError
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.hints import did_you_mean
 from weft.results.run_result import RunResult
 from weft.run.attached import Attached
@@ -117,11 +117,15 @@ def _run(
             fabric.capture_link(port, directory.resolve() / f"{port.replace(':', '-')}.pcapng")
         for each in attached:
             each.begin(fabric)
-        for run in runs:
-            run(fabric, progress)
-            fabric.items_done += 1
-        for each in attached:
-            each.end(fabric)
+        try:
+            for run in runs:
+                run(fabric, progress)
+                fabric.items_done += 1
+        except CheckFailedError:
+            # A run that fails is one of which people want to see most.
+            _end(attached, fabric)
+            raise
+        _end(attached, fabric)
         result = replace(fabric.summary(), incomplete_captures=fabric.end_captures())
         first_done_s = fabric.first_collective_done_s
         done = time.monotonic()
@@ -134,6 +138,11 @@ def _run(
         "all": time.monotonic() - began,
     }
     return replace(result, wall_times_s=wall_times_s)
+
+
+def _end(attached: Sequence[Attached], fabric: Fabric) -> None:
+    for each in attached:
+        each.end(fabric)
 
 
 def _capture(fabric: Fabric, captures: Captures) -> None:
