@@ -22,8 +22,9 @@ test-fast: setup
 # Beside the labs these have the lowest priority, so they may take several times as long as alone.
 test-slow: setup
 	$(PYTEST) --timeout 900 -m "not mininet and slow" --ignore tests/test_house.py --numprocesses auto
+# Two labs at a time, each in namespaces of its own.
 test-labs: setup
-	$(PYTEST) -m mininet
+	$(PYTEST) -m mininet --tx "2*popen//python=.ci/apart $(PYTHON)" --dist loadfile
 
 # Long fuzzing of all targets (MINUTES each); make test has a short one. Findings are left in build/fuzz-TARGET.
 MINUTES := 30
@@ -46,7 +47,7 @@ lint: setup
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/clang-format --dry-run --Werror $$(git ls-files 'engine/*.cpp' 'engine/*.hpp')
-	shellcheck vagrant/*.sh .ci/run .ci/sanitize .ci/test
+	shellcheck vagrant/*.sh .ci/apart .ci/run .ci/sanitize .ci/test
 
 format: setup
 	.venv/bin/ruff check --fix .

@@ -66,6 +66,7 @@ def test_scripts_pass_shellcheck():
     passes(
         tool("shellcheck"),
         *sorted(str(path) for path in (ROOT / "vagrant").glob("*.sh")),
+        ".ci/apart",
         ".ci/run",
         ".ci/sanitize",
         ".ci/test",

@@ -81,3 +81,18 @@ def test_an_interrupt_ends_the_labs_and_the_slow_tests(make: Path) -> None:
         signal.pidfd_send_signal(slow, 0)
     os.close(slow)
     assert not list(make.parent.glob("tmp.*"))
+
+
+@pytest.mark.mininet
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_what_runs_apart_sees_no_lab_and_leaves_nothing() -> None:
+    interfaces = os.listdir("/sys/class/net")
+    shown = "ls /sys/class/net /run/weft /run/netns; ip link show up"
+    command = f"{shown}; ip link add left type veth; touch /run/weft/left"
+    done = subprocess.run(
+        [SCRIPT.with_name("apart"), "bash", "-euc", command], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("/run/netns:\n\n/run/weft:\n\n/sys/class/net:\nlo\n")
+    assert "LOOPBACK,UP" in done.stdout
+    assert os.listdir("/sys/class/net") == interfaces
+    assert not Path("/run/weft/left").exists()
