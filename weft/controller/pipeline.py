@@ -61,9 +61,8 @@ class Pipeline:
         """Return the encoder for switches of a P4Runtime version, None until it is known; always the same one."""
         name = str(version)
         if name not in self._encoders:
-            schema = self.schema()
-            if version is not None:
-                schema.set_p4runtime_version(version)
+            info = self.p4info.SerializeToString(deterministic=True)
+            schema = _shared_schema(info, self.device_config or None, version)
             self._encoders[name] = EntityEncoder(schema, self.names, self.left_out)
         return self._encoders[name]
 
@@ -100,3 +99,14 @@ def _binary_of(text: bytes) -> bytes:
     """P4Info of protobuf's text format in the binary one: reading the text takes a hundred times as long."""
     binary: bytes = text_format.Parse(text.decode(), p4i.P4Info()).SerializeToString()
     return binary
+
+
+@lru_cache(maxsize=8)
+def _shared_schema(
+    p4info: bytes, device_config: bytes | None, version: P4RuntimeVersion | None
+) -> finsy.P4Schema:
+    """The schema that all pipelines of a program encode with, which nobody changes: making one takes milliseconds."""
+    schema = finsy.P4Schema(p4i.P4Info.FromString(p4info), device_config)
+    if version is not None:
+        schema.set_p4runtime_version(version)
+    return schema
