@@ -193,6 +193,19 @@ def test_moments_that_are_none_are_refused(directory: Path, tmp_path: Path) -> N
     assert f"{tmp_path}: has no state_series" in weft_diff(series, f"{tmp_path}@2us")[1]
 
 
+def test_what_another_program_lacks_was_removed(tmp_path: Path) -> None:
+    rows = ["0,p0l0,cells,1,value,7", "0,p0l0,hosts,,entries,5", "0,p0l0,port,1,packets,3"]
+    gone = [f"1000000{row[1:-1]}-1" for row in rows]
+    text = "\n".join(["time_ps,switch,object,key,quantity,value", *rows, *gone, ""])
+    (tmp_path / "state_series.csv").write_text(text)
+    _, output = weft_diff(f"{tmp_path}@0us", f"{tmp_path}@1us")
+    assert output.splitlines() == [
+        "- p0l0 hosts entries 5",
+        "- p0l0 cells[1] 7",
+        "- p0l0 port[1] 3 packets",
+    ]
+
+
 def test_a_damaged_table_is_refused(directory: Path, tmp_path: Path) -> None:
     text = (directory / "state_series.csv").read_text()
     (tmp_path / "state_series.csv").write_text(text.replace(",12424\n", ",twelve\n", 1))

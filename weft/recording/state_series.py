@@ -40,7 +40,8 @@ def state_of_series(directory: Path, time_ps: int) -> FabricState:
 
 
 def _put(state: SwitchState, name: str, key: str, quantities: dict[str, str]) -> None:
-    """Put the values of a cell, an entry or a table where `weft diff` looks for them."""
+    """Put the values of a cell, an entry or a table where `weft diff` looks for them; what is gone, nowhere."""
+    quantities = {what: value for what, value in quantities.items() if value != _NONE}
     if "value" in quantities:
         _keep(state.registers, name, key, int(quantities["value"]))
     if "entries" in quantities:
@@ -48,7 +49,7 @@ def _put(state: SwitchState, name: str, key: str, quantities: dict[str, str]) ->
     counted = {
         what.replace("_packets", ""): value
         for what, value in quantities.items()
-        if what not in ("value", "entries") and value not in ("0", _NONE)
+        if what not in ("value", "entries") and value != "0"
     }
     if counted:
         text = ", ".join(f"{value} {what}" for what, value in counted.items())
