@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -74,6 +75,10 @@ def test_what_is_no_exercise_is_refused(tmp_path: Path) -> None:
         check(tmp_path)
     with pytest.raises(BadInputError, match=r"lab 'mine' has no exercise \(valid: 01-allreduce, "):
         exercise_of(ShippedLab("mine", "Mine", tmp_path))
+    os.mkfifo(tmp_path / ".weft-lab")
+    with pytest.raises(BadInputError, match=r"\.weft-lab: there is no lab ''"):
+        check(tmp_path)
+    (tmp_path / ".weft-lab").unlink()
     (tmp_path / ".weft-lab").write_text("../../etc\n")
     with pytest.raises(BadInputError, match=r"\.weft-lab: there is no lab '../../etc'"):
         check(tmp_path)

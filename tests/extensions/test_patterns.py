@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -115,6 +116,12 @@ def test_what_is_wrong_with_a_scenario_is_reported(user, line, words):
     with pytest.raises(BadInputError) as caught:
         user(code, SCENARIO.replace("pattern: mine.py:Mine", line))
     assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_a_pipe_is_not_waited_for(user, tmp_path):
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(BadInputError, match=r"pipe\.py: is no regular file"):
+        user("", SCENARIO.replace("mine.py", "pipe.py"))
 
 
 def test_a_file_that_has_changed_is_run_again(user, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 from pathlib import Path
 
@@ -41,7 +42,9 @@ def lab_of_folder(folder: Path) -> ShippedLab:
     """Return the lab that a folder was copied from by `weft labs copy`. Raises BadInputError."""
     mark = folder / LAB_MARK
     try:
-        with mark.open(encoding="utf-8") as file:
+        # Somebody's hand-in may have a pipe there, which would be waited for.
+        descriptor = os.open(mark, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, encoding="utf-8") as file:
             name = file.read(_MOST_MARK_CHARACTERS).strip()
     except (OSError, UnicodeDecodeError):
         raise BadInputError(

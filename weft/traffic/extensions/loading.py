@@ -193,6 +193,9 @@ def _is_usable(value: Any, base: type) -> bool:
 
 
 def _load_module(path: Path, given: str) -> ModuleType:
+    if path.exists() and not path.is_file():
+        # A pipe would be waited for, and some devices never end.
+        raise ExtensionError(f"{given}: is no regular file")
     try:
         content = path.read_bytes()
     except OSError as error:
