@@ -59,14 +59,14 @@ def test_both_have_losses_or_marks_alike(found: dict[Way, tuple[Found, Found]], 
     weft, kernel = found[way]
     assert weft.total("timeouts") == 0
     assert kernel.total("timeouts") <= 1  # a machine that pauses for 200 ms makes one
+    again, count = "retransmitted_segments", "fast_recoveries"
+    assert (weft.total(again) > 0) == (weft.total(count) > 0) == (not way.ecn)
     for each in found[way]:
-        assert (
-            (each.total("retransmitted_segments") > 0) == (each.total("fast_recoveries") > 0) == (not way.ecn)
-        )
         assert (each.marked_packets > 0) == way.ecn
-    count = "fast_recoveries"
     if not way.ecn:
         assert 0.5 < kernel.total(count) / weft.total(count) < 2
         assert kernel.total("mean_window_bytes") == pytest.approx(weft.total("mean_window_bytes"), rel=0.2)
     else:
         assert 0.5 < kernel.marked_packets / weft.marked_packets < 2
+        # Where the machine pauses, the kernel's timers and probes send again what is not lost.
+        assert kernel.total(again) < kernel.total("sent_segments") / 100
