@@ -18,7 +18,7 @@ PythonHostScript::PythonHostScript(IpStack& stack, ScheduleExecutor& executor, T
 }
 
 void PythonHostScript::begin(TimePs now) {
-  stack().set_tap(this);
+  stack().add_tap(*this);
   arm(now + duration_ps_);
   methods_.on_start();
 }
@@ -28,7 +28,7 @@ void PythonHostScript::on_timer(TimePs /*now*/) { end(); }
 void PythonHostScript::end() {
   if (!is_running()) return;
   waking_.cancel();
-  stack().set_tap(nullptr);
+  stack().remove_tap(*this);
   methods_.on_end();
   progress().nodes_done = 1;
   finish();
@@ -37,7 +37,7 @@ void PythonHostScript::end() {
 // The methods hold the user's object, which may hold this.
 void PythonHostScript::release() {
   waking_.cancel();
-  if (status().started_ps != kNever && status().state == RunState::kCancelled) stack().set_tap(nullptr);
+  stack().remove_tap(*this);
   const Methods dropped = std::move(methods_);
 }
 

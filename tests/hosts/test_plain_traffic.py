@@ -25,6 +25,7 @@ from weft.scenario import parse_scenario
 FABRIC = {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2, "host_rate": "10Gb/s", "delay": "1us"}
 SCRIPT = """
 import weft
+from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 class Sender(weft.ScriptedHost):
@@ -44,6 +45,23 @@ class Wrong(weft.ScriptedHost):
 
     def fails(self):
         return 1 // 0
+
+class Talks(weft.ScriptedHost):
+    def on_start(self):
+        to = IP(src=self.host.ipv4, dst=self.host.peers["h0"].ipv4) / UDP(dport=7777)
+        self.every(10_000_000, lambda: self.send(Ether(src=self.host.mac, dst=self.host.gateway_mac) / to))
+
+class Listens(weft.ScriptedHost):
+    def __init__(self, most=1000):
+        self.most = most
+        self.heard = 0
+
+    def on_packet(self, packet):
+        if UDP in packet:
+            self.heard += 1
+            self.report("heard", self.heard)
+            if self.heard == self.most:
+                self.finish()
 
 class Floats(weft.ScriptedHost):
     def on_start(self):
@@ -195,6 +213,28 @@ def test_a_capture_is_replayed_with_its_times(tmp_path: Path) -> None:
     assert kept.frames == 3
     assert result.packet_conservation is not None
     assert result.packet_conservation.missing.packets == 0
+
+
+@pytest.mark.parametrize(
+    ("speed", "problem"), [(1e-300, "1e-06 to"), (0, "1e-06 to"), (1e-6, "would leave 2,0")]
+)
+def test_a_replay_is_no_slower_than_can_be_waited_for(tmp_path: Path, speed: float, problem: str) -> None:
+    frames = [Ether(dst="02:00:00:00:00:99") / bytes(50) for _ in range(2)]
+    for number, frame in enumerate(frames):
+        frame.time = number * 2
+    wrpcap(str(tmp_path / "two.pcap"), frames)
+    with pytest.raises(BadInputError, match=problem):
+        run([{"replay": str(tmp_path / "two.pcap"), "host": "h0", "speed": speed}])
+
+
+def test_several_scripts_of_a_host_hear_the_same(script: Path) -> None:
+    """One that ends leaves the others what they hear."""
+    first = {"script": {"h0": f"{script}:Listens"}, "duration": "1ms", "parameters": {"h0": {"most": 3}}}
+    second = {"script": {"h0": f"{script}:Listens", "h1": f"{script}:Talks"}, "duration": "1ms"}
+    result = run([{"together": [first, second]}])
+    heard = [each.reports["heard"] for each in result.of(SCRIPTS) if each.host == "h0"]
+    assert heard[0] == 3
+    assert heard[1] > 90
 
 
 def test_a_cut_capture_is_refused_with_its_byte(tmp_path: Path) -> None:

@@ -182,8 +182,8 @@ void IpStack::receive_non_roce(int port, PacketPtr packet) {
   if (number >= interfaces_.size() || interfaces_[number] == nullptr) return drop(IpDrop::kUnknown, *packet);
   Interface& interface = *interfaces_[number];
   const TrafficCounter traffic = packet->traffic();
-  was_tapped_ = tap_ != nullptr;
-  if (was_tapped_) tap_->on_frame(engine_.now(), port, *packet);
+  was_tapped_ = !taps_.empty();
+  for (FrameTap* tap : std::vector(taps_)) tap->on_frame(engine_.now(), port, *packet);
   const Outcome outcome = take(interface, *packet);
   if (outcome != Outcome::kTaken && !was_tapped_)
     return drop(static_cast<IpDrop>(static_cast<int>(outcome) - 1), *packet);

@@ -156,9 +156,10 @@ class IpStack final : public NonRoceReceiver {
 
   // --- frames as they are
 
-  // Null ends it. While there is one, nobody is told that a port is closed: who sees all frames may be its
-  // user.
-  void set_tap(FrameTap* tap) { tap_ = tap; }
+  // Each sees every frame. While there is one, nobody is told that a port is closed: who sees all frames may
+  // be its user. A tap may remove itself as it sees a frame.
+  void add_tap(FrameTap& tap) { taps_.push_back(&tap); }
+  void remove_tap(FrameTap& tap) { std::erase(taps_, &tap); }
   // In the class of the packet's DSCP, 0 for what is no IP. False: dropped, and counted.
   bool send_frame(int interface, PacketPtr frame);
 
@@ -205,7 +206,7 @@ class IpStack final : public NonRoceReceiver {
   std::unordered_map<uint16_t, UdpReceiver*> udp_;
   std::unordered_map<uint16_t, EchoReceiver*> echo_;
   uint32_t least_free_echo_ = 1;  // no identifier below it is free
-  FrameTap* tap_ = nullptr;
+  std::vector<FrameTap*> taps_;
   bool was_tapped_ = false;  // the frame that is being received
   IpCounters counters_;
   uint16_t next_identification_ = 1;

@@ -38,7 +38,7 @@ class ReplayTraffic(PlainItem):
     """The file, of Ethernet frames; relative to the scenario's file."""
     host: HostName
     """Which sends."""
-    speed: Annotated[float, number(0, 1e6, above=True)] = 1.0
+    speed: Annotated[float, number(1e-6, 1e6)] = 1.0
     """How much faster than captured: the times between frames are divided by it."""
     rate: Rate | None = None
     """Send back to back at this rate of frames' bytes, in place of the file's times."""
