@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,33 @@ def test_scripts_of_hosts_find_scapy(folder: Path, monkeypatch: pytest.MonkeyPat
         assert lab.network.net.get("h1").cmd("./send.py").strip() == "found"
     assert (folder / "found.txt").read_text(encoding="utf-8") == "found\n"
     assert any("that of PATH has no Scapy" in line for line in said)
+
+
+def test_the_machine_answers_no_host(folder: Path) -> None:
+    """Linux answers ARP for any of its addresses on any interface; those of switches' ports are not its own."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("the machine has no address but the loopback's")
+        machine = probe.getsockname()[0]
+    with lab_of(folder / "topology.json", []) as lab:
+        host = lab.network.net.get("h1")
+        host.cmd(f"ip route add {machine}/32 dev eth0; ping -c 1 -W 1 {machine}")
+        neighbour = host.cmd(f"ip neighbour show {machine}")
+        assert neighbour.split(), "it has asked"
+        assert "lladdr" not in neighbour
+        # Nor does the machine take what comes with the port's own MAC.
+        mac = Path("/sys/class/net/s1-eth1/address").read_text().strip()
+        host.cmd(f"ip neighbour replace {machine} lladdr {mac} dev eth0")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as service:
+            service.bind(("0.0.0.0", 0))
+            service.setblocking(False)
+            port = service.getsockname()[1]
+            sent = host.cmd(
+                f"bash -c 'for each in 1 2 3; do echo hello > /dev/udp/{machine}/{port} && echo sent; done'"
+            )
+            assert sent.split() == ["sent"] * 3
+            assert " 3 received" in ping(lab), "by now it would be here"
+            with pytest.raises(BlockingIOError):
+                service.recv(100)

@@ -217,14 +217,14 @@ class FabricNetwork:
     def _configure_switch_interfaces(self) -> None:
         lines = []
         for interface in self.switch_interfaces:
-            # A port of a switch: frames only, no host that reports multicast groups.
+            # A port of a switch: frames only, no host that reports multicast groups. Nor does the machine hear hosts
+            # or answer them, as Linux would for each of its addresses: no source is right here, where no route leads.
             _write_sysctl(f"net/ipv6/conf/{interface}/disable_ipv6", "1")
+            _write_sysctl(f"net/ipv4/conf/{interface}/rp_filter", "1")
             lines += [
                 f"address flush dev {interface}",
-                f"link set {interface} addrgenmode none mtu {self._mtu_bytes} up",
+                f"link set {interface} addrgenmode none arp off mtu {self._mtu_bytes} up",
             ]
-        # The machine itself answers nobody who is heard at a controller's interface.
-        lines += [f"link set {cpu_interface} arp off" for _, cpu_interface in self._cpu_pairs]
         _ip_batch(["ip", "-batch", "-"], lines)
         _turn_offloads_off(self.switch_interfaces)
 
