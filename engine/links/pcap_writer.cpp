@@ -1,5 +1,8 @@
 #include "links/pcap_writer.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -30,12 +33,22 @@ struct RecordHeader {
   uint32_t original_bytes;
 };
 
+// A lab writes as root to a folder that may be somebody else's, whose links must not lead elsewhere.
+std::FILE* open_without_link(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                                S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+  if (descriptor < 0) return nullptr;
+  std::FILE* file = ::fdopen(descriptor, "wb");
+  if (file == nullptr) ::close(descriptor);
+  return file;
+}
+
 }  // namespace
 
 PcapWriter::PcapWriter(const std::string& path, uint32_t snap_length, int64_t origin_ns,
                        const CaptureInterface& interface)
     : path_(path), snap_length_(snap_length), origin_ns_(origin_ns), is_pcapng_(path.ends_with(".pcapng")) {
-  file_ = std::fopen(path.c_str(), "wb");
+  file_ = open_without_link(path);
   FileHeader header;
   header.snap_length = snap_length;
   std::vector<uint8_t> pcapng_header;

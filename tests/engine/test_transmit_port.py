@@ -260,6 +260,17 @@ def test_a_capture_that_cannot_be_written_says_where() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["pcap", "pcapng"])
+def test_a_capture_follows_no_link(tmp_path: Path, suffix: str) -> None:
+    """A lab writes as root to folders of others."""
+    elsewhere, path = tmp_path / "elsewhere", tmp_path / f"port.{suffix}"
+    elsewhere.write_text("kept")
+    path.symlink_to(elsewhere)
+    with pytest.raises(OSError, match=rf"port\.{suffix}"):
+        PcapWriter(str(path))
+    assert elsewhere.read_text() == "kept"
+
+
+@pytest.mark.parametrize("suffix", ["pcap", "pcapng"])
 def test_a_capture_without_room_says_so_as_it_is_closed(
     engine: Engine, make_line: Callable[..., tuple], tmp_path: Path, suffix: str
 ) -> None:
