@@ -12,6 +12,7 @@ import pytest
 
 from weft.paths import ROOT
 
+pytestmark = pytest.mark.slow
 PROGRAM, PLUGIN = re.findall(
     r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
 )
