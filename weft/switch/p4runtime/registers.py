@@ -45,8 +45,10 @@ class Registers(ArrayCells):
     def _entries(self, found: list[tuple[p4i.Register, int, Sequence[int]]]) -> Iterator[p4r.RegisterEntry]:
         for info, first, values in found:
             number, spec, width_bits = info.preamble.id, info.type_spec, self._width_bits(info)
+            encoded, data = None, p4d.P4Data()
             for index, value in enumerate(values, first):
-                data: p4d.P4Data = encode_data(value, spec, width_bits)
+                if value != encoded:  # most of a large array's cells are alike
+                    encoded, data = value, encode_data(value, spec, width_bits)
                 yield p4r.RegisterEntry(register_id=number, index=p4r.Index(index=index), data=data)
 
     def read_nonzero(self) -> Iterator[p4r.RegisterEntry]:
