@@ -117,6 +117,10 @@ def what_is_not_done(network: Network, is_virtual: bool) -> list[str]:
             for host in network.hosts
             for command in understand(host.commands).others
         ]
+        said += [
+            f"{network.path.name}: exec_scripts: {command!r} is not run in virtual time (valid: a controller class)"
+            for command in network.scripts
+        ]
     return said
 
 

@@ -7,6 +7,7 @@ lowest, and leaves: any P4Runtime controller may then become primary, and may lo
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shlex
 import shutil
@@ -18,26 +19,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, ClassVar
+from typing import ClassVar
 
 from google.protobuf import text_format
 
 from weft.clocks.lab import Progress
 from weft.clocks.real.access import hand_over
 from weft.clocks.real.lab import MininetLab
+from weft.clocks.real.lab_files import end_of, write_whole
 from weft.clocks.real.port_watch import PortWatch
+from weft.clocks.real.scripts_beside import ScriptsBeside
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric import GrpcTarget
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import DaemonConfig
 from weft.topologies import Endpoint, FabricSpec, LinkEnds
-from weft.topologies.networks import Network, NetworkHost
+from weft.topologies.networks import Network, NetworkHost, p4_utils, p4_utils_graph
 
 LOWEST_ELECTION_ID = 1
 """That of the tutorials' controllers, so that they become primary when the lab's has left."""
 _COMMAND_TIMEOUT_S = 60
-_SHOWN_OUTPUT_BYTES = 2000
 _BESIDE_SOURCES = "."
 _WEFT_PYTHON = Path(sys.executable)
 
@@ -141,18 +143,25 @@ class NetworkLab(MininetLab):
         return blocking
 
     def _run_commands(self) -> None:
-        """As all labs; then hand the switches over to whoever comes, and run the hosts' commands."""
+        """As all labs; then hand the switches over to whoever comes, run the hosts' commands, and begin the scripts."""
         super()._run_commands()
         self.controller.call(self.controller.controller.close())
-        self._write_programs()
+        compiled = self._write_programs()
+        if self.source.format == p4_utils.FORMAT:
+            self._write_graph(compiled)
         self._write_logs()
         self._start_captures()
         self._run_host_commands()
+        self._begin_scripts()
 
-    def _write_programs(self) -> None:
-        """Write each program and its P4Info where controllers read them. Raises BadInputError."""
+    def _write_programs(self) -> dict[Path, tuple[Path, Path]]:
+        """Write each program and its P4Info where controllers read them, and return both by source.
+
+        Raises BadInputError.
+        """
         own = {self.source.path, *self._files_of_switches()}
         written: set[Path] = set()
+        found = {}
         for program in self.programs.distinct:
             stem = program.json.stem
             folder = self._program_folder(program.source)
@@ -162,8 +171,33 @@ class NetworkLab(MininetLab):
                     raise BadInputError(
                         f"{path}: the compiled {stem}.p4 would take its place (valid: another name for the program)"
                     )
-                _write(path, source.read_bytes())
+                write_whole(path, source.read_bytes())
                 written.add(path)
+            found[program.source] = compiled
+        return found
+
+    def _write_graph(self, compiled: Mapping[Path, tuple[Path, Path]]) -> None:
+        """Write topology.json, which p4-utils' controllers load; a file of that name that is another one stays."""
+        path = self.source.folder / p4_utils_graph.FILE_NAME
+        of_switch = {name: compiled[program.source] for name, program in self.programs.of_switch.items()}
+        if path.exists() and not p4_utils_graph.is_graph_file(path):
+            self._progress(
+                f"{path} is not p4-utils' graph of a network, and stays: controllers find no graph"
+            )
+            return
+        graph = p4_utils_graph.graph_of(self.source, self.fabric, of_switch)
+        write_whole(path, json.dumps(graph).encode())
+
+    def _begin_scripts(self) -> None:
+        if self.source.scripts:
+            self._exit.enter_context(
+                ScriptsBeside(
+                    self.source.scripts,
+                    self.source.folder,
+                    self._folder(self._places.logs),
+                    self._progress,
+                )
+            )
 
     def _files_of_switches(self) -> Iterator[Path]:
         """Yield the files of entries and commands that the network file names."""
@@ -181,9 +215,9 @@ class NetworkLab(MininetLab):
         folder = self._folder(self._places.logs)
         for name, updates in (self.controller.controller.written or {}).items():
             text = "".join(f"---\n{text_format.MessageToString(each.message)}" for each in updates)
-            _write(folder / f"{name}-p4runtime-requests.txt", text.encode())
+            write_whole(folder / f"{name}-p4runtime-requests.txt", text.encode())
         for name, said in self.said_by_commands.items():
-            _write(folder / f"{name}_cli_output.log", "".join(f"{line}\n" for line in said).encode())
+            write_whole(folder / f"{name}_cli_output.log", "".join(f"{line}\n" for line in said).encode())
 
     def _start_captures(self) -> None:
         """Record every port's frames to INTERFACE_in.pcap and INTERFACE_out.pcap."""
@@ -238,7 +272,7 @@ class NetworkLab(MininetLab):
                 _kill(process)
                 raise
             if process.returncode:
-                self._progress(": ".join(filter(None, (host, f"{command!r} {ended}", _end_of(output)))))
+                self._progress(": ".join(filter(None, (host, f"{command!r} {ended}", end_of(output)))))
 
     def _folder(self, name: str) -> Path:
         """Return a folder beside the network's paths, made if it is not there. Raises BadInputError."""
@@ -269,17 +303,3 @@ def _kill(process: subprocess.Popen[str]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def _end_of(output: IO[bytes]) -> str:
-    output.seek(max(0, output.seek(0, os.SEEK_END) - _SHOWN_OUTPUT_BYTES))
-    return output.read(_SHOWN_OUTPUT_BYTES).decode(errors="replace").strip()
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole; a link of its name is replaced, not followed."""
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-    with open(descriptor, "wb") as file:
-        file.write(content)
-    hand_over([path])

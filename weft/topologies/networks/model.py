@@ -62,6 +62,16 @@ class NetworkLink:
 
 
 @dataclass(frozen=True)
+class LinkFacts:
+    """What a file says of a link for controllers alone: a rate, a weight of paths, addresses of its switches' ends."""
+
+    bw_mbps: float | None = None
+    weight: float | None = None
+    a_ip: str | None = None
+    b_ip: str | None = None
+
+
+@dataclass(frozen=True)
 class SwitchSetup:
     """What a file says of a switch beside its links; paths are as in the file, absolute.
 
@@ -90,6 +100,8 @@ class Network:
         program: P4 source, or compiled JSON, of switches that name none; None where the file names none.
         setups: by switch.
         notes: what the file asks for that is not done, in words.
+        scripts: commands that run beside a lab, outside its hosts, once it is up.
+        link_facts: of each link, in p4-utils' format; empty in the tutorials'.
 
     """
 
@@ -102,3 +114,5 @@ class Network:
     setups: Mapping[str, SwitchSetup]
     program: Path | None = None
     notes: tuple[str, ...] = field(default=())
+    scripts: tuple[str, ...] = ()
+    link_facts: tuple[LinkFacts, ...] = ()

@@ -10,34 +10,38 @@ and gRPC ports from 9559, in the order of the switches' names. Paths are relativ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import Any
 
-from weft.hints import did_you_mean
 from weft.quantities.units import shown
-from weft.topologies.addressing import cpu_interface_names
 from weft.topologies.errors import TopologyError
 from weft.topologies.networks import fields as read
 from weft.topologies.networks.fields import Fields
 from weft.topologies.networks.model import (
-    DEFAULT_QUEUE_PACKETS,
-    DEFAULT_RATE_BPS,
-    PACKET_BYTES,
     Network,
     NetworkHost,
-    NetworkLink,
     NetworkSwitch,
     SwitchSetup,
 )
 from weft.topologies.networks.natural_order import natural_order
 from weft.topologies.networks.p4_utils_addresses import Assigned, Attached, assign
+from weft.topologies.networks.p4_utils_links import (
+    FileLink,
+    cpu_links,
+    facts_of,
+    lowest_free,
+    network_link,
+    number_ports,
+    read_links,
+    switch_address,
+)
 
 FORMAT = "p4_utils"
 _FIRST_GRPC_PORT = 9559
-_MICROSECOND_PS = 10**6
-_TOP_FIELDS = ("p4_src", "program", "cli", "pcap_dump", "enable_log", "topology")
+_MOST_SCRIPTS = 1000
+_TOP_FIELDS = ("p4_src", "program", "cli", "pcap_dump", "enable_log", "topology", "exec_scripts")
+_OWN_CLASSES = "p4utils."
 _TOPOLOGY_FIELDS = ("assignment_strategy", "default", "links", "hosts", "switches", "routers")
 _HOST_FIELDS = ("defaultRoute", "commands")
 _SWITCH_FIELDS = ("p4_src", "program", "cli_input", "runtime_json", "grpc_port", "device_id", "cpu_port")
@@ -50,7 +54,6 @@ _SILENT_FIELDS = (
     "log_dir",
     "pcap_dump",
 )
-_CPU_BRIDGE = "sw-cpu"
 _LINK_FIELDS = (
     "port1",
     "port2",
@@ -62,17 +65,9 @@ _LINK_FIELDS = (
     "delay",
     "loss",
     "max_queue_size",
+    "sw_ip1",
+    "sw_ip2",
 )
-
-
-@dataclass
-class _Link:
-    """A link as the file has it; ports and MACs are filled in later."""
-
-    place: str
-    ends: tuple[str, str]
-    options: Fields
-    ports: list[int | None]
 
 
 def read_p4_utils(tree: Fields, path: Path) -> Network:
@@ -88,18 +83,19 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
     device_ids = _numbered(topology.child("switches"), names, "device_id", 1, 2**31)
     for host in hosts:
         notes += _unused(topology.child("hosts").child(host), _HOST_FIELDS)
-    links = _links(topology, hosts, names)
+    links = read_links(topology, hosts, names)
     for link in links:
         notes += _unused(link.options, _LINK_FIELDS)
-    cpu_links = list(_cpu_links(topology.child("switches"), names))
-    _number_ports([*links, *cpu_links])
-    cpu_ports = {each.ends[0]: each.ports[0] for each in cpu_links}
+    to_controllers = list(cpu_links(topology.child("switches"), names))
+    number_ports([*links, *to_controllers])
+    cpu_ports = {each.ends[0]: each.ports[0] for each in to_controllers}
     ports = _numbered(topology.child("switches"), names, "grpc_port", _FIRST_GRPC_PORT, 65535)
     setups = {}
     for name in names:
         fields = topology.child("switches").child(name)
         notes += _unused(fields, _SWITCH_FIELDS)
         setups[name] = _setup(fields, ports[name], path.parent)
+    all_links = tuple(network_link(link, hosts, topology.child("default")) for link in links)
     return Network(
         path=path,
         folder=path.parent,
@@ -109,29 +105,49 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
             NetworkSwitch(name, device_ids[name], cpu_ports.get(name))
             for name in sorted(names, key=device_ids.__getitem__)
         ),
-        links=tuple(_link(link, hosts, topology.child("default")) for link in links),
+        links=all_links,
         setups=setups,
         program=_path(tree, path.parent),
         notes=tuple(notes),
+        scripts=_scripts(tree),
+        link_facts=tuple(
+            facts_of(link, found, topology.child("default"))
+            for link, found in zip(links, all_links, strict=True)
+        ),
     )
 
 
 def _unused(fields: Fields, known: tuple[str, ...]) -> Iterator[str]:
     for name in fields:
-        if name not in known and name not in _SILENT_FIELDS:
+        if name not in known and name not in _SILENT_FIELDS and not _is_p4_utils_own(fields.get(name)):
             yield f"{fields.at(name)}: means nothing here"
 
 
-def _cpu_links(switches: Fields, names: list[str]) -> Iterator[_Link]:
-    for name in names:
-        fields = switches.child(name)
-        if not fields.flag("cpu_port", False):
-            continue
-        try:
-            cpu_interface_names(name)
-        except TopologyError as error:
-            raise TopologyError(f"{fields.at('cpu_port')}: {error}") from None
-        yield _Link(fields.at("cpu_port"), (name, _CPU_BRIDGE), Fields({}, ""), [None, 0])
+def _is_p4_utils_own(value: Any) -> bool:
+    """Return whether a module or node is p4-utils' own: `P4RuntimeSwitch`, or its compiler with other options."""
+    if not isinstance(value, dict):
+        return False
+    if "object_name" not in value:
+        return value.keys() == {"options"}
+    return str(value.get("module_name", "")).startswith(_OWN_CLASSES)
+
+
+def _scripts(tree: Fields) -> tuple[str, ...]:
+    """Return the commands of `exec_scripts`; `reboot_run` is for p4-utils' prompt."""
+    scripts = tree.get("exec_scripts")
+    if scripts is None:
+        return ()
+    if not isinstance(scripts, list) or len(scripts) > _MOST_SCRIPTS:
+        raise TopologyError(
+            f'exec_scripts: {shown(scripts)} is not valid (valid: [{{"cmd": "…"}}, …], at most {_MOST_SCRIPTS})'
+        )
+    found = []
+    for number, script in enumerate(scripts):
+        command = Fields(script, f"exec_scripts[{number}]").text("cmd")
+        if command is None:
+            raise TopologyError(f"exec_scripts[{number}].cmd: is missing (valid: a command)")
+        found.append(command)
+    return tuple(found)
 
 
 def _numbered(fields: Fields, names: list[str], key: str, first: int, highest: int) -> dict[str, int]:
@@ -140,7 +156,7 @@ def _numbered(fields: Fields, names: list[str], key: str, first: int, highest: i
     taken = {number for number in given.values() if number is not None}
     found = {}
     for name, number in given.items():
-        found[name] = _lowest_free(taken, first) if number is None else number
+        found[name] = lowest_free(taken, first) if number is None else number
         taken.add(found[name])
     return found
 
@@ -160,73 +176,8 @@ def _path(fields: Fields, folder: Path) -> Path | None:
     return None if text is None else (folder / text).resolve()
 
 
-def _links(topology: Fields, hosts: list[str], switches: list[str]) -> list[_Link]:
-    links = []
-    for place, item in read.link_items(topology, 2, 3):
-        options = Fields(item[2] if len(item) > 2 else {}, f"{place}[2]")
-        for end in item[:2]:
-            if end not in hosts and end not in switches:
-                raise TopologyError(
-                    f"{place}: {shown(end)} is no node; {did_you_mean(end, [*hosts, *switches])}"
-                )
-        ports: list[int | None] = []
-        for end, key in zip(item[:2], ("port1", "port2"), strict=True):
-            number = options.get(key)
-            ports.append(
-                0 if end in hosts else None if number is None else read.switch_port(number, options.at(key))
-            )
-        links.append(_Link(place, (item[0], item[1]), options, ports))
-    return links
-
-
-def _number_ports(links: list[_Link]) -> None:
-    taken: dict[str, set[int]] = {}
-    for link in links:
-        for end, port in zip(link.ends, link.ports, strict=True):
-            if port is not None:
-                taken.setdefault(end, set()).add(port)
-    for link in sorted(links, key=lambda each: tuple(map(natural_order, each.ends))):
-        for side, end in enumerate(link.ends):
-            if link.ports[side] is None:
-                numbers = taken.setdefault(end, set())
-                link.ports[side] = _lowest_free(numbers, 1)
-                numbers.add(_lowest_free(numbers, 1))
-
-
-def _lowest_free(taken: set[int], first: int) -> int:
-    number = first
-    while number in taken:
-        number += 1
-    return number
-
-
-def _link(link: _Link, hosts: list[str], defaults: Fields) -> NetworkLink:
-    def value(name: str) -> Any:
-        return link.options.get(name) if name in link.options else defaults.get(name)
-
-    def at(name: str) -> str:
-        return link.options.at(name) if name in link.options else defaults.at(name)
-
-    (a, b), (a_port, b_port) = link.ends, (int(port or 0) for port in link.ports)
-    if b in hosts:
-        a, a_port, b, b_port = b, b_port, a, a_port
-    bandwidth, delay, loss, queue = map(value, ("bw", "delay", "loss", "max_queue_size"))
-    return NetworkLink(
-        a,
-        a_port,
-        b,
-        b_port,
-        DEFAULT_RATE_BPS if bandwidth is None else read.rate_bps(bandwidth, at("bw")),
-        0 if delay is None else read.delay_ps(delay, at("delay"), _MICROSECOND_PS),
-        DEFAULT_QUEUE_PACKETS * PACKET_BYTES
-        if queue is None
-        else read.queue_bytes(queue, at("max_queue_size")),
-        0.0 if loss is None else read.loss_probability(loss, at("loss")),
-    )
-
-
 def _hosts(
-    topology: Fields, names: list[str], device_ids: Mapping[str, int], links: list[_Link]
+    topology: Fields, names: list[str], device_ids: Mapping[str, int], links: list[FileLink]
 ) -> tuple[NetworkHost, ...]:
     at_switch = {}
     for link in links:
@@ -248,7 +199,8 @@ def _hosts(
             raise TopologyError(f"{fields.place}: has no link to a switch (valid: one)")
         gateway = _gateway(fields) or own[name].gateway
         neighbours = []
-        if gateway is not None and gateway == own[name].gateway and defaults.flag("auto_gw_arp", True):
+        gateways = {own[name].gateway, _fake_gateway(*at_switch[name])}
+        if gateway is not None and gateway in gateways and defaults.flag("auto_gw_arp", True):
             neighbours.append((gateway, own[name].port_mac))
         if defaults.flag("auto_arp_tables", True):
             neighbours += [
@@ -270,7 +222,13 @@ def _hosts(
     return tuple(found)
 
 
-def _with_own_addresses(assigned: Assigned, link: _Link, side: int) -> Assigned:
+def _fake_gateway(link: FileLink, side: int) -> str | None:
+    """Return the address of the switch's port at a host, in `sw_ip`, if the file gives it one."""
+    address = switch_address(link, 1 - side)
+    return None if address is None else address.partition("/")[0]
+
+
+def _with_own_addresses(assigned: Assigned, link: FileLink, side: int) -> Assigned:
     """Return the addresses that a link gives a host in place of those that it would be assigned."""
     parameters, mac = link.options.child(f"params{side + 1}"), f"addr{side + 1}"
     port_mac = f"addr{2 - side}"
