@@ -18,8 +18,10 @@ from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 from weft.hints import did_you_mean
 from weft.quantities.units import parse_size_range_bytes
 from weft.system.mpirun import process_count
+from weft.system.printable import printable
 from weft.system.shipped_labs import LAB_PREFIX, lab_file
 
+_LAYOUT = "\n\t"
 # Where each command is found; none is imported before it is asked for.
 COMMANDS: dict[str, tuple[str, str]] = {
     "compile": ("weft.compiler.cli", "compile_command"),
@@ -114,7 +116,8 @@ def run_guarded(command: Callable[[], Any]) -> int:
         error.show()
         return error.exit_code
     except WeftError as error:
-        click.echo(f"weft: {error}", err=True)
+        # It may quote a file of somebody else.
+        click.echo(f"weft: {printable(str(error), kept=_LAYOUT)}", err=True)
         return error.exit_code
     except (OSError, MemoryError) as error:
         # A full disk, a directory that may not be written to: the machine's refusal, not a fault of the program.

@@ -71,3 +71,12 @@ def test_a_commands_result_is_its_exit_code(result, code):
 def test_an_unknown_command_names_the_nearest(capsys):
     assert run_guarded(lambda: weft.main(args=["colective"], standalone_mode=False)) == 2
     assert "did you mean 'collective'?" in capsys.readouterr().err
+
+
+def test_an_error_that_quotes_a_file_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    def refused() -> None:
+        raise BadInputError("mine.p4:1: \x1b]0;owned\x07 is unknown\n\t^~~\r\u202e")
+
+    assert run_guarded(refused) == 3
+    said = "weft: mine.p4:1: \\x1b]0;owned\\x07 is unknown\n\t^~~\\r\\u202e\n"
+    assert capsys.readouterr().err == said
