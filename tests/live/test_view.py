@@ -123,6 +123,18 @@ def test_a_lab_that_cannot_be_read_is_a_problem_that_passes(fabric: Fabric) -> N
     assert (state["problem"], state["emulated_s"], state["ports"]) == ("", None, {})
 
 
+def test_what_makes_no_sense_is_a_problem_that_passes(fabric: Fabric) -> None:
+    """The thread that samples goes on, and the page says that what it shows is old."""
+    sent = Family("weft_port_transmitted_bytes_total", "counter", "")
+    sent.add(1, switch="p9l9", port=1)
+    answers = [families_of(fabric.topology, 1.0, None, {}), [sent]]
+    view = LiveView(fabric.lab, lambda: answers.pop())
+    view.sample()
+    assert view.state(0)["problem"] == "this cannot be shown: KeyError: 'p9l9:1'"
+    view.sample()
+    assert view.state(0)["problem"] == ""
+
+
 def families(bytes_sent: int, now_s: float) -> list[Family]:
     """Metrics of a port that has sent so much."""
     clock = Family("weft_emulated_seconds_total", "counter", "")

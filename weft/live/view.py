@@ -72,15 +72,20 @@ class LiveView:
         """Read the lab now; one that cannot be read is a problem that the page shows."""
         try:
             families = self._read()
-        except UNREADABLE as error:
             with self._lock:
-                self._state = {**self._state, "problem": str(error)}
-            return
+                if families is self._last:  # somebody else's read, which has been seen
+                    return
+                self._last = families
+                self._take(self._samples.add(families))
+        except UNREADABLE as error:
+            self._note_problem(str(error))
+        except Exception as error:
+            # A mistake of this program's: the page says that it is old, and does not stop without a word.
+            self._note_problem(f"this cannot be shown: {type(error).__name__}: {error}")
+
+    def _note_problem(self, problem: str) -> None:
         with self._lock:
-            if families is self._last:  # somebody else's read, which has been seen
-                return
-            self._last = families
-            self._take(self._samples.add(families))
+            self._state = {**self._state, "problem": problem}
 
     def _take(self, sample: Sample) -> None:
         if self._first_s is None and np.isfinite(sample.emulated_s):
