@@ -140,15 +140,18 @@ void Scoreboard::mark_first_lost() {
   if (!segments_.empty() && !segments_.front().sacked) set_lost(segments_.front());
 }
 
-void Scoreboard::mark_all_lost() {
+void Scoreboard::mark_lost_at_timeout(TimePs sent_before_ps) {
   const bool taken_back = !segments_.empty() && segments_.front().sacked;
+  pipe_ = 0;
   for (SentSegment& segment : segments_) {
     if (taken_back) segment.sacked = false;
     if (segment.sacked) continue;
-    segment.lost = true;
-    segment.sent_again = false;
+    if (&segment == &segments_.front() || segment.sent_ps < sent_before_ps) {
+      segment.lost = true;
+      segment.sent_again = false;
+    }
+    pipe_ += in_pipe(segment);
   }
-  pipe_ = 0;
   no_lost_before_ = 0;
   if (!taken_back) return;
   sacked_end_ = lost_below_ = 0;

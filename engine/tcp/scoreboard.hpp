@@ -74,10 +74,11 @@ class Scoreboard {
   uint64_t losses_found() const { return losses_found_; }
   bool first_is_lost() const { return !segments_.empty() && segments_.front().lost; }
   void mark_first_lost();
-  // After a timeout all that was in flight and is not known to have arrived counts as lost. That the first
-  // segment has arrived shows that the receiver has taken back what its SACK blocks said (RFC 2018, section
-  // 8).
-  void mark_all_lost();
+  // After a timeout all that was sent before `sent_before_ps` and is not known to have arrived counts as
+  // lost, and the first segment whenever it was sent (RFC 8985, section 6.3; kNever: RFC 6675, section 5.1).
+  // That the first segment has arrived shows that the receiver has taken back what its SACK blocks said (RFC
+  // 2018, section 8).
+  void mark_lost_at_timeout(TimePs sent_before_ps);
 
   // Segments sent before one that has arrived, by more than the reordering time, are lost, those that were
   // sent again included (RFC 8985, section 6.2, step 5). Result: when the next one will be, kNever if none.

@@ -218,7 +218,7 @@ void Sender::on_retransmission_timeout(TimePs now) {
     return;
   }
   control_->on_timeout(now, scoreboard_.flight(), attempts_ > 1);
-  scoreboard_.mark_all_lost();
+  scoreboard_.mark_lost_at_timeout(lost_if_sent_before(now));
   recovery_ = Recovery::kTimeout;
   recovery_end_ = reduced_end_ = next_;
   sent_again_end_ = unacknowledged_;

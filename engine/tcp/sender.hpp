@@ -135,6 +135,8 @@ class Sender {
   bool reduces_rate() const { return recovery_ == Recovery::kFast && sack_; }
   void settle_tail_probe(const ArrivedAcknowledgement& arrived);
   void find_lost_by_time(TimePs now);
+  TimePs reordering_time_ps() const;
+  TimePs lost_if_sent_before(TimePs now) const;
   void arm_tail_probe(TimePs now);
   std::optional<Transmission> take_tail_probe(TimePs now);
 

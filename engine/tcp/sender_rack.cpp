@@ -9,11 +9,19 @@ namespace weft::tcp {
 void Sender::find_lost_by_time(TimePs now) {
   reordering_at_ = kNever;
   if (!uses_rack() || newest_round_trip_ps_ == 0) return;
+  reordering_at_ = scoreboard_.find_lost_by_time(now, newest_round_trip_ps_, reordering_time_ps());
+}
+
+TimePs Sender::reordering_time_ps() const {
   const bool late =
       recovery_ != Recovery::kNone || scoreboard_.sacked_segments() >= Scoreboard::kDuplicateThreshold;
-  const TimePs reordering =
-      reordering_window_.duration_ps(late, least_round_trip_ps_, timeout_.smoothed_round_trip_ps());
-  reordering_at_ = scoreboard_.find_lost_by_time(now, newest_round_trip_ps_, reordering);
+  return reordering_window_.duration_ps(late, least_round_trip_ps_, timeout_.smoothed_round_trip_ps());
+}
+
+// Section 6.3: what has had no time to be answered may be on its way at a timeout.
+TimePs Sender::lost_if_sent_before(TimePs now) const {
+  if (!uses_rack() || newest_round_trip_ps_ == 0) return kNever;
+  return now - newest_round_trip_ps_ - reordering_time_ps() + 1;
 }
 
 // Section 7.2: two round trips after what was last sent or acknowledged, and the delay of an acknowledgement

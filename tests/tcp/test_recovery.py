@@ -119,6 +119,31 @@ def test_what_time_shows_to_be_lost_in_recovery_makes_its_own_room(lost: int) ->
     assert client.sender_counters["fast_recoveries"] == 1
 
 
+@pytest.mark.parametrize(("rack_tlp", "sent_lately"), [(True, 2), (False, 0)])
+def test_a_timeout_leaves_what_has_had_no_time_to_be_answered(rack_tlp: bool, sent_lately: int) -> None:
+    """RFC 8985, section 6.3; without RACK all counts as lost (RFC 6675, section 5.1)."""
+    client = TcpConnection(rack_tlp=rack_tlp, nagle=False, initial_window_segments=1000)
+    is_up = True
+    between = TwoEnds(client, TcpConnection(), lambda *_: [(MILLISECOND_PS, False)] if is_up else [])
+    between.establish()
+    write(between, 4 * FULL)
+    between.run(lambda: client.in_flight_bytes == 0)
+    is_up = False
+    while not client.sender_counters["timeouts"]:
+        write(between, FULL)
+        pipe_bytes = client.pipe_bytes
+        between.now_ps += MILLISECOND_PS
+        client.on_timer(between.now_ps)
+    assert pipe_bytes > 100 * FULL
+    # One a millisecond, of the last 2.5 ms: a round trip, and a quarter of it for reordering.
+    assert client.pipe_bytes == sent_lately * FULL
+    is_up = True
+    between.collect()
+    between.run(lambda: client.in_flight_bytes == 0)
+    assert between.received[1] == bytes(len(between.received[1]))
+    assert len(between.received[1]) % FULL == 0
+
+
 def test_what_arrives_twice_is_reported_once() -> None:
     """RFC 2883, section 4.1: the first block, below the acknowledgement."""
 
