@@ -25,6 +25,7 @@ def test_every_lab_is_listed_with_the_title_of_its_page() -> None:
     [
         ("01-allreduce", "01-allreduce/scenario.yaml"),
         ("01", "01-allreduce/scenario.yaml"),
+        ("1", "01-allreduce/scenario.yaml"),
         ("01-allreduce/bmv2.yaml", "01-allreduce/bmv2.yaml"),
         ("07-sweep", "07-sweep/sweep.yaml"),
     ],

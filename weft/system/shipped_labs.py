@@ -42,9 +42,10 @@ def shipped_labs() -> list[ShippedLab]:
 
 
 def find_lab(name: str) -> ShippedLab:
-    """Return the lab of a name, or of a number ("01" for "01-allreduce"); BadInputError lists the valid ones."""
+    """Return the lab of a name, or of a number ("1" or "01" for "01-allreduce"); BadInputError lists the valid ones."""
     labs = {lab.name: lab for lab in shipped_labs()}
-    found = labs.get(name) or next((lab for lab in labs.values() if lab.name.split("-")[0] == name), None)
+    numbers = {lab.name.partition("-")[0]: lab for lab in labs.values()}
+    found = labs.get(name) or numbers.get(name.zfill(2))
     if found is None:
         raise BadInputError(f"there is no lab '{name}'; {did_you_mean(name, labs)}")
     return found
