@@ -12,6 +12,7 @@ import pytest
 from scapy.layers.inet import ICMP
 from scapy.utils import rdpcap
 
+from weft.clocks.real.access import owner
 from weft.clocks.real.network_lab import NetworkLab
 from weft.controller.fabric import open_channel
 from weft.controller.pipeline import Pipeline
@@ -156,7 +157,7 @@ def test_scripts_of_hosts_find_scapy(folder: Path, monkeypatch: pytest.MonkeyPat
     assert any("that of PATH has no Scapy" in line for line in said)
 
 
-def test_the_machine_answers_no_host(folder: Path) -> None:
+def test_the_machine_answers_no_host_and_no_other_user(folder: Path) -> None:
     """Linux answers ARP for any of its addresses on any interface; those of switches' ports are not its own."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
@@ -165,6 +166,8 @@ def test_the_machine_answers_no_host(folder: Path) -> None:
             pytest.skip("the machine has no address but the loopback's")
         machine = probe.getsockname()[0]
     with lab_of(folder / "topology.json", []) as lab:
+        config = json.loads((lab.directory / "switches.json").read_text())
+        assert config["grpc_users"] == sorted({0, owner()[0]}), "the others' processes do not reach switches"
         host = lab.network.net.get("h1")
         host.cmd(f"ip route add {machine}/32 dev eth0; ping -c 1 -W 1 {machine}")
         neighbour = host.cmd(f"ip neighbour show {machine}")

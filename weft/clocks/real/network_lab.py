@@ -24,7 +24,7 @@ from typing import ClassVar
 from google.protobuf import text_format
 
 from weft.clocks.lab import Progress
-from weft.clocks.real.access import hand_over
+from weft.clocks.real.access import hand_over, owner
 from weft.clocks.real.lab import MininetLab
 from weft.clocks.real.lab_files import end_of, write_whole
 from weft.clocks.real.port_watch import PortWatch
@@ -134,7 +134,9 @@ class NetworkLab(MininetLab):
 
     def _daemon_config(self, address: str) -> DaemonConfig:
         config = super()._daemon_config(address)
-        return config.model_copy(update={"more_grpc_addresses": tuple(self.addresses.values())})
+        users = None if self.options.grpc == "tcp" else tuple(sorted({0, owner()[0]}))
+        addresses = tuple(self.addresses.values())
+        return config.model_copy(update={"more_grpc_addresses": addresses, "grpc_users": users})
 
     def _new_controller(self, targets: Mapping[str, GrpcTarget]) -> BlockingFabricController:
         blocking = super()._new_controller(targets)

@@ -167,7 +167,8 @@ class SwitchConfig(_Frozen):
 class DaemonConfig(_Frozen):
     """All switches of a lab. `epoch_ns` is of CLOCK_MONOTONIC, None starts time now.
 
-    The P4Runtime server listens on `more_grpc_addresses`, too; there all device ids answer, without TLS.
+    The P4Runtime server listens on `more_grpc_addresses`, too; there all device ids answer, without TLS, to processes
+    of `grpc_users` (None: of all users of the machine).
     An internal link is (device, port, device, port).
     """
 
@@ -176,6 +177,7 @@ class DaemonConfig(_Frozen):
     seed: int = Field(default=0, ge=0, lt=2**64)
     grpc_address: str = "127.0.0.1:9559"
     more_grpc_addresses: tuple[str, ...] = ()
+    grpc_users: tuple[int, ...] | None = None
     grpc_tls: ServerTls | None = None
     realtime_priority: int = Field(default=0, ge=0, le=99)
     switches: tuple[SwitchConfig, ...] = Field(min_length=1)

@@ -36,7 +36,12 @@ class Daemon:
                 manage_service.handler(self.wiring.switches),
             ]
             self.server = Server(
-                self.devices, config.grpc_address, config.grpc_tls, others, config.more_grpc_addresses
+                self.devices,
+                config.grpc_address,
+                config.grpc_tls,
+                others,
+                config.more_grpc_addresses,
+                config.grpc_users,
             )
             self.wiring.start(config.realtime_priority)
         except BaseException:

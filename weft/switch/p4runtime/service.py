@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NoReturn
@@ -15,6 +15,7 @@ import grpc
 from finsy.proto import p4r, p4r_grpc
 from google.protobuf import message_factory
 
+from weft.switch.p4runtime.callers import OnlyUsers
 from weft.switch.p4runtime.device import Device
 from weft.switch.p4runtime.encoded_messages import (
     EncodedWriteRequest,
@@ -251,8 +252,11 @@ class Server:
         tls: ServerTls | None = None,
         other_services: Sequence[grpc.GenericRpcHandler] = (),
         more_addresses: Sequence[str] = (),
+        more_for_users: Collection[int] | None = None,
     ) -> None:
         """Listen on an address, with TLS if there is a configuration, and on more without it.
+
+        `more_for_users` are whose processes of this machine may call the latter; None: all.
 
         Raises:
             OSError: an address cannot be listened on.
@@ -261,6 +265,7 @@ class Server:
         self._server = grpc.server(
             ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="p4runtime"),
             options=[("grpc.max_receive_message_length", MAX_RECEIVE_BYTES), ("grpc.so_reuseport", 0)],
+            interceptors=[] if more_for_users is None else [OnlyUsers(more_for_users, more_addresses)],
         )
         self._server.add_generic_rpc_handlers((rpc_handler(P4RuntimeService(devices)), *other_services))
         is_socket = address.startswith("unix:")
