@@ -93,7 +93,7 @@ class UdpTraffic(PlainItem):
             if periods > _MOST_PERIODS:
                 raise KeyProblem(
                     f"{key}.bursts",
-                    f"may be {periods:,} in the duration, of all pairs (valid: up to {_MOST_PERIODS:,})",
+                    f"make up to {periods:,} periods of all pairs (valid: up to {_MOST_PERIODS:,})",
                 )
 
     def time_limit_s(self, fabric: Fabric) -> float:
