@@ -342,6 +342,28 @@ def test_ping_takes_both_ways_and_the_first_one_the_question_too(version: int) -
     assert is_balanced(a.engine)
 
 
+@pytest.mark.parametrize(("quoted_source", "outcome"), [("10.0.0.7", "lost"), ("10.0.0.1", "time_exceeded")])
+def test_an_error_is_believed_about_what_this_host_has_sent(quoted_source: str, outcome: str) -> None:
+    lone = lone_host()
+    lone.host.ip.add_neighbour(PEERS[4], PEER_MAC)
+    client = _core.EchoClient(
+        lone.host.ip,
+        lone.host.executor,
+        destination=PEERS[4],
+        count=1,
+        interval_ps=SECOND_PS,
+        timeout_ps=SECOND_PS,
+    )
+    client.start(0)
+    (sent,) = lone.said(SECOND_PS // 2)
+    quoted = sent[IP].copy()
+    quoted.src, quoted.chksum = quoted_source, None
+    lone.hears(to_host() / ICMP(type=11) / bytes(quoted)[:28])
+    lone.said(2 * SECOND_PS)
+    assert client.records()["outcome"] == [outcome]
+    assert lone.host.ip.stats()["foreign_packets"] == (outcome == "lost")
+
+
 def test_a_ping_that_nobody_answers_is_lost() -> None:
     a, _ = cabled_hosts()
     client = _core.EchoClient(

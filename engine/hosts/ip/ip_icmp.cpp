@@ -73,6 +73,11 @@ IpStack::Outcome IpStack::take_icmp(Interface& interface, const IpPacket& packet
 IpStack::Outcome IpStack::take_error(const IpPacket& packet, IcmpError error) {
   const bool is_ipv6 = packet.destination.is_ipv6;
   if (!ip::parse_quoted(packet.payload.subspan(ip::kIcmpBytes), is_ipv6, error)) return Outcome::kMalformed;
+  // About a packet that this host has not sent, so it is forged or has gone astray.
+  const bool is_ours = std::any_of(interfaces_.begin(), interfaces_.end(), [&](const auto& each) {
+    return each != nullptr && each->owns(error.sent.source);
+  });
+  if (!is_ours) return Outcome::kForeign;
   const std::span<const uint8_t> quoted = error.payload;
   if (error.sent.protocol == kProtocolUdp && quoted.size() >= ip::kUdpBytes) {
     const auto found = udp_.find(load_big_endian<uint16_t>(quoted.data()));
