@@ -351,3 +351,13 @@ def test_choices_add_up(ways: ProgramCoverage) -> None:
     (twice,) = merged([ways, ways])
     for name, choice in ways.choices.items():
         assert [case.count for case in twice.choices[name].cases] == [2 * case.count for case in choice.cases]
+
+
+def test_choices_of_an_earlier_version_add_up_as_far_as_they_can(ways: ProgramCoverage) -> None:
+    select = ways.choices["select in start"]
+    fewer = select.model_copy(update={"cases": select.cases[2:]})
+    earlier = ways.model_copy(update={"choices": {"select in start": fewer}})
+    for pair in ([ways, earlier], [earlier, ways]):
+        (both,) = merged(pair)
+        counts = {case.text: case.count for case in both.choices["select in start"].cases}
+        assert counts == {case.text: case.count * (1 + (case in fewer.cases)) for case in select.cases}

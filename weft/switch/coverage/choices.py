@@ -42,8 +42,13 @@ class Choice(BaseModel):
 
     def add(self, other: Choice) -> None:
         """Add the counts of another run of the same program."""
-        for own, more in zip(self.cases, other.cases, strict=True):
-            own.count += more.count
+        known = {(case.text, case.line): case for case in self.cases}
+        for more in other.cases:
+            own = known.get((more.text, more.line))
+            if own is None:  # kept by a Weft that divided them otherwise
+                self.cases.append(more.model_copy())
+            else:
+                own.count += more.count
 
 
 def choices(program: Program, counts: Counted, entries: Mapping[str, Counter[str]]) -> dict[str, Choice]:
