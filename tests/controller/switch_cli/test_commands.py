@@ -36,8 +36,15 @@ from weft.controller.switch_cli.values import parse_match, parse_value, shown_ma
 from weft.engine import Engine
 from weft.scenario.program import compile_program
 from weft.switch.bmv2json import load_program
-from weft.switch.daemon.config import PortConfig, SwitchConfig
-from weft.switch.daemon.manage_service import METHOD, SERVICE, handler
+from weft.switch.daemon.config import BufferConfig, PfcConfig, PortConfig, SwitchConfig
+from weft.switch.daemon.manage_service import (
+    METHOD,
+    SERVICE,
+    ManageRequest,
+    UnmanageableError,
+    handler,
+    manage,
+)
 from weft.switch.daemon.wired_switches import WiredSwitches
 from weft.switch.oracle import OracleSwitch, Timing
 from weft.switch.p4runtime.device import Device
@@ -329,6 +336,25 @@ def test_queues_are_set_and_the_time_is_told(managed: WiredSwitches, tmp_path: P
             run("set_queue_rate 1", device=4)
     finally:
         server.stop(None)
+
+
+def test_ports_with_flow_control_have_the_rate_of_their_links() -> None:
+    flow_control = PfcConfig(
+        classes=(3,), source_mac="02:00:00:00:00:01", xoff_bytes=9000, headroom_bytes=9000
+    )
+    ports = (
+        PortConfig(port=1, rate_bps=10**9, pfc=flow_control),
+        PortConfig(port=2, rate_bps=10**9),
+    )
+    config = SwitchConfig(device_id=DEVICE, name="s1", ports=ports, buffer=BufferConfig(capacity_bytes=10**6))
+    wired = WiredSwitches(Engine(seed=1), [config]).switches[DEVICE]
+    for port in (1, None):
+        with pytest.raises(UnmanageableError, match="a port with PFC or credits has the link's rate"):
+            manage(wired, ManageRequest(device_id=DEVICE, rate_pps=5, port=port), None)
+    assert wired.ports[2].transmit.packet_rate_pps == 0, "nothing has been done"
+    manage(wired, ManageRequest(device_id=DEVICE, rate_pps=5, port=2), None)
+    manage(wired, ManageRequest(device_id=DEVICE, rate_pps=0), None)
+    assert wired.ports[2].transmit.packet_rate_pps == 0
 
 
 def test_registers_counters_and_meters(switch: Switch) -> None:

@@ -52,6 +52,9 @@ def manage(wired: WiredSwitch, request: ManageRequest, epoch_us: Callable[[], in
     chosen = list(wired.ports.values()) if request.port is None else [_port(wired, request.port)]
     if request.queue_capacity_bytes is not None and wired.buffer is not None:
         raise UnmanageableError("the ports share the switch's buffer, so none has a queue of its own depth")
+    if request.rate_pps and any(port.config.pfc or port.config.credits for port in chosen):
+        # Frames of the MAC would wait for a packet's turn, too, and what they hold back would come meanwhile.
+        raise UnmanageableError("a port with PFC or credits has the link's rate, because pauses may not wait")
     with wired.switch.engine.lock():
         for port in chosen:
             if request.queue_capacity_bytes is not None:
