@@ -182,8 +182,10 @@ def test_soft_roce_prints_its_commands() -> None:
         "'weft' 'exec' 'h7' 'rdma link add rxe_h7 type rxe netdev h7-eth0'",
         "'weft' 'exec' 'h3' 'rping -s -C 10 -v' &",
         "'weft' 'exec' 'h7' 'rping -c -C 10 -v -a h3'",
-        "'weft' 'exec' 'h3' 'ib_write_bw -R -d rxe_h3 -m 1024 -s 65536 -n 1000 --report_gbits' &",
-        "'weft' 'exec' 'h7' 'ib_write_bw -R -d rxe_h7 -m 1024 -s 65536 -n 1000 --report_gbits h3'",
+        "'weft' 'exec' 'h3' 'ib_send_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h3' &",
+        "'weft' 'exec' 'h7' 'ib_send_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h7 h3'",
+        "'weft' 'exec' 'h3' 'ib_write_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h3' &",
+        "'weft' 'exec' 'h7' 'ib_write_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h7 h3'",
         "'weft' 'exec' 'h3' 'rdma link delete rxe_h3'",
         "'weft' 'exec' 'h7' 'rdma link delete rxe_h7'",
     ]
@@ -192,7 +194,10 @@ def test_soft_roce_prints_its_commands() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--fast"], "unknown option '--fast' (valid: --dry-run, --pyverbs, --install, --help)"),
+        (
+            ["--fast"],
+            "unknown option '--fast' (valid: --dry-run, --first-namespace, --pyverbs, --install, --help)",
+        ),
         (["h0; reboot"], "'h0; reboot' is no host"),
         (["h1", "h1"], "h1 cannot be server and client"),
     ],
@@ -207,7 +212,7 @@ def test_soft_roce_says_what_is_missing(tmp_path: Path) -> None:
         (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
     done = script("soft-roce.sh", PATH=str(tmp_path))
     assert (done.returncode, "there is no modprobe: apt install kmod" in done.stderr) == (4, True)
-    for tool in ("modprobe", "rdma", "rping", "ib_write_bw", "ss", "id", "uname"):
+    for tool in ("modprobe", "rdma", "rping", "ib_write_bw", "ss", "tc", "id", "uname"):
         (tmp_path / tool).write_text(
             "#!/bin/bash\ncase ${0##*/} in modprobe) exit 1;; id) echo 0;; uname) echo 6.1.0;; esac\n"
         )
@@ -230,7 +235,8 @@ def test_soft_roce_runs_the_parameter_server_of_lab_21() -> None:
 
 
 def test_soft_roce_installs_what_it_needs() -> None:
-    (line,) = script("soft-roce.sh", "--dry-run", "--install").stdout.splitlines()
+    update, line = script("soft-roce.sh", "--dry-run", "--install").stdout.splitlines()
+    assert update == "'apt-get' 'update' '-qq'"
     assert "apt-get" in line
     for package in ("rdma-core", "ibverbs-utils", "perftest", "python3-pyverbs", "rdmacm-utils"):
         assert f"'{package}'" in line
@@ -239,7 +245,7 @@ def test_soft_roce_installs_what_it_needs() -> None:
 def test_soft_roce_needs_a_lab(tmp_path: Path) -> None:
     for tool in ("bash", "dirname"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
-    for tool in ("modprobe", "rdma", "rping", "ib_write_bw", "ss", "id"):
+    for tool in ("modprobe", "rdma", "rping", "ib_write_bw", "ss", "tc", "id"):
         (tmp_path / tool).write_text("#!/bin/bash\n[[ ${0##*/} != id ]] || echo 0\n")
         (tmp_path / tool).chmod(0o755)
     (tmp_path / "weft").write_text("#!/bin/bash\nexit 4\n")
@@ -251,7 +257,7 @@ def test_soft_roce_needs_a_lab(tmp_path: Path) -> None:
 def test_soft_roce_notices_a_kernel_that_does_not_listen_in_the_hosts_namespace(tmp_path: Path) -> None:
     for tool in ("bash", "dirname"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
-    for tool in ("modprobe", "rdma", "rping", "ib_write_bw", "ss", "id", "uname"):
+    for tool in ("modprobe", "rdma", "rping", "ib_write_bw", "ss", "tc", "id", "uname"):
         (tmp_path / tool).write_text("#!/bin/bash\n[[ ${0##*/} != id ]] || echo 0\n")
         (tmp_path / tool).chmod(0o755)
     (tmp_path / "weft").write_text(f'#!/bin/bash\necho "$*" >>{tmp_path}/calls\n')
@@ -259,3 +265,56 @@ def test_soft_roce_notices_a_kernel_that_does_not_listen_in_the_hosts_namespace(
     done = script("soft-roce.sh", PATH=str(tmp_path), WEFT=str(tmp_path / "weft"))
     assert (done.returncode, "does not listen in the network namespace of h0" in done.stderr) == (4, True)
     assert (tmp_path / "calls").read_text().splitlines()[-1] == "exec h0 rdma link delete rxe_h0"
+
+
+def in_a_lab_vm(folder: Path, rping: str) -> subprocess.CompletedProcess[str]:
+    """Run soft-roce.sh --first-namespace on a machine of fakes that write their commands to FOLDER/calls."""
+    for tool in ("bash", "grep", "sed", "sleep", "sh", "timeout"):
+        (folder / tool).symlink_to(shutil.which(tool) or tool)
+    said = f'#!/bin/bash\necho "${{0##*/}} $*" >>{folder}/calls\n'
+    fakes = {
+        # The server's side waits, as one that nobody connects to.
+        "rping": f'[[ "$*" != -s* ]] || exec sleep 60\n{rping}',
+        "rdma": '[[ "$*" != "resource show cm_id" ]] || echo "link rxe_h0 state LISTEN comm rping"',
+        "ip": '[[ "$*" != "rule delete"* ]]',
+        "id": "echo 0",
+        "readlink": "echo net:[1]",
+        "weft": "case $3 in cd*) echo 10.0.0.1 02:00:00:00:00:01 1500;; ping*) echo 02:01:00:00:00:00;; esac",
+    }
+    for tool in ("modprobe", "ib_write_bw", "ss", "tc", "uname", "dirname", *fakes):
+        (folder / tool).write_text(said + fakes.get(tool, "") + "\n")
+        (folder / tool).chmod(0o755)
+    environment = {"PATH": str(folder), "WEFT": str(folder / "weft"), "WEFT_DESTDIR": str(folder)}
+    return script("soft-roce.sh", "--first-namespace", **environment)
+
+
+def changes(folder: Path) -> list[str]:
+    calls = (folder / "calls").read_text().splitlines()
+    return [call for call in calls if re.match(r"ip |tc |rdma link|weft exec h\d (ip link|tc)", call)]
+
+
+def test_soft_roce_changes_the_machines_own_network_in_a_lab_vm_only(tmp_path: Path) -> None:
+    done = in_a_lab_vm(tmp_path, "true")
+    assert (done.returncode, f"there is no {tmp_path}/etc/weft/lab-vm" in done.stderr) == (4, True)
+    assert changes(tmp_path) == []
+
+
+def test_soft_roce_gives_the_first_namespace_back_when_a_program_fails(tmp_path: Path) -> None:
+    (tmp_path / "etc" / "weft").mkdir(parents=True)
+    (tmp_path / "etc" / "weft" / "lab-vm").touch()
+    done = in_a_lab_vm(tmp_path, "exit 7")
+    assert done.returncode == 7, done.stderr
+    made = [call for call in changes(tmp_path) if "add" in call.split() and call.startswith(("ip", "rdma"))]
+    assert [call.split()[1] for call in made] == ["address", "route", "rule", "route", "rule", "link"] * 2
+    assert changes(tmp_path)[-6:] == [
+        "ip link delete roce-h0",
+        "ip link delete roce-h1",
+        "ip rule delete preference 4790 lookup 4790",
+        "ip rule delete preference 4791 lookup 4791",
+        "weft exec h0 tc qdisc delete dev h0-eth0 clsact",
+        "weft exec h1 tc qdisc delete dev h1-eth0 clsact",
+    ]
+
+
+def test_the_lab_vm_says_that_it_is_one() -> None:
+    assert "/etc/weft/lab-vm" in (VAGRANT / "Vagrantfile").read_text(encoding="utf-8")
