@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from weft.controller.blocking import BlockingFabricController
-from weft.controller.fabric import GrpcTarget, embedded_targets
 from weft.controller.features import Settings
+from weft.controller.grpc_targets import GrpcTarget, embedded_targets
 from weft.controller.pipeline import Pipeline
 from weft.controller.target import target_facts
 from weft.paths import FABRIC_P4

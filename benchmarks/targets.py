@@ -18,7 +18,7 @@ from fabric_setup import programmed
 from load import SWITCH_CORE
 from scheduling import pinned
 
-from weft.controller.fabric import GrpcTarget, embedded_targets
+from weft.controller.grpc_targets import GrpcTarget, embedded_targets
 from weft.scenario.program import Program
 from weft.system.child_processes import JsonLinesChild, python_environment, python_module
 from weft.topologies import FabricSpec, PortSpec, SwitchSpec

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.controller.emulated_fabric import emulated
 from weft.compiler.artifacts import compile_artifacts
 from weft.controller.blocking import BlockingFabricController
-from weft.controller.fabric import embedded_targets
+from weft.controller.grpc_targets import embedded_targets
 from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
 from weft.controller.queue_keys import repeatable_queue_keys

@@ -18,7 +18,8 @@ from p4runtime_double import P4RuntimeDouble, serve
 
 from weft.controller.cli import controller as command
 from weft.controller.entities import entry
-from weft.controller.fabric import FabricController, embedded_targets
+from weft.controller.fabric import FabricController
+from weft.controller.grpc_targets import embedded_targets
 from weft.controller.lab import Lab
 from weft.controller.links import LinkRefusedError, set_link
 from weft.controller.pipeline import Pipeline

@@ -14,7 +14,7 @@ from finsy.proto import p4r
 from p4info_fixture import fabric_p4info
 from p4runtime_double import Device, P4RuntimeDouble, loaded_p4info, serve
 
-import weft.controller.fabric
+import weft.controller.packet_ins
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.errors import (
     JobError,
@@ -24,18 +24,14 @@ from weft.controller.errors import (
     SettingError,
     SwitchUnavailableError,
 )
-from weft.controller.fabric import (
-    FabricController,
-    GrpcTarget,
-    PacketIn,
-    embedded_targets,
-    open_channel,
-)
+from weft.controller.fabric import FabricController
 from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule, AclSettings
 from weft.controller.features.ecn import EcnProfile, EcnSettings
 from weft.controller.features.multicast import multicast_group
+from weft.controller.grpc_targets import GrpcTarget, embedded_targets, open_channel
 from weft.controller.installed import read_installed
+from weft.controller.packet_ins import PacketIn
 from weft.controller.pipeline import Pipeline
 from weft.controller.plan import FabricState, desired_entities
 from weft.controller.reconcile import entity_set
@@ -234,15 +230,15 @@ def test_packets_go_both_ways() -> None:
 def test_packets_beyond_those_that_wait_are_counted_by_switch_and_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(weft.controller.fabric, "PACKET_QUEUE_LENGTH", 2)
-    monkeypatch.setattr(weft.controller.fabric, "REPORT_INTERVAL_S", 0.0)
+    monkeypatch.setattr(weft.controller.packet_ins, "PACKET_QUEUE_LENGTH", 2)
+    monkeypatch.setattr(weft.controller.packet_ins, "REPORT_INTERVAL_S", 0.0)
     reports: list[Mapping[str, int]] = []
 
     async def body(double: P4RuntimeDouble, address: str) -> None:
         async with controller(address, on_dropped=reports.append) as control:
             for sent, number in enumerate((1, 1, 2, 1, 1, 2), start=1):
                 double.send_packet_in(number, b"frame", 3)
-                while control._packets.qsize() + control.dropped_packet_ins.total() < sent:
+                while control._packet_ins.waiting + control.dropped_packet_ins.total() < sent:
                     await asyncio.sleep(0)
             assert control.dropped_packet_ins == {"p0l0": 2, "p0l1": 2}
             while reports[-1:] != [{"p0l0": 2, "p0l1": 2}]:
@@ -254,8 +250,8 @@ def test_packets_beyond_those_that_wait_are_counted_by_switch_and_reported(
 
 
 def test_what_was_dropped_last_is_reported_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weft.controller.fabric, "PACKET_QUEUE_LENGTH", 1)
-    monkeypatch.setattr(weft.controller.fabric, "REPORT_INTERVAL_S", 3600.0)
+    monkeypatch.setattr(weft.controller.packet_ins, "PACKET_QUEUE_LENGTH", 1)
+    monkeypatch.setattr(weft.controller.packet_ins, "REPORT_INTERVAL_S", 3600.0)
     reports: list[Mapping[str, int]] = []
 
     async def body(double: P4RuntimeDouble, address: str) -> None:

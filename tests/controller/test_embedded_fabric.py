@@ -19,11 +19,11 @@ from scapy.packet import Packet, Raw
 
 from weft.compiler.cli import compile_command
 from weft.controller.blocking import BlockingFabricController
-from weft.controller.fabric import embedded_targets
 from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule
 from weft.controller.features.ecn import EcnProfile
 from weft.controller.features.identity import switch_id
+from weft.controller.grpc_targets import embedded_targets
 from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
 from weft.controller.plan import FabricState, desired_entities

@@ -19,10 +19,10 @@ from scapy.packet import Raw
 from weft.compiler.cli import compile_command
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.entities import exact_arguments
-from weft.controller.fabric import embedded_targets
 from weft.controller.features.aggregation import aggregation_entities
 from weft.controller.features.ecn import ecn_entities
 from weft.controller.features.telemetry_int import int_entities
+from weft.controller.grpc_targets import embedded_targets
 from weft.controller.jobs import JobTable
 from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline

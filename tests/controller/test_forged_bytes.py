@@ -15,7 +15,7 @@ from scapy.packet import Packet, raw
 
 from weft.compiler.cli import compile_command
 from weft.controller.blocking import BlockingFabricController
-from weft.controller.fabric import embedded_targets
+from weft.controller.grpc_targets import embedded_targets
 from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
 from weft.paths import FABRIC_P4

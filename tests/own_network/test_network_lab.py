@@ -14,7 +14,7 @@ from scapy.utils import rdpcap
 
 from weft.clocks.real.access import owner
 from weft.clocks.real.network_lab import NetworkLab
-from weft.controller.fabric import open_channel
+from weft.controller.grpc_targets import open_channel
 from weft.controller.pipeline import Pipeline
 from weft.controller.session import SwitchSession
 from weft.controller.stub import P4RuntimeStub

@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from weft.controller.errors import RequestRefusedError, SwitchUnavailableError
-from weft.controller.fabric import open_channel
+from weft.controller.grpc_targets import open_channel
 from weft.controller.port_states import (
     WATCH_PORTS,
     FollowedPorts,

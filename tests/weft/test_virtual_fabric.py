@@ -355,7 +355,7 @@ def test_a_packet_reaches_the_controller_from_another_switch_to_the_picosecond()
 
 
 def test_packets_that_the_controller_has_no_room_for_are_in_the_results(monkeypatch):
-    monkeypatch.setattr("weft.controller.fabric.PACKET_QUEUE_LENGTH", 2)
+    monkeypatch.setattr("weft.controller.packet_ins.PACKET_QUEUE_LENGTH", 2)
     topology = two_hosts()
     frame = bytes(Ether(dst=topology.switch("p0s0").mac) / IP() / UdpLayer(dport=9) / bytes(50))
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.elements import Element, link_element
 from weft.controller.event_log import ControllerEvent
-from weft.controller.fabric import Repair
 from weft.controller.fabric_watch import FabricWatch
 from weft.controller.failures import Failures
 from weft.controller.operations import Operations
 from weft.controller.reachability import connected_parts
+from weft.controller.repair import Repair
 from weft.errors import BadInputError
 from weft.quantities.definitions import TIME
 from weft.results.link_events import LinkEventResult

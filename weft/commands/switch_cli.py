@@ -55,7 +55,7 @@ def _translated() -> Iterator[None]:
 
 
 async def _run(switch: str, address: str, device_id: int, command: str, file: Path | None) -> int:
-    from weft.controller.fabric import GrpcTarget
+    from weft.controller.grpc_targets import GrpcTarget
     from weft.controller.lab import Lab
     from weft.controller.readers import for_each_switch
     from weft.controller.session import SwitchSession

@@ -11,15 +11,17 @@ from typing import Any, Protocol, Self, TypeVar
 from weft.controller import arrays
 from weft.controller.arrays import DirectCount
 from weft.controller.counters import Count, SwitchCounters
-from weft.controller.fabric import Channel, FabricController, GrpcTarget, Repair, open_channel
+from weft.controller.fabric import FabricController
 from weft.controller.features import Settings
 from weft.controller.features.depth_ages import DepthAges
 from weft.controller.features.ecn import EcnDepth, EcnProfile
 from weft.controller.features.parameter_cache import ParameterGroup
+from weft.controller.grpc_targets import Channel, GrpcTarget, open_channel
 from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline, Pipelines
 from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
+from weft.controller.repair import Repair
 from weft.controller.services import ServiceGroup, ServiceUse
 from weft.topologies import FabricLink, FabricSpec
 from weft.topologies.addressing import IpVersion

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
-from weft.controller.fabric import Repair, Written
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.operations import Operations
+from weft.controller.repair import Repair, Written
 from weft.controller.routing import plane_routings
 from weft.topologies import FabricLink, FabricSpec
 

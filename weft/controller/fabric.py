@@ -6,11 +6,9 @@ is compared with what every switch holds, and the difference is written, to all 
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -18,12 +16,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Self
 
 import finsy
-import grpc
 
 from weft.controller.counters import (
     PortCounters,
@@ -33,8 +30,9 @@ from weft.controller.counters import (
     read_port_counters,
 )
 from weft.controller.entities import Entity
-from weft.controller.errors import ControllerError, JobError, NoSlotsError, PipelineError, SettingError
+from weft.controller.errors import ControllerError, JobError, NoSlotsError, SettingError
 from weft.controller.fabric_events import FabricEvent, SwitchEvent, SwitchStarted, link_changes
+from weft.controller.fabric_switches import FabricSwitches, on_all
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule, AclSettings
@@ -42,117 +40,30 @@ from weft.controller.features.depth_ages import DepthAges, read_depth_ages
 from weft.controller.features.ecn import EcnDepth, EcnProfile, EcnSettings
 from weft.controller.features.parameter_cache import ParameterCacheSettings, ParameterGroup
 from weft.controller.features.services import ServicesSettings
-from weft.controller.installed import read_installed
+from weft.controller.grpc_targets import Channel, GrpcTarget, open_channel
 from weft.controller.job import Job
 from weft.controller.job_rates import packet_gap_s
 from weft.controller.jobs import MAX_EPOCH, JobTable
 from weft.controller.leases import Admit, Leases, Packets, counted
 from weft.controller.lossless import LosslessSettings
 from weft.controller.memberships import JobMembership
-from weft.controller.own_entries import OwnEntries, OwnOperation, applied
+from weft.controller.own_entries import OwnOperation
+from weft.controller.packet_ins import PacketIn, PacketIns
 from weft.controller.pipeline import SLOT_REGISTER, Pipeline, Pipelines
-from weft.controller.plan import FabricState, Planner, SwitchPlan
+from weft.controller.plan import FabricState, Planner
 from weft.controller.planned_paths import PlannedPaths
 from weft.controller.queue_keys import QueueKeys, random_queue_key
-from weft.controller.reconcile import EncodedUpdate, EntitySet, plan_updates
+from weft.controller.reconcile import EncodedUpdate
 from weft.controller.recovery import Recovery, read_held_jobs, read_job_entries, recovered
+from weft.controller.repair import Repair, Written
 from weft.controller.routing.channels import cycle_text
 from weft.controller.routing.single_paths import ECMP, takes_single_paths
 from weft.controller.runtime_entries import EntriesSettings
 from weft.controller.services import GROUP_ID, ServiceGroup, ServiceTable, ServiceUse
 from weft.controller.session import FIRST_ELECTION_ID, StreamEvent, SwitchSession
-from weft.controller.stub import P4RuntimeStub
 from weft.controller.tenants import TenantSettings
-from weft.topologies import FabricLink, FabricSpec, SwitchSpec
+from weft.topologies import FabricLink, FabricSpec
 from weft.topologies.addressing import CPU_PORT, IpVersion
-
-MAX_MESSAGE_BYTES = 256 * 1024 * 1024
-PACKET_QUEUE_LENGTH = 1024
-REPORT_INTERVAL_S = 1.0
-_Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True)
-class GrpcTarget:
-    """Where a switch's P4Runtime server listens, `host:port`, and the switch's device id there."""
-
-    address: str
-    device_id: int
-
-
-@dataclass(frozen=True)
-class PacketIn:
-    """A packet that a switch sent to the controller."""
-
-    switch: str
-    ingress_port: int
-    payload: bytes
-
-
-@dataclass(frozen=True)
-class Written:
-    """What was written: how many updates of entries in all, and to which switches."""
-
-    entries: int = 0
-    switches: tuple[str, ...] = ()
-
-    def __add__(self, other: Written) -> Written:
-        switches = dict.fromkeys((*self.switches, *other.switches))
-        return Written(self.entries + other.entries, tuple(switches))
-
-
-@dataclass(frozen=True)
-class Repair:
-    """What a failure did to the jobs.
-
-    Attributes:
-        written: what the new plan took.
-        memberships: of every rebuilt job, by job id and host; the hosts go on with these, in a new epoch, unless
-            another failure has come meanwhile (`FabricController.job_epoch`).
-        lost: why a job could not be rebuilt, by job id; such jobs are removed.
-        cycle: a cycle of buffers that the new routes make, hop by hop, in which lossless classes may deadlock; empty
-            if there is none, or no class is lossless.
-
-    """
-
-    memberships: dict[int, dict[str, tuple[JobMembership, ...]]] = field(default_factory=dict)
-    lost: dict[int, str] = field(default_factory=dict)
-    cycle: str = ""
-    written: Written = Written()
-
-
-class Channel(Protocol):
-    """What of `grpc.aio.Channel` P4Runtime's generated stub and the controller use."""
-
-    def unary_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """Return a call with one answer."""
-
-    def unary_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """Return a call with a stream of answers."""
-
-    def stream_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """Return a call with streams both ways."""
-
-    async def close(self) -> None:
-        """End it."""
-
-
-def embedded_targets(fabric: FabricSpec, address: str) -> dict[str, GrpcTarget]:
-    """One server with one device id per switch."""
-    return {switch.name: GrpcTarget(address, switch.device_id) for switch in fabric.switches}
-
-
-def open_channel(address: str) -> Channel:
-    """Open a channel to a P4Runtime server, for messages as large as pipelines and wildcard reads are."""
-    channel: Channel = grpc.aio.insecure_channel(
-        address,
-        options=[
-            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-            ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-            ("grpc.enable_http_proxy", 0),
-        ],
-    )
-    return channel
 
 
 class FabricController:
@@ -183,8 +94,6 @@ class FabricController:
         on_evicted: called with jobs that have been removed for others.
         on_event: called with what a switch's stream brings, and with `SwitchStarted` and `LinkChanged` once the plan
             that follows is written; packet-ins then do not come to `packet_ins`.
-        dropped_packet_ins: how many packets of each switch found `PACKET_QUEUE_LENGTH` others before `packet_ins`, or
-            do not say by which port they came.
 
     """
 
@@ -206,16 +115,12 @@ class FabricController:
                 f"no P4Runtime address for {missing[0]} (given: {', '.join(sorted(targets)) or 'none'})"
             )
         self.fabric = fabric
-        self.dropped_packet_ins: Counter[str] = Counter()
         self._pipelines: Pipelines = (
             dict.fromkeys((switch.name for switch in fabric.switches), pipeline)
             if isinstance(pipeline, Pipeline)
             else pipeline
         )
-        self._targets = dict(targets)
         self._settings = settings or Settings()
-        self._timeout_s = timeout_s
-        self._push = push
         self._queue_keys = queue_keys
         self._jobs = self._new_jobs()
         self._leases = Leases()
@@ -228,23 +133,17 @@ class FabricController:
         self.written: dict[str, list[EncodedUpdate]] | None = None
         self.on_evicted: Callable[[Sequence[Job]], None] = lambda _: None
         self.on_event: Callable[[FabricEvent], None] | None = None
-        self._own = OwnEntries()
-        self._open_channel = open_channel
-        self._channels: dict[str, Channel] = {}
-        self._sessions: dict[str, SwitchSession] = {}
+        self._switches = FabricSwitches(
+            targets, self._pipelines, timeout_s, push, open_channel, self._take_event
+        )
         self._single_paths = _with_single_paths(self._pipelines)
         self._planner = Planner(fabric, self._single_paths)
-        self._applied: dict[str, SwitchPlan] = {}
-        self._installed: dict[str, EntitySet] = {}
-        self._packets: asyncio.Queue[PacketIn] = asyncio.Queue(PACKET_QUEUE_LENGTH)
-        self._on_dropped = on_dropped
-        self._next_report: asyncio.TimerHandle | None = None
-        self._apply_lock = asyncio.Lock()
+        self._packet_ins = PacketIns(on_dropped)
 
     async def __aenter__(self) -> Self:
         try:
             await self.connect()
-            if not self._push:
+            if not self._switches.push:
                 await self.recover()
             await self.apply()
         except BaseException:
@@ -265,7 +164,7 @@ class FabricController:
     @property
     def targets(self) -> Mapping[str, GrpcTarget]:
         """Where each switch's P4Runtime server is, by switch."""
-        return self._targets
+        return self._switches.targets
 
     @property
     def failures(self) -> Failures:
@@ -285,7 +184,7 @@ class FabricController:
     @property
     def lost_switches(self) -> tuple[str, ...]:
         """Switches whose stream has ended by itself; `switch_down` routes around one."""
-        return tuple(name for name, session in self._sessions.items() if session.is_lost)
+        return self._switches.lost
 
     @property
     def left_out(self) -> dict[str, dict[str, str]]:
@@ -296,10 +195,19 @@ class FabricController:
         }
         return {name: each for name, each in lacking.items() if each}
 
+    @property
+    def dropped_packet_ins(self) -> Counter[str]:
+        """How many packets of each switch found `PACKET_QUEUE_LENGTH` others before `packet_ins`, or name no port."""
+        return self._packet_ins.dropped
+
+    def note_dropped_packet_in(self, switch: str) -> None:
+        """Count a packet that found no room elsewhere, and report it (`on_dropped`)."""
+        self._packet_ins.note_dropped(switch)
+
     def session(self, switch: str) -> SwitchSession:
         """Return the P4Runtime session of a switch, for what this class does not offer."""
         self.fabric.switch(switch)
-        return self._sessions[switch]
+        return self._switches.session(switch)
 
     async def connect(self) -> None:
         """Become primary on every switch and load the program.
@@ -309,8 +217,8 @@ class FabricController:
 
         """
         for switch in self.fabric.switches:
-            self._sessions[switch.name] = self._session(switch)
-        await self._on_all(self._connect_one, self._sessions)
+            self._switches.begin(switch.name)
+        await on_all(self._connect_one, self._switches.names)
 
     async def apply(self, order: Iterable[Collection[str]] = (), hold: Iterable[str] = ()) -> Written:
         """Write what differs between the plan and the switches.
@@ -322,18 +230,18 @@ class FabricController:
             hold: switches that keep what they hold for now; the next call writes to them.
 
         """
-        async with self._apply_lock:
+        async with self._switches.writing:
             # What another call changes meanwhile is written by that call.
             plans = self._planner.plan(self._settings, FabricState(self.routed_around, self._jobs.jobs))
             kept = {*self.routed_around.switches, *hold}
             touched = [
                 name
-                for name in self._sessions
-                if name not in kept and not plans[name].is_same_as(self._applied.get(name))
+                for name in self._switches.names
+                if name not in kept and not self._switches.holds(name, plans[name])
             ]
             written = Written()
             for group in _in_groups(touched, order):
-                counts = await self._on_all(lambda name: self._apply_one(name, plans[name]), group)
+                counts = await on_all(lambda name: self._switches.apply(name, plans[name]), group)
                 written += Written(sum(counts), tuple(group))
             return written
 
@@ -354,10 +262,10 @@ class FabricController:
         The next `apply` reads what they hold and removes what is left of other jobs. Hosts go on with what they know. A
         controller that enters without `push` does so by itself.
         """
-        names = [name for name in self._sessions if name not in self._failures.switches]
+        names = [name for name in self._switches.names if name not in self._failures.switches]
         for name in names:
-            self._forget(name)
-        held = await self._on_all(lambda name: read_held_jobs(self._sessions[name]), names)
+            self._switches.forget(name)
+        held = await on_all(lambda name: read_held_jobs(self._switches.session(name)), names)
         found = recovered(self.fabric, dict(zip(names, held, strict=True)))
         # Where switches do not say which epochs slots have seen, those of the jobs before are far behind.
         ahead = 1 if found.knows_epochs else MAX_EPOCH // 2
@@ -443,8 +351,8 @@ class FabricController:
         return self.lease_s + 2 * gap_s * self.dilation
 
     async def _read_job_packets(self) -> Packets:
-        names = [name for name in self._sessions if name not in self._failures.switches]
-        held = await self._on_all(lambda name: read_job_entries(self._sessions[name]), names)
+        names = [name for name in self._switches.names if name not in self._failures.switches]
+        held = await on_all(lambda name: read_job_entries(self._switches.session(name)), names)
         return counted(
             [
                 {(job_id, each.parameters["epoch"]): each.packets for job_id, each in of_switch.items()}
@@ -553,14 +461,14 @@ class FabricController:
     async def switch_down(self, name: str) -> Repair:
         """Route around a switch; nothing more is written to it."""
         self.fabric.switch(name)
-        self._forget(name)
+        self._switches.forget(name)
         return await self._replan(self._failures.with_switch(name))
 
     async def switch_up(self, name: str) -> Repair:
         """Connect to a switch again, load its program and use it."""
-        switch = self.fabric.switch(name)
-        await self._sessions[name].close()
-        self._sessions[name] = self._session(switch)
+        self.fabric.switch(name)
+        await self._switches.session(name).close()
+        self._switches.begin(name)
         await self._connect_one(name)
         repair = await self._replan(self._failures.without_switch(name))
         if self.on_event is not None:
@@ -570,43 +478,44 @@ class FabricController:
     async def read_counters(self) -> dict[str, SwitchCounters]:
         """Read all counters of all switches that are up, by switch name."""
         names = self._switches_up()
-        counters = await self._on_all(self._read_counters_of, names)
+        counters = await on_all(self._read_counters_of, names)
         return dict(zip(names, counters, strict=True))
 
     async def read_aggregated_packets(self) -> int:
         """Read how many packets the aggregation slots of all switches that are up took part in."""
-        counters = await self._on_all(
-            lambda name: read_aggregation(self._sessions[name]), self._switches_up()
+        counters = await on_all(
+            lambda name: read_aggregation(self._switches.session(name)), self._switches_up()
         )
         return sum(each.aggregated_packets for each in counters)
 
     async def read_ports(self, ports: Mapping[str, Collection[int]]) -> dict[str, dict[int, PortCounters]]:
         """Read the counters of some ports of switches that are up, by switch name and port, but for zeros."""
         names = [name for name in ports if name not in self._failures.switches]
-        found = await self._on_all(lambda name: read_port_counters(self._sessions[name], ports[name]), names)
+        found = await on_all(
+            lambda name: read_port_counters(self._switches.session(name), ports[name]), names
+        )
         return dict(zip(names, found, strict=True))
 
     async def read_depth_ages(self) -> dict[str, DepthAges]:
         """Read how old the depths were that adaptive choices relied on, of all switches that are up, by name."""
         names = self._switches_up()
         target = self._settings.target
-        ages = await self._on_all(lambda name: read_depth_ages(self._sessions[name], target), names)
+        ages = await on_all(lambda name: read_depth_ages(self._switches.session(name), target), names)
         return dict(zip(names, ages, strict=True))
 
     def _switches_up(self) -> list[str]:
-        return [name for name in self._sessions if name not in self._failures.switches]
+        return [name for name in self._switches.names if name not in self._failures.switches]
 
     async def _read_counters_of(self, name: str) -> SwitchCounters:
         ports = [port.number for port in self.fabric.switch(name).ports]
-        return await read_counters(self._sessions[name], [*ports, CPU_PORT])
+        return await read_counters(self._switches.session(name), [*ports, CPU_PORT])
 
-    async def packet_ins(self) -> AsyncIterator[PacketIn]:
+    def packet_ins(self) -> AsyncIterator[PacketIn]:
         """Packets that switches send to the controller, in order of arrival.
 
         `PACKET_QUEUE_LENGTH` of them wait here; those that come then are dropped and counted.
         """
-        while True:
-            yield await self._packets.get()
+        return self._packet_ins.fetched()
 
     async def packet_out(self, switch: str, port: int, payload: bytes) -> None:
         """Send a packet out of a port of a switch, untouched by its tables."""
@@ -615,57 +524,12 @@ class FabricController:
 
     async def close(self) -> None:
         """End all sessions; the switches keep what they hold."""
-        if self._next_report is not None:
-            self._next_report.cancel()
-            self._report_dropped()
-        await asyncio.gather(*(session.close() for session in self._sessions.values()))
-        await asyncio.gather(*(channel.close() for channel in self._channels.values()))
-        self._sessions.clear()
-        self._channels.clear()
-        self._installed.clear()
-        self._applied.clear()
-
-    def _session(self, switch: SwitchSpec) -> SwitchSession:
-        target = self._targets[switch.name]
-        if target.address not in self._channels:
-            self._channels[target.address] = self._open_channel(target.address)
-        return SwitchSession(
-            switch.name,
-            target.device_id,
-            P4RuntimeStub(self._channels[target.address]),
-            self._pipelines[switch.name],
-            self._timeout_s,
-            on_event=lambda event: self._take_event(switch.name, event),
-        )
+        self._packet_ins.close()
+        await self._switches.close()
 
     async def _connect_one(self, name: str) -> None:
-        session = self._sessions[name]
-        await session.negotiate_version()
-        await session.become_primary(self.first_election_id)
-        if self.written is not None:
-            session.written = self.written.setdefault(name, [])
-        loaded = None if self._push else await session.read_pipeline()
-        if loaded is None:
-            await session.push_pipeline()
-            await session.write_cells(self._settings.of(EntriesSettings).cells.get(name, ()))
-            self._forget(name)
-            self._installed[name] = {}
-        elif loaded.p4info != self._pipelines[name].p4info:
-            raise PipelineError(f"{name}: runs a program with another P4Info; push the program anew")
-
-    async def _apply_one(self, name: str, plan: SwitchPlan) -> int:
-        session = self._sessions[name]
-        self._applied.pop(name, None)
-        installed = self._installed.pop(name, None)
-        if installed is None:
-            installed = await read_installed(session)
-        desired = session.encode(plan) | session.encode(plan.entries) | self._own.of(name)
-        updates = plan_updates(installed, desired)
-        await session.write(updates)
-        # Only now: after a failed write the switch is read back before the next one.
-        self._installed[name] = desired
-        self._applied[name] = plan
-        return len(updates)
+        entries = self._settings.of(EntriesSettings)
+        await self._switches.connect(name, entries, self.first_election_id, self.written)
 
     async def write_own(self, name: str, operation: OwnOperation, entity: Entity) -> None:
         """Insert, modify or delete an entity of the user's own, which goes before one of the plan with its key.
@@ -674,29 +538,11 @@ class FabricController:
             SettingError: there is, or is not, an entity with its key. RequestRefusedError: the switch refused it.
 
         """
-        async with self._apply_lock:
-            session = self._sessions[name]
-            if name not in self._installed:
-                self._installed[name] = await read_installed(session)
-            plan = self._applied.get(name)
-            planned = session.encode(plan) | session.encode(plan.entries) if plan is not None else {}
-            (encoded,) = session.encode([entity]).values()
-            update = self._own.update(name, operation, encoded, self._installed[name], planned)
-            await session.write([update])
-            self._own.note(name, operation, encoded)
-            self._installed[name] = applied(self._installed[name], update)
+        await self._switches.write_own(name, operation, entity)
 
     async def keep_what_is_written(self, name: str) -> None:
         """Take what a switch holds besides what is planned for the user's own, as if `write_own` had written it."""
-        async with self._apply_lock:
-            planned = self._installed.get(name, {})
-            self._own.adopt(name, await read_installed(self._sessions[name]), planned)
-            self._installed[name] = planned | self._own.of(name)
-
-    def _forget(self, name: str) -> None:
-        """Discard what is known of a switch's entries."""
-        self._installed.pop(name, None)
-        self._applied.pop(name, None)
+        await self._switches.keep_what_is_written(name)
 
     async def _replan(self, failures: Failures) -> Repair:
         before = self._failures
@@ -718,42 +564,7 @@ class FabricController:
         if self.on_event is not None:
             self.on_event(SwitchEvent(switch, event))
         elif isinstance(event, finsy.P4PacketIn):
-            self._take_packet(switch, event)
-
-    def note_dropped_packet_in(self, switch: str) -> None:
-        """Count a packet that found no room, and report it (`on_dropped`)."""
-        self.dropped_packet_ins[switch] += 1
-        if self._on_dropped is not None and self._next_report is None:
-            loop = asyncio.get_running_loop()
-            self._next_report = loop.call_later(REPORT_INTERVAL_S, self._report_dropped)
-
-    def _take_packet(self, switch: str, packet: finsy.P4PacketIn) -> None:
-        header = self._sessions[switch].schema.controller_packet_metadata.get("packet_in")
-        if header is None or header.metadata.get("ingress_port") is None:
-            # Only a user's controller understands packets of such a program.
-            self.note_dropped_packet_in(switch)
-            return
-        try:
-            self._packets.put_nowait(PacketIn(switch, int(packet["ingress_port"]), packet.payload))
-        except asyncio.QueueFull:
-            self.note_dropped_packet_in(switch)
-
-    def _report_dropped(self) -> None:
-        self._next_report = None
-        if self._on_dropped is not None:
-            self._on_dropped(dict(self.dropped_packet_ins))
-
-    async def _on_all(
-        self, action: Callable[[str], Awaitable[_Result]], names: Iterable[str]
-    ) -> list[_Result]:
-        """Run an action for several switches at once; the first error is raised when all have ended."""
-        outcomes = await asyncio.gather(*(action(name) for name in names), return_exceptions=True)
-        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-        if errors:
-            if len(errors) > 1:
-                errors[0].add_note(f"{len(errors) - 1} other switch(es) failed too")
-            raise errors[0]
-        return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+            self._packet_ins.take(switch, event, self._switches.session(switch).schema)
 
 
 def _with_single_paths(pipelines: Pipelines) -> frozenset[str]:

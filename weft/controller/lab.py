@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from weft.controller.errors import ControllerError, SettingError
-from weft.controller.fabric import GrpcTarget
 from weft.controller.features.kind import DEFAULT_ROUTING
+from weft.controller.grpc_targets import GrpcTarget
 from weft.controller.pipeline import Pipeline
 from weft.controller.target import EMBEDDED, TargetFacts, target_facts
 from weft.controller.tenants import NO_TENANTS, TenantSettings, tenant_from

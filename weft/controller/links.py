@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 from weft.controller.errors import ControllerError, RequestRefusedError, SettingError
-from weft.controller.fabric import open_channel
 from weft.controller.failures import Failures
 from weft.controller.features import Settings
 from weft.controller.features.ecn import EcnSettings
 from weft.controller.features.telemetry_int import IntSettings
+from weft.controller.grpc_targets import open_channel
 from weft.controller.health import SwitchHealth, check_switch
 from weft.controller.lab import Lab
 from weft.controller.operations_protocol import avoided

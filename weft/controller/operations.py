@@ -15,12 +15,13 @@ from typing import Any, Protocol
 from weft.controller.elements import Element, link_element, transit_ends, waves
 from weft.controller.errors import ControllerError
 from weft.controller.event_log import ControllerEvent, EventKind, EventLog
-from weft.controller.fabric import FabricController, Repair, Written
+from weft.controller.fabric import FabricController
 from weft.controller.failures import Failures
 from weft.controller.flap_damping import FlapDamping, FlapState
 from weft.controller.job import Job
 from weft.controller.link_watch import WatchLimits
 from weft.controller.reachability import hosts_cut_off, parts_hosts
+from weft.controller.repair import Repair, Written
 from weft.topologies import Endpoint, FabricLink, LinkEnds
 
 _US = 10**6

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import grpc
 
 from weft.controller.errors import ControllerError
-from weft.controller.fabric import Channel, open_channel
 from weft.controller.failures import Failures
+from weft.controller.grpc_targets import Channel, open_channel
 from weft.controller.refusals import explain
 from weft.topologies import Endpoint, FabricSpec
 

@@ -10,7 +10,7 @@ import grpc
 from finsy.proto import p4i
 
 from weft.controller.errors import RequestRefusedError
-from weft.controller.fabric import open_channel
+from weft.controller.grpc_targets import open_channel
 from weft.controller.lab import Lab
 from weft.controller.pipeline import Pipeline
 from weft.controller.session import SwitchSession

@@ -22,7 +22,7 @@ from scapy.layers.l2 import Ether
 from weft.cli import weft
 from weft.commands.switch_cli import _line_at_prompt
 from weft.controller.errors import RequestRefusedError
-from weft.controller.fabric import GrpcTarget, open_channel
+from weft.controller.grpc_targets import GrpcTarget, open_channel
 from weft.controller.lab import Lab
 from weft.controller.pipeline import Pipeline
 from weft.controller.readers import for_each_switch

@@ -24,7 +24,7 @@ from weft.clocks.real.operations_server import OperationsServer
 from weft.clocks.real.port_watch import PortWatch
 from weft.clocks.real.switch_daemon import SwitchDaemon, daemon_config, new_epoch_ns
 from weft.controller.blocking import BlockingFabricController
-from weft.controller.fabric import GrpcTarget, embedded_targets
+from weft.controller.grpc_targets import GrpcTarget, embedded_targets
 from weft.controller.operations import Operations
 from weft.controller.switch_cli import Manage
 from weft.controller.switch_cli.management import over_grpc

@@ -30,7 +30,7 @@ from weft.clocks.real.lab_files import end_of, write_whole
 from weft.clocks.real.port_watch import PortWatch
 from weft.clocks.real.scripts_beside import ScriptsBeside
 from weft.controller.blocking import BlockingFabricController
-from weft.controller.fabric import GrpcTarget
+from weft.controller.grpc_targets import GrpcTarget
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import DaemonConfig

@@ -16,9 +16,10 @@ from finsy.proto import p4r
 from weft.clocks.user_controller.base import Controller, PacketIn
 from weft.clocks.user_controller.controlled_switch import ControlledSwitch, entry_of
 from weft.clocks.user_controller.handoff import Handoff
-from weft.controller.fabric import PACKET_QUEUE_LENGTH, FabricController
+from weft.controller.fabric import FabricController
 from weft.controller.fabric_events import FabricEvent, LinkChanged, SwitchEvent, SwitchStarted
 from weft.controller.operations import OperationsClock
+from weft.controller.packet_ins import PACKET_QUEUE_LENGTH
 from weft.controller.reconcile import EncodedEntity
 from weft.errors import BadInputError
 from weft.system.signals import is_unwinding

@@ -47,7 +47,7 @@ from weft.clocks.virtual.stats_of_all import stats_of_all
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
-from weft.controller.fabric import embedded_targets
+from weft.controller.grpc_targets import embedded_targets
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.controller.switch_cli import CommandError, Manage

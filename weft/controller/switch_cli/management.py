@@ -12,7 +12,7 @@ from typing import Any
 
 import grpc
 
-from weft.controller.fabric import open_channel
+from weft.controller.grpc_targets import open_channel
 from weft.controller.refusals import explain
 from weft.controller.switch_cli.commands import command
 from weft.controller.switch_cli.errors import CommandError

@@ -1,0 +1,175 @@
+"""The switches as the controller knows them: a P4Runtime session with each, and what each holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar
+
+from weft.controller.entities import Entity
+from weft.controller.errors import PipelineError
+from weft.controller.grpc_targets import Channel, GrpcTarget
+from weft.controller.installed import read_installed
+from weft.controller.own_entries import OwnEntries, OwnOperation, applied
+from weft.controller.pipeline import Pipelines
+from weft.controller.plan import SwitchPlan
+from weft.controller.reconcile import EncodedUpdate, EntitySet, plan_updates
+from weft.controller.runtime_entries import EntriesSettings
+from weft.controller.session import StreamEvent, SwitchSession
+from weft.controller.stub import P4RuntimeStub
+
+_Result = TypeVar("_Result")
+
+
+class FabricSwitches:
+    """Sessions by switch name, and what each switch is known to hold; what is not known is read back.
+
+    Args:
+        targets: where each switch's server is.
+        pipelines: the program of each.
+        timeout_s: of each call.
+        push: load the program even where a switch runs it.
+        open_channel: from a target's address to a channel.
+        on_event: called with a switch and what its stream brings.
+
+    Attributes:
+        writing: held while the plan, or an entry of a user's own, is written.
+
+    """
+
+    def __init__(
+        self,
+        targets: Mapping[str, GrpcTarget],
+        pipelines: Pipelines,
+        timeout_s: float,
+        push: bool,
+        open_channel: Callable[[str], Channel],
+        on_event: Callable[[str, StreamEvent], None],
+    ) -> None:
+        self.targets = dict(targets)
+        self.pipelines = pipelines
+        self.push = push
+        self.writing = asyncio.Lock()
+        self._timeout_s = timeout_s
+        self._open_channel = open_channel
+        self._on_event = on_event
+        self._own = OwnEntries()
+        self._channels: dict[str, Channel] = {}
+        self._sessions: dict[str, SwitchSession] = {}
+        self._applied: dict[str, SwitchPlan] = {}
+        self._installed: dict[str, EntitySet] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Switches that have a session."""
+        return tuple(self._sessions)
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Switches whose stream has ended by itself."""
+        return tuple(name for name, session in self._sessions.items() if session.is_lost)
+
+    def session(self, name: str) -> SwitchSession:
+        """Return a switch's session."""
+        return self._sessions[name]
+
+    def begin(self, name: str) -> None:
+        """Begin a session, which `connect` connects; one before it is the caller's to close."""
+        target = self.targets[name]
+        if target.address not in self._channels:
+            self._channels[target.address] = self._open_channel(target.address)
+        self._sessions[name] = SwitchSession(
+            name,
+            target.device_id,
+            P4RuntimeStub(self._channels[target.address]),
+            self.pipelines[name],
+            self._timeout_s,
+            on_event=lambda event: self._on_event(name, event),
+        )
+
+    async def connect(
+        self,
+        name: str,
+        entries: EntriesSettings,
+        first_election_id: int,
+        written: dict[str, list[EncodedUpdate]] | None,
+    ) -> None:
+        """Become primary on a switch and load its program, unless it runs it; `written` gets what is written to it."""
+        session = self._sessions[name]
+        await session.negotiate_version()
+        await session.become_primary(first_election_id)
+        if written is not None:
+            session.written = written.setdefault(name, [])
+        loaded = None if self.push else await session.read_pipeline()
+        if loaded is None:
+            await session.push_pipeline()
+            await session.write_cells(entries.cells.get(name, ()))
+            self.forget(name)
+            self._installed[name] = {}
+        elif loaded.p4info != self.pipelines[name].p4info:
+            raise PipelineError(f"{name}: runs a program with another P4Info; push the program anew")
+
+    def holds(self, name: str, plan: SwitchPlan) -> bool:
+        """Return whether a switch is known to hold a plan."""
+        return plan.is_same_as(self._applied.get(name))
+
+    async def apply(self, name: str, plan: SwitchPlan) -> int:
+        """Write what differs between a plan and what a switch holds; returns how many updates that took."""
+        session = self._sessions[name]
+        self._applied.pop(name, None)
+        installed = self._installed.pop(name, None)
+        if installed is None:
+            installed = await read_installed(session)
+        desired = session.encode(plan) | session.encode(plan.entries) | self._own.of(name)
+        updates = plan_updates(installed, desired)
+        await session.write(updates)
+        # Only now: after a failed write the switch is read back before the next one.
+        self._installed[name] = desired
+        self._applied[name] = plan
+        return len(updates)
+
+    async def write_own(self, name: str, operation: OwnOperation, entity: Entity) -> None:
+        """See `FabricController.write_own`."""
+        async with self.writing:
+            session = self._sessions[name]
+            if name not in self._installed:
+                self._installed[name] = await read_installed(session)
+            plan = self._applied.get(name)
+            planned = session.encode(plan) | session.encode(plan.entries) if plan is not None else {}
+            (encoded,) = session.encode([entity]).values()
+            update = self._own.update(name, operation, encoded, self._installed[name], planned)
+            await session.write([update])
+            self._own.note(name, operation, encoded)
+            self._installed[name] = applied(self._installed[name], update)
+
+    async def keep_what_is_written(self, name: str) -> None:
+        """See `FabricController.keep_what_is_written`."""
+        async with self.writing:
+            planned = self._installed.get(name, {})
+            self._own.adopt(name, await read_installed(self._sessions[name]), planned)
+            self._installed[name] = planned | self._own.of(name)
+
+    def forget(self, name: str) -> None:
+        """Discard what is known of a switch's entries."""
+        self._installed.pop(name, None)
+        self._applied.pop(name, None)
+
+    async def close(self) -> None:
+        """End all sessions; the switches keep what they hold."""
+        await asyncio.gather(*(session.close() for session in self._sessions.values()))
+        await asyncio.gather(*(channel.close() for channel in self._channels.values()))
+        self._sessions.clear()
+        self._channels.clear()
+        self._installed.clear()
+        self._applied.clear()
+
+
+async def on_all(action: Callable[[str], Awaitable[_Result]], names: Iterable[str]) -> list[_Result]:
+    """Run an action for several switches at once; the first error is raised when all have ended."""
+    outcomes = await asyncio.gather(*(action(name) for name in names), return_exceptions=True)
+    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    if errors:
+        if len(errors) > 1:
+            errors[0].add_note(f"{len(errors) - 1} other switch(es) failed too")
+        raise errors[0]
+    return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
