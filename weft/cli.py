@@ -5,6 +5,7 @@ Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 the environment lack
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import click
 
+from weft.cache.collector import collector_paused
 from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 from weft.hints import did_you_mean
 from weft.quantities.units import parse_size_range_bytes
@@ -58,7 +60,12 @@ _RUNS_ALONE = ("sweep", "lab", "collective", "trace", "exec")
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command only when it is used."""
+    """A group that imports a command only when it is used.
+
+    `has_process`: the process is the command's alone, so that what is imported stays until its end.
+    """
+
+    has_process = False
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -69,7 +76,10 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, attribute = COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        with collector_paused():
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+        if self.has_process:
+            gc.freeze()
         return command
 
     def resolve_command(
@@ -96,7 +106,11 @@ def weft(ctx: click.Context) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command and exit with the codes above; expected errors are reported without a traceback."""
+    """Run the command and exit with the codes above; expected errors are reported without a traceback.
+
+    Without `arguments` they are those of the process.
+    """
+    weft.has_process = arguments is None
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC would write its own lines beside ours
     sys.exit(run_guarded(lambda: weft.main(args=arguments, prog_name="weft", standalone_mode=False)))
 

@@ -14,7 +14,8 @@ def run_here() -> None:
     """Run the point whose directory is this process's first argument, and exit as `weft run` does."""
     die_with_parent()
     directory = Path(sys.argv[1])
-    main(["run", str(directory / SCENARIO), "--clock", "virtual", "--out", str(directory)])
+    sys.argv[1:] = ["run", str(directory / SCENARIO), "--clock", "virtual", "--out", str(directory)]
+    main()
 
 
 if __name__ == "__main__":
