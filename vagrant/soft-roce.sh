@@ -111,13 +111,13 @@ both_sides() { # hosts|here COMMAND SERVER_PROGRAM CLIENT_PROGRAM
     return
   fi
   # No shell stays between this one and the program, so that the program is what `listening` names.
-  "${serving[@]}" "exec timeout --foreground 120 $3" &
+  "${serving[@]}" "exec timeout --foreground 600 $3" &
   listening=$!
   until [[ -n $("${serving[@]}" "$2") ]]; do
     kill -0 "$listening" 2>/dev/null || lacks "the server's side has ended before it listened: $3"
     sleep 0.2
   done
-  "${working[@]}" "exec timeout --foreground 120 $4"
+  "${working[@]}" "exec timeout --foreground 600 $4"
   wait "$listening"
   listening=
 }
@@ -171,7 +171,7 @@ else
   add_device "$client"
 fi
 if [[ $pyverbs == yes ]]; then
-  program="/usr/bin/python3 ${root@Q}/labs/21-rdma-programming/pyverbs_server.py"
+  program="/usr/bin/python3 -u ${root@Q}/labs/21-rdma-programming/pyverbs_server.py"
   both_sides hosts "$on_tcp" "$program serve --device rxe_$server" "$program work $server --device rxe_$client"
   exit
 fi

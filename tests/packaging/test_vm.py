@@ -224,7 +224,7 @@ def test_soft_roce_says_what_is_missing(tmp_path: Path) -> None:
 def test_soft_roce_runs_the_parameter_server_of_lab_21() -> None:
     done = script("soft-roce.sh", "--dry-run", "--pyverbs", WEFT="weft")
     assert done.returncode == 0, done.stderr
-    program = f"/usr/bin/python3 '{ROOT}'/labs/21-rdma-programming/pyverbs_server.py"
+    program = f"/usr/bin/python3 -u '{ROOT}'/labs/21-rdma-programming/pyverbs_server.py"
     serve, work = (line.replace("'\\''", "'") for line in done.stdout.splitlines()[4:6])
     assert serve == f"'weft' 'exec' 'h0' '{program} serve --device rxe_h0' &"
     assert work == f"'weft' 'exec' 'h1' '{program} work h0 --device rxe_h1'"
