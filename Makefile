@@ -14,14 +14,17 @@ demo: setup
 test: setup
 	@MAKE="$(MAKE)" .ci/test
 
+# Each worker begins with a run of neighbours, so that a module's fixtures are made once.
+SHARED := --numprocesses auto --dist worksteal
+
 # The inner loop: `make test-fast` is what to run after every change.
 test-lint: setup
-	$(PYTEST) tests/test_house.py
+	$(PYTEST) tests/test_house.py $(SHARED)
 test-fast: setup
-	$(PYTEST) -m "not mininet and not slow" --ignore tests/test_house.py --numprocesses auto
+	$(PYTEST) -m "not mininet and not slow" --ignore tests/test_house.py $(SHARED)
 # Beside the labs these have the lowest priority, so they may take several times as long as alone.
 test-slow: setup
-	$(PYTEST) --timeout 900 -m "not mininet and slow" --ignore tests/test_house.py --numprocesses auto
+	$(PYTEST) --timeout 900 -m "not mininet and slow" --ignore tests/test_house.py $(SHARED)
 # Two labs at a time, each in namespaces of its own.
 test-labs: setup
 	$(PYTEST) -m mininet --tx "2*popen//python=.ci/apart $(PYTHON)" --dist loadfile
