@@ -18,9 +18,10 @@ FABRIC = topologies.leaf_spine(leaves=1, spines=0, delay_ps=0)
 
 
 @pytest.fixture
-def machine(monkeypatch):
+def machine(monkeypatch, tmp_path):
     """A machine that has everything needed; tests remove parts of it."""
     missing = set()
+    monkeypatch.setattr(environment, "_KERNEL_SETTINGS", tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(shutil, "which", lambda name: None if name in missing else f"/usr/bin/{name}")
     monkeypatch.setattr(
@@ -59,6 +60,15 @@ def test_a_container_whose_profile_forbids_namespaces_is_reported(machine, monke
     monkeypatch.setattr(subprocess, "run", lambda command, **_: refusal)
     with pytest.raises(EnvironmentLacksError, match=r"Operation not permitted.*seccomp"):
         require_for(FABRIC, FabricOptions())
+
+
+def test_a_container_whose_kernel_settings_are_read_only_is_reported(machine, monkeypatch, tmp_path):
+    # A file that is not there, because root may write to every one that is.
+    monkeypatch.setattr(environment, "_KERNEL_SETTINGS", tmp_path / "rp_filter")
+    with pytest.raises(EnvironmentLacksError, match=r"/proc/sys is read-only.*unmask=/proc/sys.*systempaths"):
+        require_for(FABRIC, FabricOptions())
+    (tmp_path / "rp_filter").write_text("0")
+    require_for(FABRIC, FabricOptions())
 
 
 def test_without_root_sudo_is_named(machine, monkeypatch):

@@ -20,6 +20,8 @@ _PROGRAMS = {
 }
 # By bit number (linux/capability.h): for namespaces and mounts, entering them, interfaces, and packet sockets.
 _CAPABILITIES = {"SYS_ADMIN": 21, "SYS_CHROOT": 18, "NET_ADMIN": 12, "NET_RAW": 13}
+# Interfaces are quietened below it. Containers have it read-only, whatever their capabilities.
+_KERNEL_SETTINGS = Path("/proc/sys/net/ipv4/conf/default/rp_filter")
 _DEFAULTS = FabricOptions()
 _BMV2_HINT = (
     "install BMv2 with P4Runtime and Thrift (p4lang's package p4lang-bmv2, or build p4lang/behavioral-model "
@@ -31,8 +33,8 @@ def require_mininet() -> None:
     """Check that fabrics can be built in Mininet here.
 
     Raises:
-        EnvironmentLacksError: not root, or a program, Mininet itself or a capability is missing; names what to
-            install or to allow.
+        EnvironmentLacksError: not root, or a program, Mininet itself or a right is missing; names what to install
+            or to allow.
     """
     if os.geteuid() != 0:
         raise EnvironmentLacksError(
@@ -46,6 +48,10 @@ def require_mininet() -> None:
             "Mininet cannot be imported: install the package mininet, and make .venv from /usr/bin/python3 "
             "with --system-site-packages (vagrant/provision.sh does both)"
         )
+    _require_rights()
+
+
+def _require_rights() -> None:
     if missing := missing_capabilities():
         raise EnvironmentLacksError(
             f"this process lacks {'the capability' if len(missing) == 1 else 'the capabilities'} {', '.join(missing)}: "
@@ -59,6 +65,11 @@ def require_mininet() -> None:
         raise EnvironmentLacksError(
             f"network namespaces cannot be made here ({tried.stderr.strip()}): the container's security profile "
             "(seccomp, AppArmor) must permit it, too"
+        )
+    if not os.access(_KERNEL_SETTINGS, os.W_OK):
+        raise EnvironmentLacksError(
+            "/proc/sys is read-only here: a container needs --privileged, or --security-opt unmask=/proc/sys "
+            "(Docker: --security-opt systempaths=unconfined)"
         )
 
 
