@@ -78,7 +78,7 @@ def test_a_pull_finds_the_weights_and_copies_nothing_else(program) -> None:
 
 
 def test_a_request_beyond_the_memory_fails_with_words(program) -> None:
-    _, (worker,) = joined(program, 1)
+    _server, (worker,) = joined(program, 1)
     worker._remote["slots"] = [worker._remote["slots"][0], 64]
     worker.push(64)
     with pytest.raises(program.Failed, match=r"request 1 failed with status 10"):
@@ -86,7 +86,7 @@ def test_a_request_beyond_the_memory_fails_with_words(program) -> None:
 
 
 def test_more_pushes_than_slots_are_never_under_way(program) -> None:
-    _, (worker,) = joined(program, 1)
+    _server, (worker,) = joined(program, 1)  # kept: its memory is what the pushes write
     for _ in range(program.SLOTS):
         worker.push(64)
     with pytest.raises(IndexError):

@@ -133,9 +133,7 @@ class FabricController:
         self.written: dict[str, list[EncodedUpdate]] | None = None
         self.on_evicted: Callable[[Sequence[Job]], None] = lambda _: None
         self.on_event: Callable[[FabricEvent], None] | None = None
-        self._switches = FabricSwitches(
-            targets, self._pipelines, timeout_s, push, open_channel, self._take_event
-        )
+        self._switches = FabricSwitches(targets, self._pipelines, timeout_s, push, open_channel)
         self._single_paths = _with_single_paths(self._pipelines)
         self._planner = Planner(fabric, self._single_paths)
         self._packet_ins = PacketIns(on_dropped)
@@ -217,7 +215,7 @@ class FabricController:
 
         """
         for switch in self.fabric.switches:
-            self._switches.begin(switch.name)
+            self._switches.begin(switch.name, self._take_event)
         await on_all(self._connect_one, self._switches.names)
 
     async def apply(self, order: Iterable[Collection[str]] = (), hold: Iterable[str] = ()) -> Written:
@@ -468,7 +466,7 @@ class FabricController:
         """Connect to a switch again, load its program and use it."""
         self.fabric.switch(name)
         await self._switches.session(name).close()
-        self._switches.begin(name)
+        self._switches.begin(name, self._take_event)
         await self._connect_one(name)
         repair = await self._replan(self._failures.without_switch(name))
         if self.on_event is not None:

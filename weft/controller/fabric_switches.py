@@ -30,7 +30,6 @@ class FabricSwitches:
         timeout_s: of each call.
         push: load the program even where a switch runs it.
         open_channel: from a target's address to a channel.
-        on_event: called with a switch and what its stream brings.
 
     Attributes:
         writing: held while the plan, or an entry of a user's own, is written.
@@ -44,7 +43,6 @@ class FabricSwitches:
         timeout_s: float,
         push: bool,
         open_channel: Callable[[str], Channel],
-        on_event: Callable[[str, StreamEvent], None],
     ) -> None:
         self.targets = dict(targets)
         self.pipelines = pipelines
@@ -52,7 +50,6 @@ class FabricSwitches:
         self.writing = asyncio.Lock()
         self._timeout_s = timeout_s
         self._open_channel = open_channel
-        self._on_event = on_event
         self._own = OwnEntries()
         self._channels: dict[str, Channel] = {}
         self._sessions: dict[str, SwitchSession] = {}
@@ -73,8 +70,12 @@ class FabricSwitches:
         """Return a switch's session."""
         return self._sessions[name]
 
-    def begin(self, name: str) -> None:
-        """Begin a session, which `connect` connects; one before it is the caller's to close."""
+    def begin(self, name: str, on_event: Callable[[str, StreamEvent], None]) -> None:
+        """Begin a session, which `connect` connects; one before it is the caller's to close.
+
+        `on_event` is called with the switch and what its stream brings, until the session is closed. It is kept no
+        longer, because it may hold who holds this.
+        """
         target = self.targets[name]
         if target.address not in self._channels:
             self._channels[target.address] = self._open_channel(target.address)
@@ -84,7 +85,7 @@ class FabricSwitches:
             P4RuntimeStub(self._channels[target.address]),
             self.pipelines[name],
             self._timeout_s,
-            on_event=lambda event: self._on_event(name, event),
+            on_event=lambda event: on_event(name, event),
         )
 
     async def connect(
