@@ -14,15 +14,20 @@ from weft.run.runner import run_scenario
 from weft.scenario import ControlSection, EventSection, load_scenario, parse_scenario
 from weft.topologies import TopologyError
 
-US = 10**6
+US, MS = 10**6, 10**9
 RANKS = 4
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(
-    events: list[EventSection], algorithm: str = "ring", runs: int = 2, spares: int = 2
+    events: list[EventSection],
+    algorithm: str = "ring",
+    runs: int = 2,
+    spares: int = 2,
+    detection: int = US,
+    lost_between: tuple[str, ...] = (),
 ) -> tuple[list[CollectiveResult], RunResult]:
-    """All-reduce integers of four ranks so often, verified."""
+    """All-reduce integers of four ranks so often, verified; links to `lost_between` fail as the second time begins."""
     network = topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=(RANKS + spares) // 2)
     generator = np.random.default_rng(1)
     inputs = [generator.integers(-1000, 1000, 1 << 14).astype(np.int32) for _ in range(RANKS)]
@@ -30,9 +35,13 @@ def run(
         topologies.with_spares(network, spares),
         clock="virtual",
         events=events,
-        control=ControlSection(latency=5 * US, detection=US),
+        control=ControlSection(latency=5 * US, detection=detection),
     ) as fabric:
-        results = [fabric.collective("allreduce", inputs, algorithm).result for _ in range(runs)]
+        results = []
+        for number in range(runs):
+            for leaf in lost_between if number == 1 else ():
+                fabric.schedule_link("h1", leaf, "down", US)
+            results.append(fabric.collective("allreduce", inputs, algorithm).result)
         return results, fabric.summary()
 
 
@@ -63,6 +72,27 @@ def test_a_collective_whose_host_dies_runs_again_with_a_spare(algorithm: str, at
     assert of_hosts(result) == [("host lost", "h1", ""), ("swapped", "h1", "h4 has rank 1")]
     assert result.packet_conservation is not None
     assert result.packet_conservation.missing.packets == 0
+
+
+@pytest.mark.parametrize("at_us", [0, 1, 2])
+def test_a_spare_takes_the_rank_of_a_host_that_dies_while_its_job_is_programmed(at_us: int) -> None:
+    results, result = run([host("h1", "down", at_us)], "in-network")
+    assert all(each.ok for each in results)
+    assert of_hosts(result) == [("host lost", "h1", ""), ("swapped", "h1", "h4 has rank 1")]
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "in-network"])
+@pytest.mark.parametrize("detection", [0, 100 * MS], ids=["at once", "100ms"])
+def test_a_spare_takes_the_rank_of_a_host_that_dies_between_runs(algorithm: str, detection: int) -> None:
+    results, result = run([], algorithm, detection=detection, lost_between=("p0l0", "p1l0"))
+    assert all(each.ok for each in results)
+    assert of_hosts(result) == [("host lost", "h1", ""), ("swapped", "h1", "h4 has rank 1")]
+
+
+def test_a_host_that_has_lost_one_of_its_links_is_no_lost_host() -> None:
+    results, result = run([], "in-network", lost_between=("p0l0",))
+    assert all(each.ok for each in results)
+    assert of_hosts(result) == []
 
 
 def test_spares_take_ranks_one_after_the_other_and_hosts_that_are_back_are_spares() -> None:

@@ -26,6 +26,8 @@ from weft.traffic.parted_hosts import PartedHosts
 
 Operation = Callable[[], Coroutine[Any, Any, object]]
 """Begins what an operator wants done."""
+_LEAST_WAIT_PS = 10 * 10**6
+_WAITS_PER_DETECTION = 16
 
 
 class LinkEvents(abc.ABC):
@@ -52,6 +54,7 @@ class LinkEvents(abc.ABC):
         self._controller = controller
         self._failure: BaseException | None = None
         self._is_up: dict[LinkEnds, bool] = {}
+        self._unrepaired: dict[int, LinkEventResult] = {}  # by identity, as the same may happen twice
         self._scheduled: list[ScheduledEvent] = []
 
     def start(self) -> None:
@@ -144,6 +147,17 @@ class LinkEvents(abc.ABC):
         result.switches_written = len(repair.written.switches)
         result.entries_written = repair.written.entries
         result.reprogrammed_ps = self._now_ps()
+        self._unrepaired.pop(id(result), None)
+
+    def wait_for_repairs(self) -> None:
+        """Wait until the controller has done what it does about links that have changed. Raises as `check`."""
+        self._controller.call(self._repaired())
+        self.check()
+
+    async def _repaired(self) -> None:
+        wait_ps = max(_LEAST_WAIT_PS, self._options.control.detection // _WAITS_PER_DETECTION)
+        while self._unrepaired and self._failure is None:
+            await self.operations.clock.sleep_ps(wait_ps)
 
     def note_resumed(self, repeated_messages: int) -> None:
         """Record that reductions go on, with the failures since the last time that they did."""
@@ -163,10 +177,12 @@ class LinkEvents(abc.ABC):
         self.operations.follow_link(link)
 
     def _is_change(self, link: FabricLink, result: LinkEventResult) -> bool:
-        """Record the link's state; return whether it has changed."""
+        """Record the link's state; return whether it has changed, so that `note_repair` is to follow."""
         up = result.state == "up"
         changed = self._is_up.get(link.ends, True) != up
         self._is_up[link.ends] = up
+        if changed:
+            self._unrepaired[id(result)] = result
         return changed
 
     def check(self) -> None:

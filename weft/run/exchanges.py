@@ -134,17 +134,19 @@ class Exchanges:
         """
         check_timeout(timeout_s)
         reducing = [group for task in tasks for group in task.reducing]
-        before = self.begin(draw, reducing)
+        before: HostTotals | None = None
         while True:
             try:
+                ready = self.begin(draw, reducing)  # a host may be lost meanwhile, too
+                before = before or ready
                 ended = self._run_once(tasks, timeout_s)
                 break
             except (RunError, CheckFailedError) as error:
-                self._lab.link_events.check()
+                # A host is lost once all its links are known to be down.
+                self._lab.link_events.wait_for_repairs()
                 if not self._replace_hosts():
                     raise
                 self._progress(f"running again with a spare host: {error}")
-                self.begin(draw, reducing)
         for task, each in zip(tasks, ended, strict=True):
             outcome = each.outcome
             began, done = min(outcome.started_ps), max(outcome.finished_ps)
