@@ -179,7 +179,10 @@ def changed(tree: dict[str, Any], keys: tuple[Any, ...], value: object) -> dict[
         (TUTORIALS, ("links", 0, 1), "s2-p4", "links[1]: port 4 of s2 has links[0] already"),
         (TUTORIALS, ("links", 1, 2), "5 minutes", "links[1][2]: '5 minutes' is not a delay"),
         (TUTORIALS, ("links", 1, 3), -1, "links[1][3]: -1 is not a bandwidth (valid: 0.01 to"),
+        (TUTORIALS, ("links", 1, 3), 10**400, "is not a bandwidth (valid: 0.01 to"),
         (TUTORIALS, ("links", 2), ["h2", "h1"], "links[2]: joins hosts"),
+        (TUTORIALS, ("switches", "s2", "program"), 300 * "n", "switches.s2.program: 'nnn"),
+        (TUTORIALS, ("switches", "s2", "runtime_json"), 2000 * "a/", "is too long a path (valid: 1,024"),
         (TUTORIALS, ("links", 2), ["h1", "s2-p3"], "host h1 has 2 links (valid: one"),
         (TUTORIALS, ("links",), {}, "links: {} is not a list"),
         (
@@ -210,6 +213,7 @@ def changed(tree: dict[str, Any], keys: tuple[Any, ...], value: object) -> dict[
         ),
         (P4_UTILS, ("topology", "links", 0, 0), "h9", "links[0]: 'h9' is no node; "),
         (P4_UTILS, ("topology", "links", 0, 2, "loss"), 100, "is not a loss (valid: 0 to less than 100"),
+        (P4_UTILS, ("topology", "links", 0, 2, "loss"), 10**400, "is not a loss (valid: 0 to less than 100"),
         (P4_UTILS, ("topology", "routers"), {"r1": {}}, "topology.routers: routers are not supported"),
         (P4_UTILS, ("topology", "hosts", "h3"), {}, "topology.hosts.h3: has no link to a switch"),
         (
@@ -234,6 +238,44 @@ def test_what_is_refused_has_its_place(
     with pytest.raises(TopologyError) as refused:
         fabric_of(read_network(path))
     assert str(refused.value).startswith(f"{path}, ")
+    assert words in str(refused.value)
+
+
+def test_half_a_letter_is_in_no_path_or_command(tmp_path: Path) -> None:
+    path = written(tmp_path, changed(TUTORIALS, ("switches", "s2", "program"), "\ud800.p4"))
+    with pytest.raises(
+        TopologyError, match=r"topology\.json: is not JSON in UTF-8: .*surrogates not allowed"
+    ):
+        read_network(path)
+
+
+def star(hosts: int, links: int = 1) -> dict[str, Any]:
+    names = [f"h{number + 1}" for number in range(hosts)]
+    return {
+        "topology": {
+            "assignment_strategy": "l2",
+            "hosts": {name: {} for name in names},
+            "switches": {name: {} for name in (*(f"s{host}" for host in names), "t1", "t2")},
+            "links": [[name, f"s{name}"] for name in names] + links * [["t1", "t2"]],
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        (star(1, links=100_000), "links[510]: port of t1: 510 is out of range (valid: 1 to 509)"),
+        (
+            star(1002),
+            "auto_arp_tables: hosts would have 1,003,002 static ARP entries (valid: at most 1,000,000;",
+        ),
+    ],
+)
+def test_small_files_that_stand_for_too_much_are_refused_before_it_is_made(
+    tmp_path: Path, tree: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(TopologyError) as refused:
+        read_network(written(tmp_path, tree))
     assert words in str(refused.value)
 
 
@@ -263,7 +305,9 @@ JSON = st.recursive(
     | st.booleans()
     | st.integers(-(10**13), 10**13)
     | st.floats(allow_nan=False)
-    | st.text(max_size=8),
+    | st.text(max_size=8)
+    # An integer that no float holds, half a letter, a name that no file may have.
+    | st.sampled_from([10**400, "\ud800", 300 * "n", 2000 * "a/"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=5,
 )
@@ -274,6 +318,7 @@ PLACES = st.sampled_from(
             ("hosts",), ("hosts", "h1"), ("hosts", "h1", "ip"), ("hosts", "h1", "mac"), ("switches",),
             ("switches", "s2"), ("switches", "s2", "runtime_json"), ("links",), ("links", 1), ("links", 1, 0),
             ("links", 1, 2), ("links", 1, 3), ("hosts", "h1", "commands"), ("switches", "s2", "cpu_port"),
+            ("switches", "s2", "program"), ("switches", "s2", "cli_input"),
         ]
     ]
     + [
@@ -282,7 +327,8 @@ PLACES = st.sampled_from(
             ("links",), ("links", 0, 2), ("links", 0, 2, "delay"), ("links", 0, 2, "max_queue_size"), ("default",),
             ("links", 0, 2, "params1"), ("links", 0, 2, "addr1"), ("hosts", "h1"), ("hosts", "h1", "defaultRoute"),
             ("switches", "s1"), ("switches", "s1", "device_id"), ("assignment_strategy",),
-            ("switches", "s1", "cpu_port"),
+            ("switches", "s1", "cpu_port"), ("links", 0, 2, "bw"), ("links", 0, 2, "loss"),
+            ("switches", "s1", "p4_src"),
         ]
     ]
 )  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Interface
+from pathlib import Path
 from typing import Any
 
 from weft.quantities.limits import MAX_DELAY_PS, MAX_QUEUE_CAPACITY_BYTES, MAX_RATE_BPS
@@ -13,6 +15,10 @@ from weft.topologies.addressing import MAX_INTERFACE_NAME_LENGTH, MAX_PORTS
 from weft.topologies.errors import TopologyError
 from weft.topologies.networks.model import PACKET_BYTES
 
+MAX_PATH = 1024
+"""Characters of a file's name with its folders."""
+_MOST_NAME_BYTES = 255
+"""Of a file's or folder's name, as Linux's file systems have them."""
 MIN_RATE_BPS = 10**4
 _MICROSECOND_PS = 10**6
 # Those of Linux's tc, which Mininet hands a delay to; a number without a unit is microseconds there.
@@ -70,6 +76,18 @@ class Fields:
         if value is not None and not (isinstance(value, str) and value and "\0" not in value):
             raise TopologyError(f"{self.at(name)}: {shown(value)} is not a text (valid: a text)")
         return value
+
+    def path(self, name: str, folder: Path) -> Path | None:
+        """Return the path of a file, from `folder` on; None where there is none."""
+        text = self.text(name)
+        if text is None:
+            return None
+        if len(text) > MAX_PATH or any(len(part.encode()) > _MOST_NAME_BYTES for part in text.split("/")):
+            raise TopologyError(
+                f"{self.at(name)}: {shown(text)} is too long a path (valid: {MAX_PATH:,} characters, "
+                f"{_MOST_NAME_BYTES} bytes of each name in it)"
+            )
+        return (folder / text).resolve()
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a list of texts."""
@@ -135,10 +153,15 @@ def delay_ps(value: object, place: str, number_unit_ps: int) -> int:
     return picoseconds
 
 
+def _number(value: object) -> int | float:
+    """Return a number as it is, not a number for anything else. JSON has integers that no float holds."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+
+
 def rate_bps(value: object, place: str) -> int:
     """Return a bandwidth, which is in Mbit/s as Mininet's. Raises TopologyError."""
     low, high = MIN_RATE_BPS / 10**6, MAX_RATE_BPS / 10**6
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
+    number = _number(value)
     if not low <= number <= high:
         raise TopologyError(
             f"{place}: {shown(value)} is not a bandwidth (valid: {low:g} to {high:g}, in Mbit/s)"
@@ -153,7 +176,7 @@ def queue_bytes(value: object, place: str) -> int:
 
 def loss_probability(value: object, place: str) -> float:
     """Return the probability of a loss in per cent. Raises TopologyError."""
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
+    number = _number(value)
     if not 0 <= number < 100:
         raise TopologyError(f"{place}: {shown(value)} is not a loss (valid: 0 to less than 100, in per cent)")
     return number / 100

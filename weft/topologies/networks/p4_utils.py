@@ -9,8 +9,8 @@ and gRPC ports from 9559, in the order of the switches' names. Paths are relativ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Interface
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
+from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from weft.topologies.networks.p4_utils_links import (
     FileLink,
     cpu_links,
     facts_of,
-    lowest_free,
+    free_numbers,
     network_link,
     number_ports,
     read_links,
@@ -40,6 +40,7 @@ from weft.topologies.networks.p4_utils_links import (
 FORMAT = "p4_utils"
 _FIRST_GRPC_PORT = 9559
 _MOST_SCRIPTS = 1000
+_MOST_NEIGHBOURS = 1_000_000
 _TOP_FIELDS = ("p4_src", "program", "cli", "pcap_dump", "enable_log", "topology", "exec_scripts")
 _OWN_CLASSES = "p4utils."
 _TOPOLOGY_FIELDS = ("assignment_strategy", "default", "links", "hosts", "switches", "routers")
@@ -78,12 +79,13 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
         raise TopologyError(
             f"{topology.at('routers')}: routers are not supported (valid: hosts and switches)"
         )
-    hosts = [read.node_name(name, "topology.hosts") for name in topology.child("hosts")]
+    # Not a list, in which every end of every link would be looked for.
+    hosts = dict.fromkeys(read.node_name(name, "topology.hosts") for name in topology.child("hosts"))
     names = sorted(topology.child("switches"), key=natural_order)
     device_ids = _numbered(topology.child("switches"), names, "device_id", 1, 2**31)
     for host in hosts:
         notes += _unused(topology.child("hosts").child(host), _HOST_FIELDS)
-    links = read_links(topology, hosts, names)
+    links = read_links(topology, hosts, dict.fromkeys(names))
     for link in links:
         notes += _unused(link.options, _LINK_FIELDS)
     to_controllers = list(cpu_links(topology.child("switches"), names))
@@ -107,7 +109,7 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
         ),
         links=all_links,
         setups=setups,
-        program=_path(tree, path.parent),
+        program=_program(tree, path.parent),
         notes=tuple(notes),
         scripts=_scripts(tree),
         link_facts=tuple(
@@ -153,31 +155,21 @@ def _scripts(tree: Fields) -> tuple[str, ...]:
 def _numbered(fields: Fields, names: list[str], key: str, first: int, highest: int) -> dict[str, int]:
     """Return a number of each switch: the one that it gives, or the lowest that none has."""
     given = {name: fields.child(read.node_name(name, fields.place)).whole(key, 1, highest) for name in names}
-    taken = {number for number in given.values() if number is not None}
-    found = {}
-    for name, number in given.items():
-        found[name] = lowest_free(taken, first) if number is None else number
-        taken.add(found[name])
-    return found
+    free = free_numbers({number for number in given.values() if number is not None}, first)
+    return {name: next(free) if number is None else number for name, number in given.items()}
 
 
 def _setup(fields: Fields, grpc_port: int, folder: Path) -> SwitchSetup:
-    cli_input, runtime_json = fields.text("cli_input"), fields.text("runtime_json")
-    return SwitchSetup(
-        grpc_port,
-        _path(fields, folder),
-        None if runtime_json is None else (folder / runtime_json).resolve(),
-        None if cli_input is None else (folder / cli_input).resolve(),
-    )
+    others = (fields.path(key, folder) for key in ("runtime_json", "cli_input"))
+    return SwitchSetup(grpc_port, _program(fields, folder), *others)
 
 
-def _path(fields: Fields, folder: Path) -> Path | None:
-    text = fields.text("p4_src") or fields.text("program")
-    return None if text is None else (folder / text).resolve()
+def _program(fields: Fields, folder: Path) -> Path | None:
+    return fields.path("p4_src" if "p4_src" in fields else "program", folder)
 
 
 def _hosts(
-    topology: Fields, names: list[str], device_ids: Mapping[str, int], links: list[FileLink]
+    topology: Fields, names: Collection[str], device_ids: Mapping[str, int], links: list[FileLink]
 ) -> tuple[NetworkHost, ...]:
     at_switch = {}
     for link in links:
@@ -192,6 +184,12 @@ def _hosts(
     assigned = assign(topology.text("assignment_strategy") or "manual", attached)
     own = {each.host: _with_own_addresses(assigned[each.host], *at_switch[each.host]) for each in attached}
     defaults = topology.child("default")
+    know_each_other = defaults.flag("auto_arp_tables", True)
+    of_network: dict[IPv4Network, list[Assigned]] = {}
+    for each in own.values():
+        of_network.setdefault(each.ipv4.network, []).append(each)
+    if know_each_other:
+        _require_few_neighbours(of_network.values(), defaults.at("auto_arp_tables"))
     found = []
     for name in names:
         fields = topology.child("hosts").child(name)
@@ -202,11 +200,11 @@ def _hosts(
         gateways = {own[name].gateway, _fake_gateway(*at_switch[name])}
         if gateway is not None and gateway in gateways and defaults.flag("auto_gw_arp", True):
             neighbours.append((gateway, own[name].port_mac))
-        if defaults.flag("auto_arp_tables", True):
+        if know_each_other:
             neighbours += [
                 (str(other.ipv4.ip), other.mac)
-                for other in own.values()
-                if other is not own[name] and other.ipv4.network == own[name].ipv4.network
+                for other in of_network[own[name].ipv4.network]
+                if other is not own[name]
             ]
         found.append(
             NetworkHost(
@@ -220,6 +218,15 @@ def _hosts(
             )
         )
     return tuple(found)
+
+
+def _require_few_neighbours(networks: Iterable[Sized], place: str) -> None:
+    """Check the number of static entries before there are any: every host has one for each other of its network."""
+    entries = sum(len(hosts) * (len(hosts) - 1) for hosts in networks)
+    if entries > _MOST_NEIGHBOURS:
+        raise TopologyError(
+            f"{place}: hosts would have {entries:,} static ARP entries (valid: at most {_MOST_NEIGHBOURS:,}; or false)"
+        )
 
 
 def _fake_gateway(link: FileLink, side: int) -> str | None:

@@ -75,10 +75,8 @@ def _mixed(attached: list[Attached]) -> dict[str, Assigned]:
         for each in attached
         if each.number is not None
     }
-    free = {
-        switch: _free(IPv4Network(f"{base}.0/24"), {*reserved.values(), f"{base}.254"})
-        for switch, base in bases.items()
-    }
+    taken = {*reserved.values(), *(f"{base}.254" for base in bases.values())}
+    free = {switch: _free(IPv4Network(f"{base}.0/24"), taken) for switch, base in bases.items()}
     return {
         each.host: _assigned(
             f"{reserved.get(each.host) or _next(free[each.switch], each.host)}/24",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from weft.hints import did_you_mean
@@ -49,7 +50,7 @@ def cpu_links(switches: Fields, names: list[str]) -> Iterator[FileLink]:
         yield FileLink(fields.at("cpu_port"), (name, _CPU_BRIDGE), Fields({}, ""), [None, 0])
 
 
-def read_links(topology: Fields, hosts: list[str], switches: list[str]) -> list[FileLink]:
+def read_links(topology: Fields, hosts: Collection[str], switches: Collection[str]) -> list[FileLink]:
     """Return the file's links in its order, with the ports that it gives. TopologyError: an end is no node."""
     links = []
     for place, item in read.link_items(topology, 2, 3):
@@ -70,29 +71,26 @@ def read_links(topology: Fields, hosts: list[str], switches: list[str]) -> list[
 
 
 def number_ports(links: list[FileLink]) -> None:
-    """Give ports to the ends of links that name none."""
+    """Give ports to the ends of links that name none. TopologyError: a switch has no port left."""
     taken: dict[str, set[int]] = {}
     for link in links:
         for end, port in zip(link.ends, link.ports, strict=True):
             if port is not None:
                 taken.setdefault(end, set()).add(port)
+    free: dict[str, Iterator[int]] = {}
     for link in sorted(links, key=lambda each: tuple(map(natural_order, each.ends))):
         for side, end in enumerate(link.ends):
             if link.ports[side] is None:
-                numbers = taken.setdefault(end, set())
-                link.ports[side] = lowest_free(numbers, 1)
-                numbers.add(lowest_free(numbers, 1))
+                numbers = free.setdefault(end, free_numbers(taken.get(end, ()), 1))
+                link.ports[side] = read.switch_port(next(numbers), f"{link.place}: port of {end}")
 
 
-def lowest_free(taken: set[int], first: int) -> int:
-    """Return the lowest number from `first` on that is not taken."""
-    number = first
-    while number in taken:
-        number += 1
-    return number
+def free_numbers(taken: Collection[int], first: int) -> Iterator[int]:
+    """Yield the numbers from `first` on that are not taken."""
+    return (number for number in count(first) if number not in taken)
 
 
-def network_link(link: FileLink, hosts: list[str], defaults: Fields) -> NetworkLink:
+def network_link(link: FileLink, hosts: Collection[str], defaults: Fields) -> NetworkLink:
     """Return a link as switches take it; a host is its first end. TopologyError: a figure is wrong."""
 
     def value(name: str) -> Any:

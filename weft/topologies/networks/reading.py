@@ -13,13 +13,12 @@ from weft.cache.files import UnreadableFileError, read_bytes
 from weft.quantities.json_names import repeated_name
 from weft.quantities.units import shown
 from weft.topologies.errors import TopologyError
-from weft.topologies.networks.fields import Fields
+from weft.topologies.networks.fields import MAX_PATH, Fields
 from weft.topologies.networks.model import Network
 from weft.topologies.networks.p4_utils import read_p4_utils
 from weft.topologies.networks.tutorials import read_tutorials
 
 MAX_FILE_BYTES = 8 * 1024 * 1024
-_MOST_PATH = 1024
 _MOST_NODES = 10_000
 _KEYS = {"hosts", "switches", "links"}
 _KEY = re.compile(rb'"(hosts|switches|links)"\s*:')
@@ -80,11 +79,15 @@ def _require_few_nodes(fields: Fields) -> None:
 
 
 def _parsed(path: Path) -> object:
-    if len(str(path)) > _MOST_PATH:
-        raise TopologyError(f"{shown(str(path))} is too long a path (valid: {_MOST_PATH} characters)")
+    if len(str(path)) > MAX_PATH:
+        raise TopologyError(f"{shown(str(path))} is too long a path (valid: {MAX_PATH} characters)")
     try:
         text = read_bytes(path, MAX_FILE_BYTES).decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number)
+        tree: object = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number)
+        if r"\u" in text:
+            json.dumps(
+                tree, ensure_ascii=False
+            ).encode()  # an escaped half of a letter is in no path or command
     except UnreadableFileError as error:
         raise TopologyError(str(error)) from None
     except OSError as error:
@@ -93,6 +96,7 @@ def _parsed(path: Path) -> object:
         raise TopologyError(f"{path}, line {error.lineno}: is not JSON: {error.msg}") from None
     except (RecursionError, ValueError) as error:
         raise TopologyError(f"{path}: is not JSON in UTF-8: {error}") from None
+    return tree
 
 
 def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:

@@ -8,6 +8,8 @@ of their names. Paths are relative to the directory that the runner is started i
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from itertools import islice
 from pathlib import Path
 
 from weft.hints import did_you_mean
@@ -54,7 +56,7 @@ def read_tutorials(tree: Fields, path: Path) -> Network:
         format=FORMAT,
         hosts=hosts,
         switches=tuple(NetworkSwitch(name, number) for number, name in enumerate(names)),
-        links=_links(tree, [host.name for host in hosts], names),
+        links=_links(tree, {host.name: host for host in hosts}, dict.fromkeys(names)),
         setups=setups,
         notes=tuple(notes),
     )
@@ -67,17 +69,18 @@ def program_folder(path: Path, tree: Fields) -> Path:
     (`pod-topo/topology.json` names `pod-topo/s1-runtime.json`).
     """
     switches = tree.child("switches")
-    named = [
-        text
-        for name in switches
+    named = (
+        (fields, key)
+        for fields in map(switches.child, switches)
         for key in ("runtime_json", "cli_input")
-        if (text := switches.child(name).text(key)) is not None
-    ]
+        if key in fields
+    )
+    first = next(named, None)
     folders = [path.parent, *list(path.parent.parents)[:2]]
     for folder in folders:
-        if named and (folder / named[0]).is_file():
+        if first and (file := first[0].path(first[1], folder)) and file.is_file():
             return folder
-    if not named:
+    if not first:
         # Nothing to find: the folder with the program, as an exercise's Makefile takes the one *.p4 beside it.
         return next((folder for folder in folders[:2] if any(folder.glob("*.p4"))), path.parent)
     return path.parent
@@ -101,14 +104,11 @@ def _setup(fields: Fields, grpc_port: int, folder: Path, notes: list[str]) -> Sw
         raise TopologyError(f"{fields.at('cpu_port')}: {shown(fields.get('cpu_port'))} (valid: {CPU_PORT})")
     if "priority_queues" in fields:
         notes.append(f"{fields.at('priority_queues')}: ports have one queue for all priorities")
-    paths = {
-        key: None if (text := fields.text(key)) is None else (folder / text).resolve()
-        for key in ("program", "runtime_json", "cli_input")
-    }
-    return SwitchSetup(grpc_port, paths["program"], paths["runtime_json"], paths["cli_input"])
+    paths = (fields.path(key, folder) for key in ("program", "runtime_json", "cli_input"))
+    return SwitchSetup(grpc_port, *paths)
 
 
-def _links(tree: Fields, hosts: list[str], switches: list[str]) -> tuple[NetworkLink, ...]:
+def _links(tree: Fields, hosts: Collection[str], switches: Collection[str]) -> tuple[NetworkLink, ...]:
     links = []
     for place, item in read.link_items(tree, 2, 4):
         (a, a_port), (b, b_port) = (_end(end, hosts, switches, place) for end in item[:2])
@@ -130,15 +130,15 @@ def _links(tree: Fields, hosts: list[str], switches: list[str]) -> tuple[Network
     return tuple(links)
 
 
-def _end(text: str, hosts: list[str], switches: list[str], place: str) -> tuple[str, int]:
+def _end(text: str, hosts: Collection[str], switches: Collection[str], place: str) -> tuple[str, int]:
     """Return node and port of a link's end, `h1` or `s1-p3`."""
     if text in hosts:
         return text, 0
     match = _END.match(text)
     if match is None:
         raise TopologyError(
-            f"{place}: {shown(text)} is no end of a link (valid: a host, {', '.join(hosts[:3])}…, or a switch and its "
-            "port, such as s1-p3)"
+            f"{place}: {shown(text)} is no end of a link (valid: a host, {', '.join(islice(hosts, 3))}…, or a switch "
+            "and its port, such as s1-p3)"
         )
     if match[1] not in switches:
         raise TopologyError(f"{place}: {shown(text)} names no switch; {did_you_mean(match[1], switches)}")
