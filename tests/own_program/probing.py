@@ -1,5 +1,6 @@
 """A controller of the kind that users write: finds links by probes, and routes host by host."""
 
+import asyncio
 import struct
 import sys
 from typing import ClassVar
@@ -63,12 +64,17 @@ class Careless(weft.Controller):
             self.fail(switch)
         if self.where == "exit":
             sys.exit(0)
+        if self.where == "cancelled":
+            self.after(1e6, self.cancelled)
         if self.where == "table":
             switch.insert("adresses", {"address": 1}, "drop")
 
     def on_link(self, link, up):
         if self.where == "on_link":
             self.fail(link)
+
+    def cancelled(self):
+        raise asyncio.CancelledError
 
     def fail(self, what):
         raise LookupError(f"no idea of {what}")

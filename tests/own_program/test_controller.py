@@ -263,6 +263,8 @@ def test_timers(clock: str) -> None:
             "p0l0: insert into adresses: unknown table 'adresses'; did you mean 'addresses'?",
         ),
         ("on_link", "LookupError: no idea of p0l1:3-p0s0:2"),
+        # No end of the run, though asyncio's own: passed over, the rest of the controller would be, too.
+        ("cancelled", "CancelledError: , raised by"),
     ],
 )
 def test_what_a_class_raises_ends_the_run_with_its_own_frames(

@@ -33,15 +33,17 @@ class Handoff:
         self._thread = threading.Thread(target=self._run, name="user's controller", daemon=True)
         self._thread.start()
 
-    async def call(self, method: Callable[[], object]) -> None:
-        """Run a method to its end, doing meanwhile what it asks for. Raises what it raises."""
+    async def call(self, method: Callable[[], object]) -> BaseException | None:
+        """Run a method to its end, doing meanwhile what it asks for; return what it raises.
+
+        Raised here, a method's CancelledError or SystemExit could not be told from an end of the run.
+        """
         self._to_user.put(method)
         while True:
             kind, value = self._next()
             if kind == "ended":
-                return
-            if kind == "raised":
-                raise value
+                raised: BaseException | None = value
+                return raised
             self._answers.put(await _outcome(value))
 
     def ask(self, make: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:
@@ -83,7 +85,7 @@ class Handoff:
             except _Closed:
                 return
             except BaseException as error:
-                self._to_loop.put(("raised", error))
+                self._to_loop.put(("ended", error))
             else:
                 self._to_loop.put(("ended", None))
 

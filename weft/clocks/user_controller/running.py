@@ -22,7 +22,6 @@ from weft.controller.operations import OperationsClock
 from weft.controller.packet_ins import PACKET_QUEUE_LENGTH
 from weft.controller.reconcile import EncodedEntity
 from weft.errors import BadInputError
-from weft.system.signals import is_unwinding
 from weft.traffic.extensions import ClassSpec, ExtensionError, make, user_report
 from weft.traffic.extensions.loading import overridden, without_frames_of_weft
 
@@ -181,17 +180,11 @@ class RunningController:
             raise ExtensionError(
                 f"{name} is 'async def' (valid: 'def'; calls to switches wait for their answers)"
             )
-        try:
-            await self._handoff.call(lambda: method(*arguments))
-        except asyncio.CancelledError:
-            raise
-        except SystemExit as error:
-            if is_unwinding():
-                raise
-            raise ExtensionError(f"{name} called sys.exit({error.code!r}): return in place of it") from None
-        except Exception as error:
-            own = without_frames_of_weft(error)
-            raise ExtensionError(user_report(own, name)) from None
+        raised = await self._handoff.call(lambda: method(*arguments))
+        if isinstance(raised, SystemExit):
+            raise ExtensionError(f"{name} called sys.exit({raised.code!r}): return in place of it")
+        if raised is not None:
+            raise ExtensionError(user_report(without_frames_of_weft(raised), name))
 
 
 def _fields(digest: Any) -> Mapping[str, int]:

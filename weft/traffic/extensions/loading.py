@@ -164,7 +164,7 @@ def is_user_error(error: BaseException) -> bool:
     return _from_user_code(error.__traceback__) is not None
 
 
-def without_frames_of_weft(error: Exception) -> Exception:
+def without_frames_of_weft(error: BaseException) -> BaseException:
     """Return an exception with the frames of users' files alone in its traceback, if it has any."""
     frames = []
     here = error.__traceback__
