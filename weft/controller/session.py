@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import grpc
@@ -30,6 +30,8 @@ BATCH_UPDATES = 1000
 # Not 1: clients that only watch, such as p4runtime-shell, must bid too, and need ids below the controller's.
 FIRST_ELECTION_ID = 1 << 16
 _MAX_PREEMPTIONS = 16
+# A program may take so many times as long to load as other calls may, while the switch answers those.
+_LOADING_PATIENCE = 30
 # How long to wait for a switch to notice that its controller is leaving; after that the session leaves anyway.
 _LEAVING_PATIENCE_S = 5.0
 _ELECTION_ID = re.compile("election.?id", re.IGNORECASE)
@@ -48,7 +50,7 @@ class SwitchSession:
         device_id: P4Runtime device id.
         stub: of the P4Runtime service on an asyncio channel (`stub.P4RuntimeStub`).
         pipeline: P4Info that entities are encoded with.
-        timeout_s: of each call.
+        timeout_s: of each call; to load a program takes longer on a slow machine (`push_pipeline`).
         on_packet: called with every packet-in.
 
     Attributes:
@@ -111,13 +113,22 @@ class SwitchSession:
     async def negotiate_version(self) -> P4RuntimeVersion:
         """Ask for the server's P4Runtime version; entities are encoded accordingly from then on."""
         try:
+            version = await self._api_version()
+        except grpc.aio.AioRpcError as error:
+            raise explain(self.name, "Capabilities", error) from None
+        if version is not None:
+            self._encoder = self.pipeline.encoder(P4RuntimeVersion.parse(version))
+        return self.schema.p4runtime_version
+
+    async def _api_version(self) -> str | None:
+        """Return what the server says; None if it does not know the question. Raises AioRpcError."""
+        try:
             reply = await self._stub.Capabilities(p4r.CapabilitiesRequest(), timeout=self._timeout_s)
         except grpc.aio.AioRpcError as error:
-            if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
-                raise explain(self.name, "Capabilities", error) from None
-        else:
-            self._encoder = self.pipeline.encoder(P4RuntimeVersion.parse(reply.p4runtime_api_version))
-        return self.schema.p4runtime_version
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                return None
+            raise
+        return str(reply.p4runtime_api_version)
 
     async def become_primary(self, election_id: int = FIRST_ELECTION_ID, preempt: bool = False) -> None:
         """Open the stream and win the election (P4Runtime, section 5).
@@ -143,7 +154,14 @@ class SwitchSession:
         raise NotPrimaryError(f"{self.name}: another controller is primary{other}")
 
     async def push_pipeline(self) -> None:
-        """Load the program; the switch forgets all entries and registers (VERIFY_AND_COMMIT)."""
+        """Load the program; the switch forgets all entries and registers (VERIFY_AND_COMMIT).
+
+        A switch that answers other calls is at work, not hung: it has 30 times as long as they have.
+
+        Raises:
+            SwitchUnavailableError: it does not answer, or takes longer. RequestRefusedError: it refuses the program.
+
+        """
         head = p4r.SetForwardingPipelineConfigRequest(
             device_id=self.device_id,
             election_id=U128.encode(self._election_id),
@@ -151,9 +169,22 @@ class SwitchSession:
         )
         request = SharedRequest(head.SerializeToString(), self._encoder.pipeline_config_field)
         try:
-            await self._stub.SetForwardingPipelineConfig(request, timeout=self._timeout_s)
+            await self._while_it_answers(
+                self._stub.SetForwardingPipelineConfig(request, timeout=_LOADING_PATIENCE * self._timeout_s)
+            )
         except grpc.aio.AioRpcError as error:
             raise explain(self.name, "SetForwardingPipelineConfig", error) from None
+
+    async def _while_it_answers(self, call: Awaitable[Any]) -> None:
+        """Wait for a call's end as long as the switch answers another one meanwhile. Raises AioRpcError."""
+        ending = asyncio.ensure_future(call)
+        try:
+            while not (await asyncio.wait([ending], timeout=self._timeout_s))[0]:
+                await self._api_version()
+            await ending
+        finally:
+            ending.cancel()
+            await asyncio.gather(ending, return_exceptions=True)
 
     async def read_pipeline(self) -> p4r.ForwardingPipelineConfig | None:
         """Return P4Info and cookie of the loaded program; None if there is none."""
