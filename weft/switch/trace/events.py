@@ -119,18 +119,23 @@ class CopyTrace:
 
     events: list[Event] = field(default_factory=list)
     times_ps: list[int] = field(default_factory=list, compare=False)
+    # Asked for with every packet that waits in a queue: looking through all events each time would take most of a run.
+    _copies: list[CopyTrace] = field(default_factory=list, init=False, repr=False, compare=False)
+    _is_gone: bool = field(default=False, init=False, repr=False, compare=False)
 
     def add(self, event: Event, time_ps: int = 0) -> None:
         """Append an event."""
         self.events.append(event)
         self.times_ps.append(time_ps)
+        if isinstance(event, Copied):
+            self._copies.append(event.copy)
+        elif isinstance(event, Sent | Dropped):
+            self._is_gone = True
 
     @property
     def ended(self) -> bool:
         """True if this copy and all made of it have left or were dropped."""
-        return any(isinstance(event, Sent | Dropped | Copied) for event in self.events) and all(
-            (not isinstance(event, Copied) or event.copy.ended) for event in self.events
-        )
+        return (self._is_gone or bool(self._copies)) and all(copy.ended for copy in self._copies)
 
 
 @dataclass(slots=True)
