@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import weft
 from tests.rdma.conftest import FAULTS, one_switch
 from weft import rdma, topologies
+from weft.clocks.virtual import standstill
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.paths import ROOT
 from weft.results.rdma import RDMA
@@ -250,3 +253,40 @@ def test_several_processes_are_refused() -> None:
     lab._processes = type("Two", (), {"count": 2})()  # type: ignore[assignment]
     with pytest.raises(EnvironmentLacksError, match="one process"):
         lab.run_programs(ProgramRun([], 1.0))
+
+
+@pytest.mark.parametrize("step", ["pass", "await asyncio.sleep(0)"])
+def test_a_program_that_never_gives_way_is_told_where(
+    step: str, fabric: weft.Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standstill, "LIMIT_S", 0.2)
+    file = written(tmp_path, f"async def spins(device):\n    while True:\n        {step}\n")
+    with pytest.raises(BadInputError) as raised:
+        fabric.rdma({"h0": f"{PING}:server", "h2": f"{file}:spins"})
+    assert re.search(
+        r"mine\.py:[56]: StandstillError: virtual time has stood still for 0\.2 s", str(raised.value)
+    )
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
+    assert signal.getsignal(signal.SIGVTALRM) is signal.SIG_DFL
+
+
+def test_a_flush_gives_way_to_its_cause_at_the_peer(fabric: weft.Fabric, tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        "from weft.rdma import enums as e\n\n\n"
+        "async def server(device):\n"
+        "    pd, cq = rdma.PD(device), rdma.CQ(device)\n"
+        "    qp = rdma.QP(pd, rdma.QPInitAttr(cq, cq))\n"
+        "    qp.post_recv(rdma.RecvWR())\n"
+        "    await device.listen().accept(qp)\n"
+        "    (await cq.poll())[0].check()\n\n\n"
+        "async def client(device):\n"
+        "    pd, cq = rdma.PD(device), rdma.CQ(device)\n"
+        "    mr = rdma.MR(pd, 64, e.IBV_ACCESS_LOCAL_WRITE)\n"
+        "    qp = rdma.QP(pd, rdma.QPInitAttr(cq, cq))\n"
+        "    await qp.connect('h0')\n"
+        "    qp.post_send(rdma.SendWR(7, [mr.sge(0, 64)], e.IBV_WR_RDMA_READ).set_wr_rdma(1, 0))\n"
+        "    (await cq.poll())[0].check()\n",
+    )
+    with pytest.raises(BadInputError, match=r"wr_id 7 .*IBV_WC_REM_ACCESS_ERR, raised by h1"):
+        fabric.rdma({"h0": f"{file}:server", "h1": f"{file}:client"})

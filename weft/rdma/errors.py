@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 from weft.errors import BadInputError
+from weft.rdma.enums import WCStatus
 
 
 class VerbsError(BadInputError):
@@ -17,3 +18,7 @@ class VerbsError(BadInputError):
 
 class WorkError(BadInputError):
     """A work completion has another status than success (`WC.check`)."""
+
+    def __init__(self, message: str, status: WCStatus) -> None:
+        super().__init__(message)
+        self.status = status

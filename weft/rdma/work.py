@@ -89,6 +89,7 @@ class WC:
         """Return it. Raises WorkError unless it succeeded."""
         if self.status is not WCStatus.IBV_WC_SUCCESS:
             raise WorkError(
-                f"{self.opcode.name} with wr_id {self.wr_id} on queue pair {self.qp_num:#x}: {self.status.name}"
+                f"{self.opcode.name} with wr_id {self.wr_id} on queue pair {self.qp_num:#x}: {self.status.name}",
+                self.status,
             )
         return self

@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 import contextvars
 import weakref
-from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from weft.clocks.host_programs import HostProgram, ProgramOutcome, ProgramRun, unended_message
+from weft.clocks.virtual import standstill
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.errors import CheckFailedError
 from weft.rdma.device import Device
+from weft.rdma.enums import WCStatus
+from weft.rdma.errors import WorkError
 from weft.rdma.messages import OutOfBandMessage
 from weft.rdma.program import awaited
 from weft.traffic.extensions import run_program
@@ -21,6 +24,8 @@ from weft.traffic.host_verbs import HostVerbs
 
 OUT_OF_BAND_LATENCY_PS = 50_000_000
 """What a message between programs takes beside the fabric: a management network's."""
+_CAUSE_COMES_WITHIN_S = 0.01
+"""Virtual time after which no peer is going to say why a request was flushed."""
 _OF_PROGRAM: contextvars.ContextVar[list[asyncio.Task[Any]] | None] = contextvars.ContextVar(
     "tasks of the program", default=None
 )
@@ -81,15 +86,16 @@ class VirtualPrograms:
         self._loop.call_after_ps(OUT_OF_BAND_LATENCY_PS, lambda: device.deliver(message))
 
     async def _run_all(self, asked: ProgramRun) -> list[ProgramOutcome]:
-        with _tasks_counted(self._loop):
+        with (
+            _tasks_counted(self._loop),
+            standstill.standstill_ends(self._loop, self._loop.now_ps, _in_program, standstill.LIMIT_S),
+        ):
             tasks = {self._loop.create_task(self._run_one(program)): program for program in asked.programs}
             try:
                 done, left = await asyncio.wait(
                     tasks, timeout=asked.timeout_s, return_when=asyncio.FIRST_EXCEPTION
                 )
-                for task in tasks:
-                    if task in done and (error := task.exception()) is not None:
-                        raise error
+                await _raise_cause([task for task in tasks if task in done], left)
                 if left:
                     waiting = {
                         f"{each.host} ({each.name})": awaited(self._devices[each.host])
@@ -116,6 +122,32 @@ class VirtualPrograms:
             finished_ps = self._loop.now_ps()
             await _cancel(own)
         return ProgramOutcome(program.host, program.name, started_ps, finished_ps, device.report_so_far)
+
+
+def _in_program() -> bool:
+    return _OF_PROGRAM.get() is not None
+
+
+async def _raise_cause(done: Sequence[asyncio.Task[Any]], left: set[asyncio.Task[Any]]) -> None:
+    """Raise what a program has raised, if one has.
+
+    A request that fails at a peer ends the queue pairs at both ends. The peer's program is first to see that, as a
+    flush, and knows no reason; the program that asked learns it a round trip later, so it is waited for.
+    """
+    errors = [error for task in done if (error := task.exception()) is not None]
+    if not errors:
+        return
+    if left and all(map(_is_flush, errors)):
+        later, _ = await asyncio.wait(
+            left, timeout=_CAUSE_COMES_WITHIN_S, return_when=asyncio.FIRST_EXCEPTION
+        )
+        errors += [error for task in later if (error := task.exception()) is not None]
+    raise next((error for error in errors if not _is_flush(error)), errors[0])
+
+
+def _is_flush(error: BaseException) -> bool:
+    cause = error if isinstance(error, WorkError) else error.__cause__
+    return isinstance(cause, WorkError) and cause.status is WCStatus.IBV_WC_WR_FLUSH_ERR
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
