@@ -42,6 +42,15 @@ class Family:
         self.samples.append((suffix, {name.rstrip("_"): str(each) for name, each in labels.items()}, value))
 
 
+class Families:
+    """Metrics of one kind of thing, each an attribute."""
+
+    @property
+    def all(self) -> list[Family]:
+        """All of them, in the order in which they were set."""
+        return [each for each in vars(self).values() if isinstance(each, Family)]
+
+
 def rendered(families: Iterable[Family]) -> str:
     """Return the families as text, those without values left out."""
     return "".join(line + "\n" for family in families if family.samples for line in _lines(family))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from weft.controller.counters import SwitchCounters
-from weft.metrics.exposition import Family
+from weft.metrics.exposition import Families, Family
 from weft.switch.daemon.stats import SwitchesStats, SwitchPortStats, SwitchStats
 from weft.topologies import FabricSpec, SwitchSpec
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PS_PER_SECOND = 10**12
 
 
-class _Port:
+class _Port(Families):
     """Families of ports; each value has the labels switch, port and peer."""
 
     def __init__(self, dilation: float) -> None:
@@ -73,10 +73,6 @@ class _Port:
             "Emulated time for which a class was paused by the far end.",
         )
         self.is_paused = Family("weft_port_is_paused", "gauge", "1 while the far end holds the class.")
-
-    @property
-    def all(self) -> list[Family]:
-        return [each for each in vars(self).values() if isinstance(each, Family)]
 
     def add(self, switch: SwitchSpec, number: int, stats: SwitchPortStats) -> None:
         port = switch.port(number)
@@ -149,7 +145,7 @@ def families_of(
     return [*clock, *switches.all, *ports.all]
 
 
-class _Switch:
+class _Switch(Families):
     """Families of switches."""
 
     def __init__(self) -> None:
@@ -171,10 +167,6 @@ class _Switch:
         self.jobs = Family(
             "weft_aggregation_job_packets_total", "counter", "Packets of each aggregation job at the switch."
         )
-
-    @property
-    def all(self) -> list[Family]:
-        return [each for each in vars(self).values() if isinstance(each, Family)]
 
     def add(self, name: str, stats: SwitchStats) -> None:
         self.received.add(stats["received_packets"], switch=name)

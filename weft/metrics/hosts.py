@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weft.controller.planned_paths import PlannedPaths
 from weft.engine import _core
-from weft.metrics.exposition import Family
+from weft.metrics.exposition import Families, Family
 from weft.topologies import FabricSpec
 from weft.traffic.host_metrics import HostMetrics, SendingMetrics
 from weft.traffic.int_stack import QUEUE_CELL_BYTES
@@ -140,7 +140,7 @@ class HostFamilies:
         return [latency, queue, unplaced]
 
 
-class _Host:
+class _Host(Families):
     """Families with the label host."""
 
     def __init__(self, dilation: float) -> None:
@@ -188,10 +188,6 @@ class _Host:
             "Emulated time for which a class of the host's port was paused by its switch.",
         )
         self.is_paused = Family("weft_host_is_paused", "gauge", "1 while the switch holds the class.")
-
-    @property
-    def all(self) -> list[Family]:
-        return [each for each in vars(self).values() if isinstance(each, Family)]
 
     def add(self, host: str, metrics: HostMetrics) -> None:
         totals = metrics["totals"]

@@ -12,7 +12,23 @@ _PS_PER_S = 1e12
 
 
 @dataclass(frozen=True)
-class PingResult:
+class _Finding:
+    """What a program has found."""
+
+    derived: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def ok(self) -> bool:
+        """Return True: losses and silent hops are findings."""
+        return True
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data with the derived figures."""
+        return {**asdict(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
+
+
+@dataclass(frozen=True)
+class PingResult(_Finding):
     """ICMP echo requests from one host to another."""
 
     derived: ClassVar[Mapping[str, str]] = {"loss": "loss"}
@@ -33,18 +49,9 @@ class PingResult:
     """Of those that were answered; none without an answer."""
 
     @property
-    def ok(self) -> bool:
-        """Return True: losses are a finding."""
-        return True
-
-    @property
     def loss(self) -> float:
         """Return the share of requests without an answer."""
         return 1 - self.answered / self.sent
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with the share that was lost."""
-        return {**asdict(self), "loss": self.loss}
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class RouteResult:
+class RouteResult(_Finding):
     """Hops from one host to another."""
 
     source: str
@@ -72,18 +79,9 @@ class RouteResult:
     hops: tuple[Hop, ...]
     """Up to the first at which the destination has answered."""
 
-    @property
-    def ok(self) -> bool:
-        """Return True: silent hops are a finding."""
-        return True
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class UdpResult:
+class UdpResult(_Finding):
     """Datagrams from a source to a sink."""
 
     derived: ClassVar[Mapping[str, str]] = {"lost": "lost", "loss": "loss"}
@@ -112,11 +110,6 @@ class UdpResult:
     """Differences of the delays of successive arrivals (RFC 3393), without sign; none with fewer than two."""
 
     @property
-    def ok(self) -> bool:
-        """Return True: losses are a finding."""
-        return True
-
-    @property
     def lost(self) -> int:
         """Return how many datagrams did not come."""
         return self.sent - self.received
@@ -126,13 +119,9 @@ class UdpResult:
         """Return the share that did not come."""
         return self.lost / self.sent if self.sent else 0.0
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with losses."""
-        return {**asdict(self), "lost": self.lost, "loss": self.loss}
-
 
 @dataclass(frozen=True)
-class ReplayResult:
+class ReplayResult(_Finding):
     """Frames of a capture that a host has sent."""
 
     host: str
@@ -148,15 +137,6 @@ class ReplayResult:
     time_ps: int
     """From the first to the last."""
 
-    @property
-    def ok(self) -> bool:
-        """Return True."""
-        return True
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class PrintedLine:
@@ -169,7 +149,7 @@ class PrintedLine:
 
 
 @dataclass(frozen=True)
-class ScriptResult:
+class ScriptResult(_Finding):
     """What a scripted host did and said."""
 
     host: str
@@ -186,12 +166,3 @@ class ScriptResult:
     """What it has reported, by key."""
     printed: tuple[PrintedLine, ...]
     """In order."""
-
-    @property
-    def ok(self) -> bool:
-        """Return True."""
-        return True
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
