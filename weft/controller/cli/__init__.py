@@ -1,0 +1,17 @@
+"""`weft controller …`: look into the switches of a running lab, and have its controller do something.
+
+Reading takes part in no election, so it never disturbs the lab's controller. Exit codes: 0 ok, 1 a check
+failed, 2 usage, 3 bad input, 4 the environment lacks something (no lab, a switch that does not answer).
+"""
+
+from __future__ import annotations
+
+from weft.controller.cli import ecn, operating, reading
+from weft.controller.cli.group import controller
+
+__all__ = ["controller", "ecn", "main", "operating", "reading"]
+
+
+def main() -> None:
+    """Entry point of `weft-controller`."""
+    controller(prog_name="weft-controller")

@@ -1,0 +1,133 @@
+"""Commands that the lab's controller carries out: links, switches, planes, hosts, circuits; and what it has done."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from weft.controller import views
+from weft.controller.circuit_views import circuit_rows, require_circuits
+from weft.controller.cli.group import EnvironmentLacksError, Find, controller, json_option, reports_errors
+from weft.controller.errors import RequestRefusedError
+from weft.controller.lab import Lab
+from weft.controller.links import named_link, set_link, wait_until_followed
+from weft.controller.operations_protocol import request
+from weft.controller.output import print_rows
+
+_ANSWER_TIMEOUT_S = 30.0
+_OPERATIONS = ("drain", "cordon", "restore")
+_timeout = click.option(
+    "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
+    help="Seconds after which a drain ends though packets still come.",
+)  # fmt: skip
+
+
+@controller.command()
+@click.argument("operation", metavar="drain|cordon|restore|down|up")
+@click.argument("name", metavar="NODE-NODE")
+@_timeout
+@click.pass_obj
+@reports_errors
+def link(find: Find, operation: str, name: str, timeout_s: float) -> None:
+    """Take a link out of use, or back; or take it down or up, and wait until all tables have followed.
+
+    `cordon`: new routes avoid it. `drain`: then wait until no packet uses it.
+    """
+    if name in (*_OPERATIONS, "down", "up"):
+        operation, name = name, operation
+    lab = find()
+    if operation in _OPERATIONS:
+        _operate(lab, operation, "link", name, timeout_s)
+        return
+    if operation not in ("down", "up"):
+        raise click.UsageError(f"'{operation}' is nothing to do (valid: {', '.join(_OPERATIONS)}, down, up)")
+    if lab.fabric is None:
+        raise click.UsageError("link needs a running lab: --address says nothing of links")
+    chosen, up = named_link(lab.fabric, name), operation == "up"
+    set_link(lab, chosen, up)
+    asyncio.run(wait_until_followed(lab, chosen, up))
+    click.echo(f"{chosen.a.node}<->{chosen.b.node} is {operation}; the tables of all switches have followed")
+
+
+@controller.command()
+@click.argument("operation", type=click.Choice(_OPERATIONS))
+@click.argument("name", metavar="SWITCH")
+@_timeout
+@click.pass_obj
+@reports_errors
+def switch(find: Find, operation: str, name: str, timeout_s: float) -> None:
+    """Take a switch out of use, or back; see `link`."""
+    _operate(find(), operation, "switch", name, timeout_s)
+
+
+@controller.command()
+@click.argument("operation", type=click.Choice(_OPERATIONS))
+@click.argument("number", metavar="NUMBER")
+@_timeout
+@click.pass_obj
+@reports_errors
+def plane(find: Find, operation: str, number: str, timeout_s: float) -> None:
+    """Take a plane out of use, or back: hosts use the others for what begins from then on."""
+    _operate(find(), operation, "plane", number, timeout_s)
+
+
+@controller.command()
+@click.argument("operation", type=click.Choice(_OPERATIONS))
+@click.argument("name", metavar="HOST")
+@_timeout
+@click.pass_obj
+@reports_errors
+def host(find: Find, operation: str, name: str, timeout_s: float) -> None:
+    """Take a host out of use, or back: a spare has its rank from the next collective on."""
+    _operate(find(), operation, "host", name, timeout_s)
+
+
+def _operate(lab: Lab, operation: str, kind: str, name: str, timeout_s: float) -> None:
+    """Have the lab's controller do something, and print what it came to."""
+    # The answer comes when the drain has ended, and then the tables are written.
+    patience_s = timeout_s + _ANSWER_TIMEOUT_S
+    answer = request(lab, patience_s, do=operation, kind=kind, name=name, timeout_s=timeout_s)
+    click.echo(answer["done"])
+
+
+@controller.group()
+def circuits() -> None:
+    """Show or change the configuration of a fabric's optical circuits."""
+
+
+@circuits.command("show")
+@json_option
+@click.pass_obj
+@reports_errors
+def circuits_show(find: Find, as_json: bool) -> None:
+    """All configurations: which one is in force, and by how many circuits the others differ from it."""
+    print_rows(circuit_rows(find().fabric), as_json, "Circuits")
+
+
+@circuits.command("change")
+@click.argument("name", metavar="CONFIGURATION")
+@click.pass_obj
+@reports_errors
+def circuits_change(find: Find, name: str) -> None:
+    """Have another configuration, where the running lab's clock can join ports anew: the real one cannot."""
+    lab = find()
+    require_circuits(lab.fabric).configuration(name)
+    try:
+        click.echo(request(lab, do="change circuits", name=name)["done"])
+    except RequestRefusedError as error:
+        raise EnvironmentLacksError(str(error)) from None
+
+
+@controller.command()
+@click.option("--last", type=click.IntRange(min=1), help="Only so many, the latest.")
+@json_option
+@click.pass_obj
+@reports_errors
+def events(find: Find, last: int | None, as_json: bool) -> None:
+    """What the lab's controller saw and did: links down and up, entries written, links damped or cordoned."""
+    answer = request(find(), do="events")
+    rows = answer["events"][-last:] if last else answer["events"]
+    print_rows(rows if as_json else [views.event_row(row) for row in rows], as_json, "Events")
+    if answer["dropped"] and not as_json:
+        click.echo(f"{answer['dropped']} older ones are not kept")
