@@ -97,9 +97,10 @@ class Work:
 
         def swept() -> list[Row]:
             plan = SweepPlan.read(self.file(name))
+            # Before points are made: each is a scenario that is read and checked.
+            if plan.point_count > MOST_POINTS:
+                raise Missing(f"{name} has {plan.point_count:,} points; the check runs up to {MOST_POINTS}")
             points = plan.points()
-            if len(points) > MOST_POINTS:
-                raise Missing(f"{name} has {len(points):,} points; the check runs up to {MOST_POINTS}")
             ended = []
             for number, point in enumerate(points, 1):
                 self._progress(f"running {name}, point {number} of {len(points)}")

@@ -78,6 +78,11 @@ class SweepPlan:
         own = [replace(axis, folder=path.parent) for axis in _axes(plain(tree), str(path))]
         return cls(base, (*own, *axes), place)
 
+    @property
+    def point_count(self) -> int:
+        """How many runs it has."""
+        return math.prod(len(axis.assignments) for axis in self.axes)
+
     def points(self) -> list[Point]:
         """Return the runs in order, the last axis changing fastest.
 
@@ -86,9 +91,10 @@ class SweepPlan:
             EnvironmentLacksError: a run needs what a sweep cannot have.
         """
         require_distinct(self.axes, self.place)
-        count = math.prod(len(axis.assignments) for axis in self.axes)
-        if count > MAX_POINTS:
-            raise BadInputError(f"{self.place}: the sweep has {count} points (valid: up to {MAX_POINTS})")
+        if self.point_count > MAX_POINTS:
+            raise BadInputError(
+                f"{self.place}: the sweep has {self.point_count} points (valid: up to {MAX_POINTS})"
+            )
         points, problems = [], []
         check = _Checker()
         for choice in itertools.product(*([(axis, each) for each in axis.assignments] for axis in self.axes)):
