@@ -2,6 +2,7 @@
 
 import importlib.util
 from pathlib import Path
+from textwrap import shorten
 
 from weft.errors import CheckFailedError
 from weft.exercises import Exercise, Goal, Missing, Work
@@ -31,7 +32,9 @@ def reduced(work: Work, **faults: float | str) -> CollectiveResult:
     try:
         result = run_scenario(load_scenario(SHIPPED / SCENARIO, changes))
     except CheckFailedError as error:
-        raise Missing(f"workers ask again and again, and get no result ({str(error)[:80]} …)") from error
+        raise Missing(
+            f"workers ask again and again, and get no result ({shorten(str(error), 96, placeholder=' …')})"
+        ) from error
     (found,) = result.collectives
     return found
 

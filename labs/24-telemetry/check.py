@@ -61,7 +61,8 @@ def port(labels: Port, queue_bytes: int, held: float, dilation: float) -> list[d
 def firing(
     work: Work, ports: Sequence[list[dict[str, str]]], dilation: float, at: str = EVALUATED
 ) -> set[str]:
-    """Return at which ports of those that are exported the alert fires."""
+    """Return at which ports of those that are exported the alert fires. Raises Missing where the file is not valid."""
+    valid(work)
     tested: dict[str, Any] = {
         "rule_files": [str(work.file(RULES).resolve())],
         "evaluation_interval": f"{INTERVAL_S}s",

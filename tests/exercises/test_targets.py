@@ -64,8 +64,9 @@ def test_a_figure_lies_within_its_bound(goal: Goal, said: str | None, tmp_path: 
         ("10000", "time_us: 10,000 is 100 times what a run finds"),
         ("1" + 40 * "0", "time_us is larger than anything here"),
         ("-.inf", "time_us is larger than anything here"),
-        ("true", "answers.yaml has no number time_us"),
-        ("'100'", "answers.yaml has no number time_us"),
+        ("true", "answers.yaml: time_us is a number, not 'True'"),
+        ("'100'", "answers.yaml: time_us is a number, not '100'"),
+        ("", "answers.yaml has no time_us"),
     ],
 )
 def test_an_answer_is_compared_with_what_a_run_finds(answer: str, said: str | None, tmp_path: Path) -> None:
@@ -77,7 +78,12 @@ def test_an_answer_is_compared_with_what_a_run_finds(answer: str, said: str | No
 
 @pytest.mark.parametrize(
     ("answer", "said"),
-    [("p0l0:1", None), ("p0l0:2", "port: p0l0:2 is not the port"), ("7", "answers.yaml has no name port")],
+    [
+        ("p0l0:1", None),
+        ("p0l0:2", "port: p0l0:2 is not the port"),
+        ("7", "answers.yaml: port is a name, not '7'"),
+        ("", "answers.yaml has no port"),
+    ],
 )
 def test_a_name_is_compared(answer: str, said: str | None, tmp_path: Path) -> None:
     (tmp_path / "answers.yaml").write_text(f"port: {answer}\n")
@@ -124,6 +130,14 @@ def test_all_that_results_depend_on_is_to_stay(tmp_path: Path) -> None:
     with (own / "own.yaml").open("a") as file:
         file.write("mtu: 4096\n")
     assert missing(goal, own) == "own.yaml: mtu is 4096, in the lab's 1024"
+
+
+def test_what_the_exercise_changes_is_not_said_of_the_labs_file(tmp_path: Path) -> None:
+    shipped = tmp_path / "lab.yaml"
+    shipped.write_text(FABRIC + TRAFFIC)
+    shutil.copy(shipped, tmp_path / "own.yaml")
+    goal = kept("own.yaml", shipped, settings={"fabric.oversubscription": 4})
+    assert missing(goal, tmp_path) == "own.yaml: fabric.oversubscription is not set, in the exercise 4"
 
 
 def test_a_sweep_of_a_student_has_bounds(tmp_path: Path) -> None:

@@ -94,10 +94,18 @@ def number_in_answers(work: Work, key: str) -> float:
     """Return the number that answers.yaml has under a key. Raises Missing."""
     answer = work.answers(ANSWERS).get(key)
     if isinstance(answer, bool) or not isinstance(answer, int | float):
-        raise Missing(f"{ANSWERS} has no number {key}")
+        raise Missing(_no_answer(work, key, "a number"))
     if abs(answer) > _LARGEST_ANSWER:
         raise Missing(f"{key} is larger than anything here")
     return answer
+
+
+def _no_answer(work: Work, key: str, wanted: str) -> str:
+    """Return what is wrong with an answer that is not of the wanted kind, or is not there."""
+    answers = work.answers(ANSWERS)
+    if answers.get(key) is None:
+        return f"{ANSWERS} has no {key}"
+    return f"{ANSWERS}: {key} is {wanted}, not {str(answers[key])[:60]!r}"
 
 
 def named(key: str, what: str, found: Callable[[Work], str], hint: str) -> Goal:
@@ -106,7 +114,7 @@ def named(key: str, what: str, found: Callable[[Work], str], hint: str) -> Goal:
     def check(work: Work) -> None:
         answer = work.answers(ANSWERS).get(key)
         if not isinstance(answer, str):
-            raise Missing(f"{ANSWERS} has no name {key}")
+            raise Missing(_no_answer(work, key, "a name"))
         if answer.strip() != found(work):
             raise Missing(f"{key}: {answer[:60]} is not {what}")
 
@@ -145,9 +153,11 @@ def kept(
                 continue
             if isinstance(found, _File) and isinstance(expected, _File) and found.name == expected.name:
                 raise Missing(f"{name}: {key} names {found}, which is not as in the lab")
-            theirs = shipped.name if shipped.name != name else "the lab's"
+            theirs = (
+                "the exercise" if key in settings else shipped.name if shipped.name != name else "the lab's"
+            )
             raise Missing(
-                f"{name}: {key} is {own.get(key, 'missing')}, in {theirs} {lab.get(key, 'missing')}"
+                f"{name}: {key} is {_shown(own.get(key, 'missing'))}, in {theirs} {_shown(lab.get(key, 'missing'))}"
             )
 
     return Goal(
@@ -155,6 +165,10 @@ def kept(
         f"cp {shipped.name} {name}, and change what the page asks for",
         check,
     )
+
+
+def _shown(value: object) -> str:
+    return "not set" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)
