@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.errors import BadInputError
-from weft.labs.folder import copy_lab, make_notebooks
+from weft.labs.folder import copy_to_work_in, make_notebooks
 from weft.system.shipped_labs import CHECK_FILE, LAB_PREFIX, find_lab, shipped_labs
 
 
@@ -40,13 +40,14 @@ WITHOUT_ANSWERS = click.option("--without-answers", is_flag=True, help="Leave th
 def copy(name: str, folder: Path | None, without_answers: bool) -> None:
     """Copy the lab NAME to FOLDER (default: a folder of its name), which must not exist.
 
-    If it has an exercise, `weft check FOLDER` says which of its goals the copy reaches.
+    Commands of the copy's page, README.md, run in the copy; its docs are a link to those of this Weft. If the lab has
+    an exercise, `weft check FOLDER` says which of its goals the copy reaches.
     """
     lab = find_lab(name.removeprefix(LAB_PREFIX))
     target = folder or Path(lab.name)
     if target.exists():
         raise BadInputError(f"{target} exists already; give another folder: weft labs copy {lab.name} FOLDER")
-    copy_lab(lab, target, answers=not without_answers)
+    copy_to_work_in(lab, target, answers=not without_answers)
     checked = f"; weft check {target}" if (lab.folder / CHECK_FILE).is_file() else ""
     click.echo(f"{target}: read {target / 'README.md'}; weft run {target / lab.scenarios[0]}{checked}")
 

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from weft.labs.notebook import COPIED, notebook_of
 from weft.labs.page import read_lab_page
+from weft.labs.standalone import DOCS, standalone_page
 from weft.paths import DOCS_DIRECTORY, EXAMPLES_DIRECTORY, LABS_DIRECTORY
 from weft.system.shipped_labs import CHECK_FILE, LAB_MARK, ShippedLab
 
@@ -28,6 +29,19 @@ def copy_lab(lab: ShippedLab, folder: Path, answers: bool = True) -> None:
     left_out = _NOT_COPIED if answers else (*_NOT_COPIED, *SOLUTIONS)
     shutil.copytree(lab.folder, folder, ignore=shutil.ignore_patterns(*left_out))
     (folder / LAB_MARK).write_text(f"{lab.name}\n", encoding="utf-8")
+
+
+def copy_to_work_in(lab: ShippedLab, folder: Path, answers: bool = True) -> None:
+    """Copy a lab's folder as `copy_lab` does, with pages whose commands and links hold there.
+
+    A symbolic link, `docs`, leads to this Weft's documentation.
+    """
+    copy_lab(lab, folder, answers)
+    for page in folder.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        text = standalone_page(text, lab.name, lambda name: (folder / name).exists())
+        page.write_text(text, encoding="utf-8")
+    (folder / DOCS).symlink_to(DOCS_DIRECTORY, target_is_directory=True)
 
 
 def make_notebooks(labs: Sequence[ShippedLab], folder: Path, answers: bool = True) -> list[Path]:

@@ -21,8 +21,9 @@ COPIED = ("labs", "docs", "examples")
 SKIPPED = "skip-execution"
 """The tag of cells that nbclient leaves out when it runs a whole notebook."""
 
-_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
-_POINTER = re.compile(r"(?:The )?\[[^\]]*\]\([^)\s]+\)\.?")
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+"""A link or picture of Markdown: "!" or nothing, its text, its target."""
+POINTER = re.compile(r"(?:The )?\[[^\]]*\]\([^)\s]+\)\.?")
 """A paragraph that is nothing but a link."""
 _LAB_PAGE = re.compile(r"labs/([\w-]+)/README\.md$")
 _NEEDS_ROOT = re.compile(r"`sudo \.venv/bin/weft (run [^`…]+)`")
@@ -105,7 +106,7 @@ def _section_cells(
         commands = list(_command_cells(block, is_there))
         if block.language != "console":
             text = block.source if block.kind == "fence" else relinked(block.source)
-            leads_nowhere = _POINTER.fullmatch(block.source.strip()) and not _LINK.search(text)
+            leads_nowhere = POINTER.fullmatch(block.source.strip()) and not LINK.search(text)
             prose += [] if leads_nowhere else [text]
         if commands and prose:
             yield "markdown", "\n\n".join(prose), []
@@ -135,7 +136,7 @@ def _on_path(command: str) -> str:
 
 def _relinked(source: str, lab: str, is_there: IsThere) -> str:
     """Return Markdown with links that hold in the notebook's folder; to what is not there, only their text."""
-    return _LINK.sub(lambda link: _new_link(link, lab, is_there), source)
+    return LINK.sub(lambda link: _new_link(link, lab, is_there), source)
 
 
 def _new_link(link: re.Match[str], lab: str, is_there: IsThere) -> str:

@@ -1,0 +1,60 @@
+"""A lab's page as it holds in a copy of the lab, away from a checkout: commands, the files they name, links."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from weft.labs.notebook import LINK, POINTER
+from weft.paths import EXAMPLES_DIRECTORY, LABS_DIRECTORY
+
+DOCS = "docs"
+"""Beside a copy's page: a link to the documentation of the Weft that has made the copy."""
+_CODE = re.compile(r"```.*?```|`[^`]+`", re.DOTALL)
+_AS_ROOT = re.compile(r"\bsudo \.venv/bin/(weft|python)\b")
+_PROGRAM = re.compile(r"(?<![\w./])\.venv/bin/(weft|python)\b")
+_FILE = re.compile(r"(?<![\w./-])(labs|examples)(?:/[\w.-]+)+")
+_SHIPPED = {"labs": LABS_DIRECTORY, "examples": EXAMPLES_DIRECTORY}
+
+
+def standalone_page(page: str, lab: str, is_there: Callable[[str], bool]) -> str:
+    """Return a lab's page for a folder that holds its files; `is_there` says which, by their names.
+
+    Commands run there with the Weft on the PATH. Links to what the folder does not have are text.
+    """
+    at, parts = 0, []
+    for code in _CODE.finditer(page):
+        parts += [page[at : code.start()], _commands(code[0], lab)]
+        at = code.end()
+    lines = "".join([*parts, page[at:]]).splitlines()
+    linked = [(line, LINK.sub(lambda link: _link(link, lab, is_there), line)) for line in lines]
+    leading = [
+        new for old, new in linked if new == old or not POINTER.fullmatch(old) or POINTER.fullmatch(new)
+    ]
+    return "\n".join(leading).rstrip() + "\n"
+
+
+def _commands(code: str, lab: str) -> str:
+    # sudo has a PATH of its own.
+    code = _PROGRAM.sub(r"\1", _AS_ROOT.sub(r'sudo "$(command -v \1)"', code))
+    return _FILE.sub(lambda found: _file(found, lab), code)
+
+
+def _file(found: re.Match[str], lab: str) -> str:
+    own = f"labs/{lab}"
+    if f"{found[0]}/".startswith(f"{own}/"):
+        return found[0].removeprefix(own).lstrip("/") or "."
+    shipped = _SHIPPED[found[1]] / Path(found[0]).relative_to(found[1])
+    return str(shipped) if shipped.exists() else found[0]
+
+
+def _link(link: re.Match[str], lab: str, is_there: Callable[[str], bool]) -> str:
+    picture, text, target = link.groups()
+    path, hash_mark, anchor = target.partition("#")
+    if "://" in target or not path:
+        return link[0]
+    inside = posixpath.normpath(posixpath.join("labs", lab, path)).removeprefix(f"labs/{lab}/")
+    is_page = inside.startswith(f"{DOCS}/") or is_there(inside)
+    return f"{picture}[{text}]({inside}{hash_mark}{anchor})" if is_page else text
