@@ -90,6 +90,17 @@ class MininetLab(Lab):
         self._access = LabAccess(lab_state.STATE_FILE.parent, self._own_directory)
 
         self._compile()
+        self._build_network(stack)
+
+        self._progress(f"starting {counted(len(self.fabric.switches), 'switch', 'switches')}")
+        targets = self._start_switches(stack)
+
+        self._progress("programming them over P4Runtime")
+        self._connect_controller(stack, targets)
+        self._describe(targets)
+
+    def _build_network(self, stack: contextlib.ExitStack) -> None:
+        """Have Mininet make hosts, namespaces and links."""
         hosts, links = len(self.fabric.hosts), len(self.fabric.links)
         self._progress(f"building {counted(hosts, 'host')} and {counted(links, 'link')} in Mininet")
         # Imported here, so that `require_for` can say that Mininet is missing.
@@ -116,10 +127,8 @@ class MininetLab(Lab):
         }
         self._state.save()
 
-        self._progress(f"starting {counted(len(self.fabric.switches), 'switch', 'switches')}")
-        targets = self._start_switches(stack)
-
-        self._progress("programming them over P4Runtime")
+    def _connect_controller(self, stack: contextlib.ExitStack, targets: Mapping[str, GrpcTarget]) -> None:
+        """Have switches programmed, and what happens to links followed."""
         self.controller = stack.enter_context(self._new_controller(targets))
         self.operations = Operations(
             self.controller.controller,
@@ -137,6 +146,9 @@ class MininetLab(Lab):
         stack.callback(self._link_events.close)
         if self.controller_stays:
             self._stay_in_control(stack)
+
+    def _describe(self, targets: Mapping[str, GrpcTarget]) -> None:
+        """Write into the state file what `weft controller` and other commands need to know of the lab."""
         self._state.fabric = dict(self.fabric.parameters)
         self._state.target = self.options.target
         self._state.units = self.target_facts.units()

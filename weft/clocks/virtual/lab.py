@@ -229,43 +229,10 @@ class VirtualLab(Lab):
     def hosts(self) -> Iterator[EndpointGroup]:
         """Make every host within this process; see Lab."""
         with contextlib.ExitStack() as stack:
-            latency_ps = self.options.switching.latency
-            # Of the configuration of circuits with the longest paths, the only one where there are no circuits.
-            slowest = max(
-                self.fabric.configurations,
-                key=lambda fabric: loaded_round_trip_ps(fabric, self.frame_bytes, latency_ps),
-            )
-            round_trips = loaded_round_trips(slowest, self.frame_bytes, latency_ps)
-            # Once for all hosts: both look at every port or leaf of the fabric.
-            transport = self.options.transport.settings(
-                patient_timeout_ps(
-                    slowest, self.frame_bytes, latency_ps, lossless_buffer_bytes(self.options)
-                ),
-                self.options.reorders,
-            )
-            rates = self.int_rates
-            scale_up = scale_up_links(self.fabric, self.engines)
-            deadlocks = self._deadlock_watch()
-            endpoints, configs = [], []
-            for host in self.fabric.hosts:
-                config = self._host_config(host, round_trips, transport, rates)
-                attach = partial(self._attach, host)
-                endpoint = VirtualEndpoint(
-                    config,
-                    self.engines[host.name],
-                    self._loop,
-                    attach,
-                    scale_up.get(host.index),
-                    deadlocks,
-                    self._processes,
-                    self._owners[host.name],
-                )
-                stack.callback(endpoint.close)
-                endpoints.append(endpoint)
-                configs.append(config)
+            endpoints = self._make_endpoints(stack)
             group = EndpointGroup(
                 endpoints,
-                configs,
+                [endpoint.host.config for endpoint in endpoints],
                 ip_version=self.options.ip_version,
                 clock=self._loop,
                 shares_memory=self.shares_memory,
@@ -289,6 +256,41 @@ class VirtualLab(Lab):
             )
             group.follow_parted(self._link_events.parted)
             yield group
+
+    def _make_endpoints(self, stack: contextlib.ExitStack) -> list[VirtualEndpoint]:
+        """Make every host; `stack` closes them."""
+        latency_ps = self.options.switching.latency
+        # Of the configuration of circuits with the longest paths, the only one where there are no circuits.
+        slowest = max(
+            self.fabric.configurations,
+            key=lambda fabric: loaded_round_trip_ps(fabric, self.frame_bytes, latency_ps),
+        )
+        round_trips = loaded_round_trips(slowest, self.frame_bytes, latency_ps)
+        # Once for all hosts: both look at every port or leaf of the fabric.
+        transport = self.options.transport.settings(
+            patient_timeout_ps(slowest, self.frame_bytes, latency_ps, lossless_buffer_bytes(self.options)),
+            self.options.reorders,
+        )
+        rates = self.int_rates
+        scale_up = scale_up_links(self.fabric, self.engines)
+        deadlocks = self._deadlock_watch()
+        endpoints = []
+        for host in self.fabric.hosts:
+            config = self._host_config(host, round_trips, transport, rates)
+            attach = partial(self._attach, host)
+            endpoint = VirtualEndpoint(
+                config,
+                self.engines[host.name],
+                self._loop,
+                attach,
+                scale_up.get(host.index),
+                deadlocks,
+                self._processes,
+                self._owners[host.name],
+            )
+            stack.callback(endpoint.close)
+            endpoints.append(endpoint)
+        return endpoints
 
     def _require_path(self, source: int, destination: int, nic: int) -> None:
         """See FabricSpec.require_path: by the present circuits."""
