@@ -77,6 +77,14 @@ class Half(weft.ScriptedHost):
 class Late(weft.ScriptedHost):
     def on_start(self):
         self.after(100, lambda: self.send(bytes(60), at=99))
+
+class AtOnce(weft.ScriptedHost):
+    def on_start(self):
+        self.after(0, self.on_start)
+
+class Nothing(weft.ScriptedHost):
+    def on_start(self):
+        self.every(100, None)
 """
 
 
@@ -267,6 +275,8 @@ def test_a_script_has_timers_and_may_finish(script: Path) -> None:
         ("Wrong", "ZeroDivisionError: integer division or modulo by zero", "return 1 // 0"),
         ("Half", "ValueError: 0.5 ps (valid: a whole number", "self.after(0.5, self.on_end)"),
         ("Late", "ValueError: at 99 ps, which is past: it is 100 ps", "send(bytes(60), at=99)"),
+        ("AtOnce", "ValueError: more than 10,000 calls without a delay at 0 ps", "self.after(0, self.on_start)"),
+        ("Nothing", "TypeError: None cannot be called (valid: a function", "self.every(100, None)"),
     ],
 )
 def test_a_script_that_raises_ends_the_run_with_its_own_frames(

@@ -68,6 +68,13 @@ class Careless(weft.Controller):
             self.after(1e6, self.cancelled)
         if self.where == "table":
             switch.insert("adresses", {"address": 1}, "drop")
+        if self.where == "at once":
+            self.again()
+        if self.where == "nothing":
+            self.after(1, None)
+
+    def again(self):
+        self.after(0, self.again)
 
     def on_link(self, link, up):
         if self.where == "on_link":

@@ -265,6 +265,8 @@ def test_timers(clock: str) -> None:
         ("on_link", "LookupError: no idea of p0l1:3-p0s0:2"),
         # No end of the run, though asyncio's own: passed over, the rest of the controller would be, too.
         ("cancelled", "CancelledError: , raised by"),
+        ("at once", "ValueError: more than 10,000 calls without a delay at "),
+        ("nothing", "TypeError: None cannot be called (valid: a function"),
     ],
 )
 def test_what_a_class_raises_ends_the_run_with_its_own_frames(

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from weft.controller.counters import Count
-from weft.quantities.whole_times import delay_ps_of, whole_ps
+from weft.quantities.whole_times import whole_ps
 from weft.topologies import FabricLink, FabricSpec
+from weft.traffic.extensions.later import LaterCalls, callback_of
 
 if TYPE_CHECKING:
     from weft.clocks.user_controller.controlled_switch import ControlledSwitch
@@ -45,6 +46,10 @@ class Entry:
 
 class Running(Protocol):
     """What a controller needs of the run that it is in."""
+
+    @property
+    def later(self) -> LaterCalls:
+        """The calls that the controller asks for."""
 
     def now_ps(self) -> int:
         """Return the emulated time since the controller has begun."""
@@ -92,15 +97,18 @@ class Controller:
     def after(self, delay: float, callback: Callable[[], object]) -> None:
         """Call something so many emulated picoseconds from now, between the other methods; 1e6 is a microsecond.
 
-        Raises ValueError for a delay that is negative or no whole number.
+        Raises ValueError for a delay that is negative or no whole number, and for calls without a delay that never
+        end; TypeError for what cannot be called.
         """
-        self._run.call_at(self.now + delay_ps_of(delay), callback)
+        run = self._run
+        run.call_at(run.later.time_ps(run.now_ps(), delay), callback_of(callback))
 
     def every(self, interval: float, callback: Callable[[], object]) -> None:
         """Call something again and again, first one interval from now. Raises ValueError unless it is above 0.
 
         Where methods take longer than an interval, calls that are past are left out.
         """
+        callback_of(callback)
         interval_ps = whole_ps(interval)
         if interval_ps <= 0:
             raise ValueError(f"an interval of {interval} ps (valid: above 0)")

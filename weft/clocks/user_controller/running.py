@@ -23,6 +23,7 @@ from weft.controller.packet_ins import PACKET_QUEUE_LENGTH
 from weft.controller.reconcile import EncodedEntity
 from weft.errors import BadInputError
 from weft.traffic.extensions import ClassSpec, ExtensionError, make, user_report
+from weft.traffic.extensions.later import LaterCalls
 from weft.traffic.extensions.loading import overridden, without_frames_of_weft
 
 MAX_EVENTS = 1 << 16
@@ -56,6 +57,7 @@ class RunningController:
         self._clock = clock
         self._began_ps = 0
         self._timers: set[asyncio.Task[None]] = set()
+        self.later = LaterCalls()
         self._on_failure = on_failure
         self._events: asyncio.Queue[FabricEvent | TimerExpired] = asyncio.Queue()
         self._waiting: Counter[str] = Counter()

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from weft.engine import ExtensionError, _core
-from weft.quantities.whole_times import delay_ps_of, whole_ps
+from weft.quantities.whole_times import whole_ps
+from weft.traffic.extensions.later import LaterCalls, callback_of
 from weft.traffic.extensions.loading import ClassSpec, make
 from weft.traffic.programs.base import OpenProgram, Program
 
@@ -97,12 +98,15 @@ class ScriptedHost:
     def after(self, delay: int, callback: Callable[[], object]) -> None:
         """Call something so many picoseconds from now; 1e6 is a microsecond.
 
-        Raises ValueError for a delay that is negative or no whole number.
+        Raises ValueError for a delay that is negative or no whole number, and for calls without a delay that never
+        end; TypeError for what cannot be called.
         """
-        self._script.call_at(self.now + delay_ps_of(delay), callback)
+        script = self._script
+        script.call_at(script.later.time_ps(self.now, delay), callback_of(callback))
 
     def every(self, interval: int, callback: Callable[[], object]) -> None:
         """Call something again and again, first one interval from now. Raises ValueError unless it is above 0."""
+        callback_of(callback)
         if interval <= 0:
             raise ValueError(f"an interval of {interval} ps (valid: above 0)")
 
@@ -116,7 +120,7 @@ class ScriptedHost:
         self, callback: Callable[[Packet], object], lfilter: Callable[[Packet], bool] | None = None
     ) -> None:
         """Call something for each frame from now on, before `on_packet`; with `lfilter` if that is true of it."""
-        self._script.sniffers.append((callback, lfilter))
+        self._script.sniffers.append((callback_of(callback), None if lfilter is None else callback_of(lfilter)))
 
     def answer(self, request: Packet, payload: Packet | bytes) -> None:
         """Send a payload back by the way on which a frame came: its MACs and addresses, and ports, exchanged."""
@@ -185,6 +189,7 @@ class _Running(OpenProgram):
         self._start_ps = 0
         self._calls: list[tuple[int, int, Callable[[], object]]] = []
         self._next_call = 0
+        self.later = LaterCalls()
         self._lines: list[tuple[int, str]] = []
         self._reports: dict[str, Any] = {}
         self._sent = self._not_sent = self._seen = 0
