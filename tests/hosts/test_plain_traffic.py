@@ -275,7 +275,11 @@ def test_a_script_has_timers_and_may_finish(script: Path) -> None:
         ("Wrong", "ZeroDivisionError: integer division or modulo by zero", "return 1 // 0"),
         ("Half", "ValueError: 0.5 ps (valid: a whole number", "self.after(0.5, self.on_end)"),
         ("Late", "ValueError: at 99 ps, which is past: it is 100 ps", "send(bytes(60), at=99)"),
-        ("AtOnce", "ValueError: more than 10,000 calls without a delay at 0 ps", "self.after(0, self.on_start)"),
+        (
+            "AtOnce",
+            "ValueError: more than 10,000 calls without a delay at 0 ps",
+            "self.after(0, self.on_start)",
+        ),
         ("Nothing", "TypeError: None cannot be called (valid: a function", "self.every(100, None)"),
     ],
 )

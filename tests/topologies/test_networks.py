@@ -292,6 +292,14 @@ def test_network_files_are_told_from_others(tmp_path: Path) -> None:
     assert not is_network_file(tmp_path)
 
 
+@pytest.mark.parametrize("missing", ["hosts", "switches", "links"])
+def test_a_network_file_without_one_of_its_keys_is_told_so(tmp_path: Path, missing: str) -> None:
+    path = written(tmp_path, {name: value for name, value in TUTORIALS.items() if name != missing})
+    assert is_network_file(path)
+    with pytest.raises(TopologyError, match=r"at the top \(valid: hosts, switches and links"):
+        read_network(path)
+
+
 def test_a_network_file_with_a_mistake_in_its_json_says_where(tmp_path: Path) -> None:
     path = tmp_path / "topology.json"
     path.write_text(json.dumps(TUTORIALS, indent=1).replace("}\n}", "},\n}") + ",", encoding="utf-8")

@@ -120,7 +120,9 @@ class ScriptedHost:
         self, callback: Callable[[Packet], object], lfilter: Callable[[Packet], bool] | None = None
     ) -> None:
         """Call something for each frame from now on, before `on_packet`; with `lfilter` if that is true of it."""
-        self._script.sniffers.append((callback_of(callback), None if lfilter is None else callback_of(lfilter)))
+        self._script.sniffers.append(
+            (callback_of(callback), None if lfilter is None else callback_of(lfilter))
+        )
 
     def answer(self, request: Packet, payload: Packet | bytes) -> None:
         """Send a payload back by the way on which a frame came: its MACs and addresses, and ports, exchanged."""
