@@ -12,6 +12,9 @@ from weft.traffic.messages import MessageError, as_message, read_message
 
 A = TypeVar("A")
 
+START_TIMEOUT_S = 300.0
+"""Until a process has begun: slow machines need minutes for many of them, and one that ends is noticed at once."""
+
 
 class JsonLines(Protocol):
     """A process that reads one object per line and writes one answer per line; `weft` starts it in a host's namespace.
@@ -58,7 +61,7 @@ class LineEndpoint:
 
 
 def configured(
-    processes: Sequence[JsonLines], configs: Sequence[HostConfig], timeout_s: float = 30.0
+    processes: Sequence[JsonLines], configs: Sequence[HostConfig], timeout_s: float = START_TIMEOUT_S
 ) -> list[LineEndpoint]:
     """Configure all processes at once, and return them when all are ready."""
     endpoints = [LineEndpoint(process) for process in processes]

@@ -15,6 +15,7 @@ from weft.switch.daemon.config import DaemonConfig, SwitchConfig
 from weft.switch.daemon.stats import SwitchesStats
 from weft.system.child_processes import JsonLinesChild, python_environment, python_module
 from weft.topologies import FabricSpec
+from weft.traffic.endpoint_lines import START_TIMEOUT_S
 
 # The engines' threads run under SCHED_FIFO: they sleep most of the time, and serve an event late by microseconds
 # instead of milliseconds when something else keeps the cores busy.
@@ -60,7 +61,7 @@ class SwitchDaemon:
             )
         self.child = JsonLinesChild("the switch daemon", process, log)
         try:
-            ready = self.child.read_answer(timeout_s=30.0)
+            ready = self.child.read_answer(START_TIMEOUT_S)
         except BaseException:
             self.child.close()
             raise
