@@ -100,6 +100,7 @@ class RankClient:
             self._socket.connect(str(place))
             frames.send(self._socket, {"rank": rank, "rank_count": rank_count})
         except OSError as error:
+            self._socket.close()
             raise RanksError(f"rank {rank}: the fabric's process cannot be reached: {error}") from error
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -130,10 +131,12 @@ class RankClient:
 
     def leave(self) -> None:
         """Leave the group: this rank calls nothing any more."""
-        with contextlib.suppress(OSError):
-            frames.send(self._socket, {"leave": True})
-            self._socket.shutdown(socket.SHUT_WR)
         self._fail(f"rank {self.rank} has left")
+        with self._lock, contextlib.suppress(OSError):
+            frames.send(self._socket, {"leave": True})
+            self._socket.shutdown(socket.SHUT_RDWR)
+        if threading.current_thread() is not self._reader:
+            self._reader.join()
 
     def _read(self) -> None:
         failure = "the fabric's process has ended"
@@ -147,6 +150,8 @@ class RankClient:
         except (OSError, RanksError) as error:
             failure = f"{failure}: {error}"
         self._fail(failure)
+        with self._lock:
+            self._socket.close()
 
     def _take(self, header: dict[str, Any], data: bytearray) -> None:
         key = header["stream"], tuple(header["ranks"]), header["number"]
@@ -199,5 +204,7 @@ class CoordinatorProcess:
     def end(self) -> int:
         """Wait until it has ended, as it does when all ranks have left; return its exit code."""
         code = self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         self._directory.cleanup()
         return code

@@ -5,6 +5,7 @@ It ends when the last rank has left, or when one has gone without leaving.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import socket
 import sys
@@ -43,6 +44,7 @@ class Coordinator:
     grace_s: float = 10.0
     now_s: Callable[[], float] = time.monotonic
     _ranks: dict[int, socket.socket] = field(default_factory=dict)
+    _readers: dict[socket.socket, threading.Thread] = field(default_factory=dict)
     _events: queue.Queue[_Event] = field(default_factory=queue.Queue)
     _left: set[int] = field(default_factory=set)
     _failure: str = ""
@@ -53,8 +55,20 @@ class Coordinator:
         self._began_s = self.now_s()
 
     def serve(self, listener: socket.socket) -> str:
-        """Serve until all ranks have left; return what went wrong, "" if nothing did."""
-        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        """Serve until all ranks have left; return what went wrong, "" if nothing did. The listener is of no use then."""
+        accepting = threading.Thread(target=self._accept, args=(listener,), daemon=True)
+        accepting.start()
+        try:
+            return self._served()
+        finally:
+            _shut(listener)
+            accepting.join()
+            for connection, reader in self._readers.items():
+                _shut(connection)
+                reader.join()
+                connection.close()
+
+    def _served(self) -> str:
         while len(self._left) < self.rank_count:
             try:
                 connection, header, data = self._events.get(timeout=self._patience_s())
@@ -75,7 +89,9 @@ class Coordinator:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._read, args=(connection,), daemon=True).start()
+            reader = threading.Thread(target=self._read, args=(connection,), daemon=True)
+            self._readers[connection] = reader
+            reader.start()
 
     def _read(self, connection: socket.socket) -> None:
         """Pass on what a rank sends, and in the end that it is gone."""
@@ -89,6 +105,8 @@ class Coordinator:
     def _take(self, connection: socket.socket, header: dict[str, Any] | None, data: bytearray) -> None:
         rank = next((rank for rank, own in self._ranks.items() if own is connection), None)
         if header is None:
+            self._readers.pop(connection).join()
+            connection.close()
             if rank is not None and rank not in self._left:
                 self._left.add(rank)
                 raise RanksError(f"rank {rank} has ended without leaving the group")
@@ -167,6 +185,12 @@ class Coordinator:
             absent = sorted(set(range(self.rank_count)) - set(self._ranks))
             return f"ranks {absent[:20]} have not connected within {self.timeout_s:g} s"
         return f"ranks {waiting[0].missing[:20]} have not called within {self.timeout_s:g} s: {waiting[0]}"
+
+
+def _shut(connection: socket.socket) -> None:
+    """End a socket, and what a thread waits for at it, which closing it would not end."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _send(connection: socket.socket, header: dict[str, Any], result: Any = None) -> bool:
