@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import queue
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,16 +46,21 @@ class Answer:
         return self.code, tuple(code == 0 for code in self.details), self.count
 
 
+def _end(channel: grpc.Channel, server: Server) -> None:
+    channel.close()
+    server.stop()
+
+
 class ServerUnderTest:
-    """A server that gets a fresh device for every case."""
+    """A server that gets a fresh device for every case; it ends with this, or with the process."""
 
     def __init__(self, socket: Path, make_backend: Callable[..., SwitchBackend]) -> None:
         self._backend = make_backend(cpu_port=CPU_PORT)
         self._devices: dict[int, Device] = {1: Device(1, self._backend, CPU_PORT)}
         self._server = Server(self._devices, f"unix:{socket}")
         self._server.start()
-        atexit.register(self._server.stop)
         self._channel = grpc.insecure_channel(self._server.address, options=_OPTIONS)
+        weakref.finalize(self, _end, self._channel, self._server)
         self._stub: Any = p4r_grpc.P4RuntimeStub(self._channel)
 
     def run(

@@ -4,10 +4,14 @@ import gc
 import os
 import signal
 import sys
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))  # for its helper modules, after all that has those names, too
 
+import pytest
 from hypothesis import HealthCheck, settings
 from p4c import p4c  # noqa: F401
 
@@ -37,3 +41,32 @@ def pytest_collection_finish() -> None:
     """Let the collector pass over modules and items, half a million objects that stay: it is a tenth of the time."""
     gc.collect()
     gc.freeze()
+
+
+# Those of Dask, which has one event loop for all its clients, and keeps it.
+KEPT_THREADS = ("IO loop", "Dask-")
+ENDING_PATIENCE_S = 10.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    """A module's tests and fixtures end the threads that they begin; those that are about to end have the time."""
+    before = set(threading.enumerate())
+    yield
+    if not begun_since(before):
+        return
+    gc.collect()  # pools of threads end with what holds them
+    deadline_s = time.monotonic() + ENDING_PATIENCE_S
+    for each in begun_since(before):
+        each.join(max(0.0, deadline_s - time.monotonic()))
+    left = [repr(each) for each in begun_since(before)]
+    assert not left, f"threads that this module's tests have begun and not ended: {left}"
+
+
+def begun_since(before: set[threading.Thread]) -> list[threading.Thread]:
+    """Threads of Python that are there now and were not before."""
+    return [
+        each
+        for each in threading.enumerate()
+        if each not in before and not each.name.startswith(KEPT_THREADS)
+    ]

@@ -6,6 +6,7 @@ The driver itself (`python -m fuzz`) is for the long runs; see fuzz/__init__.py.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -26,6 +27,13 @@ def target(name: str) -> Target:
 @cache
 def seeds(name: str) -> list[bytes]:
     return target(name).seeds()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def none_outlives_the_module() -> Iterator[None]:
+    yield
+    seeds.cache_clear()
+    target.cache_clear()
 
 
 @pytest.mark.parametrize("name", sorted(TARGETS))

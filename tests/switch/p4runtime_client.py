@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import weakref
 from collections.abc import Callable, Iterator
 
 import grpc
@@ -26,7 +27,7 @@ def batch_errors(error: grpc.RpcError) -> list[p4r.Error]:
 
 
 class P4RuntimeClient:
-    """One stream, for one device and role."""
+    """One stream, for one device and role; it ends with `close`, or when nobody holds the client any more."""
 
     def __init__(self, address: str, device_id: int = 1, election_id: int | None = 1, role: str = "") -> None:
         self.address = address
@@ -37,6 +38,7 @@ class P4RuntimeClient:
         self.role = role
         self._requests: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
         self.responses = self.stub.StreamChannel(iter(self._requests.get, None), timeout=TIMEOUT_S)
+        self._end = weakref.finalize(self, self._requests.put, None)
 
     def send(self, **update: object) -> None:
         self._requests.put(p4r.StreamMessageRequest(**update))
@@ -88,7 +90,7 @@ class P4RuntimeClient:
         ]
 
     def close(self) -> None:
-        self._requests.put(None)
+        self._end()
         self._channel.close()
 
 

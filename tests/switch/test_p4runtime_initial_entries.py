@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from finsy.proto import p4i, p4r, rpc_code
@@ -52,10 +53,11 @@ def config(*, constant: bool, initial: bool = True) -> p4r.ForwardingPipelineCon
 
 
 @pytest.fixture
-def controller(server: Server) -> P4RuntimeClient:
+def controller(server: Server) -> Iterator[P4RuntimeClient]:
     made = P4RuntimeClient(server.address)
     made.arbitrate()
-    return made
+    yield made
+    made.close()
 
 
 def action(number: int) -> str:

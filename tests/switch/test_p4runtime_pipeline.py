@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -23,11 +24,12 @@ oracle_only = pytest.mark.parametrize("switches", ["oracle"], indirect=True)
 
 
 @pytest.fixture
-def fresh(server: Server) -> P4RuntimeClient:
+def fresh(server: Server) -> Iterator[P4RuntimeClient]:
     """A primary controller of device 1, which has no pipeline."""
     made = P4RuntimeClient(server.address)
     made.arbitrate()
-    return made
+    yield made
+    made.close()
 
 
 def get(client: P4RuntimeClient, kind: str = "ALL") -> p4r.GetForwardingPipelineConfigResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -49,9 +50,11 @@ def controller(server: Server, role: str, election_id: int = 1, **config: Any) -
 
 
 @pytest.fixture
-def security(client: P4RuntimeClient, server: Server) -> P4RuntimeClient:
+def security(client: P4RuntimeClient, server: Server) -> Iterator[P4RuntimeClient]:
     """Owns the access list and shares a register; the default role's client has set the pipeline."""
-    return controller(server, "security", exclusive_p4_ids=[ACL], shared_p4_ids=[REGISTER])
+    made = controller(server, "security", exclusive_p4_ids=[ACL], shared_p4_ids=[REGISTER])
+    yield made
+    made.close()
 
 
 def test_a_role_writes_its_own_entities_only(security: P4RuntimeClient) -> None:

@@ -55,7 +55,7 @@ class Coordinator:
         self._began_s = self.now_s()
 
     def serve(self, listener: socket.socket) -> str:
-        """Serve until all ranks have left; return what went wrong, "" if nothing did. The listener is of no use then."""
+        """Serve until all ranks have left; return what went wrong, "" if nothing did. The listener has ended then."""
         accepting = threading.Thread(target=self._accept, args=(listener,), daemon=True)
         accepting.start()
         try:

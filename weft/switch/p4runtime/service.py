@@ -262,8 +262,9 @@ class Server:
             OSError: an address cannot be listened on.
         """
         self._pumps = [EventPump(device) for device in devices.values()]
+        self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="p4runtime")
         self._server = grpc.server(
-            ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="p4runtime"),
+            self._threads,
             options=[("grpc.max_receive_message_length", MAX_RECEIVE_BYTES), ("grpc.so_reuseport", 0)],
             interceptors=[] if more_for_users is None else [OnlyUsers(more_for_users, more_addresses)],
         )
@@ -300,6 +301,7 @@ class Server:
         for pump in self._pumps:
             pump.stop()
         self._server.stop(grace=None).wait()
+        self._threads.shutdown(wait=False)  # gRPC leaves it to run; a call that hangs keeps nobody waiting
         for pump in self._pumps:
             if pump.ident is not None:
                 pump.join()
