@@ -108,3 +108,15 @@ def test_folders_at_the_top_are_those_of_the_package() -> None:
 def test_the_p4_folder_is_no_python_package() -> None:
     """The p4runtime distribution owns the Python name p4."""
     assert not (ROOT / "p4" / "__init__.py").exists()
+
+
+@pytest.mark.parametrize("check", sorted(ROOT.glob("labs/*/check.py")), ids=lambda path: path.parent.name)
+def test_an_exercise_needs_no_more_than_weft(check: Path) -> None:
+    """`weft check` works wherever Weft alone is installed."""
+    modules = set()
+    for node in ast.walk(ast.parse(check.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module or "")
+    assert {name.partition(".")[0] for name in modules} <= {*sys.stdlib_module_names, "weft", "numpy"}

@@ -1,5 +1,6 @@
 """Goals of the exercise: `weft check FOLDER` has promtool test the alert of alerts.yaml."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -7,8 +8,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from weft.errors import EnvironmentLacksError
 from weft.exercises import Exercise, Goal, Missing, Work
@@ -86,7 +85,7 @@ def firing(
     }
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory, "test.yaml")
-        file.write_text(yaml.safe_dump(tested))
+        file.write_text(json.dumps(tested))
         _, said = promtool("test", "rules", str(file))
     found = re.search(r"got:\s*(\[.*)\Z", said, re.DOTALL)
     if found is None:
