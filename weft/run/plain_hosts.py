@@ -36,6 +36,7 @@ from weft.traffic.programs import (
     ReplayRecord,
     Script,
     ScriptRecord,
+    UdpLoad,
     UdpReceived,
     UdpReceiver,
     UdpSender,
@@ -197,37 +198,15 @@ def route_task(
     return _task(fabric, f"routes of {counted(len(pairs), 'pair')} of hosts", ROUTES, programs, results)
 
 
-@dataclass(frozen=True)
-class UdpPlan:
-    """What sources send; `bursts` is empty for a constant rate. Sinks have ports from `port` on."""
-
-    port: int
-    rate_bps: int
-    packet_bytes: int
-    duration_ps: int
-    dscp: int
-    ecn: int
-    bursts: str
-    mean_on_ps: int
-    mean_off_ps: int
-    pareto_shape: float
-
-
-def udp_task(fabric: Fabric, pairs: Sequence[Pair], plan: UdpPlan) -> Task[list[UdpResult]]:
-    """Return a UDP source and its sink for each pair of hosts."""
+def udp_task(fabric: Fabric, pairs: Sequence[Pair], first_port: int, load: UdpLoad) -> Task[list[UdpResult]]:
+    """Return a UDP source and its sink for each pair of hosts; sinks have ports from the first one on."""
     topology, version = fabric.topology, fabric.options.ip_version
-    options = {name: value for name, value in vars(plan).items() if name != "port"}
     programs: list[Program] = []
-    for number, (source, destination) in enumerate(pairs):
-        port = plan.port + number
-        own = {
-            "destination": _address(topology, destination, version),
-            "port": port,
-            "stream": f"udp {source} {destination} {port}",
-        }
+    for port, (source, destination) in enumerate(pairs, first_port):
+        to, stream = _address(topology, destination, version), f"udp {source} {destination} {port}"
         programs += [
             UdpReceiver(topology.host(destination).index, _address(topology, source, version), port),
-            UdpSender(topology.host(source).index, {**options, **own}),
+            UdpSender(topology.host(source).index, to, port, stream, load),
         ]
 
     def results(found: _Found) -> list[UdpResult]:

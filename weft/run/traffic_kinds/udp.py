@@ -9,10 +9,11 @@ from weft.quantities.readable import counted
 from weft.quantities.section import Section
 from weft.results.plain_hosts import UDP_FLOWS
 from weft.results.plain_hosts_model import UdpResult
-from weft.run.plain_hosts import UdpPlan, udp_task
+from weft.run.plain_hosts import udp_task
 from weft.run.plain_items import HostPairs, PlainItem, check_pairs, pairs_of
 from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec
+from weft.traffic.programs import UdpLoad
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -103,8 +104,7 @@ class UdpTraffic(PlainItem):
     def task(self, fabric: Fabric) -> Task[list[UdpResult]]:
         """Return sources and sinks."""
         bursts = self.bursts
-        plan = UdpPlan(
-            port=self.port,
+        load = UdpLoad(
             rate_bps=self.rate,
             packet_bytes=self.packet,
             duration_ps=self.duration,
@@ -115,4 +115,4 @@ class UdpTraffic(PlainItem):
             mean_off_ps=bursts.off if bursts else 0,
             pareto_shape=bursts.shape if bursts else 1.5,
         )
-        return udp_task(fabric, pairs_of(self.udp, fabric.topology), plan)
+        return udp_task(fabric, pairs_of(self.udp, fabric.topology), self.port, load)

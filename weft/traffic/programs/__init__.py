@@ -4,7 +4,7 @@ from weft.traffic.programs.base import OpenProgram, Program
 from weft.traffic.programs.pinging import EchoRecord, Ping
 from weft.traffic.programs.replaying import Replay, ReplayRecord
 from weft.traffic.programs.scripts import Script, ScriptedHost, ScriptRecord
-from weft.traffic.programs.udp import UdpReceived, UdpReceiver, UdpSender, UdpSent
+from weft.traffic.programs.udp import UdpLoad, UdpReceived, UdpReceiver, UdpSender, UdpSent
 
 __all__ = [
     "EchoRecord",
@@ -16,6 +16,7 @@ __all__ = [
     "Script",
     "ScriptRecord",
     "ScriptedHost",
+    "UdpLoad",
     "UdpReceived",
     "UdpReceiver",
     "UdpSender",

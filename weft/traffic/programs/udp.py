@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,14 +35,32 @@ class UdpReceived:
 
 
 @dataclass(frozen=True)
-class UdpSender(Program):
-    """A source; `options` are those of the engine's `UdpSource`."""
+class UdpLoad:
+    """What a source sends, as the engine's `UdpSource` names it; `bursts` is empty for a constant rate."""
 
-    options: dict[str, Any]
+    rate_bps: int
+    packet_bytes: int
+    duration_ps: int
+    dscp: int
+    ecn: int
+    bursts: str
+    mean_on_ps: int
+    mean_off_ps: int
+    pareto_shape: float
+
+
+@dataclass(frozen=True)
+class UdpSender(Program):
+    """A source, to a port of a host; `stream` names what its bursts are drawn from."""
+
+    destination: str
+    port: int
+    stream: str
+    load: UdpLoad
 
     def open(self, host: Host) -> OpenProgram:
         """See Program."""
-        return _OpenSender(host, self.options)
+        return _OpenSender(host, self)
 
 
 @dataclass(frozen=True)
@@ -58,8 +76,15 @@ class UdpReceiver(Program):
 
 
 class _OpenSender(OpenProgram):
-    def __init__(self, host: Host, options: dict[str, Any]) -> None:
-        self.application: _core.UdpSource = _core.UdpSource(host.ip, host.executor, **options)
+    def __init__(self, host: Host, sender: UdpSender) -> None:
+        self.application: _core.UdpSource = _core.UdpSource(
+            host.ip,
+            host.executor,
+            destination=sender.destination,
+            port=sender.port,
+            stream=sender.stream,
+            **vars(sender.load),
+        )
 
     def record(self) -> UdpSent:
         """See OpenProgram."""
