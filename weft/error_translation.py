@@ -37,8 +37,9 @@ def raised_as_weft_errors() -> Iterator[None]:
         raise BadInputError(str(error)) from error
     except (ControllerError, RunError) as error:
         raise CheckFailedError(str(error)) from error
-    except (Exception, SystemExit) as error:
-        # A user's class that exits would end the command without a word, and perhaps with 0.
-        if not is_user_error(error) or isinstance(error, WeftError | SignalExit):
+    except BaseException as error:
+        # A user's class that exits would end the command without a word, and perhaps with 0. Interruptions may come
+        # while its code runs; what else is no Exception (CancelledError, classes of its own) is its mistake.
+        if not is_user_error(error) or isinstance(error, WeftError | SignalExit | KeyboardInterrupt):
             raise
         raise BadInputError(user_report(error, "a class of yours")) from error
