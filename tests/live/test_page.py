@@ -74,6 +74,10 @@ def test_the_page_shows_load_queues_events_and_entries(fabric: Fabric, tmp_path:
         page.wait_for('document.querySelectorAll("#rows tbody tr").length')
         assert "10.0.0.1/32" in [row[0] for row in page.value(ROWS % "rows")]
 
+        page.become_a_phone()
+        page.wait_for("screen.width === 390")
+        assert page.value("document.documentElement.scrollWidth") == 390
+
         # What comes later is shown; a link that fails is dashed, in a colour of its own.
         link = fabric.topology.link_between("p0l0", "p0s1")
         fabric.lab.controller.call(fabric.lab.operations.link_down(link))

@@ -108,6 +108,16 @@ class Page:
         """Wait until an expression is true, and return its value."""
         return self.value(_WAIT % condition)
 
+    def become_a_phone(self, width: int = 390, height: int = 844) -> None:
+        """Lay the page out for a phone's screen."""
+        self._ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=True,
+        )
+
     def picture(self, path: Path) -> None:
         """Write what is seen of the page as a PNG."""
         data = self._ask("Page.captureScreenshot", format="png")["data"]
