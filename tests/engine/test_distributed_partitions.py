@@ -4,6 +4,7 @@ Threads stand for the processes: each has partitions of its own, and queues betw
 """
 
 import threading
+import weakref
 from collections.abc import Callable
 from queue import Queue
 
@@ -145,8 +146,9 @@ def test_what_an_event_hands_over_is_called_in_all_processes():
         executors = [_core.ScheduleExecutor(engine) for engine in engines]
         clock.distribute(process, 2, exchange)
         heard = []
+        own_clock = weakref.proxy(clock)  # a listener that held it would keep it, and all engines, for good
         for n, executor in enumerate(executors):
-            executor.set_end_listener(lambda n=n: heard.append((n, clock.now_ps)))
+            executor.set_end_listener(lambda n=n: heard.append((n, own_clock.now_ps)))
             if clock.process_of(engines[n]) == process:
                 schedule = _core.Schedule()
                 schedule.add_delay((3 - n) * 100 * NS + 7)

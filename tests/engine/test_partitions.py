@@ -303,10 +303,14 @@ def test_a_link_without_a_connection_is_an_error_in_a_partition_too():
 
 
 def tick_for_ever(engine: Engine) -> Timer:
+    """A timer whose callback holds neither it nor the engine, which would then stay, and their threads."""
+    own_engine = weakref.proxy(engine)
+
     def tick() -> None:
-        timer.arm(engine.now_ps + 100)
+        ticking.arm(own_engine.now_ps + 100)
 
     timer = Timer(engine, tick)
+    ticking = weakref.proxy(timer)
     timer.arm(0)
     return timer
 

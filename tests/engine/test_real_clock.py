@@ -3,6 +3,7 @@
 import select
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,7 +115,8 @@ def test_the_thread_serves_what_other_threads_schedule(real_engine: Engine) -> N
 
 def test_a_busy_engine_lets_other_threads_in(real_engine: Engine) -> None:
     """A timer that is always due keeps the thread busy forever; the lock is still fair."""
-    timer = Timer(real_engine, lambda: timer.arm(0))
+    timer = Timer(real_engine, lambda: itself.arm(0))
+    itself = weakref.proxy(timer)  # a callback that held it would keep it, and the engine, for good
     timer.arm(0)
     real_engine.start()
     counts = [real_engine.events_served for _ in range(5)]
