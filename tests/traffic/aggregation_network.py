@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,8 @@ class AggregationNetwork:
         self.engine = Engine(seed=seed)
         self.random = random.Random(seed)
         self.faults = faults
+        self.actions = {}
+        self.action_numbers = itertools.count()
         self.places = [(leaf, child) for leaf, size in enumerate(leaf_sizes) for child in range(size)]
         # The tree numbers workers from 0 in order of these places; ranks have any of them.
         self.numbers = list(range(len(self.places)))
@@ -99,7 +102,13 @@ class AggregationNetwork:
             delay_ps = HOP_PS
             if self.random.random() < self.faults.late:
                 delay_ps += self.random.randrange(self.faults.late_hops) * HOP_PS
-            self.engine.schedule_at(self.engine.now_ps + delay_ps, action)
+            number = next(self.action_numbers)
+            self.actions[number] = action
+            # What the engine holds must not keep the network, and with it the engine.
+            own = weakref.proxy(self)
+            self.engine.schedule_at(
+                self.engine.now_ps + delay_ps, lambda own=own, number=number: own.actions.pop(number)()
+            )
 
     def poll_uplinks(self) -> None:
         for (leaf, child), (_, uplink, _, _) in zip(self.places, self.workers, strict=True):

@@ -176,8 +176,10 @@ def test_sockets_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="is no stream socket"):
         _core.ScaleUpSockets(domain, 0, {1: datagrams})
     os.close(datagrams)
+    no_socket = os.memfd_create("no socket")
     with pytest.raises(OSError, match="scale-up socket"):
-        _core.ScaleUpSockets(domain, 0, {1: os.memfd_create("no socket")})
+        _core.ScaleUpSockets(domain, 0, {1: no_socket})
+    os.close(no_socket)
     virtual = _core.ScaleUpDomain(Engine(), rate_bps=RATE_BPS, latency_ps=0, port_count=2)
     with pytest.raises(RuntimeError, match="real clock"):
         _core.ScaleUpSockets(virtual, 0, {1: number})
