@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import shutil
 import socket
 from pathlib import Path
@@ -102,9 +103,14 @@ def test_a_p4_utils_network_and_a_command_that_fails(folder: Path) -> None:
     with lab_of(path, said) as lab:
         assert " 3 received" in ping(lab)
         assert lab.addresses == {"s1": "127.0.0.1:9559", "s2": "127.0.0.1:9560"}
+        assert lab.daemon is not None
+        # Stands for a full disk.
+        resource.prlimit(lab.daemon.child.process.pid, resource.RLIMIT_FSIZE, (200, 200))
+        assert " 3 received" in ping(lab)
         assert "h1-eth0" in lab.network.net.get("h1").cmd("ip -o link")
         assert lab.network.net.get("h2").cmd("pwd").strip() == str(folder)
     assert "h2: 'echo no; false' ended with 1: no" in said
+    assert f"{folder / 'pcap' / 's1-eth1_in.pcap'} is incomplete: File too large" in said
     assert (folder / "folder.txt").read_text(encoding="utf-8").strip() == str(folder)
     assert (folder / "forward_p4rt.txt").is_file()
     assert (folder / "pcap" / "s1-eth1_in.pcap").is_file()

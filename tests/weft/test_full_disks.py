@@ -14,6 +14,7 @@ import pytest
 
 from tests.full_disk import WITHOUT_BYTECODE, files_limited_to
 from weft import topologies
+from weft.clocks.real.lab_files import write_whole
 from weft.errors import EnvironmentLacksError
 from weft.paths import FABRIC_P4
 from weft.run.fabric import Fabric
@@ -72,6 +73,16 @@ def test_a_capture_without_room_fails_the_run_and_keeps_its_results(scenario, tm
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert results["ok"]
     assert len(results["incomplete_captures"]) == (4 if of_switches else 2)
+
+
+def test_files_that_a_lab_writes_for_its_user_are_named(tmp_path):
+    path = tmp_path / "logs" / "s1-p4runtime-requests.txt"
+    path.parent.mkdir()
+    with (
+        files_limited_to(10),
+        pytest.raises(EnvironmentLacksError, match=f"{path} cannot be written: File too"),
+    ):
+        write_whole(path, bytes(100))
 
 
 def test_leaving_a_fabric_reports_an_incomplete_capture(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +36,7 @@ from weft.scenario.options import FabricOptions
 from weft.scenario.tenants import tenant_settings
 from weft.switch.daemon.config import DaemonConfig
 from weft.switch.daemon.stats import SwitchesStats
-from weft.system.child_processes import WatchedProcess
+from weft.system.child_processes import ChildError, WatchedProcess
 from weft.system.processes import ProcessId
 from weft.system.scratch import scratch_directory
 from weft.topologies import FabricSpec
@@ -224,9 +225,16 @@ class MininetLab(Lab):
         address = self._access.grpc_address if self.options.grpc == "unix" else LOOPBACK
         self.daemon = SwitchDaemon(self._daemon_config(address), self.directory)
         stack.callback(self.daemon.close)
+        stack.callback(self._report_incomplete_files, self.daemon)
         self.switch_processes = [self.daemon.child.watched]
         self.own(self.daemon.child.process.pid)
         return embedded_targets(self.fabric, self.daemon.grpc_address)
+
+    def _report_incomplete_files(self, daemon: SwitchDaemon) -> None:
+        # A daemon that is gone has said so already.
+        with contextlib.suppress(ChildError):
+            for path, number in daemon.finish_files().items():
+                self._progress(f"{path} is incomplete: {os.strerror(number)}")
 
     @contextlib.contextmanager
     def hosts(self) -> Iterator[EndpointGroup]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from weft.clocks.real.access import hand_over
+from weft.system.writing import write_errors_named
 
 _SHOWN_OUTPUT_BYTES = 2000
 
@@ -18,8 +19,8 @@ def open_new(path: Path) -> IO[bytes]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a new file, as `open_new`, which is then its user's."""
-    with open_new(path) as file:
+    """Write a new file, as `open_new`, which is then its user's. Raises EnvironmentLacksError: it cannot be written."""
+    with write_errors_named(path), open_new(path) as file:
         file.write(content)
     hand_over([path])
 

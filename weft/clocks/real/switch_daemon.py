@@ -103,6 +103,13 @@ class SwitchDaemon:
         """Start writing what each packet of a switch meets to a file."""
         self._call({"command": "log_packets", "device_id": device_id, "path": str(path)})
 
+    def finish_files(self) -> dict[str, int]:
+        """Have captures and logs of packets written out before `close`.
+
+        Returns those that are incomplete, each with the errno that says why (a full disk).
+        """
+        return cast("dict[str, int]", self._call({"command": "finish_files"})["incomplete"])
+
     def _call(self, command: dict[str, Any]) -> dict[str, Any]:
         with self._calling:
             return self.child.call(command)

@@ -53,6 +53,7 @@ class Daemon:
             "pcap": self._pcap,
             "pcap_by_direction": self._pcap_by_direction,
             "log_packets": self._log_packets,
+            "finish_files": self._finish_files,
         }
 
     def serve(self) -> None:
@@ -115,6 +116,9 @@ class Daemon:
             raise CommandError(f"path is {path!r}, not a string")
         self.wiring.log_packets(wired, Path(path))
         return {"ok": True}
+
+    def _finish_files(self, _command: dict[str, Any]) -> dict[str, Any]:
+        return {"incomplete": self.wiring.finish_files()}
 
     def _switch(self, command: dict[str, Any]) -> WiredSwitch:
         """Return the switch that a command names. Raises CommandError."""

@@ -103,6 +103,12 @@ class Wiring(WiredSwitches):
             for program, packets in switch.trace.take_by_program():
                 log.write(program, packets, switch.trace.packets_missed)
 
+    def finish_files(self) -> dict[str, int]:
+        """Write captures and logs of packets out for the last time, and return `incomplete_captures`."""
+        self._flusher.stop()
+        self._flush()
+        return self.incomplete_captures()
+
     def incomplete_captures(self) -> dict[str, int]:
         """As all switches', logs of packets among them."""
         logs = {str(log.path): log.error for log in self._packet_logs.values() if log.error}
