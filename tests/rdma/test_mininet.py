@@ -18,10 +18,11 @@ PING = str(ROOT / "examples" / "rdma_ping.py")
 def test_the_same_programs_run_in_mininet(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
-        "import time\nfrom weft import rdma\n\n"
+        "import asyncio, time\nfrom weft import rdma\n\n"
         "async def broken(device):\n    await device.sleep(1000)\n    1 / 0\n\n"
         "async def waits(device):\n    await rdma.CQ(device).poll()\n\n"
-        "async def blocks(device):\n    time.sleep(5)\n"
+        "async def blocks(device):\n    time.sleep(5)\n\n"
+        "async def cancelled(device):\n    raise asyncio.CancelledError\n"
     )
     with weft.Fabric(one_switch(), seed=1, clock="real") as fabric:
         for _ in range(2):
@@ -39,6 +40,8 @@ def test_the_same_programs_run_in_mininet(tmp_path: Path) -> None:
             }
         with pytest.raises(BadInputError, match=r"mine.py:6: ZeroDivisionError: .* raised by h1"):
             fabric.rdma({"h0": f"{PING}:server", "h1": f"{file}:broken"})
+        with pytest.raises(BadInputError, match=r"mine.py:15: CancelledError: .* raised by h2"):
+            fabric.rdma({"h0": f"{PING}:server", "h2": f"{file}:cancelled"})
         with pytest.raises(CheckFailedError) as raised:
             fabric.rdma({"h1": f"{file}:waits", "h2": f"{file}:blocks"}, timeout_s=1)
         assert f"h1 ({file}:waits) waits for a completion at {file}:9: await rdma.CQ(device).poll()" in str(

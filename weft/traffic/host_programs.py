@@ -14,7 +14,7 @@ from weft.rdma.messages import OutOfBandMessage
 from weft.rdma.program import awaited
 from weft.traffic.answers import Done, ProgramLeft, ProgramProgress
 from weft.traffic.commands.programs import EndProgram, FollowProgram, StartProgram
-from weft.traffic.extensions import ClassSpec, ExtensionError, load_program, run_program
+from weft.traffic.extensions import ClassSpec, ExtensionError, load_program, run_program, user_report
 from weft.traffic.host import Host
 from weft.traffic.host_verbs import HostVerbs
 
@@ -72,8 +72,9 @@ class _RunningProgram:
                 runner.run(self._run())
         except ExtensionError as error:
             self._error = str(error)
-        except asyncio.CancelledError:
-            pass
+        except BaseException as error:
+            # Nobody sees what ends a thread. `end` cancels, too, but nobody asks for the error any more.
+            self._error = user_report(error, f"{self._host.config.name} ({self._spec.reference})")
 
     async def _run(self) -> None:
         self._task = asyncio.current_task()
