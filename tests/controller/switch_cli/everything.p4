@@ -47,6 +47,7 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         actions = { measure; NoAction; }
         default_action = NoAction();
         meters = speeds;
+        support_timeout = true;
         size = 16;
     }
     table balanced {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import pytest
@@ -32,6 +32,7 @@ from weft.controller.switch_cli import COMMANDS, CommandError, CommandSession
 from weft.controller.switch_cli.arrays import meter_config
 from weft.controller.switch_cli.commands import REFUSED
 from weft.controller.switch_cli.management import MANAGE, over_grpc
+from weft.controller.switch_cli.tables import table_named
 from weft.controller.switch_cli.values import parse_match, parse_value, shown_match
 from weft.engine import Engine
 from weft.scenario.program import compile_program
@@ -53,6 +54,7 @@ from weft.topologies.addressing import CPU_PORT
 
 PROGRAM = Path(__file__).with_name("everything.p4")
 DEVICE = 3
+_Result = TypeVar("_Result")
 
 
 class Switch:
@@ -65,16 +67,29 @@ class Switch:
     def run(self, *lines: str) -> list[str]:
         """Run lines in one session and return what each says."""
 
-        async def action(session: SwitchSession) -> list[str]:
+        async def action(commands: CommandSession) -> list[str]:
+            return [await commands.run(line) for line in lines]
+
+        return self._with_commands(action)
+
+    def idle_timeouts_ns(self, table: str) -> list[int]:
+        """Return those of a table's entries."""
+
+        async def action(commands: CommandSession) -> list[int]:
+            return [each.idle_timeout_ns for each in await commands.entries(table_named(commands, table))]
+
+        return self._with_commands(action)
+
+    def _with_commands(self, action: Callable[[CommandSession], Awaitable[_Result]]) -> _Result:
+        async def in_session(session: SwitchSession) -> _Result:
             async def take_over() -> None:
                 await session.negotiate_version()
                 await session.become_primary(preempt=True)
 
-            commands = CommandSession(session, before_writing=take_over)
-            return [await commands.run(line) for line in lines]
+            return await action(CommandSession(session, before_writing=take_over))
 
         lab = Lab({"s1": GrpcTarget(self.address, DEVICE)})
-        return asyncio.run(for_each_switch(lab, ["s1"], action))[0]
+        return asyncio.run(for_each_switch(lab, ["s1"], in_session))[0]
 
     def send(self, destination: str = "10.0.1.1") -> dict[int, bytes]:
         """Send a frame from port 1 and return those that leave, by port."""
@@ -400,6 +415,26 @@ def test_rates_of_a_tables_meter_are_those_of_all_its_entries_and_of_later_ones(
             "a burst of two, then red"
         )
     assert [list(switch.send("10.0.1.3")) for _ in range(3)] == [[2]] * 3, "no entry, no meter"
+
+
+def test_an_entry_that_is_changed_keeps_its_rates_and_its_timeout(switch: Switch) -> None:
+    said = switch.run(
+        "table_add ipv4_lpm forward 10.0.0.0/8 => 1 2",
+        "table_add sources NoAction 10.0.1.1 =>",
+        "table_add sources measure 10.0.1.2 =>",
+        "meter_set_rates speeds 0 0.000001:1 0.000001:1",
+        "table_set_timeout sources 0 7000",
+        "table_modify sources measure 0",
+        "meter_get_rates speeds 0",
+        "meter_get_rates speeds 1",
+        "table_dump_entry sources 0",
+    )
+    assert said[6].splitlines()[0] == "0: info rate = 1e-06, burst size = 1"
+    assert said[7] == "the meter has no rates: every packet is green"
+    assert "measure" in said[8]
+    assert [list(switch.send("10.0.1.1")) for _ in range(2)] == [[2], []]
+    assert [list(switch.send("10.0.1.2")) for _ in range(2)] == [[2], [2]]
+    assert switch.idle_timeouts_ns("sources") == [7 * 10**9, 0]
 
 
 @pytest.mark.parametrize(

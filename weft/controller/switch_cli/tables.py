@@ -135,7 +135,7 @@ async def table_modify(session: CommandSession, words: Sequence[str]) -> str:
     # Some files have => here, too, as in table_add.
     parameters = [word for word in words[3:] if word != _ARROW]
     action = p4r.TableAction(action=action_of(session, table, words[1], parameters))
-    await session.write(p4r.Update.MODIFY, table_entry=bare(entry, action))
+    await session.write(p4r.Update.MODIFY, table_entry=await _changed(session, table, entry, action))
     return ""
 
 
@@ -187,7 +187,7 @@ async def table_set_timeout(session: CommandSession, words: Sequence[str]) -> st
         raise CommandError(f"table {table.preamble.name} has no support_timeout")
     entry = await session.entry(table, parse_handle(words[1]))
     timeout_ms = parse_whole(words[2], 0, _LONGEST_TIMEOUT_MS, "timeout_ms")
-    changed = bare(entry, entry.action)
+    changed = await _changed(session, table, entry, entry.action)
     changed.idle_timeout_ns = timeout_ms * 10**6
     await session.write(p4r.Update.MODIFY, table_entry=changed)
     return ""
@@ -264,6 +264,20 @@ def action_name(session: CommandSession, action: p4r.Action) -> str:
 def parse_handle(word: str) -> int:
     """Return a handle. Raises CommandError."""
     return parse_whole(word, 0, 2**32 - 1, "handle")
+
+
+async def _changed(
+    session: CommandSession, table: p4i.Table, entry: p4r.TableEntry, action: p4r.TableAction
+) -> p4r.TableEntry:
+    """Return an entry with an action, and with what MODIFY would take from it: idle timeout, rates of its meter."""
+    changed = bare(entry, action)
+    changed.idle_timeout_ns = entry.idle_timeout_ns
+    if any(meter.direct_table_id == table.preamble.id for meter in session.info.direct_meters):
+        direct = p4r.DirectMeterEntry(table_entry=bare(entry))
+        for found in await session.read(direct_meter_entry=direct):
+            if found.direct_meter_entry.HasField("config"):
+                changed.meter_config.CopyFrom(found.direct_meter_entry.config)
+    return changed
 
 
 def bare(entry: p4r.TableEntry, action: p4r.TableAction | None = None) -> p4r.TableEntry:
