@@ -1,9 +1,12 @@
 """Congestion control, selective repeat and NIC costs under the real clock: the same code as in virtual time."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from weft import topologies
+from weft.errors import BadInputError
 from weft.run.fabric import Fabric
 from weft.scenario import FaultsSection, NicSection, TransportSection
 
@@ -32,3 +35,19 @@ def test_sums_are_right_and_incasts_end(transport):
     assert {each["error"] for each in connections} == {"success"}
     if transport.congestion_control == "hpcc":
         assert any(each["telemetry"] for each in connections)
+
+
+def test_a_class_that_exits_ends_the_run_and_not_its_host_alone(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "import weft\nclass Mine(weft.CongestionControl):\n  def window_bytes(self): return 20000\n"
+        "  def on_acknowledgement(self, event): raise SystemExit(0)\n",
+        encoding="utf-8",
+    )
+    topology = topologies.leaf_spine(planes=1, leaves=1, spines=1, hosts_per_leaf=2)
+    transport = TransportSection(congestion_control=f"{mine}:Mine")
+    with (
+        Fabric(topology, clock="real", transport=transport) as fabric,
+        pytest.raises(BadInputError, match=r"mine\.py:4: SystemExit: 0, raised by a class of yours"),
+    ):
+        fabric.incast("h0", 4096)

@@ -74,9 +74,11 @@ class Endpoint:
         if self._user_error is None:
             try:
                 self._host.engine.stop()  # raises what ended the engine's thread
-            except Exception as error:
+            except BaseException as error:
                 if is_user_error(error):
                     self._user_error = user_report(error, "a class of yours")
+                elif not isinstance(error, Exception):
+                    raise
         return Refused(f"wait: the engine has stopped: {failure}", self._user_error)
 
     def serve_waits(self) -> None:
