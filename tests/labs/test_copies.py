@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -37,6 +38,18 @@ def test_a_copys_page_names_what_is_there(lab, options: tuple[str, ...], tmp_pat
     assert ".venv/" not in page
     assert f"labs/{lab.name}" not in page
     assert "```console\n$ weft " in page or "```console\n$ python " in page
+
+
+def test_docs_are_copied_where_a_folder_takes_no_symbolic_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EPROTO, "Protocol error")
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    docs = copied("20", tmp_path) / "docs"
+    assert not docs.is_symlink()
+    assert (docs / "cost.md").is_file()
 
 
 @pytest.mark.slow

@@ -34,14 +34,18 @@ def copy_lab(lab: ShippedLab, folder: Path, answers: bool = True) -> None:
 def copy_to_work_in(lab: ShippedLab, folder: Path, answers: bool = True) -> None:
     """Copy a lab's folder as `copy_lab` does, with pages whose commands and links hold there.
 
-    A symbolic link, `docs`, leads to this Weft's documentation.
+    A symbolic link, `docs`, leads to this Weft's documentation; where there are none, as in some folders that a VM
+    shares with its host, it is copied.
     """
     copy_lab(lab, folder, answers)
     for page in folder.glob("*.md"):
         text = page.read_text(encoding="utf-8")
         text = standalone_page(text, lab.name, lambda name: (folder / name).exists())
         page.write_text(text, encoding="utf-8")
-    (folder / DOCS).symlink_to(DOCS_DIRECTORY, target_is_directory=True)
+    try:
+        (folder / DOCS).symlink_to(DOCS_DIRECTORY, target_is_directory=True)
+    except OSError:
+        shutil.copytree(DOCS_DIRECTORY, folder / DOCS, ignore=shutil.ignore_patterns(*_NOT_COPIED))
 
 
 def make_notebooks(labs: Sequence[ShippedLab], folder: Path, answers: bool = True) -> list[Path]:
