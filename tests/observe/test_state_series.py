@@ -15,6 +15,7 @@ from weft.cli import weft
 from weft.clocks.environment import require_for
 from weft.compiler import compile_file
 from weft.errors import BadInputError, EnvironmentLacksError
+from weft.quantities.readable import format_time
 from weft.recording import state_samples
 from weft.recording.reading import read_table
 from weft.recording.state_samples import GONE, StateSamples
@@ -191,6 +192,18 @@ def test_moments_that_are_none_are_refused(directory: Path, tmp_path: Path) -> N
         assert code == 2
         assert f"'{text}'" in output.replace("\n", " ")
     assert f"{tmp_path}: has no state_series" in weft_diff(series, f"{tmp_path}@2us")[1]
+
+
+def test_a_moment_after_the_last_change_is_compared_and_named(directory: Path) -> None:
+    result = CliRunner().invoke(weft, ["diff", f"{directory}@2us", f"{directory}@5s", "--switch", "p0l0"])
+    assert result.exit_code == 0
+    times_ps = [
+        int(row.split(",")[0])
+        for row in (directory / "state_series.csv").read_text(encoding="utf-8").splitlines()[1:]
+    ]
+    assert result.stderr == (
+        f"{directory}: the last change in its series is at {format_time(max(times_ps))}\n"
+    )
 
 
 def test_what_another_program_lacks_was_removed(tmp_path: Path) -> None:

@@ -78,7 +78,9 @@ class _Moment:
         return self.time_ps is not None
 
     def read(self) -> FabricState:
-        return read_state(self.path) if self.time_ps is None else state_of_series(self.path, self.time_ps)
+        if self.time_ps is None:
+            return read_state(self.path)
+        return state_of_series(self.path, self.time_ps, lambda text: click.echo(text, err=True))
 
 
 def _moment(text: str) -> _Moment:

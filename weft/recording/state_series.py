@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from weft.errors import BadInputError
+from weft.quantities.readable import format_time
 from weft.recording.reading import read_table
 from weft.recording.tables import integers_of, names_of
 from weft.switch.debug.states import FabricState, SwitchState
@@ -12,8 +14,12 @@ from weft.switch.debug.states import FabricState, SwitchState
 _NONE = "-1"
 
 
-def state_of_series(directory: Path, time_ps: int) -> FabricState:
+def state_of_series(
+    directory: Path, time_ps: int, note: Callable[[str], object] = lambda _: None
+) -> FabricState:
     """Return what the series in a run's directory say of a moment: their last samples until then.
+
+    `note` is told when the moment is after all rows: nothing changed since, or the run or its series were over.
 
     Raises:
         BadInputError: the run has none, or they cannot be read.
@@ -26,9 +32,10 @@ def state_of_series(directory: Path, time_ps: int) -> FabricState:
         names_of(table, name).texts().tolist() for name in ("switch", "object", "key", "quantity", "value")
     ]
     cells: dict[tuple[str, str, str], dict[str, str]] = {}
-    for at_ps, switch, name, key, quantity, value in zip(
-        integers_of(table, "time_ps").tolist(), *texts, strict=True
-    ):
+    times_ps = integers_of(table, "time_ps").tolist()
+    if time_ps > (last_ps := max(times_ps, default=0)):
+        note(f"{directory}: the last change in its series is at {format_time(last_ps)}")
+    for at_ps, switch, name, key, quantity, value in zip(times_ps, *texts, strict=True):
         if at_ps <= time_ps:
             cells.setdefault((switch, name, key), {})[quantity] = value
     state = FabricState(
