@@ -35,8 +35,9 @@ def lab(
     Hosts are h0, h1, …; `h0 ping h1`, `pingall` and `h0 iperf3 …` work at the prompt, `weft controller …` and
     tcpdump on any switch interface beside it. Its traffic section is not run.
 
-    SCENARIO may be a network of p4lang's tutorials (topology.json) or of p4-utils (p4app.json): its names stay,
-    any P4Runtime controller may take the switches over, logs and captures are where users look for them.
+    SCENARIO may be lab:NAME (`weft labs`); or a network of p4lang's tutorials (topology.json) or of p4-utils
+    (p4app.json): its names stay, any P4Runtime controller may take the switches over, logs and captures are where users
+    look for them.
     """
     from weft.clocks.environment import require_for
     from weft.clocks.real.lab import MininetLab

@@ -69,8 +69,9 @@ def run(
 ) -> int:
     """Build SCENARIO's fabric, run its traffic, check the results, take everything down.
 
-    SCENARIO may be a network of p4lang's tutorials (topology.json) or of p4-utils (p4app.json); its clock is the
-    virtual one by default, and its traffic pings between all hosts.
+    SCENARIO may be lab:NAME, a lab that ships with Weft (`weft labs`); or a network of p4lang's tutorials
+    (topology.json) or of p4-utils (p4app.json), whose clock is the virtual one by default, and whose traffic pings
+    between all hosts.
 
     Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
     """
