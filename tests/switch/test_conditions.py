@@ -247,6 +247,28 @@ def test_any_text_is_read_or_refused(basic: Program, text: str) -> None:
         Condition(text, basic)
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "ipv4.ttl==" + "9" * 4000,
+        "drop and " * 400,
+        "drop and\n" + "(" * 400,
+        "ipv4." + "x" * 4000,
+        "x" * 4090,
+    ],
+)
+def test_an_error_shows_a_long_condition_around_its_place(basic: Program, condition: str) -> None:
+    with pytest.raises(ConditionError) as caught:
+        Condition(condition, basic)
+    *problem, line, mark = caught.value.shown(condition).split("\n")
+    assert len("".join(problem)) < 500
+    assert len(line) < 140
+    column = caught.value.column
+    if column <= len(condition):
+        assert line[len(mark) - 1] == condition[column - 1]
+    assert mark.strip() == "^"
+
+
 def test_ipv6_addresses() -> None:
     from weft.switch.debug.condition_tokens import tokens_of
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 LONGEST = 4096
 """Characters of a condition."""
+_SHOWN = 60
+"""Characters of a condition that an error shows on each side of its place, and of a token that it names."""
 
 
 class ConditionError(ValueError):
@@ -19,8 +21,16 @@ class ConditionError(ValueError):
         self.column = column
 
     def shown(self, text: str) -> str:
-        """The problem, and the place in the condition."""
-        return f"{self}\n  {text}\n  {' ' * (self.column - 1)}^"
+        """The problem, and the place in the condition, with what is around it if that is long."""
+        line, place = re.sub(r"\s", " ", text), self.column - 1
+        first, end = max(0, place - _SHOWN), place + _SHOWN
+        before, after = "…" if first else "", "…" if end < len(line) else ""
+        return f"{self}\n  {before}{line[first:end]}{after}\n  {' ' * (len(before) + place - first)}^"
+
+
+def quoted(text: str) -> str:
+    """Return a part of a condition as messages have it, cut where it is long."""
+    return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}…'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +54,7 @@ class Token:
     @property
     def quoted(self) -> str:
         """As messages have it: "'and'", "the end"."""
-        return self.text if self.kind == "end" else f"'{self.text}'"
+        return self.text if self.kind == "end" else quoted(self.text)
 
 
 _MAC = r"[0-9A-Fa-f]{1,2}(?::[0-9A-Fa-f]{1,2}){5}(?![0-9A-Fa-f:])"

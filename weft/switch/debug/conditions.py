@@ -79,7 +79,7 @@ class _Parser:
         """The whole text."""
         tree = self._or()
         if self._next.kind != "end":
-            self._fail(f"'{self._next.text}' after the condition's end (valid: and, or)")
+            self._fail(f"{self._next.quoted} after the condition's end (valid: and, or)")
         return tree
 
     @property
@@ -200,7 +200,7 @@ class _Parser:
         if self._next.text not in COMPARISONS:
             if left.width_bits != 1:
                 self._fail(
-                    f"'{first.text}' is to be compared with something (valid: {', '.join(COMPARISONS)})"
+                    f"{first.quoted} is to be compared with something (valid: {', '.join(COMPARISONS)})"
                 )
             return self._atom(Compared("==", left, Number(Literal(1))))
         sign = self._take().text
@@ -214,14 +214,14 @@ class _Parser:
 
     def _check_widths(self, left: Operand, right: Operand, first: Token, second: Token) -> None:
         if isinstance(left, Number) and isinstance(right, Number):
-            self._fail(f"'{first.text}' and '{second.text}' are both numbers", first)
+            self._fail(f"{first.quoted} and {second.quoted} are both numbers", first)
         for number, other, token in ((right, left, second), (left, right, first)):
             if not isinstance(number, Number) or other.width_bits is None:
                 continue
             needs = number.literal.width_bits or max(1, number.literal.value.bit_length())
             if needs > other.width_bits or number.literal.width_bits not in (None, other.width_bits):
                 name = (first if token is second else second).text
-                self._fail(f"'{token.text}' has {needs} bits, but '{name}' has {other.width_bits}", token)
+                self._fail(f"{token.quoted} has {needs} bits, but '{name}' has {other.width_bits}", token)
 
     def _operand(self) -> Operand:
         if self._take_if("("):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from weft.engine import _core
 from weft.hints import did_you_mean
 from weft.switch.bmv2json import FieldRef, Header, HeaderRef, KeyField, Program
+from weft.switch.debug.condition_tokens import quoted
 from weft.switch.trace.values import field_name
 
 _STANDARD = "standard_metadata"
@@ -44,15 +45,15 @@ class Names:
             found = self._fields.get(_STANDARD, {}).get(own) or self._fields.get("", {}).get(own)
             if found is not None:
                 return found
-            raise UnknownNameError(f"unknown name '{text}'; {did_you_mean(text, self._words())}")
+            raise UnknownNameError(f"unknown name {quoted(text)}; {did_you_mean(text, self._words())}")
         fields = self._fields.get(owner)
         if fields is None:
             owners = [name for name in self._fields if name]
-            raise UnknownNameError(f"unknown header '{owner}'; {did_you_mean(owner, owners)}")
+            raise UnknownNameError(f"unknown header {quoted(owner)}; {did_you_mean(owner, owners)}")
         found = fields.get(own) or _shortened(own, fields)
         if found is None:
             valid = (f"{owner}.{name}" for name in fields)
-            raise UnknownNameError(f"unknown field '{text}'; {did_you_mean(f'{owner}.{own}', valid)}")
+            raise UnknownNameError(f"unknown field {quoted(text)}; {did_you_mean(f'{owner}.{own}', valid)}")
         return found
 
     def header(self, text: str) -> HeaderRef | None:
@@ -66,13 +67,13 @@ class Names:
         if owner == "error":
             if own not in self._program.errors:
                 hint = did_you_mean(own, self._program.errors)
-                raise UnknownNameError(f"unknown error '{text}'; {hint}")
+                raise UnknownNameError(f"unknown error {quoted(text)}; {hint}")
             return self._program.errors[own]
         members = self._program.enums.get(owner)
         if members is None:
             return None
         if own not in members:
-            raise UnknownNameError(f"unknown member '{text}'; {did_you_mean(own, members)}")
+            raise UnknownNameError(f"unknown member {quoted(text)}; {did_you_mean(own, members)}")
         return members[own]
 
     def table(self, text: str) -> str:
@@ -99,7 +100,7 @@ class Names:
         """Why the switch drops packets. UnknownNameError."""
         reasons = _core.Switch.drop_reasons()
         if text not in reasons:
-            raise UnknownNameError(f"unknown reason '{text}'; {did_you_mean(text, reasons)}")
+            raise UnknownNameError(f"unknown reason {quoted(text)}; {did_you_mean(text, reasons)}")
         return text
 
     def _words(self) -> list[str]:
@@ -136,4 +137,4 @@ def _by_end(text: str, names: Iterable[str], what: str) -> str:
         return found[0]
     if found:
         raise UnknownNameError(f"{what} '{text}' is ambiguous (valid: {', '.join(found)})")
-    raise UnknownNameError(f"unknown {what} '{text}'; {did_you_mean(text, known)}")
+    raise UnknownNameError(f"unknown {what} {quoted(text)}; {did_you_mean(text, known)}")
