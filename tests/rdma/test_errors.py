@@ -246,6 +246,7 @@ def _refusals() -> dict[str, tuple[Any, str]]:
         "value": (lambda end: end.device.send("h0", "", object()), "what JSON can hold"),
         "sleep": (lambda end: end.device.sleep(-1).send(None), "a sleep of -1 ps"),
         "report": (lambda end: end.device.report("x", float("nan")), "a finite number"),
+        "huge report": (lambda end: end.device.report("x", 10**400), "a finite number"),
         "poll": (lambda end: end.cq.poll_now(0), "0 completions to poll"),
         "write": (lambda end: end.mr.write(bytes(8), end.mr.length - 7), "of a region of"),
     }

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.quantities.units import parse_rate_bps, parse_size_bytes, parse_size_range_bytes, parse_time_ps
+from weft.quantities.whole_times import whole_ps
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,10 @@ def test_a_size_range_starts_at_begin_and_ends_by_end(begin, steps, factor):
     assert sizes[0] == begin
     assert sizes[-1] == end
     assert len(sizes) == steps + 1
+
+
+@pytest.mark.parametrize("time_ps", [float("nan"), float("inf"), 0.5, 10**400, -(10**400)])
+def test_times_of_users_classes_are_whole_and_bounded(time_ps: float) -> None:
+    assert whole_ps(1e6) == 1_000_000
+    with pytest.raises(ValueError, match="valid: a whole number, up to"):
+        whole_ps(time_ps)

@@ -9,7 +9,8 @@ from weft.quantities.limits import MAX_TIME_PS
 
 def whole_ps(time_ps: float) -> int:
     """Return a time as an integer: 1e6 is a float in Python. Raises ValueError."""
-    if not math.isfinite(time_ps) or time_ps != int(time_ps) or abs(time_ps) > MAX_TIME_PS:
+    # The bound first: Python has integers that no float holds.
+    if abs(time_ps) > MAX_TIME_PS or not math.isfinite(time_ps) or time_ps != int(time_ps):
         raise ValueError(f"{time_ps} ps (valid: a whole number, up to {MAX_TIME_PS})")
     return int(time_ps)
 

@@ -42,7 +42,7 @@ def _checked_name(name: str) -> str:
 def _checked_number(name: str, value: object) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or isinstance(value, str):
         raise VerbsError(f"{name} is {value!r} (valid: a finite number)")
