@@ -28,7 +28,7 @@ from weft.clocks.real.access import hand_over, owner
 from weft.clocks.real.lab import MininetLab
 from weft.clocks.real.lab_files import end_of, write_whole
 from weft.clocks.real.port_watch import PortWatch
-from weft.clocks.real.scripts_beside import ScriptsBeside
+from weft.clocks.real.scripts_beside import NO_THRIFT, ScriptsBeside
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.grpc_targets import GrpcTarget
 from weft.errors import BadInputError, EnvironmentLacksError
@@ -125,6 +125,7 @@ class NetworkLab(MininetLab):
                 for port in switch.ports
                 if port.leads_to_controller
             ),
+            *([NO_THRIFT] if self.source.format == p4_utils.FORMAT else []),
             f"programs in {folder / places.programs}, logs in {folder / places.logs}, "
             f"captures in {folder / places.captures}",
         ]

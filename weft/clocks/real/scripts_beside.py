@@ -15,6 +15,8 @@ from typing import IO, Self
 from weft.clocks.real.access import hand_over
 from weft.clocks.real.lab_files import end_of, open_new
 
+NO_THRIFT = "nothing serves Thrift here: its calls are commands of `weft switch-cli SWITCH`, over P4Runtime"
+
 
 @dataclass(frozen=True)
 class _Running:
@@ -88,7 +90,10 @@ class ScriptsBeside:
         ended = (
             f"{'ended with' if found.si_code == os.CLD_EXITED else 'was ended by signal'} {found.si_status}"
         )
-        self._say(": ".join(filter(None, (f"{running.command!r} {ended}", end_of(running.log)))))
+        said = end_of(running.log)
+        self._say(": ".join(filter(None, (f"{running.command!r} {ended}", said))))
+        if "thrift" in said.lower():
+            self._say(NO_THRIFT)
 
     def __exit__(self, *_: object) -> None:
         self._is_ending = True
