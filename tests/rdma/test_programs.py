@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -268,6 +269,23 @@ def test_a_program_that_never_gives_way_is_told_where(
     )
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
     assert signal.getsignal(signal.SIGVTALRM) is signal.SIG_DFL
+
+
+def test_a_program_is_never_ended_while_the_loop_is_about_to_go_on_with_it() -> None:
+    """Its task would be lost, and whoever waits for it would wait for ever."""
+
+    async def spins() -> None:
+        while True:
+            await asyncio.sleep(0)
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        with standstill.standstill_ends(loop, lambda: 0, lambda: True, 0.02):
+            await asyncio.wait_for(asyncio.create_task(spins()), 60)
+
+    for _ in range(20):
+        with pytest.raises(standstill.StandstillError):
+            asyncio.run(run())
 
 
 def test_a_flush_gives_way_to_its_cause_at_the_peer(fabric: weft.Fabric, tmp_path: Path) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from types import FrameType
 
 LIMIT_S = 30.0
 """Processor time for which a program may hold virtual time at one moment."""
 _CHECKS = 10
+_RUNS_CALLBACK = asyncio.Handle._run.__code__
 
 
 class StandstillError(RuntimeError):
@@ -34,11 +37,11 @@ def standstill_ends(
         return
     seen_ps, checks = now_ps(), 0
 
-    def look(_number: int, _frame: object) -> None:
+    def look(_number: int, frame: FrameType | None) -> None:
         nonlocal seen_ps, checks
         checks = checks + 1 if now_ps() == seen_ps else 0
         seen_ps = now_ps()
-        if checks >= _CHECKS and asyncio.current_task(loop) is not None and in_program():
+        if checks >= _CHECKS and _is_in_a_task(loop, frame) and in_program():
             checks = 0
             raise StandstillError(
                 f"virtual time has stood still for {limit_s:g} s of processor time: this loop never ends, or never "
@@ -52,4 +55,18 @@ def standstill_ends(
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        # One that is on its way, to another thread perhaps, would end the process: ignoring discards it.
+        signal.signal(signal.SIGVTALRM, signal.SIG_IGN)
         signal.signal(signal.SIGVTALRM, before)
+
+
+def _is_in_a_task(loop: asyncio.AbstractEventLoop, frame: FrameType | None) -> bool:
+    """Return whether a frame belongs to a task's coroutine.
+
+    It does not where the loop is called for the task, to have it go on later: an error there would lose the task.
+    """
+    if asyncio.current_task(loop) is None:
+        return False
+    while frame is not None and frame.f_back is not None and frame.f_back.f_code is not _RUNS_CALLBACK:
+        frame = frame.f_back
+    return frame is not None and bool(frame.f_code.co_flags & inspect.CO_COROUTINE)
