@@ -20,7 +20,7 @@ from weft.controller.pipeline import Pipeline
 from weft.controller.session import SwitchSession
 from weft.controller.stub import P4RuntimeStub
 from weft.controller.switch_cli import CommandSession
-from weft.errors import BadInputError
+from weft.errors import BadInputError, EnvironmentLacksError
 from weft.paths import ROOT
 from weft.run.spec import run_spec
 from weft.scenario.network_file import load_scenario_or_network
@@ -115,6 +115,14 @@ def test_a_p4_utils_network_and_a_command_that_fails(folder: Path) -> None:
     assert (folder / "forward_p4rt.txt").is_file()
     assert (folder / "pcap" / "s1-eth1_in.pcap").is_file()
     assert (folder / "log" / "s1-p4runtime-requests.txt").is_file()
+
+
+def test_a_port_that_another_program_has_is_named(folder: Path) -> None:
+    refused = pytest.raises(
+        EnvironmentLacksError, match=r"cannot listen on 127\.0\.0\.1:50052: Address already"
+    )
+    with socket.create_server(("127.0.0.1", 50052)), refused, lab_of(folder / "topology.json", []):
+        pass
 
 
 def test_a_compiled_program_never_takes_the_place_of_the_network_file(folder: Path) -> None:

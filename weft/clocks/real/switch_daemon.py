@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from weft.clocks.switch_configs import links_between_switches
+from weft.errors import EnvironmentLacksError
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import DaemonConfig, SwitchConfig
+from weft.switch.daemon.process import EXIT_ENVIRONMENT
 from weft.switch.daemon.stats import SwitchesStats
-from weft.system.child_processes import JsonLinesChild, python_environment, python_module
+from weft.system.child_processes import ChildError, JsonLinesChild, python_environment, python_module
 from weft.topologies import FabricSpec
 from weft.traffic.endpoint_lines import START_TIMEOUT_S
 
@@ -45,7 +47,10 @@ class SwitchDaemon:
     """The daemon's process; every method raises ChildError when it is gone or refuses."""
 
     def __init__(self, config: DaemonConfig, directory: Path) -> None:
-        """Start it and wait until it serves P4Runtime."""
+        """Start it and wait until it serves P4Runtime.
+
+        Raises EnvironmentLacksError for what it needs and does not have, such as a TCP port that another program has.
+        """
         config_path = directory / "switches.json"
         config_path.write_text(config.to_json(), encoding="utf-8")
         log = directory / "switches.log"
@@ -62,8 +67,10 @@ class SwitchDaemon:
         self.child = JsonLinesChild("the switch daemon", process, log)
         try:
             ready = self.child.read_answer(START_TIMEOUT_S)
-        except BaseException:
+        except BaseException as error:
             self.child.close()
+            if isinstance(error, ChildError) and process.returncode == EXIT_ENVIRONMENT:
+                raise EnvironmentLacksError(str(error)) from None
             raise
         self.grpc_address = str(ready["grpc_address"])
         # A lab's metrics are read from another thread than its runner's.
