@@ -45,7 +45,7 @@ def pytest_collection_finish() -> None:
 
 # Those of Dask, which has one event loop for all its clients, and keeps it.
 KEPT_THREADS = ("IO loop", "Dask-")
-ENDING_PATIENCE_S = 10.0
+ENDING_PATIENCE_S = 60.0
 
 
 @pytest.fixture(scope="module", autouse=True)
