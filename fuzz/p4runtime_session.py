@@ -69,26 +69,28 @@ class ServerUnderTest:
         """Send all requests as the primary controller. Raises Finding."""
         self._devices[1] = Device(1, self._backend, CPU_PORT)
         stream = _Stream(self._stub)
-        stream.exchange(_arbitration())
-        self._stub.SetForwardingPipelineConfig(
-            p4r.SetForwardingPipelineConfigRequest(
-                device_id=1, election_id=U128.encode(1), action=_COMMIT, config=config
-            ),
-            timeout=_TIMEOUT_S,
-        )
         answers = []
-        for method, request in requests:
-            if method == "StreamChannel":
-                answer = stream.exchange(request)
-                if stream.ended:
-                    stream = _Stream(self._stub)
-                    stream.exchange(_arbitration())
-            else:
-                answer = self._call(method, request)
-                if method == "Write" and answer.code == "OK":
-                    self._read_back(list(request.updates))
-            answers.append(answer)
-        stream.close()
+        try:
+            stream.exchange(_arbitration())
+            self._stub.SetForwardingPipelineConfig(
+                p4r.SetForwardingPipelineConfigRequest(
+                    device_id=1, election_id=U128.encode(1), action=_COMMIT, config=config
+                ),
+                timeout=_TIMEOUT_S,
+            )
+            for method, request in requests:
+                if method == "StreamChannel":
+                    answer = stream.exchange(request)
+                    if stream.ended:
+                        stream = _Stream(self._stub)
+                        stream.exchange(_arbitration())
+                else:
+                    answer = self._call(method, request)
+                    if method == "Write" and answer.code == "OK":
+                        self._read_back(list(request.updates))
+                answers.append(answer)
+        finally:
+            stream.close()
         self._require_alive()
         return answers
 
@@ -191,6 +193,7 @@ class _Stream:
                         raise Finding(f"the stream answers {response.error.message}")
         except grpc.RpcError as error:
             self.ended = True
+            self.close()  # the thread that takes requests waits for the next one
             return _refusal("StreamChannel", message, error)
         except StopIteration:
             raise Finding("the server ended the stream without a status") from None

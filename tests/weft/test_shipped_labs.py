@@ -53,7 +53,8 @@ def test_a_copy_has_all_but_the_check_and_is_never_over_another(tmp_path: Path) 
     first = CliRunner().invoke(weft, ["labs", "copy", "lab:09-links", str(target)])
     assert first.exit_code == 0, first.output
     assert (target / ".weft-lab").read_text() == "09-links\n"
-    assert sorted(path.name for path in target.iterdir() if path.name != ".weft-lab") == sorted(
+    assert (target / "docs" / "results.md").is_file()  # the page links to it
+    assert sorted(path.name for path in target.iterdir() if path.name not in {".weft-lab", "docs"}) == sorted(
         path.name
         for path in (LABS_DIRECTORY / "09-links").iterdir()
         if path.name not in {"__pycache__", "check.py"}
