@@ -101,8 +101,10 @@ def test_p4info_is_the_same(name: str, p4c: P4c, tmp_path: Path) -> None:
     text, info = reference_text(program, p4c)
     document = json.loads(text)
     assert sorted_info(ours.p4info) == sorted_info(info)
-    for section in ("register_arrays", "counter_arrays", "meter_arrays", "field_aliases", "errors"):
+    for section in ("register_arrays", "counter_arrays", "meter_arrays", "errors"):
         assert described(ours.json[section]) == described(document[section]), section
+    # p4c repeats them for every copy of the metadata that it makes for a control's `in` parameter.
+    assert described(ours.json["field_aliases"]) == sorted(set(described(document["field_aliases"])))
     assert tables(ours.json) == tables(document)
     assert header_types(ours.json) == header_types(document)
     assert ours.json["deparsers"][0]["order"] == document["deparsers"][0]["order"]
