@@ -1,5 +1,7 @@
 """Pages whose examples are run: fenced `console` blocks of commands, each followed by what it prints.
 
+Those of a lab's page are run as the lab's notebook, which is made from the page and has a cell for each.
+
 A line that holds only `…` stands for any number of lines that the page leaves out. Everything else is compared line
 by line, so a page says what its run says. Blocks in other languages, or in none, are for people alone (Mininet, a
 browser, a second terminal).
@@ -15,7 +17,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import nbformat
+from nbclient import NotebookClient
+
 from weft.labs.console import Example, examples_of
+from weft.labs.notebook import SKIPPED, notebook_of
+from weft.labs.page import read_lab_page
 
 LEFT_OUT = "…"
 _FENCE = re.compile(r"^```(\w*)\s*$")
@@ -50,15 +57,51 @@ def workplace(directory: Path, root: Path) -> Path:
     return directory
 
 
-def output_of(command: str, directory: Path) -> list[str]:
-    """Run a command and return the lines of its standard output; raise if it fails."""
-    environment = os.environ | {
+def outputs_of_commands(page: Path, directory: Path) -> list[list[str]]:
+    """Run a page's commands and return the lines that each prints to its standard output; raise if one fails."""
+    return [output_of(example.command, directory) for example in examples(page)]
+
+
+def outputs_of_notebook(page: Path, directory: Path) -> list[list[str]]:
+    """Run the notebook of a lab's page, as `outputs_of_commands` its commands."""
+    notebook = nbformat.from_dict(notebook_of(read_lab_page(page)))
+    client = NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(directory)}})
+    client.execute(env=_environment())
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.outputs == [] for cell in cells if SKIPPED in tags(cell))
+    return [
+        _printed(cell) for cell in cells if cell.source.startswith("%%bash") and SKIPPED not in tags(cell)
+    ]
+
+
+def tags(cell: nbformat.NotebookNode) -> list[str]:
+    """Return the tags of a notebook's cell."""
+    return list(cell["metadata"].get("tags", []))
+
+
+def _printed(cell: nbformat.NotebookNode) -> list[str]:
+    text = "".join(output["text"] for output in cell.outputs if output.get("name") == "stdout")
+    assert "\x1b" not in text
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {
         "COLUMNS": "110",
         "NO_COLOR": "1",
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
+
+
+def output_of(command: str, directory: Path) -> list[str]:
+    """Run a command and return the lines of its standard output; raise if it fails."""
     done = subprocess.run(
-        ["bash", "-c", command], cwd=directory, env=environment, capture_output=True, text=True, check=False
+        ["bash", "-c", command],
+        cwd=directory,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, f"$ {command}\nexit code {done.returncode}\n{done.stdout}{done.stderr}"
     return [line.rstrip() for line in done.stdout.splitlines()]

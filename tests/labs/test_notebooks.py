@@ -1,4 +1,4 @@
-"""Notebooks of labs: valid, the same for the same page, complete, and two of them run from beginning to end."""
+"""Notebooks of labs: valid, the same for the same page, complete; `test_pages.py` runs them from beginning to end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import nbformat
 import pytest
 from click.testing import CliRunner
-from nbclient import NotebookClient
 
 import pages
 from weft.cli import weft
@@ -35,7 +34,7 @@ def test_a_notebook_has_every_command_of_its_page_and_no_output(lab, folder: Pat
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
     commands = [
-        cell.source for cell in code if cell.source.startswith("%%bash") and SKIPPED not in _tags(cell)
+        cell.source for cell in code if cell.source.startswith("%%bash") and SKIPPED not in pages.tags(cell)
     ]
     of_page = [example.source for example in pages.examples(lab.folder / "README.md")]
     assert commands == [
@@ -68,7 +67,7 @@ def missing_links(folder: Path) -> list[tuple[str, str]]:
 
 def test_what_needs_root_says_so_and_is_not_run_with_the_rest() -> None:
     notebook = notebook_of(read_lab_page(ROOT / "labs" / "01-allreduce" / "README.md"))
-    (cell,) = [cell for cell in notebook["cells"] if SKIPPED in _tags(cell)]
+    (cell,) = [cell for cell in notebook["cells"] if SKIPPED in pages.tags(cell)]
     assert "run labs/01-allreduce/scenario.yaml" in cell["source"]
     assert "skipped: this needs root" in cell["source"]
 
@@ -98,32 +97,3 @@ def test_notebooks_never_replace_anything(tmp_path: Path) -> None:
     done = CliRunner().invoke(weft, ["labs", "notebooks", str(tmp_path)])
     assert isinstance(done.exception, BadInputError)
     assert "exists already" in str(done.exception)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "printed"),
-    [
-        ("01-allreduce", "in-network 1048576 262144   int32   sum"),
-        ("12-deadlock", "the fabric is deadlocked"),
-    ],
-)
-def test_a_notebook_runs(name: str, printed: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    notebook = nbformat.read(folder / f"{name}.ipynb", as_version=4)
-    notebook.metadata.kernelspec.name = "python3"
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
-    outputs = "".join(
-        output.get("text", "")
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-        for output in cell.outputs
-    )
-    assert printed in outputs
-    assert "\x1b" not in outputs
-    skipped = [cell for cell in notebook.cells if SKIPPED in _tags(cell)]
-    assert all(cell.outputs == [] for cell in skipped)
-
-
-def _tags(cell) -> list[str]:
-    return cell["metadata"].get("tags", [])

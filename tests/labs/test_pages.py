@@ -14,7 +14,8 @@ DOCS = [ROOT / "docs" / name for name in ("cost.md", "parameter-server.md", "rdm
 SOLUTIONS = [
     page for page in sorted((ROOT / "labs").glob("*/solution.md")) if "```console" in page.read_text("utf-8")
 ]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "labs").glob("*/README.md")), *SOLUTIONS, *DOCS]
+LABS = sorted((ROOT / "labs").glob("*/README.md"))
+PAGES = [ROOT / "README.md", *LABS, *SOLUTIONS, *DOCS]
 
 
 @pytest.mark.slow
@@ -26,7 +27,8 @@ def test_a_page_shows_what_its_commands_print(page: Path, tmp_path: Path) -> Non
     assert shown, (
         f"{page} shows no command whose output is checked (a fenced block of the language 'console')"
     )
-    outputs = [(example, pages.output_of(example.command, directory)) for example in shown]
+    run = pages.outputs_of_notebook if page in LABS else pages.outputs_of_commands
+    outputs = list(zip(shown, run(page, directory), strict=True))
     if os.environ.get("WEFT_RENEW_PAGES"):
         pages.renew(page, outputs)
         return

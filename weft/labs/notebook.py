@@ -33,7 +33,7 @@ import os
 import sys
 
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
-os.environ.update(COLUMNS="120", NO_COLOR="1")
+os.environ.update(COLUMNS="110", NO_COLOR="1")
 os.environ.pop("FORCE_COLOR", None)  # kernels set it, and progress would be drawn as on a terminal"""
 _AS_ROOT = """\
 %%bash
