@@ -9,9 +9,11 @@ browser, a second terminal).
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,6 +21,7 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 from weft.labs.console import Example, examples_of
 from weft.labs.notebook import SKIPPED, notebook_of
@@ -65,13 +68,28 @@ def outputs_of_commands(page: Path, directory: Path) -> list[list[str]]:
 def outputs_of_notebook(page: Path, directory: Path) -> list[list[str]]:
     """Run the notebook of a lab's page, as `outputs_of_commands` its commands."""
     notebook = nbformat.from_dict(notebook_of(read_lab_page(page)))
-    client = NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(directory)}})
-    client.execute(env=_environment())
+    # No TCP ports, which are drawn before they are taken: another test may take one meanwhile.
+    sockets = Config(KernelManager={"transport": "ipc", "ip": str(directory / "kernel")})
+    client = NotebookClient(
+        notebook,
+        config=sockets,
+        timeout=900,
+        startup_timeout=300,
+        on_notebook_start=_leave_signals,
+        resources={"metadata": {"path": str(directory)}},
+    )
+    asyncio.run(client.async_execute(env=_environment()))
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.outputs == [] for cell in cells if SKIPPED in tags(cell))
     return [
         _printed(cell) for cell in cells if cell.source.startswith("%%bash") and SKIPPED not in tags(cell)
     ]
+
+
+def _leave_signals(notebook: nbformat.NotebookNode) -> None:
+    """Have Ctrl-C end the tests; nbclient has it end the kernel alone, and a second one is lost."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().remove_signal_handler(number)
 
 
 def tags(cell: nbformat.NotebookNode) -> list[str]:
