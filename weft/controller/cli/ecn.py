@@ -14,10 +14,9 @@ from weft.controller import views
 from weft.controller.cli.group import (
     Find,
     controller,
-    feature_rows,
     json_option,
     reports_errors,
-    show_rows,
+    show_feature,
     switches_argument,
 )
 from weft.controller.features import FEATURES
@@ -42,10 +41,7 @@ def ecn() -> None:
 @reports_errors
 def ecn_show(find: Find, switches: tuple[str, ...], as_json: bool) -> None:
     """Thresholds by port and class."""
-    show_rows(
-        find, switches, as_json, "ECN thresholds",
-        lambda lab, session: feature_rows(FEATURES.named("ecn"), session, lab),
-    )  # fmt: skip
+    show_feature(find, switches, as_json, "ECN thresholds", FEATURES.named("ecn"))
 
 
 @ecn.command("set")

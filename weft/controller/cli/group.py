@@ -109,7 +109,12 @@ def show_rows(
     print_rows([row for rows in found for row in rows], as_json, title)
 
 
-async def feature_rows(feature: Feature, session: SwitchSession, lab: Lab) -> list[Row]:
+def show_feature(find: Find, switches: tuple[str, ...], as_json: bool, title: str, feature: Feature) -> None:
+    """Print a feature's rows of switches."""
+    show_rows(find, switches, as_json, title, lambda lab, session: _feature_rows(feature, session, lab))
+
+
+async def _feature_rows(feature: Feature, session: SwitchSession, lab: Lab) -> list[Row]:
     """Return a feature's rows of a switch; none, and a word about it, where its program has not got the tables."""
     assert feature.rows is not None
     missing = [table for table in feature.tables if not session.has_table(table)]

@@ -14,9 +14,9 @@ from weft.controller.cli.group import (
     Find,
     RefusedError,
     controller,
-    feature_rows,
     json_option,
     reports_errors,
+    show_feature,
     show_rows,
     switches_argument,
 )
@@ -85,10 +85,7 @@ def _add_command(feature: Feature) -> None:
     @click.pass_obj
     @reports_errors
     def show(find: Find, switches: tuple[str, ...], as_json: bool) -> None:
-        show_rows(
-            find, switches, as_json, feature.name[0].upper() + feature.name[1:],
-            lambda lab, session: feature_rows(feature, session, lab),
-        )  # fmt: skip
+        show_feature(find, switches, as_json, feature.name[0].upper() + feature.name[1:], feature)
 
 
 for _feature in FEATURES.values():
