@@ -15,7 +15,7 @@ from weft.controller.switch_cli.commands import command
 from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.names import find
 from weft.controller.switch_cli.session import CommandSession
-from weft.controller.switch_cli.tables import bare, parse_handle
+from weft.controller.switch_cli.tables import bare, parse_handle, rates_of
 from weft.controller.switch_cli.values import encoded, parse_value, parse_whole
 
 _MICROSECONDS = 10**6
@@ -218,14 +218,13 @@ async def meter_get_rates(session: CommandSession, words: Sequence[str]) -> str:
     meter = _meter(session, words[0])
     if isinstance(meter, p4i.DirectMeter):
         entry = await session.entry(_table_of(session, meter.direct_table_id), parse_handle(words[1]))
-        direct = p4r.DirectMeterEntry(table_entry=bare(entry))
-        found = [each.direct_meter_entry for each in await session.read(direct_meter_entry=direct)]
+        config = await rates_of(session, entry)
     else:
         cell = p4r.MeterEntry(meter_id=meter.preamble.id, index=_index(words[1], meter.size))
         found = [each.meter_entry for each in await session.read(meter_entry=cell)]
-    if not found or not found[0].HasField("config"):
+        config = found[0].config if found and found[0].HasField("config") else None
+    if config is None:
         return "the meter has no rates: every packet is green"
-    config = found[0].config
     return "\n".join(
         f"{number}: info rate = {rate / _MICROSECONDS:g}, burst size = {burst}"
         for number, (rate, burst) in enumerate(((config.cir, config.cburst), (config.pir, config.pburst)))

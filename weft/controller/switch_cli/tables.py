@@ -273,11 +273,17 @@ async def _changed(
     changed = bare(entry, action)
     changed.idle_timeout_ns = entry.idle_timeout_ns
     if any(meter.direct_table_id == table.preamble.id for meter in session.info.direct_meters):
-        direct = p4r.DirectMeterEntry(table_entry=bare(entry))
-        for found in await session.read(direct_meter_entry=direct):
-            if found.direct_meter_entry.HasField("config"):
-                changed.meter_config.CopyFrom(found.direct_meter_entry.config)
+        rates = await rates_of(session, entry)
+        if rates is not None:
+            changed.meter_config.CopyFrom(rates)
     return changed
+
+
+async def rates_of(session: CommandSession, entry: p4r.TableEntry) -> p4r.MeterConfig | None:
+    """Return the rates that a table's meter has for an entry; None: none are set."""
+    direct = p4r.DirectMeterEntry(table_entry=bare(entry))
+    found = [each.direct_meter_entry for each in await session.read(direct_meter_entry=direct)]
+    return found[0].config if found and found[0].HasField("config") else None
 
 
 def bare(entry: p4r.TableEntry, action: p4r.TableAction | None = None) -> p4r.TableEntry:
