@@ -81,9 +81,7 @@ def outputs_of_notebook(page: Path, directory: Path) -> list[list[str]]:
     asyncio.run(client.async_execute(env=_environment()))
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.outputs == [] for cell in cells if SKIPPED in tags(cell))
-    return [
-        _printed(cell) for cell in cells if cell.source.startswith("%%bash") and SKIPPED not in tags(cell)
-    ]
+    return [_printed(cell) for cell in command_cells(notebook)]
 
 
 def _leave_signals(notebook: nbformat.NotebookNode) -> None:
@@ -95,6 +93,15 @@ def _leave_signals(notebook: nbformat.NotebookNode) -> None:
 def tags(cell: nbformat.NotebookNode) -> list[str]:
     """Return the tags of a notebook's cell."""
     return list(cell["metadata"].get("tags", []))
+
+
+def command_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Return the cells that run the page's commands, without those that need root."""
+    return [
+        cell
+        for cell in notebook.cells
+        if cell.cell_type == "code" and cell.source.startswith("%%bash") and SKIPPED not in tags(cell)
+    ]
 
 
 def _printed(cell: nbformat.NotebookNode) -> list[str]:

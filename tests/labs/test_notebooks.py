@@ -33,9 +33,7 @@ def test_a_notebook_has_every_command_of_its_page_and_no_output(lab, folder: Pat
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
-    commands = [
-        cell.source for cell in code if cell.source.startswith("%%bash") and SKIPPED not in pages.tags(cell)
-    ]
+    commands = [cell.source for cell in pages.command_cells(notebook)]
     of_page = [example.source for example in pages.examples(lab.folder / "README.md")]
     assert commands == [
         "%%bash\n" + each.replace(".venv/bin/weft", "weft").replace(".venv/bin/python", "python")

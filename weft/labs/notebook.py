@@ -87,25 +87,30 @@ def _cells(page: LabPage, is_there: IsThere) -> Iterator[tuple[str, str, list[st
     lab = page.path.resolve().parent.name
     for number, section in enumerate(page.sections):
         heading = f"{'##' if number else '#'} {section.title}"
-        yield from _section_cells(section, heading, lambda source: _relinked(source, lab, is_there), is_there)
+        yield from _section_cells(
+            section,
+            heading,
+            lambda source: relinked(source, lab, lambda path, fragment: _beside(path, fragment, is_there)),
+            is_there,
+        )
         if number == 0:
             yield "code", _SET_UP, []
 
 
 def _section_cells(
-    section: Section, heading: str, relinked: Callable[[str], str], is_there: IsThere
+    section: Section, heading: str, relink: Callable[[str], str], is_there: IsThere
 ) -> Iterator[tuple[str, str, list[str]]]:
     prose = [heading]
     for block in section.blocks:
         if section.title == "Questions" and block.kind == "ordered_list":
             for number, question in enumerate(block.items, 1):
-                yield "markdown", "\n\n".join([*prose, f"**{number}.** {relinked(question)}"]), []
+                yield "markdown", "\n\n".join([*prose, f"**{number}.** {relink(question)}"]), []
                 yield "markdown", _ANSWER, []
                 prose = []
             continue
         commands = list(_command_cells(block, is_there))
         if block.language != "console":
-            text = block.source if block.kind == "fence" else relinked(block.source)
+            text = block.source if block.kind == "fence" else relink(block.source)
             leads_nowhere = POINTER.fullmatch(block.source.strip()) and not LINK.search(text)
             prose += [] if leads_nowhere else [text]
         if commands and prose:
@@ -120,7 +125,7 @@ def _command_cells(block: Block, is_there: IsThere) -> Iterator[tuple[str, str, 
     """Yield a cell for each command of a console block, or for what a paragraph runs as root."""
     if block.language == "console":
         for example in examples_of(block.lines_inside, block.first_line + 1):
-            source = _on_path(example.source)
+            source = on_path(example.source)
             if all(is_there(path) for path in _LAB_FILE.findall(source)):
                 yield "code", f"%%bash\n{source}", []
             else:
@@ -130,24 +135,33 @@ def _command_cells(block: Block, is_there: IsThere) -> Iterator[tuple[str, str, 
             yield "code", _AS_ROOT.format(arguments=arguments), [SKIPPED]
 
 
-def _on_path(command: str) -> str:
-    return re.sub(r"\.venv/bin/(weft|python)\b", r"\1", command)
+def on_path(command: str) -> str:
+    """Return a command of a page with the Weft and the Python on the PATH, in place of a checkout's."""
+    return re.sub(r"(?<![\w./])\.venv/bin/(weft|python)\b", r"\1", command)
 
 
-def _relinked(source: str, lab: str, is_there: IsThere) -> str:
-    """Return Markdown with links that hold in the notebook's folder; to what is not there, only their text."""
-    return LINK.sub(lambda link: _new_link(link, lab, is_there), source)
+def relinked(source: str, lab: str, target_of: Callable[[str, str], str | None]) -> str:
+    """Return Markdown of a lab's page with links that hold elsewhere.
+
+    `target_of` gets a link's path in the project and its fragment, and returns where it leads now; with None only the
+    link's text stays.
+    """
+
+    def new(link: re.Match[str]) -> str:
+        picture, text, target = link.groups()
+        path, hash_mark, anchor = target.partition("#")
+        if "://" in target or not path:
+            return link[0]
+        path = posixpath.normpath(posixpath.join("labs", lab, path))
+        found = target_of(path, hash_mark + anchor)
+        return text if found is None else f"{picture}[{text}]({found})"
+
+    return LINK.sub(new, source)
 
 
-def _new_link(link: re.Match[str], lab: str, is_there: IsThere) -> str:
-    picture, text, target = link.groups()
-    path, hash_mark, anchor = target.partition("#")
-    if "://" in target or not path:
-        return link[0]
-    path = posixpath.normpath(posixpath.join("labs", lab, path))
+def _beside(path: str, fragment: str, is_there: IsThere) -> str | None:
+    """Return where a link leads in the notebook's folder."""
     if path.partition("/")[0] not in COPIED or not is_there(path):
-        return text
+        return None
     other = _LAB_PAGE.match(path)
-    if other:
-        return f"{picture}[{text}]({other[1]}.ipynb)"
-    return f"{picture}[{text}]({path}{hash_mark}{anchor})"
+    return f"{other[1]}.ipynb" if other else f"{path}{fragment}"

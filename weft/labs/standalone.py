@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Callable
 from pathlib import Path
 
-from weft.labs.notebook import LINK, POINTER
+from weft.labs.notebook import POINTER, on_path, relinked
 from weft.paths import EXAMPLES_DIRECTORY, LABS_DIRECTORY
 
 DOCS = "docs"
 """Beside a copy's page: a link to the documentation of the Weft that has made the copy."""
 _CODE = re.compile(r"```.*?```|`[^`]+`", re.DOTALL)
 _AS_ROOT = re.compile(r"\bsudo \.venv/bin/(weft|python)\b")
-_PROGRAM = re.compile(r"(?<![\w./])\.venv/bin/(weft|python)\b")
 _FILE = re.compile(r"(?<![\w./-])(labs|examples)(?:/[\w.-]+)+")
 _SHIPPED = {"labs": LABS_DIRECTORY, "examples": EXAMPLES_DIRECTORY}
 
@@ -24,12 +22,17 @@ def standalone_page(page: str, lab: str, is_there: Callable[[str], bool]) -> str
 
     Commands run there with the Weft on the PATH. Links to what the folder does not have are text.
     """
+
+    def target_of(path: str, fragment: str) -> str | None:
+        inside = path.removeprefix(f"labs/{lab}/")
+        return inside + fragment if inside.startswith(f"{DOCS}/") or is_there(inside) else None
+
     at, parts = 0, []
     for code in _CODE.finditer(page):
         parts += [page[at : code.start()], _commands(code[0], lab)]
         at = code.end()
     lines = "".join([*parts, page[at:]]).splitlines()
-    linked = [(line, LINK.sub(lambda link: _link(link, lab, is_there), line)) for line in lines]
+    linked = [(line, relinked(line, lab, target_of)) for line in lines]
     leading = [
         new for old, new in linked if new == old or not POINTER.fullmatch(old) or POINTER.fullmatch(new)
     ]
@@ -38,7 +41,7 @@ def standalone_page(page: str, lab: str, is_there: Callable[[str], bool]) -> str
 
 def _commands(code: str, lab: str) -> str:
     # sudo has a PATH of its own.
-    code = _PROGRAM.sub(r"\1", _AS_ROOT.sub(r'sudo "$(command -v \1)"', code))
+    code = on_path(_AS_ROOT.sub(r'sudo "$(command -v \1)"', code))
     return _FILE.sub(lambda found: _file(found, lab), code)
 
 
@@ -48,13 +51,3 @@ def _file(found: re.Match[str], lab: str) -> str:
         return found[0].removeprefix(own).lstrip("/") or "."
     shipped = _SHIPPED[found[1]] / Path(found[0]).relative_to(found[1])
     return str(shipped) if shipped.exists() else found[0]
-
-
-def _link(link: re.Match[str], lab: str, is_there: Callable[[str], bool]) -> str:
-    picture, text, target = link.groups()
-    path, hash_mark, anchor = target.partition("#")
-    if "://" in target or not path:
-        return link[0]
-    inside = posixpath.normpath(posixpath.join("labs", lab, path)).removeprefix(f"labs/{lab}/")
-    is_page = inside.startswith(f"{DOCS}/") or is_there(inside)
-    return f"{picture}[{text}]({inside}{hash_mark}{anchor})" if is_page else text
