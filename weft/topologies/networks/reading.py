@@ -85,10 +85,8 @@ def _parsed(path: Path) -> object:
     try:
         text = read_bytes(path, MAX_FILE_BYTES).decode("utf-8-sig")
         tree: object = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number)
-        if r"\u" in text:
-            json.dumps(
-                tree, ensure_ascii=False
-            ).encode()  # an escaped half of a letter is in no path or command
+        if r"\u" in text:  # an escaped half of a letter is in no path or command
+            json.dumps(tree, ensure_ascii=False).encode()
     except UnreadableFileError as error:
         raise TopologyError(str(error)) from None
     except OSError as error:
