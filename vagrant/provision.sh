@@ -62,6 +62,8 @@ make_environment() {
     echo "provision: installing Python packages and building the engine"
     # setuptools also stands in for distutils, which Mininet imports and Python 3.12 no longer has.
     .venv/bin/python -m pip install --quiet --upgrade "setuptools>=68" wheel "pybind11>=2.12"
+    # Until it was called weft-fabric the distribution was `weft`; pytest takes no plugin twice.
+    .venv/bin/python -m pip uninstall --quiet --yes weft 2>/dev/null || true
     .venv/bin/python -m pip install --quiet --no-build-isolation --editable ".[$extras]" \
       --config-settings editable_mode=compat
     echo "$state" >.venv/weft-installed

@@ -1,9 +1,14 @@
-"""Hints for messages about a word that is none of the valid ones."""
+"""Hints for messages: the nearest valid word, what to install."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from importlib import metadata
+
+DISTRIBUTION = "weft-fabric"
+"""The name of setup.cfg."""
 
 
 def did_you_mean(word: str, valid: Iterable[str]) -> str:
@@ -14,3 +19,20 @@ def did_you_mean(word: str, valid: Iterable[str]) -> str:
         return f"did you mean '{spelt_out}'?"
     nearest = difflib.get_close_matches(word, choices, n=1)
     return f"did you mean '{nearest[0]}'?" if nearest else f"valid: {', '.join(choices)}"
+
+
+def install_extra(extra: str) -> str:
+    """Return the command that installs what an extra of setup.cfg names.
+
+    It names the packages, not Weft: on PyPI `weft` is another project, and Weft is installed from its own checkout.
+    """
+    try:
+        requirements = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:  # run from a checkout that is not installed
+        return f"see the extra `{extra}` in setup.cfg"
+    needed = []
+    for requirement in requirements:
+        package, _, marker = requirement.partition(";")
+        if re.search(rf"""extra == ["']{extra}["']""", marker):
+            needed.append(f"'{package.strip()}'")
+    return f"pip install {' '.join(needed)}"

@@ -1,6 +1,6 @@
 """PyTorch over a fabric: the same results as over gloo, scripts that know nothing of Weft, clear errors.
 
-PyTorch is no part of the tests' set-up: `pip install 'weft[torch]'`, from https://download.pytorch.org/whl/cpu.
+PyTorch is no part of the tests' set-up: `.venv/bin/pip install torch`, from https://download.pytorch.org/whl/cpu.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 from weft.paths import ROOT
 
-pytest.importorskip("torch.distributed", reason="PyTorch is not installed (weft[torch])")
+pytest.importorskip("torch.distributed", reason="PyTorch is not installed (the extra `torch`)")
 from weft.torch.settings import Settings
 
 RANKS = 4

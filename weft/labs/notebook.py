@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from weft.errors import EnvironmentLacksError
+from weft.hints import install_extra
 from weft.labs.console import examples_of
 from weft.labs.page import Block, LabPage, Section
 
@@ -66,7 +67,7 @@ def notebook_of(page: LabPage, is_there: IsThere = lambda _: True) -> dict[str, 
     try:
         from nbformat import v4, validate
     except ImportError as error:
-        raise EnvironmentLacksError("notebooks need nbformat: pip install 'weft[notebook]'") from error
+        raise EnvironmentLacksError(f"notebooks need nbformat: {install_extra('notebook')}") from error
     cells: list[Any] = []
     for kind, source, tags in _cells(page, is_there):
         new = v4.new_code_cell if kind == "code" else v4.new_markdown_cell

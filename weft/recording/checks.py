@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 from weft.errors import EnvironmentLacksError
-from weft.hints import did_you_mean
+from weft.hints import did_you_mean, install_extra
 from weft.recording.places import Places
 from weft.scenario import KeyProblem
 from weft.scenario.options import FabricOptions
@@ -47,5 +47,5 @@ def check_observed(fabric: FabricSpec, options: FabricOptions) -> None:
                 raise KeyProblem("observe.int", f"'{pair}': a flow goes from one host to another")
     if observe.format == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise EnvironmentLacksError(
-            "observe.format: parquet needs pyarrow: pip install 'weft[parquet]', or take csv, which needs nothing"
+            f"observe.format: parquet needs pyarrow: {install_extra('parquet')}, or take csv, which needs nothing"
         )

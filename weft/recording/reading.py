@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.cache import collector_paused
 from weft.errors import BadInputError, EnvironmentLacksError
-from weft.hints import did_you_mean
+from weft.hints import did_you_mean, install_extra
 from weft.quantities.json_problems import quoted
 from weft.recording.schema import LARGEST, TABLES, ColumnSchema, Holds, TableSchema
 from weft.recording.tables import Column, Names, Table
@@ -141,7 +141,7 @@ def _line_of_row(path: Path, row: int) -> int:
 
 def _read_parquet(path: Path, schema: TableSchema) -> Table:
     if importlib.util.find_spec("pyarrow") is None:
-        raise EnvironmentLacksError(f"{path}: Parquet needs pyarrow: pip install 'weft[parquet]'")
+        raise EnvironmentLacksError(f"{path}: Parquet needs pyarrow: {install_extra('parquet')}")
     import pyarrow
     from pyarrow import parquet
 

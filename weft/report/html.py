@@ -11,6 +11,7 @@ from string import Template
 from typing import Any
 
 from weft.errors import EnvironmentLacksError
+from weft.hints import install_extra
 from weft.results.report_parts import Cell, ReportPart, ReportTable
 from weft.system.writing import written_whole
 
@@ -65,7 +66,7 @@ def write_page(page: str, target: Path) -> Path:
 
 def _plotly() -> str:
     if importlib.util.find_spec("plotly") is None:
-        raise EnvironmentLacksError("weft report draws with plotly: pip install 'weft[report]'")
+        raise EnvironmentLacksError(f"weft report draws with plotly: {install_extra('report')}")
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import EnvironmentLacksError
+from weft.hints import install_extra
 from weft.sweeps.plan import Point
 from weft.sweeps.store import Outcome, State, SweepStore
 from weft.sweeps.worker import run_point, sees, stop_points
@@ -79,7 +80,7 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise EnvironmentLacksError("a sweep needs Dask distributed: pip install 'weft[sweep]'") from None
+        raise EnvironmentLacksError(f"a sweep needs Dask distributed: {install_extra('sweep')}") from None
     with contextlib.ExitStack() as stack:
         if scheduler is None:
             # Threads, because each point has a process of its own already.

@@ -10,6 +10,7 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
+from weft.hints import install_extra
 from weft.topologies.draw_clusters import clustered_svg
 from weft.topologies.draw_groups import grouped_svg
 from weft.topologies.draw_layout import Box, Layout, kind_of
@@ -86,7 +87,7 @@ def write_picture(svg: str, target: Path, title: str = "Topology") -> None:
 def _write_png(svg: str, target: Path) -> None:
     if importlib.util.find_spec("cairosvg") is None:
         raise TopologyError(
-            f"cannot draw to {target.name!r}: PNG needs cairosvg: pip install 'weft[png]', or take .svg or .html"
+            f"cannot draw to {target.name!r}: PNG needs cairosvg: {install_extra('png')}, or take .svg or .html"
         )
     import cairosvg
 
