@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.quantities import portable_math
 from weft.traffic.jobs.operations import MAX_DURATION_PS
 
 
@@ -32,7 +33,7 @@ class ComputeVariation:
         if not self.jitter:
             return durations_ps
         generator = np.random.default_rng([self.seed, rank])
-        factors = np.exp(self.jitter * generator.standard_normal(len(durations_ps)))
+        factors = portable_math.exp(self.jitter * generator.standard_normal(len(durations_ps)))
         varied = np.minimum(np.rint(durations_ps * factors), MAX_DURATION_PS).astype(np.int64)
         varied.flags.writeable = False
         return varied

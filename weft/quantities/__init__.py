@@ -1,1 +1,3 @@
-"""Quantities: how people write them (`units`), and which values are valid (`definitions`)."""
+"""Quantities: how people write them (`units`), which values are valid (`definitions`), and mathematics that is the
+same on every processor (`portable_math`).
+"""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from weft.quantities import portable_math
 from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import split_evenly
 
@@ -150,7 +151,7 @@ def _chosen(choice: ExpertChoice, places: _Places, tokens: int) -> Iterator[npt.
 
 def skewed_popularity(experts: int, skew: float) -> npt.NDArray[np.float64]:
     """Return the popularity of experts, the most popular first: of the i-th i^-skew (Zipf)."""
-    return np.arange(1, experts + 1, dtype=float) ** -skew
+    return portable_math.exp(-skew * portable_math.log(np.arange(1, experts + 1)))
 
 
 def chosen_experts(
@@ -176,9 +177,11 @@ def chosen_experts(
     host_count = min(hosts_per_token, hosts)
     count = min(top_k, host_count * experts_per_host)
     chosen_hosts = _largest(
-        np.log(popularity.sum(axis=1)) + generator.gumbel(size=(tokens, hosts)), host_count
+        portable_math.log(popularity.sum(axis=1)) + generator.gumbel(size=(tokens, hosts)), host_count
     )
-    weights = np.log(popularity[chosen_hosts]) + generator.gumbel(size=(tokens, host_count, experts_per_host))
+    weights = portable_math.log(popularity[chosen_hosts]) + generator.gumbel(
+        size=(tokens, host_count, experts_per_host)
+    )
     picked = _largest(weights.reshape(tokens, host_count * experts_per_host), count)
     nth, local = np.divmod(picked, experts_per_host)
     experts: npt.NDArray[np.int64] = np.take_along_axis(chosen_hosts, nth, axis=1) * experts_per_host + local

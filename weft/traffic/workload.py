@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from weft.quantities import portable_math
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.patterns import Flow
 
@@ -67,8 +68,7 @@ def _arrivals_ps(
     reached_ps = 0.0
     block = int(duration_ps / mean_interval_ps) + 16
     while reached_ps < duration_ps:
-        # The inverse of the exponential distribution; NumPy may change how it draws one.
-        times = reached_ps + np.cumsum(-np.log1p(-draws.random(block)) * mean_interval_ps)
+        times = reached_ps + np.cumsum(portable_math.exponential(draws, block) * mean_interval_ps)
         blocks.append(times)
         reached_ps = float(times[-1])
     times = np.concatenate(blocks)

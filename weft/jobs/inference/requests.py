@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
+from weft.quantities import portable_math
 from weft.quantities.definitions import number, whole
 from weft.quantities.section import Section
 
@@ -43,7 +44,7 @@ class TokenCounts(Section):
         """Return so many numbers."""
         # A median times e^700 is still a number.
         exponents = np.clip(self.sigma * generator.standard_normal(count), -700, 700)
-        drawn = np.clip(np.rint(self.median * np.exp(exponents)), self.least, self.most)
+        drawn = np.clip(np.rint(self.median * portable_math.exp(exponents)), self.least, self.most)
         return np.asarray(drawn, np.int64)
 
 
@@ -95,8 +96,7 @@ def poisson_requests(
 ) -> Requests:
     """Return requests that arrive as a Poisson process of so many per second, from the first interval on."""
     generator = np.random.default_rng([seed, 0])
-    # The inverse of the exponential distribution; NumPy may change how it draws one.
-    intervals_s = -np.log1p(-generator.random(count)) / rate_per_s
+    intervals_s = portable_math.exponential(generator, count) / rate_per_s
     arrival_ps = np.rint(np.minimum(np.cumsum(intervals_s) * 1e12, 2 * LONGEST_PS))
     return requests_at(arrival_ps.astype(np.int64), prompt, output, seed)
 
