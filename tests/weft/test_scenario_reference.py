@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from weft.cli import run_guarded, weft
 from weft.paths import ROOT
 from weft.scenario import load_scenario
 from weft.scenario.congestion_reference import congestion_reference
-from weft.scenario.reference import SCHEMA_FILE, json_schema, markdown
+from weft.scenario.reference import SCHEMA_FILE, example_of, json_schema, markdown
 from weft.scenario.schema import sections
 
 DOCS = ROOT / "docs"
@@ -40,6 +43,19 @@ def test_every_key_has_a_description_a_type_and_an_example() -> None:
         assert kind, name
         assert example not in ("``", "`any`"), name
         assert description, name
+
+
+def test_every_example_is_valid() -> None:
+    """Each is read as YAML and checked by the type of its key."""
+    yaml = YAML(typ="safe", pure=True)
+    for section in sections():
+        for key in section.keys:
+            field = key.field
+            kind = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+            try:
+                TypeAdapter(kind).validate_python(yaml.load(example_of(key)))
+            except (ValidationError, YAMLError) as error:
+                pytest.fail(f"{key.path}: {example_of(key)}: {error}")
 
 
 def test_the_schema_knows_every_key_of_every_section() -> None:

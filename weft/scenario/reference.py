@@ -39,7 +39,15 @@ Editors with a YAML language server complete and check keys after a first line l
 # Texts that are no quantity and have no form of their own.
 _EXAMPLES = {
     "p4": "mine.p4",
+    "programs": "{p0l*: leaf.p4}",
+    "entries": "{p0l*: leaf.json}",
+    "commands": "{p0l*: leaf.txt}",
+    "controller.parameters": "{threshold: 3}",
+    "observe.state_series": "['port_tx_bytes[0..7]']",
+    "tenants.hosts": "[h0]",
+    "fabric (cubes).shapes": "{long: [1, 1, 2]}",
     "fabric (file).path": "fabric.graphml",
+    "fabric (network).path": "topology.json",
     "transport.congestion_control": "dcqcn",
     "transport.preset": "connectx",
     "transport.parameters": "{increase_timer: 55us}",
@@ -49,7 +57,21 @@ _EXAMPLES = {
     "transport.classes.parameters": "{increase_timer: 55us}",
     "transport.path": "flowlet",
     "transport.path_parameters": "{paths: 8}",
+    "traffic[] (collective).tenant": "blue",
+    "traffic[] (flow_list).flow_list": "flows.csv",
+    "traffic[] (inference).inference.requests.file": "requests.csv",
+    "traffic[] (model).routing.matrix": "routing.csv",
+    "traffic[] (model).tenant": "blue",
     "traffic[] (pattern).parameters": "{bytes_per_pair: 65536}",
+    "traffic[] (rdma).parameters": "{h0: {steps: 10}}",
+    "traffic[] (replay).replay": "h0.pcap",
+    "traffic[] (script).parameters": "{h0: {count: 10}}",
+    "traffic[] (tcp).parameters": "{beta: 0.7}",
+    "traffic[] (tcp).tcp[].parameters": "{beta: 0.7}",
+    "traffic[] (together).together": "[{collective: allreduce, sizes: [1MiB]}]",
+    "traffic[] (trace).groups": "groups.json",
+    "traffic[] (trace).trace": "traces/",
+    "traffic[] (training_step).tenant": "blue",
 }
 
 
@@ -102,7 +124,7 @@ def _row(key: Key) -> list[str]:
         _type(annotation, metadata),
         _valid(annotation, metadata),
         _default(key),
-        f"`{_EXAMPLES.get(key.path) or _example(annotation, metadata)}`",
+        f"`{example_of(key)}`",
         key.field.description or "",
     ]
 
@@ -193,6 +215,11 @@ def _quantities(annotation: Any, metadata: Sequence[Any]) -> Iterator[Quantity]:
         yield from _quantities(each, getattr(each, "__metadata__", ()))
 
 
+def example_of(key: Key) -> str:
+    """Return a key's example, as a file has it."""
+    return _EXAMPLES.get(key.path) or _example(key.field.annotation, key.field.metadata)
+
+
 def _example(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     for each in metadata:
         if isinstance(each, Quantity | Text):
@@ -211,6 +238,7 @@ def _example(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     if origin is dict:
         is_name = _key(arguments[0]) == "name"
         return f"{{{_example(arguments[0]) if is_name else 3}: {_example(arguments[1])}}}"
+    assert annotation is bool, f"an example of {annotation} stands in _EXAMPLES"
     return "true"
 
 
