@@ -211,6 +211,25 @@ def test_a_controller_goes_on_where_another_left_off() -> None:
     run(body)
 
 
+def test_a_second_controller_takes_over_while_the_first_lives_and_gives_back() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address) as first:
+            with pytest.raises(NotPrimaryError, match="another controller is primary"):
+                async with controller(address, push=False):
+                    pass
+            async with controller(address, push=False, preempt=True) as second:
+                assert second.session("p0l0").is_primary
+                await second.link_down(FABRIC.link_between("p0l0", "p0s0"))
+                expected(double, FabricState(second.failures))
+                assert not first.session("p0l0").is_primary
+                await second.link_up(FABRIC.link_between("p0l0", "p0s0"))
+            await first.link_down(FABRIC.link_between("p0l1", "p0s1"))
+            expected(double, FabricState(first.failures))
+            assert first.session("p0l0").is_primary
+
+    run(body)
+
+
 def test_packets_go_both_ways() -> None:
     async def body(double: P4RuntimeDouble, address: str) -> None:
         async with controller(address) as control:

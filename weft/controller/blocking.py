@@ -88,11 +88,21 @@ class BlockingFabricController:
         *,
         open_channel: Callable[[str], Channel] = open_channel,
         on_dropped: Callable[[Mapping[str, int]], None] | None = None,
+        preempt: bool = False,
         runner: LoopRunner | None = None,
     ) -> None:
         self._runner = runner or LoopThread()
         self._controller = FabricController(
-            fabric, pipeline, targets, settings, queue_keys, timeout_s, push, open_channel, on_dropped
+            fabric,
+            pipeline,
+            targets,
+            settings,
+            queue_keys,
+            timeout_s,
+            push,
+            open_channel,
+            on_dropped,
+            preempt,
         )
 
     def __enter__(self) -> Self:

@@ -84,6 +84,7 @@ class FabricController:
         push: load the program on entering; without, switches that run it keep it and get the differences.
         open_channel: from a target's address to a channel, `grpc.aio`'s or one that does the same.
         on_dropped: called with a copy of `dropped_packet_ins` after it has changed, at most once a second.
+        preempt: outbid a controller that is primary; it is primary again when this one ends.
 
     Attributes:
         lease_s: how long a job may move no packet before it may have to make room for another, by the event loop's
@@ -108,6 +109,7 @@ class FabricController:
         push: bool = True,
         open_channel: Callable[[str], Channel] = open_channel,
         on_dropped: Callable[[Mapping[str, int]], None] | None = None,
+        preempt: bool = False,
     ) -> None:
         missing = [switch.name for switch in fabric.switches if switch.name not in targets]
         if missing:
@@ -133,7 +135,7 @@ class FabricController:
         self.written: dict[str, list[EncodedUpdate]] | None = None
         self.on_evicted: Callable[[Sequence[Job]], None] = lambda _: None
         self.on_event: Callable[[FabricEvent], None] | None = None
-        self._switches = FabricSwitches(targets, self._pipelines, timeout_s, push, open_channel)
+        self._switches = FabricSwitches(targets, self._pipelines, timeout_s, push, open_channel, preempt)
         self._single_paths = _with_single_paths(self._pipelines)
         self._planner = Planner(fabric, self._single_paths)
         self._packet_ins = PacketIns(on_dropped)

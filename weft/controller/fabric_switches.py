@@ -30,6 +30,7 @@ class FabricSwitches:
         timeout_s: of each call.
         push: load the program even where a switch runs it.
         open_channel: from a target's address to a channel.
+        preempt: outbid a controller that is primary.
 
     Attributes:
         writing: held while the plan, or an entry of a user's own, is written.
@@ -43,6 +44,7 @@ class FabricSwitches:
         timeout_s: float,
         push: bool,
         open_channel: Callable[[str], Channel],
+        preempt: bool = False,
     ) -> None:
         self.targets = dict(targets)
         self.pipelines = pipelines
@@ -50,6 +52,7 @@ class FabricSwitches:
         self.writing = asyncio.Lock()
         self._timeout_s = timeout_s
         self._open_channel = open_channel
+        self._preempt = preempt
         self._own = OwnEntries()
         self._channels: dict[str, Channel] = {}
         self._sessions: dict[str, SwitchSession] = {}
@@ -98,7 +101,7 @@ class FabricSwitches:
         """Become primary on a switch and load its program, unless it runs it; `written` gets what is written to it."""
         session = self._sessions[name]
         await session.negotiate_version()
-        await session.become_primary(first_election_id)
+        await session.become_primary(first_election_id, self._preempt)
         if written is not None:
             session.written = written.setdefault(name, [])
         loaded = None if self.push else await session.read_pipeline()
