@@ -28,6 +28,9 @@ from figures import Figure, argument_parser, report
 
 from weft import Fabric
 from weft.controller.features.load_balancing import LoadBalancingMode
+from weft.controller.features.virtual_lanes import lane_classes
+from weft.controller.routing import ROUTING_KINDS
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.results.flow_tables import flow_table
 from weft.scenario import CreditsSection, RoutingSection, TransportSection
 from weft.topologies import FabricSpec
@@ -43,7 +46,6 @@ GAP_BYTES = 24
 """Preamble, check sequence and gap of Ethernet."""
 FRAME_BYTES = MTU_BYTES + overhead_bytes(4, int_telemetry=False) + RETH
 FRAME_PS = (FRAME_BYTES + GAP_BYTES) * 8e12 / RATE_BPS
-LANES = [3, 4, 5]
 WARM_UP = 0.4
 """Of the time in which messages start."""
 MOST_LATENCY_US = 25.0
@@ -133,14 +135,18 @@ def run(shape: Shape, pattern: str, routes: str, load: float, options: argparse.
     duration_ps = options.duration_us * 10**6
     flows = messages(shape, pattern, load, duration_ps)
     threshold = {"ugal_threshold": options.ugal_threshold} if kind == "dragonfly_ugal" else {}
+    fabric_spec = shape.fabric()
+    lanes = lane_classes(DATA_CLASS, ROUTING_KINDS.named(kind).lanes(fabric_spec, 0))
     with Fabric(
-        shape.fabric(),
+        fabric_spec,
         clock="virtual",
         seed=1,
         mtu_bytes=MTU_BYTES,
         int_telemetry=False,
         routing=RoutingSection(kind=kind, load_balancing=balancing, **threshold),
-        credits=CreditsSection(classes=LANES, buffer=options.buffer_frames * -(-FRAME_BYTES // 64) * 64),
+        credits=CreditsSection(
+            classes=list(lanes), buffer=options.buffer_frames * -(-FRAME_BYTES // 64) * 64
+        ),
         transport=TransportSection(
             congestion_control="fixed-window",
             retransmission="selective-repeat",
