@@ -404,6 +404,7 @@ def test_blocking_controller_does_the_same_from_a_thread() -> None:
         def use() -> int:
             targets = embedded_targets(FABRIC, address)
             with BlockingFabricController(FABRIC, PIPELINE, targets, timeout_s=10) as control:
+                control.configure(EcnSettings({}))
                 return control.add_job(2, ["h0", "h5"], slot_count=8)["h5"][1].worker_index
 
         assert await asyncio.to_thread(use) == 1

@@ -15,7 +15,7 @@ def control_of(name: str, window_segments: int = 10, **parameters: float) -> Tcp
 
 
 def test_names() -> None:
-    assert tcp_congestion_control_names() == ["cubic", "dctcp", "newreno"]
+    assert {"cubic", "dctcp", "newreno"} <= set(tcp_congestion_control_names())
     with pytest.raises(ValueError, match=r"unknown TCP congestion control 'reno' \(valid: 'cubic', 'dctcp'"):
         control_of("reno")
     with pytest.raises(ValueError, match="beta"):

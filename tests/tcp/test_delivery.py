@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.tcp.two_ends import MILLISECOND_PS, SECOND_PS, TwoEnds
-from weft.engine._core import TcpConnection
+from weft.engine._core import TcpConnection, tcp_congestion_control_names
 
 
 class BadChannel:
@@ -56,7 +56,7 @@ settings_of_an_end = st.fixed_dictionaries(
         "receive_buffer_bytes": st.sampled_from([1, 700, 4000, 65535, 1 << 20]),
     }
 )
-CONTROLS = ("newreno", "cubic", "dctcp")
+CONTROLS = tuple(tcp_congestion_control_names())
 
 
 class FlightChecks:

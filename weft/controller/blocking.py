@@ -198,6 +198,10 @@ class BlockingFabricController:
         """See `FabricController.link_down`."""
         return self.call(self._controller.link_down(link))
 
+    def configure(self, chosen: object) -> None:
+        """See `FabricController.configure`."""
+        self.call(self._controller.configure(chosen))
+
     def link_up(self, link: FabricLink) -> Repair:
         """See `FabricController.link_up`."""
         return self.call(self._controller.link_up(link))
