@@ -56,5 +56,5 @@ def assert_right(collective: str, spec: CollectiveSpec, inputs: list[np.ndarray]
             np.testing.assert_array_equal(result[where], expected)
         else:
             magnitude = np.sum(np.abs(inputs), axis=0, dtype=np.float64)
-            bound = spec.rank_count * FLOAT_FORMATS[spec.dtype].epsilon * magnitude[where]
+            bound = spec.rank_count * FLOAT_FORMATS[spec.dtype].epsilon / 2 * magnitude[where]
             assert np.all(np.abs(result[where].astype(np.float64) - expected) <= bound)

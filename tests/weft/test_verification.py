@@ -191,3 +191,21 @@ def test_what_block_floating_point_makes_of_sums_beyond_float32_is_right():
     result = np.asarray(dequantise_block(total.astype(np.int32), exponent, 3))
     assert np.isposinf(result).all()
     assert verify_sum(inputs, [result] * 3, "in-network").ok
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "in-network"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_bound_is_that_of_rounding_to_nearest(algorithm: str, dtype: str) -> None:
+    """One rounding errs by at most half a step: the second nearest number is wrong, though within a whole step.
+
+    docs/spec/aggregation.md, "Sums of floats".
+    """
+    kind = np.dtype(dtype)
+    step = float(np.spacing(kind.type(1)))
+    inputs = [np.array([1.0], kind), np.array([0.75 * step], kind)]
+    nearest = np.array([1 + step], kind)
+    assert verify_sum(inputs, [nearest] * 2, algorithm).ok
+    verdict = verify_sum(inputs, [np.array([1.0], kind)] * 2, algorithm)
+    assert verdict.wrong == 2
+    assert verdict.largest_error == 0.75 * step
+    assert verdict.bound < 0.75 * step

@@ -61,8 +61,9 @@ def verify(
 
     Integers, maxima, minima and what is only moved must agree bit for bit. A sum of floats must lie within the
     algorithm's bound: in the network block floating point's (docs/spec/aggregation.md), elsewhere that of n − 1
-    roundings of partial sums in any order, (n − 1)·ε·Σ|x|, ε being the type's. An average's bound is its sum's divided
-    by n, and one rounding. Where a sum overflows, infinity is right, too: elsewhere than in the network already where
+    roundings to nearest of partial sums in any order, ((1 + u)^(n − 1) − 1)·Σ|x| with u = 2^(−p), half the distance from
+    1 to the next number (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). An average's
+    bound is its sum's divided by n, and one rounding. Where a sum overflows, infinity is right, too: elsewhere than in the network already where
     the positive (or the negative) values alone exceed the type, as partial sums do then.
 
     Args:
@@ -207,7 +208,8 @@ def _average(
     mean = sums / spec.rank_count
     if not spec.dtype.is_float:
         return np.trunc(mean), bound
-    return mean, bound / spec.rank_count + _one_rounding(mean, FLOAT_FORMATS[spec.dtype])
+    of_sum = bound / spec.rank_count
+    return mean, of_sum + _one_rounding(np.abs(mean) + of_sum, FLOAT_FORMATS[spec.dtype])
 
 
 def _overflows(
@@ -229,25 +231,28 @@ def _overflows(
 
 
 def _rounding_bound(terms: Sequence[Array], float_format: FloatFormat) -> NDArray[np.float64]:
-    return (len(terms) - 1) * float_format.epsilon * _summed(terms, np.abs)
+    roundings = math.expm1((len(terms) - 1) * math.log1p(float_format.epsilon / 2))
+    return roundings * _summed(terms, np.abs)
 
 
-def _one_rounding(exact: NDArray[np.float64], float_format: FloatFormat) -> NDArray[np.float64]:
+def _one_rounding(largest: NDArray[np.float64], float_format: FloatFormat) -> NDArray[np.float64]:
+    """Return by how much rounding to nearest changes numbers of at most these sizes."""
     # Below the normal numbers, rounding is by an absolute amount.
-    return np.maximum(np.abs(exact) * float_format.epsilon, float_format.smallest_subnormal)
+    return np.maximum(largest * (float_format.epsilon / 2), float_format.smallest_subnormal / 2)
 
 
 def _block_bound(
     terms: Sequence[Array], exact: NDArray[np.float64], parts: Sequence[range], float_format: FloatFormat
 ) -> NDArray[np.float64]:
-    """Return n·½·2^(e − 31 + b) per element plus one rounding to the type, e being the block's exponent.
+    """Return n·½·2^(e − 31 + b) per element plus one rounding of such a sum to the type, e being the block's exponent.
 
     b and e as in docs/spec/aggregation.md, "Sums of floats". Each of `parts`, which cover all elements, begins a block.
     """
     largest = _accumulated(np.maximum, (np.abs(term) for term in terms))
     of_parts = (largest[part.start : part.stop] for part in parts)
     errors = [_block_errors(_largest_of_blocks(each), len(terms), each.size) for each in of_parts]
-    return np.asarray(np.concatenate(errors) + _one_rounding(exact, float_format), dtype=np.float64)
+    carried = np.concatenate(errors)
+    return np.asarray(carried + _one_rounding(np.abs(exact) + carried, float_format), dtype=np.float64)
 
 
 def _sums_block_bound(terms: Sequence[Array]) -> NDArray[np.float64]:
