@@ -17,11 +17,12 @@ import click
 
 from weft.cache.collector import collector_paused
 from weft.errors import BadInputError, EnvironmentLacksError, WeftError
-from weft.hints import did_you_mean
+from weft.hints import DISTRIBUTION, did_you_mean
 from weft.quantities.units import parse_size_range_bytes
 from weft.system.mpirun import process_count
 from weft.system.printable import printable
 from weft.system.shipped_labs import LAB_PREFIX, lab_file
+from weft.system.streams import usable_streams
 
 _LAYOUT = "\n\t"
 # Where each command is found; none is imported before it is asked for.
@@ -94,7 +95,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
-@click.version_option(package_name="weft")
+@click.version_option(package_name=DISTRIBUTION)
 @click.pass_context
 def weft(ctx: click.Context) -> None:
     """Emulate AI training fabrics, packet by packet, with P4 switches that you can program."""
@@ -111,6 +112,8 @@ def main(arguments: list[str] | None = None) -> None:
     Without `arguments` they are those of the process.
     """
     weft.has_process = arguments is None
+    if weft.has_process:
+        usable_streams()
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC would write its own lines beside ours
     sys.exit(run_guarded(lambda: weft.main(args=arguments, prog_name="weft", standalone_mode=False)))
 

@@ -23,6 +23,7 @@ from weft.ranks.client import CoordinatorProcess, RankClient
 from weft.ranks.coordinator import Coordinator
 from weft.ranks.errors import RanksError
 from weft.results.link_events import LinkEventResult
+from weft.system.scratch import is_scratch
 from weft.traffic.data_types import FLOAT_FORMATS, DataType, elements_of, numbers
 
 US = 10**6
@@ -381,5 +382,8 @@ def test_processes_are_ranks(tmp_path: Path) -> None:
         for rank in range(2)
     ]
     assert [rank.communicate(timeout=120)[0].strip() for rank in ranks] == ["[3.0, 3.0, 3.0]"] * 2
+    folder = holder.place.parent
+    assert is_scratch(folder)  # which `weft clean` finds by its name, where this process is killed
     assert holder.end() == 0
     assert (tmp_path / "out" / "results.json").exists()
+    assert not folder.exists()

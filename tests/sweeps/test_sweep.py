@@ -1,6 +1,7 @@
 import csv
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -126,6 +127,14 @@ def test_a_run_that_is_killed_is_a_failed_point(small, tmp_path):
     killer.join()
     assert sorted(outcome.state for outcome in result.outcomes) == [State.FAILED, State.FINISHED]
     assert [error for _, error in result.failed()] == ["its process was ended by SIGKILL"]
+
+
+def test_a_sweep_on_this_machine_listens_to_no_port(small, tmp_path, monkeypatch):
+    def listen(self, *backlog):
+        raise AssertionError(f"listens at {self.getsockname()}")
+
+    monkeypatch.setattr(socket.socket, "listen", listen, raising=False)
+    assert weft.sweep(small, tmp_path / "out", grid={"seed": [1, 2]}, workers=2).ok
 
 
 @pytest.mark.slow

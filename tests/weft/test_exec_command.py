@@ -44,6 +44,18 @@ def test_hosts_that_are_none_and_that_have_gone(state_file: Path, capsys: pytest
     assert "h0 has gone" in capsys.readouterr().err
 
 
+def test_whoever_may_not_enter_a_host_is_told_so(
+    state_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mininet")
+    owner = ProcessId.of(os.getpid())
+    assert owner is not None
+    lab_state.LabState(owner, hosts={"h0": owner}).save(state_file)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert run("h0", "true") == 4
+    assert "sudo weft exec h0" in capsys.readouterr().err
+
+
 def test_every_node_has_a_name() -> None:
     pytest.importorskip("mininet")
     from weft.clocks.real.fabric_hosts import hosts_file

@@ -20,7 +20,8 @@ def exec_command(host: str, command: tuple[str, ...]) -> None:
     """Run COMMAND in HOST of the running lab, as `ssh HOST COMMAND` would: the words are joined and given to a shell.
 
     Without COMMAND it is a shell of its own. It is root's, or sudo's, as the lab is. mpirun takes it as its remote
-    shell (docs/mpi.md). The exit code is the command's; 3 if there is no such host, 4 if there is no lab.
+    shell (docs/mpi.md). The exit code is the command's; 3 if there is no such host, 4 if there is
+    no lab, or if you may not enter its hosts.
     """
     from weft.clocks.real.fabric_hosts import enter
 
@@ -34,6 +35,8 @@ def exec_command(host: str, command: tuple[str, ...]) -> None:
     holder = state.hosts[host]
     if not holder.alive:
         raise EnvironmentLacksError(f"{host} has gone: its shell, process {holder.pid}, has ended")
+    if not os.access(f"/proc/{holder.pid}/ns/net", os.R_OK):
+        raise EnvironmentLacksError(f"only root may enter {host}: sudo weft exec {host} …")
     line = " ".join(command) or 'exec "${SHELL:-/bin/sh}"'
     words = [*enter(holder.pid), "sh", "-c", line]
     try:

@@ -76,6 +76,7 @@ def run(
     Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
     """
     from weft.live import AttachedShown, Place, Shown
+    from weft.results.results_file import RESULTS_FILE
     from weft.run.attached import require_virtual_clock
     from weft.run.coverage import RunCoverage
     from weft.run.packet_logs import PacketLogs
@@ -102,6 +103,8 @@ def run(
         if coverage is not None:
             require_virtual_clock(spec.options.clock, "--coverage")
         directory = result_directory(spec, out) if processes.number == 0 else None
+        if directory is not None and (directory / RESULTS_FILE).exists():
+            click.echo(f"weft: {directory} has the results of another run, which this one replaces", err=True)
         attached: list[Attached] = [] if coverage is None else [coverage]
         if packet_logs is not None:
             attached.append(PacketLogs(packet_logs, lambda text: click.echo(text, err=True)))

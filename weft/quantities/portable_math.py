@@ -33,8 +33,9 @@ def product(left: ArrayLike, right: ArrayLike) -> Floats:
     bits = _MANTISSA_BITS - math.ceil(math.log2(max(1, first.shape[-1])))
     first_scale = _scale(first, bits // 2)
     second_scale = _scale(second, bits // 2)
-    rounded = np.rint(np.ldexp(first, first_scale)) @ np.rint(np.ldexp(second, second_scale))
-    return np.ldexp(rounded, -first_scale - second_scale)
+    rounded: Floats = np.rint(np.ldexp(first, first_scale)) @ np.rint(np.ldexp(second, second_scale))
+    exact: Floats = np.ldexp(rounded, -first_scale - second_scale)
+    return exact
 
 
 def _scale(matrix: Floats, bits: int) -> int:

@@ -6,7 +6,6 @@ import contextlib
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from weft.ranks import frames
 from weft.ranks.calls import Call
 from weft.ranks.coordinator import READY
 from weft.ranks.errors import RanksError
+from weft.system.scratch import scratch_directory
 from weft.traffic.data_types import DataType, elements_of
 
 SOCKET = "coordinator"
@@ -185,9 +185,9 @@ class CoordinatorProcess:
     """
 
     def __init__(self, scenario: Path, algorithm: str, timeout_s: float, out: Path | None = None) -> None:
-        # Of this user alone; the socket in it, too.
-        self._directory = tempfile.TemporaryDirectory(prefix="weft-ranks-")
-        self.place = Path(self._directory.name, SOCKET)
+        # Of this user alone; the socket in it, too. `weft clean` finds it where this process is killed.
+        self._directory = contextlib.ExitStack()
+        self.place = self._directory.enter_context(scratch_directory()) / SOCKET
         command = [sys.executable, "-m", "weft.ranks.coordinator", str(scenario), str(self.place)]
         command += ["--algorithm", algorithm, "--timeout", str(timeout_s)]
         command += ["--out", str(out)] if out is not None else []
@@ -206,5 +206,5 @@ class CoordinatorProcess:
         code = self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        self._directory.cleanup()
+        self._directory.close()
         return code

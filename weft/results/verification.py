@@ -61,10 +61,11 @@ def verify(
 
     Integers, maxima, minima and what is only moved must agree bit for bit. A sum of floats must lie within the
     algorithm's bound: in the network block floating point's (docs/spec/aggregation.md), elsewhere that of n − 1
-    roundings to nearest of partial sums in any order, ((1 + u)^(n − 1) − 1)·Σ|x| with u = 2^(−p), half the distance from
-    1 to the next number (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). An average's
-    bound is its sum's divided by n, and one rounding. Where a sum overflows, infinity is right, too: elsewhere than in the network already where
-    the positive (or the negative) values alone exceed the type, as partial sums do then.
+    roundings to nearest of partial sums in any order, ((1 + u)^(n − 1) − 1)·Σ|x| with u = 2^(−p), half the distance
+    from 1 to the next number (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). An
+    average's bound is its sum's divided by n, and one rounding. Where a sum overflows, infinity is right, too:
+    elsewhere than in the network already where the positive (or the negative) values alone exceed the type, as
+    partial sums do then.
 
     Args:
         collective: what was done, by `algorithm`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -161,6 +162,11 @@ def _capture(fabric: Fabric, captures: Captures) -> None:
 
 
 def result_directory(spec: RunSpec, out: Path | None) -> Path:
-    """Return where a run's results go: `out`, or runs/NAME-TIME below the working directory."""
+    """Return where a run's results go: `out`, or a new runs/NAME-TIME below the working directory."""
+    if out is not None:
+        return out
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    return out or Path("runs") / f"{spec.name or 'fabric'}-{stamp}"
+    first = Path("runs") / f"{spec.name or 'fabric'}-{stamp}"
+    # Runs that begin in the same second.
+    others = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([first], others) if not each.exists())

@@ -1,7 +1,7 @@
 """Many runs of one scenario with other parameters: what `weft sweep` and `weft.sweep` do.
 
-`axes` says which values, `plan` which runs, `execution` has Dask run them, `store` keeps what they found, `table`
-makes one table of it.
+`axes` says which values, `plan` which runs, `execution` runs them here or on a cluster of Dask's, `store`
+keeps what they found, `table` makes one table of it.
 """
 
 from weft.sweeps.axes import Axis, grid_axis, points_axis, zip_axis

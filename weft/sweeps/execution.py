@@ -1,11 +1,12 @@
-"""Points run by Dask: on this machine, or on a cluster whose workers see the same files."""
+"""Points run by threads on this machine, or by Dask on a cluster whose workers see the same files."""
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from weft.sweeps.store import Outcome, State, SweepStore
 from weft.sweeps.worker import run_point, sees, stop_points
 
 _CONNECT_S = 10.0
-# Dask's own status pages, on any free port and for the local machine only.
-_LOOPBACK = "127.0.0.1:0"
+
+Outcomes = Generator[tuple[Point, Outcome], None, None]
 
 
 def run_points(
@@ -32,26 +33,51 @@ def run_points(
     An interruption ends the running points.
 
     Raises:
-        EnvironmentLacksError: Dask is not installed, or the cluster cannot be used.
+        EnvironmentLacksError: the cluster at `scheduler` cannot be used, or Dask is not installed.
     """
     if not points:
         return
+    directories = {str(store.prepare(point)): point for point in points}
+    if scheduler is None:
+        outcomes = _here(directories, workers)
+    else:
+        outcomes = _on_cluster(directories, scheduler, store.directory / ".lock")
+    # What interrupts the sweep here reaches the generator by its end.
+    with contextlib.closing(outcomes):
+        for point, outcome in outcomes:
+            store.keep(point, outcome)
+            on_done(point, outcome)
+
+
+def _here(directories: Mapping[str, Point], workers: int) -> Outcomes:
+    """Yield points as they end. Threads, because each point has a process of its own; nothing listens to a port."""
     sweep = uuid.uuid4().hex
-    with _logging_restored(), _client(workers, scheduler) as client:
-        _require_shared(client, store.directory / ".lock")
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        futures = {pool.submit(run_point, sweep, each): point for each, point in directories.items()}
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            stop_points(sweep)
+            raise
+
+
+def _on_cluster(directories: Mapping[str, Point], scheduler: str, lock: Path) -> Outcomes:
+    """Yield points as they end on the cluster's workers, which must see the lock of the sweep's directory."""
+    sweep = uuid.uuid4().hex
+    with _logging_restored(), _client(scheduler) as client:
+        _require_shared(client, lock)
         from distributed import as_completed
 
         futures = {}
-        for point in points:
-            directory = store.prepare(point)
+        for directory, point in directories.items():
             # Results that Dask has cached do not count: the store alone decides what is finished.
             key = f"{point.identity}-{sweep}"
-            futures[client.submit(run_point, sweep, str(directory), key=key, pure=False)] = point
+            futures[client.submit(run_point, sweep, directory, key=key, pure=False)] = point
         try:
             for future in as_completed(list(futures), loop=client.loop):
-                outcome = _outcome_of(future)
-                store.keep(futures[future], outcome)
-                on_done(futures[future], outcome)
+                yield futures[future], _outcome_of(future)
         except BaseException:
             # Dask would log every point that it abandons.
             logging.disable(logging.CRITICAL)
@@ -76,28 +102,14 @@ def _outcome_of(future: Any) -> Outcome:
 
 
 @contextlib.contextmanager
-def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
+def _client(scheduler: str) -> Iterator[Any]:
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError:
-        raise EnvironmentLacksError(f"a sweep needs Dask distributed: {install_extra('sweep')}") from None
+        raise EnvironmentLacksError(f"--scheduler needs Dask distributed: {install_extra('sweep')}") from None
     with contextlib.ExitStack() as stack:
-        if scheduler is None:
-            # Threads, because each point has a process of its own already.
-            address = stack.enter_context(
-                LocalCluster(
-                    n_workers=1,
-                    threads_per_worker=workers,
-                    processes=False,
-                    dashboard_address=_LOOPBACK,
-                    worker_dashboard_address=_LOOPBACK,
-                    memory_limit=0,
-                )
-            )
-        else:
-            address = scheduler
         try:
-            client = stack.enter_context(Client(address, timeout=_CONNECT_S, set_as_default=False))
+            client = stack.enter_context(Client(scheduler, timeout=_CONNECT_S, set_as_default=False))
             client.wait_for_workers(1, timeout=_CONNECT_S)
         except (OSError, ValueError) as error:
             raise EnvironmentLacksError(f"no Dask cluster with workers at {scheduler}: {error}") from None

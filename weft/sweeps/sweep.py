@@ -99,7 +99,7 @@ def sweep(
 
     Raises:
         BadInputError: a parameter or value is not valid, or `out` is in use; nothing has been run.
-        EnvironmentLacksError: Dask or the cluster is not available, or a scenario needs what the machine lacks.
+        EnvironmentLacksError: the cluster or Dask is not available, or a scenario needs what the machine lacks.
     """
     axes = [zip_axis(zip, "zip")] if zip else []
     axes += [points_axis(points, "points")] if points is not None else []

@@ -1,4 +1,4 @@
-"""What a Dask worker does for a sweep: start a process for a point, wait for it, report how it ended."""
+"""What a worker (a thread here, or one of Dask's) does: start a process for a point, wait for it, report its end."""
 
 from __future__ import annotations
 

@@ -34,6 +34,11 @@ def scratch_directory() -> Iterator[Path]:
             os.close(descriptor)
 
 
+def is_scratch(path: Path) -> bool:
+    """Return whether a directory's name is that of a scratch directory."""
+    return _NAME.fullmatch(path.name) is not None
+
+
 def remove_abandoned() -> list[Path]:
     """Remove the scratch directories of this user's processes that live no more; returns them."""
     removed = []

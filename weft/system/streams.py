@@ -1,0 +1,40 @@
+"""Standard streams as a command needs them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import IO, TextIO
+
+_STANDARD = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
+
+
+def usable_streams() -> None:
+    """Make the process's standard streams such that reading and printing never fail for what the caller left them.
+
+    A stream that is closed (`2>&-`) becomes /dev/null: Python has None for it, and the next file that is opened would
+    take its number, so that what is printed would go into it. Letters that an output's encoding lacks, such as µ in
+    ASCII, are printed as `?`.
+    """
+    for number, name, mode in _STANDARD:
+        if getattr(sys, name) is None:
+            stream = _null_device(number, mode)
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+        elif mode == "w":
+            _never_refusing(getattr(sys, name))
+
+
+def _null_device(number: int, mode: str) -> IO[str]:
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    if descriptor != number:
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.set_inheritable(number, True)
+    return open(number, mode, encoding="utf-8", closefd=False)
+
+
+def _never_refusing(stream: TextIO) -> None:
+    reconfigure = getattr(stream, "reconfigure", None)  # a stream that stands in for one may have none
+    if reconfigure is not None and stream.errors == "strict":
+        reconfigure(errors="replace")
