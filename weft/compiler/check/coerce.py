@@ -16,6 +16,7 @@ from weft.compiler.types import (
     BitsType,
     EnumType,
     ListType,
+    NewType,
     NominalType,
     SetType,
     StackType,
@@ -25,6 +26,7 @@ from weft.compiler.types import (
     TypeVariable,
     is_header,
     is_union,
+    strip_new,
 )
 from weft.compiler.warnings.kinds import Kind
 
@@ -95,7 +97,10 @@ def _mismatch(context: CheckContext, expression: ast.Expression, target: Type, w
     prefix = f"{what}: " if what else ""
     diagnostic = context.error(f"{prefix}expected '{target}', found '{expression.type}'", expression)
     actual = expression.type
-    if isinstance(actual, BitsType) and isinstance(target, BitsType):
+    new = isinstance(actual, NewType) or isinstance(target, NewType)
+    if (isinstance(actual, BitsType) and isinstance(target, BitsType)) or (
+        new and actual is not None and strip_new(actual) == strip_new(target)
+    ):
         diagnostic.note(f"an explicit cast is needed: ({target})…", None)
     expression.type = UNKNOWN
     return False
@@ -112,24 +117,26 @@ def _known_as_integer(expression: ast.Expression, target: Type) -> bool:
 def _coerce_integer(context: CheckContext, expression: ast.Expression, target: Type, what: str) -> bool:
     if isinstance(target, SetType):
         return _coerce_integer(context, expression, target.element, what)
-    if not isinstance(target, BitsType):
+    # A number without a width becomes a value of a `type`, too, as for p4c; one with a width needs a cast.
+    plain = strip_new(target)
+    if not isinstance(plain, BitsType):
         return _mismatch(context, expression, target, what)
     if isinstance(expression, ast.Ternary):
         _coerce_integer(context, expression.first, target, what)
         _coerce_integer(context, expression.second, target, what)
     expression.type = target
     if expression.value is not None:
-        low, high = bounds(target)
+        low, high = bounds(plain)
         if not low <= expression.value <= high and not (
-            target.signed is False and -(high + 1) // 2 <= expression.value < 0
+            plain.signed is False and -(high + 1) // 2 <= expression.value < 0
         ):
             context.warning(
                 f"the value {expression.value} does not fit '{target}' and is truncated to "
-                f"{wrap(expression.value, target)}",
+                f"{wrap(expression.value, plain)}",
                 expression,
                 Kind.MISMATCH,
             )
-        expression.value = wrap(expression.value, target)
+        expression.value = wrap(expression.value, plain)
     return True
 
 

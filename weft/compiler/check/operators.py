@@ -27,6 +27,7 @@ from weft.compiler.types import (
     VarbitType,
     bits,
     is_header,
+    strip_new,
 )
 from weft.compiler.warnings.kinds import Kind
 
@@ -239,6 +240,12 @@ def _equality(context: CheckContext, expression: ast.Binary) -> Type:
             if _common_type(context, expression, left, right) is UNKNOWN:
                 return UNKNOWN
             left = expression.left.type or left
+        elif INTEGER in (left, right) and isinstance(
+            strip_new(left if right is INTEGER else right), BitsType
+        ):
+            # A number without a width beside a value of a `type`.
+            number, left = (expression.right, left) if right is INTEGER else (expression.left, right)
+            coerce(context, number, left)
         elif isinstance(expression.right, literals) and not isinstance(right, StructType):
             if not coerce(context, expression.right, left):
                 return UNKNOWN
@@ -289,7 +296,7 @@ def infer_ternary(context: CheckContext, expression: ast.Ternary, expected: Type
             return UNKNOWN
         type_ = target
     elif first is INTEGER and expression.condition.value is None:
-        if isinstance(expected, BitsType):
+        if expected is not None and isinstance(strip_new(expected), BitsType):
             coerce(context, expression.first, expected)
             coerce(context, expression.second, expected)
             type_ = expected

@@ -20,6 +20,7 @@ from weft.compiler.types import (
     TupleType,
     Type,
     TypeVariable,
+    strip_new,
     substitute,
 )
 
@@ -113,7 +114,7 @@ def compatible(parameter: Type, argument: Type) -> bool:
     if parameter == argument or parameter is UNKNOWN or argument is UNKNOWN:
         return True
     if argument is INTEGER:
-        return isinstance(parameter, BitsType)
+        return isinstance(strip_new(parameter), BitsType)
     if isinstance(argument, EnumType) and argument.underlying is not None:
         return parameter == argument.underlying
     if isinstance(argument, TupleType):
