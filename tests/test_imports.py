@@ -10,14 +10,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = {
+    "architectures": set(),
     "cache": set(),
-    "compiler": {"cache", "paths"},
+    "compiler": {"architectures", "cache", "paths"},
     "engine": set(),
     "hints": set(),
     "registry": set(),
     "quantities": {"errors"},
     "topologies": {"cache", "hints", "quantities", "registry"},
-    "switch": {"cache", "engine", "hints"},
+    "switch": {"architectures", "cache", "engine", "hints"},
     "controller": {"cache", "hints", "quantities", "registry", "topologies"},
     "rdma": {"engine", "errors"},
     "traffic": {"engine", "quantities", "rdma", "registry", "topologies"},

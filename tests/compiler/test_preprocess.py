@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from weft.compiler.diagnostics import Diagnostics
+from weft.compiler.diagnostics import CompileError, Diagnostics
+from weft.compiler.lexer import tokenize
 from weft.compiler.preprocess import Preprocessor
 from weft.compiler.source import SourceFile
 
@@ -19,8 +22,7 @@ def words(text: str, defines: dict[str, str] | None = None, folder: Path | None 
     return [token.text for token in tokens[:-1]]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+EXPANSIONS = (
     [
         ("#define N 4\nN + N", "4 + 4"),
         ("#define TWICE(x) x x\nTWICE(a b)", "a b a b"),
@@ -39,10 +41,76 @@ def words(text: str, defines: dict[str, str] | None = None, folder: Path | None 
         ("#if 0\n' unreadable \" text\n#endif\nfine", "fine"),
         ("a // comment\n/* b\n# define */ c", "a c"),
         ("  #  define X 1\nX", "1"),
-    ],
-)
+        # The preprocessor takes P4 for assembler, where the text after "#" is a comment and "##" need not make a token.
+        ("# the headers\na\n # it's \"so\n# 5 apples\n#\nb", "a b"),
+        ("#define FIELD(h, f) h ## . ## f\nFIELD(hdr, x)", "hdr . x"),
+        ("#define AT(n) @name( ## n)\nAT(\"x\")", '@ name ( "x" )'),
+        ("#define CAT(a, b) a ## b\nCAT(+, +) CAT(+, x) CAT(, x) CAT(x, )", "++ + x x x"),
+        ("#define W(n, v) n ## w ## v\nW(8, 0x10)", "8w0x10"),
+        ("#define CAT(a, b) a ## b\nCAT(8w, 0x10) CAT(16, w1) CAT(0x, ff)", "8w0x10 16w1 0xff"),
+        ("#define W 8w\n#define NOT_USED it's 0x\nx", "x"),
+        ("#define KEPT(a) # b a\nc KEPT(3)", "c # b 3"),
+        ("#define S(x) #x\nS(a+b.c) S( f(1,  2) )", '"a+b.c" "f(1, 2)"'),
+        ("#define V(f, ...) f(0, ## __VA_ARGS__)\nV(a) V(a, 1) V(a, 1, 2)", "a ( 0 ) a ( 0 , 1 ) a ( 0 , 1 , 2 )"),
+        ("#define V(f, more...) f(more)\nV(a, 1, 2)", "a ( 1 , 2 )"),
+        # A backslash at the end of a line joins the lines, within words and comments, too.
+        ("#define LONG_\\\nNAME 3\nLONG_NAME", "3"),
+        ("#define F\\\n(x) x\nF(1) a\\\nb c // comment \\\n still comment\nd", "1 ab c d"),
+        ('"a\\\nb"', '"ab"'),
+        ("#define X 1 // not /* a comment\nX /* b */", "1"),
+        ('#define X "/*"\nX /* b */', '"/*"'),
+        # For the preprocessor a string ends with its line.
+        ('#define T\n"a\n#ifdef T\nb\n#else\nc\n#endif\nd"', '"a\n\nb\n\n\n\nd"'),
+        ('#if 0\na "b\n#else\nc\n#endif\nd"e"', 'c d "e"'),
+    ]
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), EXPANSIONS)
 def test_expansion(text: str, expected: str) -> None:
     assert " ".join(words(text)) == expected
+
+
+@pytest.mark.skipif(shutil.which("cpp") is None, reason="cpp is not on PATH")
+@pytest.mark.parametrize(("text", "expected"), EXPANSIONS)
+def test_the_preprocessor_of_p4c_says_the_same(text: str, expected: str) -> None:
+    """p4c runs it with these options, and skips lines that begin with "#"."""
+    command = ["cpp", "-C", "-undef", "-nostdinc", "-x", "assembler-with-cpp"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    tokens = tokenize(SourceFile("expanded", done.stdout))
+    assert " ".join(token.text for token in tokens if token.kind != "directive") == expected
+
+
+def test_an_unknown_directive_is_ignored_with_a_warning() -> None:
+    diagnostics = Diagnostics()
+    text = "#inlcude <core.p4>\n#if 0\n#skipped\n#endif\n# inlcude\na"
+    tokens = Preprocessor(diagnostics).run(SourceFile("main.p4", text))
+    assert [token.text for token in tokens] == ["a", ""]
+    assert [(each.severity, each.kind) for each in diagnostics.messages] == [("warning", "directive")]
+    assert "#inlcude" in diagnostics.messages[0].message
+
+
+@pytest.mark.parametrize(
+    ("file", "architecture"), [("psa.p4", "psa"), ("tna.p4", "tna"), ("bmv2/psa.p4", "psa")]
+)
+def test_an_include_of_another_architecture_says_that_only_v1model_is_there(
+    file: str, architecture: str
+) -> None:
+    diagnostics = Diagnostics()
+    Preprocessor(diagnostics).run(SourceFile("main.p4", f"#include <{file}>"))
+    (error,) = diagnostics.messages
+    assert error.severity == "error"
+    assert all(word in error.message for word in (file, architecture, "v1model"))
+
+
+def test_an_unreadable_character_in_a_macro_counts_only_where_it_is_used() -> None:
+    text = "#define A it's\n#define B(x) x\nb"
+    assert words(text) == ["b"]
+    with pytest.raises(CompileError) as caught:
+        words(f"{text}\nA")
+    (error,) = caught.value.diagnostics
+    assert error.span is not None
+    assert error.span.first.line_column() == (4, 1)
 
 
 def test_sixty_four_lanes() -> None:

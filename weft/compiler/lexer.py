@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from weft.compiler.source import SourceFile, Token
+from weft.compiler.source import LINE_SPLICE, SourceFile, Token
 
 # "apply", "key", "actions", "state", "entries", "type" and "priority" may name things, so they stay identifiers.
 KEYWORDS = frozenset(
@@ -55,10 +56,10 @@ KEYWORDS = frozenset(
 
 _TOKEN = re.compile(
     r"""
-    (?P<directive>(?m:^)[ \t]*\#(?:\\\r?\n|/\*[\s\S]*?\*/|[^\n])*)
+    (?P<directive>(?m:^)[ \t]*\#(?:\\\r?\n|//(?:\\\r?\n|[^\n])*|/\*[\s\S]*?\*/|"(?:\\[\s\S]|[^"\\\n])*"|[^\n])*)
   | (?P<space>[ \t\r\f\v]+|\\\r?\n|\n)
-  | (?P<comment>//[^\n]*|/\*[\s\S]*?\*/)
-  | (?P<id>[A-Za-z_]\w*)
+  | (?P<comment>//(?:\\\r?\n|[^\n])*|/\*[\s\S]*?\*/)
+  | (?P<id>[A-Za-z_]\w*(?:(?:\\\r?\n)+\w+)*)
   | (?P<integer>(?:\d+[ws](?:0[xXbBoOdD])?[0-9a-fA-F_]+|0[xXbBoOdD][0-9a-fA-F_]+|\d[\d_]*)(?!\w))
   | (?P<text>"(?:\\[\s\S]|[^"\\])*")
   | (?P<punct>&&&|\+:|\.\.\.|\|\+\|=|\|-\|=|<<=|\|\+\||\|-\||\.\.|\#\#|\+\+|&&|\|\||==|!=|<=|>=|<<
@@ -71,8 +72,11 @@ _TOKEN = re.compile(
 
 def tokenize(source: SourceFile, start: int = 0, end: int | None = None) -> list[Token]:
     """Tokens of source.text[start:end], directives as single tokens, an unreadable character as a "bad" token."""
-    tokens: list[Token] = []
-    append = tokens.append
+    return list(scan(source, start, end))
+
+
+def scan(source: SourceFile, start: int = 0, end: int | None = None) -> Iterator[Token]:
+    """The same one by one."""
     keywords = KEYWORDS
     for match in _TOKEN.finditer(source.text, start, len(source.text) if end is None else end):
         group = match.lastgroup
@@ -83,6 +87,8 @@ def tokenize(source: SourceFile, start: int = 0, end: int | None = None) -> list
         if group == "punct":
             kind = word
         elif group == "id":
+            if "\\" in word:
+                word = LINE_SPLICE.sub("", word)
             kind = word if word in keywords else "id"
         elif group == "directive":
             kind = "directive"
@@ -91,5 +97,6 @@ def tokenize(source: SourceFile, start: int = 0, end: int | None = None) -> list
             offset += hash_offset
         else:
             kind = group or "bad"
-        append(Token(kind, word, source, offset))
-    return tokens
+            if kind == "text" and "\n" in word:
+                word = LINE_SPLICE.sub("", word)
+        yield Token(kind, word, source, offset)

@@ -12,11 +12,11 @@ from weft.compiler.source import SourceFile, Token
 
 @dataclass(slots=True, eq=False)
 class Macro:
-    """A #define: `parameters` is None for an object-like macro."""
+    """A #define: `parameters` is None for an object-like macro, `rest` the name of what takes all further arguments."""
 
     name: Token
     parameters: list[str] | None
-    variadic: bool
+    rest: str | None
     body: list[Token]
 
 
@@ -76,13 +76,13 @@ class MacroExpander:
                 if depth == 0:
                     break
                 depth -= 1
-            elif kind == "," and depth == 0 and not (macro.variadic and len(arguments) > fixed):
+            elif kind == "," and depth == 0 and not (macro.rest and len(arguments) > fixed):
                 arguments.append([])
                 continue
             arguments[-1].append(token)
         names = list(macro.parameters or [])
-        if macro.variadic:
-            names.append("__VA_ARGS__")
+        if macro.rest:
+            names.append(macro.rest)
             if len(arguments) == fixed:
                 arguments.append([])
         if not names and arguments == [[]]:
@@ -107,8 +107,8 @@ class MacroExpander:
         while index < len(body):
             token = body[index]
             following = body[index + 1].kind if index + 1 < len(body) else ""
-            if token.kind == "#" and macro.parameters is not None and following:
-                text = " ".join(argument.text for argument in arguments.get(body[index + 1].text, []))
+            if token.kind == "#" and following and body[index + 1].text in arguments:
+                text = _spelling(arguments[body[index + 1].text])
                 quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
                 self._check_length(quoted, use)
                 output.append(Token("text", quoted, token.source, token.offset, site, hidden))
@@ -118,7 +118,11 @@ class MacroExpander:
                 pieces = list(arguments.get(token.text, [token]))
                 while index + 1 < len(body) and body[index + 1].kind == "##" and index + 2 < len(body):
                     right = body[index + 2]
-                    pieces = self._paste(pieces, list(arguments.get(right.text, [right])), use)
+                    if right.text == macro.rest and [piece.kind for piece in pieces[-1:]] == [","]:
+                        # GNU: the comma goes where no argument is left for it.
+                        pieces = pieces + arguments[right.text] if arguments[right.text] else pieces[:-1]
+                    else:
+                        pieces = self._paste(pieces, list(arguments.get(right.text, [right])), use)
                     index += 2
                 output += [_copy(piece, site, hidden) for piece in pieces]
                 index += 1
@@ -160,17 +164,31 @@ class MacroExpander:
             )
 
     def _paste(self, left: list[Token], right: list[Token], use: Token) -> list[Token]:
+        """Join the last token of `left` and the first of `right`.
+
+        Those that make no single token stay apart: p4c has its preprocessor take P4 for assembler, where this is no
+        error. A joined token may be part of one only (`16w`), as in C.
+        """
         if not left or not right:
             return left + right
         text = left[-1].text + right[0].text
         self._check_length(text, use)
         pieces = tokenize(SourceFile("<paste>", text))
-        if len(pieces) != 1 or pieces[0].kind == "bad":
-            self.diagnostics.error(f"'##' joins '{left[-1].text}' and '{right[0].text}' into no token", use)
+        if len(pieces) != 1:
             return left + right
         place = left[-1]
         joined = Token(pieces[0].kind, text, place.source, place.offset, place.expansion, place.hidden)
         return [*left[:-1], joined, *right[1:]]
+
+
+def _spelling(tokens: list[Token]) -> str:
+    """Tokens as source text, with a space where the source has any (C11 6.10.3.2)."""
+    text = ""
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1] if index else token
+        adjacent = before.source is token.source and before.end == token.offset
+        text += token.text if adjacent or not index else f" {token.text}"
+    return text
 
 
 def _copy(token: Token, site: Token, hidden: frozenset[str]) -> Token:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from weft.architectures import ARCHITECTURE, ARCHITECTURES
 from weft.cache import UnreadableFileError, read_text
 from weft.compiler.budgets import INCLUDE_DEPTH, INCLUDED_FILES, SOURCE_BYTES, exceeded
 from weft.compiler.diagnostics import Diagnostics, Refused
-from weft.compiler.lexer import KEYWORDS, tokenize
+from weft.compiler.lexer import KEYWORDS, scan, tokenize
 from weft.compiler.macros import Macro, MacroExpander
 from weft.compiler.preprocess_condition import evaluate_condition
-from weft.compiler.source import SourceFile, Token
+from weft.compiler.source import LINE_SPLICE, SourceFile, Token
 from weft.compiler.warnings.kinds import Kind
 from weft.paths import P4_MODULES
 
@@ -27,6 +29,7 @@ WEFT_PREFIX = "weft/"
 PREDEFINED = {"__WEFT__": "1", "__P4__": "16", "__TARGET_BMV2__": "1"}
 
 _DIRECTIVE = re.compile(r"#\s*([A-Za-z_]\w*)?")
+_CONDITIONALS = frozenset(["if", "ifdef", "ifndef", "elif", "else", "endif"])
 _INCLUDE = re.compile(r'\s*(?:"([^"\n]*)"|<([^>\n]*)>)')
 
 
@@ -55,7 +58,7 @@ class Preprocessor:
             if not tokens or not re.fullmatch(r"[A-Za-z_]\w*", tokens[0].text):
                 self.diagnostics.error(f"cannot define '{name}': not an identifier", None)
                 continue
-            self.expander.macros[name] = Macro(tokens[0], None, False, tokens[1:])
+            self.expander.macros[name] = Macro(tokens[0], None, None, tokens[1:])
 
     def run(self, source: SourceFile) -> list[Token]:
         """All tokens of the program, ending with one of kind "end"."""
@@ -67,39 +70,67 @@ class Preprocessor:
         self.files.append(source)
         output: list[Token] = []
         chunk: list[Token] = []
-        # One entry per open #if: [this branch is active, a branch was taken, the enclosing text is active, token]
-        conditions: list[list[object]] = []
-        active = True
+        branches = _Branches()
         free_form = _FreeForm()
-        for token in tokenize(source):
+        tokens = scan(source)
+        while (token := next(tokens, None)) is not None:
             if token.kind != "directive":
-                if active:
-                    if not free_form.holds(token) and token.kind == "bad":
-                        self._report_bad(token)
+                if token.kind == "text" and "\n" in token.text:
+                    if not branches.active:
+                        # A quote in text that is skipped opens nothing: what follows may end the skipping.
+                        tokens = scan(source, source.text.index("\n", token.offset) + 1)
                         continue
+                    token = self._text_of_lines(token, branches)
+                if branches.active:
                     chunk.append(token)
                 continue
-            match = _DIRECTIVE.match(token.text)
-            name = match.group(1) if match else None
-            if name in ("if", "ifdef", "ifndef", "elif", "else", "endif"):
+            name = _directive_name(token)
+            if name in _CONDITIONALS:
                 if chunk:
-                    output += self.expander.expand(chunk)
+                    output += self._readable(self.expander.expand(chunk), free_form)
                     chunk = []
-                self._conditional(name, token, conditions, active)
-                # A branch is active only within active ones, so the innermost speaks for all.
-                active = not conditions or bool(conditions[-1][0])
-            elif active:
+                self._conditional(name, token, branches)
+            elif branches.active:
                 if chunk:
-                    output += self.expander.expand(chunk)
+                    output += self._readable(self.expander.expand(chunk), free_form)
                     chunk = []
                 output += self._directive(name, token, source, depth)
-        for entry in conditions:
-            opened = entry[3]
-            assert isinstance(opened, Token)
-            self.diagnostics.error("this conditional has no #endif", opened)
+        for opened in branches.open:
+            self.diagnostics.error("this conditional has no #endif", opened.token)
         if chunk:
-            output += self.expander.expand(chunk)
+            output += self._readable(self.expander.expand(chunk), free_form)
         return output
+
+    def _readable(self, tokens: list[Token], free_form: _FreeForm) -> list[Token]:
+        """`tokens` without those that are no part of P4, which are reported; only now no macro takes or joins them."""
+        output: list[Token] = []
+        for token in tokens:
+            if not free_form.holds(token) and token.kind == "bad":
+                self._report_bad(token)
+            else:
+                output.append(token)
+        return output
+
+    def _text_of_lines(self, token: Token, branches: _Branches) -> Token:
+        """A string over several lines, of which those skipped by conditionals within it are left empty.
+
+        For the preprocessor, a string ends with its line; p4c sees the lines again as one string.
+        """
+        kept: list[str] = []
+        offset = token.offset
+        lines = token.source.text[token.offset : token.end].split("\n")
+        for index, line in enumerate(lines):
+            stripped = line.lstrip(" \t")
+            if 0 < index < len(lines) - 1 and stripped.startswith("#"):
+                place = offset + len(line) - len(stripped)
+                directive = Token("directive", stripped.rstrip("\r"), token.source, place)
+                name = _directive_name(directive)
+                if name in _CONDITIONALS:
+                    self._conditional(name, directive, branches)
+                    line = ""
+            kept.append(line if branches.active else "")
+            offset += len(lines[index]) + 1
+        return Token("text", LINE_SPLICE.sub("", "\n".join(kept)), token.source, token.offset)
 
     def _report_bad(self, token: Token) -> None:
         what = {"/*": "comment without its closing '*/'", '"': "string without its closing quote"}
@@ -116,23 +147,24 @@ class Preprocessor:
         skip = match.end() if match else 1
         return tokenize(token.source, token.offset + skip, token.end)
 
-    def _conditional(self, name: str, token: Token, conditions: list[list[object]], active: bool) -> None:
+    def _conditional(self, name: str | None, token: Token, branches: _Branches) -> None:
         if name in ("if", "ifdef", "ifndef"):
-            value = active and self._holds(name, token)
-            conditions.append([value, value, active, token])
+            around = branches.active
+            value = around and self._holds(name, token)
+            branches.open.append(_Branch(value, value, around, token))
             return
-        if not conditions:
+        if not branches.open:
             self.diagnostics.error(f"#{name} without an #if", token)
             return
-        entry = conditions[-1]
+        branch = branches.open[-1]
         if name == "endif":
-            conditions.pop()
+            branches.open.pop()
         elif name == "else":
-            entry[0] = bool(entry[2]) and not entry[1]
-            entry[1] = True
+            branch.active = branch.around and not branch.taken
+            branch.taken = True
         else:
-            entry[0] = bool(entry[2]) and not entry[1] and self._holds("if", token)
-            entry[1] = bool(entry[1]) or bool(entry[0])
+            branch.active = branch.around and not branch.taken and self._holds("if", token)
+            branch.taken = branch.taken or branch.active
 
     def _holds(self, name: str, token: Token) -> bool:
         body = self._body(token)
@@ -155,11 +187,13 @@ class Preprocessor:
             self.diagnostics.error(f"#error {_text_after(token)}", token)
         elif name == "warning":
             self.diagnostics.warning(f"#warning {_text_after(token)}", token, Kind.DIRECTIVE)
-        elif name is not None and name not in ("pragma", "line"):
-            self.diagnostics.error(
-                f"unknown directive '#{name}' (valid: define, undef, include, if, ifdef, ifndef, elif, else, "
-                "endif, error, warning, pragma, line)",
+        elif name is not None and name not in ("pragma", "line") and token.text[1:2].isalpha():
+            # p4c has its preprocessor take P4 for assembler, where such a line is a comment, as is `# text`.
+            self.diagnostics.warning(
+                f"unknown directive '#{name}': the line is ignored (valid: define, undef, include, if, ifdef, "
+                "ifndef, elif, else, endif, error, warning, pragma, line)",
                 token,
+                Kind.DIRECTIVE,
             )
         return []
 
@@ -170,17 +204,23 @@ class Preprocessor:
             return
         name, rest = body[0], body[1:]
         for word in rest:
-            if word.kind == "bad":
+            if word.text == "/*":
                 self._report_bad(word)
         parameters: list[str] | None = None
-        variadic = False
-        if rest and rest[0].kind == "(" and rest[0].offset == name.end:
+        rest_name: str | None = None
+        if (
+            rest
+            and rest[0].kind == "("
+            and not LINE_SPLICE.sub("", token.source.text[name.end : rest[0].offset])
+        ):
             parameters = []
             index = 1
             while index < len(rest) and rest[index].kind != ")":
                 word = rest[index]
                 if word.kind == "...":
-                    variadic = True
+                    # GNU: `name...` has a name of its own.
+                    named = rest[index - 1].kind == "id"
+                    rest_name = parameters.pop() if named else "__VA_ARGS__"
                 elif word.kind != ",":
                     parameters.append(word.text)
                 index += 1
@@ -188,7 +228,7 @@ class Preprocessor:
                 self.diagnostics.error(f"the parameters of macro '{name.text}' lack their closing ')'", name)
                 return
             rest = rest[index + 1 :]
-        self.expander.macros[name.text] = Macro(name, parameters, variadic, rest)
+        self.expander.macros[name.text] = Macro(name, parameters, rest_name, rest)
 
     def _include(self, token: Token, source: SourceFile, depth: int) -> list[Token]:
         skip = _DIRECTIVE.match(token.text)
@@ -213,6 +253,13 @@ class Preprocessor:
             self.absent.append(path)
         else:
             looked = ", ".join(str(folder) for folder in folders)
+            architecture = ARCHITECTURES.get(name, ARCHITECTURE)
+            if architecture != ARCHITECTURE:
+                self.diagnostics.error(
+                    f"'{name}' is for the architecture {architecture}; Weft compiles programs for {ARCHITECTURE} only",
+                    token,
+                )
+                return []
             self.diagnostics.error(f"cannot find the included file '{name}' (looked in {looked})", token)
             return []
         if depth >= INCLUDE_DEPTH:
@@ -251,6 +298,33 @@ def read_source(path: Path, diagnostics: Diagnostics, token: Token | None = None
 def _text_after(token: Token) -> str:
     match = _DIRECTIVE.match(token.text)
     return token.text[match.end() if match else 1 :].strip()
+
+
+def _directive_name(token: Token) -> str | None:
+    match = _DIRECTIVE.match(token.text)
+    return match.group(1) if match else None
+
+
+@dataclass(slots=True)
+class _Branch:
+    """An open conditional: whether its text is active, a branch was taken, the text around is active."""
+
+    active: bool
+    taken: bool
+    around: bool
+    token: Token
+
+
+@dataclass(slots=True)
+class _Branches:
+    """The conditionals that are open, the innermost last."""
+
+    open: list[_Branch] = field(default_factory=list)
+
+    @property
+    def active(self) -> bool:
+        """Whether the text here is not skipped: a branch is active only within active ones."""
+        return not self.open or self.open[-1].active
 
 
 class _FreeForm:

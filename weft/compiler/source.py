@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _WORD = re.compile(r"\S+")
+LINE_SPLICE = re.compile(r"\\\r?\n")
+"""A backslash at the end of a line, which joins the next line to it, even within a word (C11 5.1.1.2)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +76,17 @@ class Token:
     @property
     def end(self) -> int:
         """Offset just past the token."""
-        return self.offset + len(self.text)
+        text, start = self.source.text, self.offset
+        end = start + len(self.text)
+        if text.find("\\", start, end) < 0 or text.startswith(self.text, start):
+            return end
+        # Lines joined within the token make it longer in the source than its text.
+        spliced = 0
+        for match in LINE_SPLICE.finditer(text, start):
+            if match.start() >= end + spliced:
+                break
+            spliced += len(match[0])
+        return end + spliced
 
     def place(self) -> Token:
         """The token a reader should be pointed to: the use of the outermost macro, or the token itself."""

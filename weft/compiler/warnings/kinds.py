@@ -40,5 +40,5 @@ DESCRIPTIONS = {
     Kind.MISSING: "a list of preserved fields that no field is in",
     Kind.IGNORE: "annotations without effect",
     Kind.IGNORE_PROPERTY: "table properties without effect",
-    Kind.DIRECTIVE: "#warning",
+    Kind.DIRECTIVE: "#warning, directives that are unknown",
 }

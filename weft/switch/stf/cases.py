@@ -7,22 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from weft.architectures import ARCHITECTURES
 from weft.switch.coverage.model import ProgramCoverage
 from weft.switch.stf.errors import StfError
 
-# What a P4 source includes for an architecture; core.p4 goes with every one.
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">\n]+)[">]', re.MULTILINE)
-_ARCHITECTURES = {
-    "v1model.p4": "v1model",
-    "psa.p4": "psa",
-    "bmv2/psa.p4": "psa",
-    "dpdk/psa.p4": "psa",
-    "pna.p4": "pna",
-    "dpdk/pna.p4": "pna",
-    "ebpf_model.p4": "ebpf",
-    "ubpf_model.p4": "ubpf",
-    "xdp_model.p4": "xdp",
-}
 OTHER_ARCHITECTURE = "other"
 
 
@@ -83,8 +72,8 @@ def architecture(program: Path) -> str:
             continue
         seen.add(path)
         for opening, name in _INCLUDE.findall(path.read_text(encoding="utf-8", errors="replace")):
-            if name in _ARCHITECTURES:
-                return _ARCHITECTURES[name]
+            if name in ARCHITECTURES:
+                return ARCHITECTURES[name]
             if opening == '"':
                 pending.append(path.parent / name)
     return OTHER_ARCHITECTURE

@@ -13,6 +13,6 @@
 #endif
 #elif 1
 #unknown directive
+# unknown text is a comment
 #define join(a, b) a ## b
-const bit<8> pasted = join(+, x);
 const bit<8> open = join(1, 2
