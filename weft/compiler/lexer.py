@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from weft.compiler.source import LINE_SPLICE, SourceFile, Token
 
-# "apply", "key", "actions", "state", "entries", "type" and "priority" may name things, so they stay identifiers.
+# "apply", "key", "actions", "state", "entries", "type", "priority" and "value_set" may name things, so they stay identifiers.
 KEYWORDS = frozenset(
     [
         "abstract",
@@ -48,7 +48,6 @@ KEYWORDS = frozenset(
         "tuple",
         "typedef",
         "varbit",
-        "valueset",
         "void",
         "_",
     ]

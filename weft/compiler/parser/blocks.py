@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from weft.compiler import ast
 from weft.compiler.diagnostics import Refused
+from weft.compiler.lexer import KEYWORDS
 from weft.compiler.parser.annotations import parse_annotations
 from weft.compiler.parser.functions import parse_action
 from weft.compiler.parser.parameters import parse_parameters
@@ -56,7 +57,7 @@ def parse_parser(stream: TokenStream, annotations: ast.Annotations) -> ast.Parse
         while head.has_body and stream.kind not in ("}", "end"):
             inner = parse_annotations(stream)
             try:
-                if stream.kind == "id" and stream.token.text == "state" and stream.peek().kind == "id":
+                if _at_state(stream):
                     states.append(parse_state(stream, inner))
                 else:
                     local_declarations.append(_local(stream, inner))
@@ -70,6 +71,13 @@ def parse_parser(stream: TokenStream, annotations: ast.Annotations) -> ast.Parse
     )  # fmt: skip
 
 
+def _at_state(stream: TokenStream) -> bool:
+    """Whether a state begins here, maybe one whose name is a keyword."""
+    following = stream.peek()
+    named = following.kind == "id" or (following.kind in KEYWORDS and stream.peek(2).kind == "{")
+    return stream.kind == "id" and stream.token.text == "state" and named
+
+
 def _local(stream: TokenStream, annotations: ast.Annotations) -> ast.Declaration:
     """A declaration local to a parser or control."""
     if stream.kind == "const":
@@ -78,9 +86,8 @@ def _local(stream: TokenStream, annotations: ast.Annotations) -> ast.Declaration
         return parse_action(stream, annotations)
     if stream.kind == "table":
         return parse_table(stream, annotations)
-    if stream.kind == "valueset":
-        return _value_set(stream, annotations)
-    if stream.kind == "id" and stream.token.text == "value_set" and stream.peek().kind == "<":
+    # "value_set" for p4c, "valueset" in the specification.
+    if stream.token.text in ("value_set", "valueset") and stream.peek().kind == "<":
         return _value_set(stream, annotations)
     if not at_type(stream) and not (stream.kind == "id" and stream.peek().kind in ("id", "(", "<")):
         raise stream.unexpected("a local declaration")

@@ -13,13 +13,12 @@ _LOOKAHEAD_TOKENS = 400
 
 
 def parse_member(stream: TokenStream, base: ast.Expression) -> ast.Expression:
-    """`base.name`; keywords may name members."""
+    """`base.name`."""
     stream.lengthen_chain()
     stream.advance()
-    name = stream.token
-    if name.kind != "id" and not name.text.isidentifier():
+    if stream.kind != "id":
         raise stream.unexpected("a member's name", "after '.'")
-    stream.advance()
+    name = stream.advance()
     return ast.Member(stream.span(base.span.first), base, name.text, name)
 
 

@@ -53,11 +53,11 @@ def parse_extern(stream: TokenStream, annotations: ast.Annotations) -> ast.Decla
     """An extern object with its methods, or an extern function."""
     first = stream.advance()
     annotations = annotations + parse_annotations(stream)
-    if stream.kind != "id" or not _at_extern_object(stream):
+    if not _at_extern_object(stream):
         function = _prototype(stream, annotations)
         stream.expect(";", "after the extern function")
         return function
-    name = stream.expect("id")
+    name = stream.expect("id", "for the extern")
     stream.declare(name.text, TYPE)
     methods: list[ast.FunctionDeclaration] = []
     with stream.scope():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.compiler import ast
 from weft.compiler.diagnostics import Refused
+from weft.compiler.lexer import KEYWORDS
 from weft.compiler.parser.annotations import parse_annotations
 from weft.compiler.parser.precedence import parse_expression, parse_postfix, parse_primary
 from weft.compiler.parser.stream import TokenStream
@@ -116,7 +117,10 @@ def _start(stream: TokenStream, annotations: ast.Annotations) -> Token:
 
 def _at_end_of_block(stream: TokenStream) -> bool:
     """At what no block can hold; so its '}' is missing, and what follows is best read as if it were there."""
-    return stream.kind in _NO_STATEMENTS or (stream.kind == "apply" and stream.peek().kind == "{")
+    begins_declaration = stream.peek().kind == "id" or stream.peek().kind in KEYWORDS
+    return (stream.kind in _NO_STATEMENTS and begins_declaration) or (
+        stream.kind == "apply" and stream.peek().kind == "{"
+    )
 
 
 def _report_unclosed(stream: TokenStream, opening: Token) -> None:

@@ -99,6 +99,8 @@ class TokenStream:
         """Report the current token as wrong; raise the result."""
         where = f" {context}" if context else ""
         found = "the end of the file" if self.kind == "end" else f"'{self.token.text}'"
+        if self.kind in KEYWORDS and not _is_quoted(expected):
+            found = f"the keyword {found}"
         at = self.token
         previous = self.tokens[self.index - 1] if self.index else at
         diagnostic = self.diagnostics.error(f"expected {expected}{where}, found {found}", at)
@@ -191,6 +193,11 @@ class TokenStream:
             self.advance()
         if self.index == start:
             self.advance()
+
+
+def _is_quoted(expected: str) -> bool:
+    """Whether only a certain token is right, so that no name could stand there."""
+    return expected.startswith("'") and expected.endswith("'")
 
 
 def describe_kind(kind: str) -> str:

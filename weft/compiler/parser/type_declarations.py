@@ -45,7 +45,7 @@ def _field(stream: TokenStream) -> ast.Field:
 def parse_enum(stream: TokenStream, annotations: ast.Annotations) -> ast.EnumDeclaration:
     """An enum, or one with an underlying type."""
     first = stream.advance()
-    underlying = parse_type(stream) if stream.kind != "id" or stream.peek().kind != "{" else None
+    underlying = parse_type(stream) if stream.peek().kind != "{" else None
     name = stream.expect("id", "for the enum")
     stream.declare(name.text, TYPE)
     members = _member_list(stream, True)
