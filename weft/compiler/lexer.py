@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from weft.compiler.source import LINE_SPLICE, SourceFile, Token
 
-# "apply", "key", "actions", "state", "entries", "type", "priority" and "value_set" may name things, so they stay identifiers.
+# "actions", "apply", "entries", "key", "priority", "state", "type" and "value_set" may name things: identifiers.
 KEYWORDS = frozenset(
     [
         "abstract",

@@ -11,7 +11,7 @@ from weft.compiler.lower.context import Context, Copies
 from weft.compiler.lower.dispatch import evaluate
 from weft.compiler.lower.frame import Frame
 from weft.compiler.lower.inlining import inline_body
-from weft.compiler.lower.storage import scalar_type
+from weft.compiler.lower.storage import is_empty, scalar_type
 from weft.compiler.lower.values import ActionValue, TableValue
 from weft.compiler.types import BOOL, BitsType, bits
 
@@ -99,7 +99,7 @@ def _bind_parameters(
             continue
         type_ = frame.type(parameter.type)
         scalar = scalar_type(type_)
-        if scalar is None:
+        if scalar is None or is_empty(scalar):
             context.refuse(f"the data of an action cannot be of type '{type_}' on BMv2", parameter)
         index = len(action.parameters)
         action.parameters.append(ActionParameter(parameter.external_name(), type_, bit_width(scalar)))

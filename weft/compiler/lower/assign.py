@@ -56,6 +56,8 @@ def assign(context: Context, target: P4Value, value: P4Value, span: Span | None)
         _assign_stack(context, target, value, span)
     elif isinstance(target, UnionValue):
         _assign_union(context, target, value, span)
+    elif isinstance(target, Const):
+        return  # it has no bits
     elif isinstance(target, StackCursor):
         context.refuse(f"'{target.which}' of a stack cannot be assigned to as a whole", span)
     else:

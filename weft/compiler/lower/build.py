@@ -134,6 +134,8 @@ def convert(operand: Expr, type_: Type) -> Expr:
     """(type) operand."""
     if operand.type == type_:
         return operand
+    if isinstance(type_, BitsType) and type_.width == 0:
+        return constant(0, type_)
     if isinstance(operand, Const):
         return constant(int(operand.value), type_)
     if type_ is BOOL:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.compiler import ast
-from weft.compiler.ir import Calculation, Const, Convert, Expr, FieldRef
+from weft.compiler.ir import Calculation, Const, Convert, Expr, FieldRef, bit_width
 from weft.compiler.lower import build
 from weft.compiler.lower.assign import assign, read_cursor
 from weft.compiler.lower.context import Context
@@ -56,6 +56,11 @@ def calculation_inputs(
 
 
 def leaves(context: Context, value: P4Value, where: ast.Node) -> list[Expr]:
+    """All scalars within a value that have bits, in order."""
+    return [leaf for leaf in scalars(context, value, where) if bit_width(leaf.type)]
+
+
+def scalars(context: Context, value: P4Value, where: ast.Node) -> list[Expr]:
     """All scalars within a value, in order."""
     if isinstance(value, Expr):
         return [value]
@@ -72,7 +77,7 @@ def leaves(context: Context, value: P4Value, where: ast.Node) -> list[Expr]:
         parts = list((read_cursor(context, value, where).fields or {}).values())
     else:
         context.refuse("BMv2 takes bit, int and bool values here, no strings", where)
-    return [leaf for part in parts for leaf in leaves(context, part, where)]
+    return [leaf for part in parts for leaf in scalars(context, part, where)]
 
 
 def _bit_parts(value: Expr) -> list[Expr] | None:

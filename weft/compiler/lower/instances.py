@@ -11,7 +11,7 @@ from weft.compiler.ir import ActionProfile, Const, Counter, Meter, Register, Tab
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate
 from weft.compiler.lower.sizes import control_plane_size
-from weft.compiler.lower.storage import scalar_type
+from weft.compiler.lower.storage import is_empty, scalar_type
 from weft.compiler.lower.values import BlockValue, ExternValue, P4Value
 from weft.compiler.source import Span
 from weft.compiler.types import ControlType, EnumType, ExternType, ParserType, Type, bits
@@ -118,7 +118,7 @@ def _declare_register(context: Context, value: ExternValue, size: int) -> None:
     element = value.type.arguments[0]
     scalar = scalar_type(element)
     span = value.declaration.span if value.declaration is not None else value.call.span
-    if scalar is None:
+    if scalar is None or is_empty(scalar):
         context.refuse(f"BMv2 has registers of bit, int and bool types only, not of '{element}'", value.call)
     if size == 0:
         context.refuse("a register array has at least one element", value.call)

@@ -22,7 +22,7 @@ from weft.compiler.lower.values import (
     UnionCursor,
     UnionValue,
 )
-from weft.compiler.types import BOOL, StructType, Type, bits, width_of
+from weft.compiler.types import BOOL, BitsType, StructType, Type, bits, width_of
 
 
 def call_packet_method(context: Context, expression: ast.Call, packet: PacketValue) -> P4Value | None:
@@ -100,9 +100,9 @@ def is_lookahead(expression: ast.Expression) -> bool:
 def direct_lookahead(context: Context, expression: ast.Call) -> Lookahead | None:
     """The lookahead of an unsigned scalar, usable where BMv2 takes one directly."""
     scalar = scalar_type(context.type_of(expression))
-    if scalar is None or scalar is BOOL or getattr(scalar, "signed", True):
+    if not isinstance(scalar, BitsType) or scalar.signed or scalar.width == 0:
         return None
-    return Lookahead(0, bits(width_of(scalar) or 1))
+    return Lookahead(0, scalar)
 
 
 def _lookahead(context: Context, expression: ast.Call) -> P4Value:
@@ -116,6 +116,8 @@ def _look(context: Context, type_: Type, offset: int, where: ast.Expression) -> 
     if scalar is not None:
         width = width_of(type_) if scalar is not BOOL else 1
         assert width is not None
+        if width == 0:
+            return build.constant(0, scalar), offset
         raw = context.snapshot(Lookahead(offset, bits(width)), where.span)
         return build.convert(raw, scalar), offset + width
     parts: dict[str, P4Value] = {}

@@ -16,7 +16,7 @@ from weft.compiler.ir import (
 )
 from weft.compiler.lower import build
 from weft.compiler.lower.assign import assign
-from weft.compiler.lower.calculations import leaves
+from weft.compiler.lower.calculations import scalars
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate
 from weft.compiler.lower.masks import combination_count, combine
@@ -53,7 +53,7 @@ def lower_select(
 def _select_keys(context: Context, expression: ast.Expression) -> list[Expr]:
     value = evaluate(context, expression)
     if isinstance(value, StructValue):
-        return [_select_key(context, leaf, expression) for leaf in leaves(context, value, expression)]
+        return [_select_key(context, leaf, expression) for leaf in scalars(context, value, expression)]
     return [_select_key(context, value, expression)]
 
 
@@ -62,6 +62,8 @@ def _select_key(context: Context, value: P4Value, where: ast.Expression) -> Expr
     if isinstance(value, FieldRef | LastField | UnionLastField):
         return value
     assert isinstance(value, Expr)
+    if not bit_width(value.type):
+        context.refuse("BMv2 matches no value of 0 bits", where)
     if value.type is BOOL:
         value = build.convert(value, bits(1))
     copy = context.scalar_temporary(value.type, "select_key")

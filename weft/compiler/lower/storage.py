@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from weft.compiler.diagnostics import Diagnostics
 from weft.compiler.ir import (
+    Const,
     FieldRef,
     HeaderInstance,
     HeaderType,
@@ -48,6 +49,11 @@ def scalar_type(type_: Type) -> Type | None:
     return None
 
 
+def is_empty(type_: Type) -> bool:
+    """Whether a scalar type has no bits: BMv2 has no such field, and every read gives 0."""
+    return isinstance(type_, BitsType) and type_.width == 0
+
+
 def member_types(type_: Type) -> list[tuple[str, Type]]:
     """Names and types of the parts of a struct, tuple or stack."""
     if isinstance(type_, StructType):
@@ -86,6 +92,8 @@ class Storage:
         scalar = scalar_type(type_)
         if isinstance(scalar, VarbitType):
             return self._varbit(scalar, name)
+        if scalar is not None and is_empty(scalar):
+            return Const(0, scalar)
         if scalar is not None:
             field = self.unique(name)
             self.program.scalars.append((field, scalar))
@@ -225,12 +233,13 @@ class Storage:
 
 
 def flat_fields(type_: StructType, prefix: str = "") -> list[tuple[str, Type]]:
-    """Scalar fields of a header, nested structs flattened with dotted names."""
+    """Scalar fields of a header that have bits, nested structs flattened with dotted names."""
     fields: list[tuple[str, Type]] = []
     for part, inner in type_.fields.items():
         scalar = scalar_type(inner)
         if scalar is not None:
-            fields.append((prefix + part, scalar))
+            if not is_empty(scalar):
+                fields.append((prefix + part, scalar))
         else:
             assert isinstance(inner, StructType)
             fields += flat_fields(inner, f"{prefix}{part}.")
@@ -245,7 +254,7 @@ def fields_of(
     for name, inner in type_.fields.items():
         scalar = scalar_type(inner)
         if scalar is not None:
-            fields[name] = leaf(prefix + name, scalar)
+            fields[name] = Const(0, scalar) if is_empty(scalar) else leaf(prefix + name, scalar)
         else:
             assert isinstance(inner, StructType)
             fields[name] = StructValue(inner, fields_of(inner, leaf, f"{prefix}{name}."))

@@ -32,6 +32,8 @@ def lower_key(
         # Looked at once more, which does no harm: nothing in it has an effect.
         value, mask = _field_of_key(context, expression, value)
     width = bit_width(value.type)
+    if not width:
+        context.refuse("BMv2 matches no value of 0 bits", expression)
     if copied or not isinstance(value, FieldRef | Valid):
         copy = context.scalar_temporary(value.type, "key")
         assign(context, copy, value, expression.span)

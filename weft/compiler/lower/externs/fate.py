@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from weft.compiler import ast
-from weft.compiler.ir import Const, Expr, FieldList, Reference
+from weft.compiler.ir import Const, Expr, FieldList, Reference, bit_width
 from weft.compiler.lower.assign import assign
-from weft.compiler.lower.calculations import leaves
+from weft.compiler.lower.calculations import leaves, scalars
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate
 from weft.compiler.lower.externs.operands import (
@@ -54,7 +54,9 @@ def send_digest(context: Context, call: ast.Call, arguments: Arguments) -> None:
     context.control_plane.digest_types.setdefault(name, type_)
     # BMv2 reads the fields at the end of ingress: the values of now go into variables.
     elements: list[Expr] = []
-    for leaf in leaves(context, value, data):
+    for leaf in scalars(context, value, data):
+        if not bit_width(leaf.type):
+            context.refuse("a digest has no fields of 0 bits on BMv2", data)
         copy = context.scalar_temporary(leaf.type, "digest_field")
         assign(context, copy, leaf, call.span)
         elements.append(copy)

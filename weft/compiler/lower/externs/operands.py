@@ -10,7 +10,7 @@ from weft.compiler.lower import build
 from weft.compiler.lower.assign import assign
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate, evaluate_scalar
-from weft.compiler.lower.storage import scalar_type
+from weft.compiler.lower.storage import is_empty, scalar_type
 from weft.compiler.lower.targets import evaluate_target
 from weft.compiler.lower.values import P4Value
 from weft.compiler.types import BOOL, BitsType, EnumType, Type, bits
@@ -75,7 +75,7 @@ def result_of(context: Context, call: ast.Call, argument: ast.Expression | None,
     """Where a primitive writes its result; afterwards `Result.store`."""
     target = evaluate_target(context, argument) if argument is not None else None
     scalar = scalar_type(type_)
-    if scalar is None:
+    if scalar is None or is_empty(scalar):
         context.refuse(f"BMv2 cannot write a result of type '{type_}'", argument or call)
     wanted = bits(1) if scalar is BOOL else scalar
     if isinstance(target, FieldRef) and target.type == wanted:
