@@ -49,6 +49,16 @@ def test_a_directory_as_table(two_cases):
     assert "v1model: 2 of 2 pass, 0 fail, 0 refused" in output
 
 
+def test_the_folders_below_are_searched(two_cases):
+    below = two_cases / "below"
+    below.mkdir()
+    for path in two_cases.glob("copies.*"):
+        path.rename(below / path.name)
+    code, output = run("--all", str(two_cases), "--json")
+    assert code == 0
+    assert [case["name"] for case in json.loads(output)["cases"]] == ["below/copies", "tables"]
+
+
 def test_one_case_reports_every_reason_in_full(tmp_path):
     assert run(str(CASE.program), str(CASE.script)) == (0, "copies: pass\n")
     script = write(tmp_path / "wrong.stf", "expect 1 00\nexpect 2 00\n")

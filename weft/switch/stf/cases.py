@@ -25,15 +25,17 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program and the script for it."""
+    """A program and the script for it, and the directory that its name is relative to."""
 
     program: Path
     script: Path
+    directory: Path | None = None
 
     @property
     def name(self) -> str:
-        """The script's name without its suffix."""
-        return self.script.stem
+        """The script's name without its suffix, behind the folders below the directory, if it was searched."""
+        script = self.script.with_suffix("")
+        return script.name if self.directory is None else script.relative_to(self.directory).as_posix()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,15 @@ class Outcome:
 
 
 def find_cases(directory: Path) -> list[Case]:
-    """All `NAME.stf` of a directory that have a `NAME.p4` beside them, by name.
+    """All `NAME.stf` in a directory and the folders below that have a `NAME.p4` beside them, by name.
 
     StfError if there is none.
     """
-    scripts = sorted(directory.glob("*.stf"))
+    scripts = sorted(directory.rglob("*.stf"))
     cases = [
-        Case(script.with_suffix(".p4"), script) for script in scripts if script.with_suffix(".p4").exists()
+        Case(script.with_suffix(".p4"), script, directory)
+        for script in scripts
+        if script.with_suffix(".p4").exists()
     ]
     if not cases:
         raise StfError(f"{directory}: holds no NAME.stf with a NAME.p4 beside it")
