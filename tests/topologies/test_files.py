@@ -142,6 +142,12 @@ def test_the_text_of_hpcc_has_hosts_switches_and_parallel_links(tmp_path: Path) 
     assert topologies.from_parameters(fabric.parameters) == fabric
 
 
+def test_hpcc_reads_as_many_links_as_the_first_line_says(tmp_path: Path) -> None:
+    """The topology.txt of its repository goes on after them."""
+    fabric = build(write(tmp_path, HPCC + "0 4 25Gbps 1us 0\n9 9 25Gbps 1us 0.1\nleft over\n", "more"))
+    assert graph_of(fabric) == graph_of(build(write(tmp_path, HPCC)))
+
+
 @pytest.mark.parametrize("edges", ["edges", "links"])
 def test_what_networkx_writes_is_read(tmp_path: Path, edges: str) -> None:
     graph = networkx.MultiGraph()

@@ -1,7 +1,8 @@
 """The topology text of the simulators around HPCC (github.com/alibaba-edu/High-Precision-Congestion-Control).
 
 The first line counts nodes, switches and links; the second lists the switches' numbers; then a line for each link:
-`src dst rate delay error_rate`. Nodes count from 0; those that are no switches are hosts.
+`src dst rate delay error_rate`. Nodes count from 0; those that are no switches are hosts. The simulator reads as many
+links as the first line says; its own topology.txt goes on after them.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ def read_hpcc(content: bytes) -> ListedGraph:
     # Every node has a link, so that no file can ask for more nodes than it has text.
     if node_count > 2 * link_count:
         raise TopologyError(f"{place}: {node_count} nodes are too many for {link_count} links")
-    links = lines[2:] if switch_count else lines[1:]
-    if len(links) != link_count:
+    links = (lines[2:] if switch_count else lines[1:])[:link_count]
+    if len(links) < link_count:
         raise TopologyError(
-            f"{place}: {link_count} links, but {len(links)} lines of links follow (valid: the same)"
+            f"{place}: {link_count} links, but {len(links)} lines of links follow (valid: as many or more)"
         )
     switches = _switches(*lines[1], node_count, switch_count) if switch_count else set()
     listed = ListedGraph()
