@@ -101,6 +101,48 @@ def test_collectives_are_of_a_ranks_input_in_any_type_of_integer(trace, kind, ca
     assert [group.ranks for group in job.groups] == [(0, 1, 2, 3)]
 
 
+def pytorch(number: int, kind: NodeType, *, on_cpu: bool = True, **more) -> bytes:
+    """A node as Chakra's converter makes them of PyTorch's traces; `control` is its caller."""
+    recorded = {"op_schema": ("string", ""), "rf_id": 3} if on_cpu else {}
+    return node(number, kind, is_cpu_op=("bool", on_cpu), **recorded, **more)
+
+
+def test_the_processors_part_of_pytorchs_communication_is_a_computation(trace):
+    """In the sample of Chakra's repository, `c10d::allreduce_` is a collective without type and size."""
+    part = [
+        pytorch(216, NodeType.COLLECTIVE, micros=85, control=[3]),
+        pytorch(217, NodeType.SEND, micros=9, after=[216], control=[218]),
+        pytorch(218, NodeType.COMPUTE, micros=7, after=[217], control=[218]),
+        pytorch(
+            219,
+            NodeType.COLLECTIVE,
+            on_cpu=False,
+            after=[216, 218],
+            control=[3],
+            micros=28,
+            comm_type=0,
+            comm_size=64,
+        ),
+    ]
+    found = read_trace(trace(part, part))
+    operations = found.job.parts[0].operations
+    assert operations.kind.tolist() == [Kind.COMPUTE] * 3 + [Kind.COLLECTIVE]
+    assert operations.duration_ps.tolist()[:3] == [85 * 10**6, 9 * 10**6, 7 * 10**6]
+    assert operations.stream.tolist()[:3] == [1, 1, 1]
+    assert found.job.calls == (CollectiveCall("allreduce", 64),)
+    assert any("PyTorch's callers, left out: 8" in each for each in found.notes)
+
+
+def test_a_control_dependency_on_no_node_is_refused_but_for_pytorchs_callers(trace):
+    part = [node(0, NodeType.COMPUTE, control=[9])]
+    assert "node 0 depends on node 9, which does not exist" in refusal(trace(part))
+
+
+def test_a_collective_on_the_processor_with_type_and_size_runs(trace):
+    part = [collective(0, CollectiveType.ALL_REDUCE, 64, is_cpu_op=("bool", True))]
+    assert read_trace(trace(part, part)).job.calls == (CollectiveCall("allreduce", 64),)
+
+
 def test_sizes_are_rounded_up_to_elements_of_each_rank(trace):
     path = trace(*([collective(0, CollectiveType.ALL_TO_ALL, 13)] for _ in range(3)))
     assert read_trace(path).job.calls[0].size_bytes == 24

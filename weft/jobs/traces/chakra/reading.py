@@ -29,10 +29,27 @@ ACCELERATOR_STREAM, PROCESSOR_STREAM, MEMORY_STREAM = 0, 1, 2
 _USED = {
     "is_cpu_op", "num_ops", "tensor_size", "comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "pg_name",
 }  # fmt: skip
+_RECORDED_BY_PYTORCH = "op_schema"
+"""An attribute of nodes that PyTorch's execution trace observer has recorded."""
+_COMMUNICATION = {int(each) for each in (NodeType.SEND, NodeType.RECEIVE, NodeType.COLLECTIVE)}
+
+
+def _is_launch(attributes: Attributes, place: str) -> bool:
+    """Whether a node of communication is the processor's part only (`c10d::allreduce_` of PyTorch).
+
+    Its transfer is another node, the accelerator's kernel, which has type and size. ASTRA-sim computes here, too.
+    """
+    return attributes.flag("is_cpu_op", place) and not any(
+        name.startswith("comm_") for name in attributes.names()
+    )
 
 
 class RankReader:
-    """Reads one rank's file. After `read`, `node_ids` are the nodes of its operations, `ignored` counts attributes."""
+    """Reads one rank's file.
+
+    After `read`, `node_ids` are the nodes of its operations, `ignored` counts attributes, and `callers` the control
+    dependencies that are left out.
+    """
 
     def __init__(
         self, job: JobAssembler, groups: ProcessGroups, rank: int, source: str, options: ReadOptions
@@ -45,6 +62,8 @@ class RankReader:
         self._assembler = RankAssembler()
         self._operations: array[int] = array("q")
         self._after: array[int] = array("Q")
+        self._called: array[int] = array("q")
+        self._callers: array[int] = array("Q")
         self._start_edges: list[tuple[int, int]] = []
         self._adders = {
             NodeType.INVALID: self._add_nothing,
@@ -58,6 +77,8 @@ class RankReader:
         }
         self.node_ids: array[int] = array("Q")
         self.ignored: Counter[str] = Counter()
+        self.callers = 0
+        self._is_recorded = False
 
     def read(self, data: bytes) -> RankAssembler:
         """Return the rank's operations. Raises TraceError with file and node."""
@@ -91,6 +112,8 @@ class RankReader:
             valid = ", ".join(f"{each.name} {each.value}" for each in NodeType)
             raise TraceError(f"{place}: type {node.type} (valid: {valid})") from None
         attributes = Attributes(node)
+        if node.type in _COMMUNICATION and _is_launch(attributes, place):
+            add = self._add_compute
         try:
             add(node, attributes, place)
         except OperationsError as error:
@@ -98,22 +121,24 @@ class RankReader:
         if number % STATEMENTS_BETWEEN_CHECKS == 0:
             check_memory(self._job.operation_count + number, place)
         self.node_ids.append(node.id)
+        self._is_recorded = self._is_recorded or _RECORDED_BY_PYTORCH in attributes
         self.ignored.update(attributes.names() - _USED - own_data.NODE_ATTRIBUTES)
         self._note_dependencies(node, attributes, number - 1, place)
 
     def _note_dependencies(self, node: Any, attributes: Attributes, operation: int, place: str) -> None:
         after_start = attributes.numbers(own_data.AFTER_START, place)
         # ASTRA-sim waits for both, too (RESOLVE_CTRL_DEPS of Chakra's feeder, version 3).
-        lists = [node.data_deps, node.ctrl_deps]
+        after, callers = node.data_deps, node.ctrl_deps
         if after_start is not None:
-            lists = [attributes.numbers(own_data.AFTER, place) or []]
+            after, callers = attributes.numbers(own_data.AFTER, place) or [], []
             self._start_edges.extend((operation, each) for each in after_start)
-        count = sum(map(len, lists))
         # Before they are unpacked: a few hundred megabytes of them would take gigabytes.
-        check_count(operation, len(self._after) + count, place)
-        for after in lists:
-            self._after.extend(after)
-        self._operations.extend(repeat(operation, count))
+        kept = len(self._after) + len(self._callers)
+        check_count(operation, kept + len(after) + len(callers), place)
+        self._after.extend(after)
+        self._operations.extend(repeat(operation, len(after)))
+        self._callers.extend(callers)
+        self._called.extend(repeat(operation, len(callers)))
 
     def _link(self) -> None:
         """Have operations follow those of the nodes that theirs name."""
@@ -122,8 +147,14 @@ class RankReader:
         ordered = ids[order]
         for twice in np.flatnonzero(ordered[1:] == ordered[:-1])[:1]:
             raise TraceError(f"{self._source}: node {ordered[twice]} occurs twice (valid: each number once)")
+        if self._is_recorded:
+            # PyTorch's control dependencies are callers, whether the file has them or not, and some wait for what they
+            # call. Chakra's converter puts the order of execution into the data dependencies.
+            self.callers = len(self._callers)
+            del self._called[:], self._callers[:]
         for operations, after, start in (
             (np.array(self._operations, np.int64), np.array(self._after, np.uint64), False),
+            (np.array(self._called, np.int64), np.array(self._callers, np.uint64), False),
             (
                 np.array([each for each, _ in self._start_edges], np.int64),
                 np.array([each for _, each in self._start_edges], np.uint64),

@@ -43,12 +43,13 @@ class Chakra(TraceFormat):
         files = found_files(path, options.groups)
         job = JobAssembler(files.name)
         groups = ProcessGroups(job, len(files.ranks), files.groups)
-        nodes, ignored = [], Counter[str]()
+        nodes, ignored, callers = [], Counter[str](), 0
         for rank, file in enumerate(files.ranks):
             reader = RankReader(job, groups, rank, str(file), options)
             job.add_rank(rank, reader.read(read_bytes(file, MAX_FILE_BYTES)), str(file))
             nodes.append(reader.node_ids)
             ignored.update(reader.ignored)
+            callers += reader.callers
         try:
             made = job.job()
         except JobError as error:
@@ -56,7 +57,7 @@ class Chakra(TraceFormat):
         return Trace(
             made,
             locate=lambda rank, operation: f"{files.ranks[rank]}: node {nodes[rank][operation]}",
-            notes=_notes(ignored),
+            notes=_notes(ignored, callers),
         )
 
     def write(self, job: Job, path: Path) -> list[Path]:
@@ -75,8 +76,11 @@ class Chakra(TraceFormat):
         return written
 
 
-def _notes(ignored: Counter[str]) -> list[str]:
-    if not ignored:
-        return []
-    shown = ", ".join(f"{name} ({count})" for name, count in ignored.most_common(20))
-    return [f"attributes that nothing reads: {shown}"]
+def _notes(ignored: Counter[str], callers: int) -> list[str]:
+    notes = []
+    if ignored:
+        shown = ", ".join(f"{name} ({count})" for name, count in ignored.most_common(20))
+        notes.append(f"attributes that nothing reads: {shown}")
+    if callers:
+        notes.append(f"control dependencies on PyTorch's callers, left out: {callers}")
+    return notes
