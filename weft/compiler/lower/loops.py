@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 
 from weft.compiler import ast
-from weft.compiler.ir import Const, Expr, If, Jump, Loop, Stmt
+from weft.compiler.ir import Apply, Const, Expr, If, Jump, Labeled, Loop, Stmt
 from weft.compiler.lower import build
 from weft.compiler.lower.assign import assign
 from weft.compiler.lower.context import Context
@@ -40,8 +41,32 @@ def lower_for(context: Context, statement: ast.For) -> None:
     with context.collecting() as updates:
         for update in statement.updates:
             lower_statement(context, update)
-    loop = Loop(head, condition, labeled(next_round, body, statement.span) + updates, statement.span)
-    context.out += labeled(after, [loop], statement.span)
+    rounds_body = labeled(next_round, body, statement.span) + updates
+    _append_loop(context, Loop(head, condition, rounds_body, statement.span), after)
+
+
+def _append_loop(context: Context, loop: Loop, after: int) -> None:
+    """A loop of jumps. They are primitives of an action, which applies no table."""
+    for applied in _applications([*loop.head, *loop.body]):
+        context.refuse(
+            f"table '{applied.table.name}' is applied in a loop that BMv2 would have to run: its rounds are not known "
+            f"at compile time, or are more than {UNROLL_LIMIT}",
+            applied.span,
+        )
+    context.out += labeled(after, [loop], loop.span)
+
+
+def _applications(statements: list[Stmt]) -> Iterator[Apply]:
+    """Every application of a table in them and within them."""
+    for statement in statements:
+        if isinstance(statement, Apply):
+            yield statement
+        elif isinstance(statement, If):
+            yield from _applications([*statement.then, *statement.otherwise])
+        elif isinstance(statement, Labeled):
+            yield from _applications(statement.body)
+        elif isinstance(statement, Loop):
+            yield from _applications([*statement.head, *statement.body])
 
 
 def _counters(context: Context, statement: ast.For) -> list[ast.VariableDeclaration]:
@@ -222,7 +247,7 @@ def _range_loop(context: Context, statement: ast.ForIn, low: Expr, high: Expr) -
         context.emit(If(at_end, [Jump(after)], [], statement.span))
         assign(context, counter, build.binary("+", counter, build.constant(1, scalar)), statement.span)
     loop = Loop([], build.binary("<=", counter, last), rounds + advance, statement.span)
-    context.out += labeled(after, [loop], statement.span)
+    _append_loop(context, loop, after)
 
 
 def lower_break(context: Context, statement: ast.Break) -> None:
