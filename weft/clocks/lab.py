@@ -15,6 +15,7 @@ from weft.clocks.environment import require_for
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.lossless import lossless_settings, require_classes, require_lossless_routes
+from weft.clocks.marking_checks import marking_warnings
 from weft.clocks.program_checks import left_out_lines, options_of_programs, require_aggregation
 from weft.clocks.switch_configs import switch_configs
 from weft.clocks.user_controller.running import RunningController
@@ -36,6 +37,7 @@ from weft.recording.observations import Recorded
 from weft.scenario.entries_files import entries_settings
 from weft.scenario.options import FabricOptions
 from weft.scenario.programs import Programs, compile_programs
+from weft.scenario.routing_checks import reordering_warning
 from weft.scenario.switch_choice import by_switch
 from weft.scenario.tenants import tenant_settings
 from weft.switch.daemon.config import SwitchConfig
@@ -97,6 +99,8 @@ class Lab(abc.ABC):
         require_for(self.fabric, self.options)
         require_classes(self.fabric, self.options)
         require_lossless_routes(self.fabric, self.options, self.settings())
+        for warning in self.configuration_warnings():
+            self._progress(f"warning: {warning}")
         self._signals.enter_context(signals_unwind())
         try:
             with raised_as_weft_errors():
@@ -193,6 +197,14 @@ class Lab(abc.ABC):
         return left_out_lines(
             self.programs.pipelines, self.controller.controller.left_out, has_lost_int=self._has_lost_int
         )
+
+    def configuration_warnings(self) -> list[str]:
+        """Return what in the options works, but not as its user will want it, as sentences."""
+        reordering = reordering_warning(self.options)
+        return [
+            *([] if reordering is None else [reordering]),
+            *marking_warnings(self.switch_configs, self.options, self.largest_frame_bytes),
+        ]
 
     @abc.abstractmethod
     def hosts(self) -> contextlib.AbstractContextManager[EndpointGroup]:

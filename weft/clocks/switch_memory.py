@@ -16,7 +16,7 @@ def buffer_config(switch: SwitchSpec, options: FabricOptions) -> BufferConfig | 
     buffer = options.buffer
     if buffer.capacity is None and not options.pfc.classes and not options.credits.classes:
         return None
-    own = sum(port.link.queue_capacity_bytes for port in switch.ports)
+    own = sum(port.link.memory_to_share_bytes for port in switch.ports)
     return BufferConfig(
         capacity_bytes=own if buffer.capacity is None else buffer.capacity,
         reserved_bytes=tuple(buffer.reserved_by_class),
@@ -72,6 +72,16 @@ def _require_credits_for_a_frame(options: FabricOptions, frame_bytes: int) -> No
         )
 
 
+def set_aside_bytes(config: SwitchConfig) -> tuple[int, int, int]:
+    """Return what of a switch's memory is reserved for queues, for what comes after a pause, and for credits."""
+    reserved = len(config.ports) * sum(config.buffer.reserved_bytes) if config.buffer else 0
+    headroom = sum(port.pfc.headroom_bytes * len(port.pfc.classes) for port in config.ports if port.pfc)
+    credit = sum(
+        port.credits.buffer_bytes * len(port.credits.classes) for port in config.ports if port.credits
+    )
+    return reserved, headroom, credit
+
+
 def require_shared_memory(config: SwitchConfig, frame_bytes: int) -> None:
     """Check that a switch's buffer holds a frame, and more than is set aside. Raises KeyProblem."""
     buffer = config.buffer
@@ -81,11 +91,7 @@ def require_shared_memory(config: SwitchConfig, frame_bytes: int) -> None:
         raise KeyProblem(
             "buffer.capacity", f"{buffer.capacity_bytes} B hold no frame, which may have {frame_bytes} B"
         )
-    reserved = len(config.ports) * sum(buffer.reserved_bytes)
-    headroom = sum(port.pfc.headroom_bytes * len(port.pfc.classes) for port in config.ports if port.pfc)
-    credit = sum(
-        port.credits.buffer_bytes * len(port.credits.classes) for port in config.ports if port.credits
-    )
+    reserved, headroom, credit = set_aside_bytes(config)
     if reserved + headroom + credit >= buffer.capacity_bytes:
         raise KeyProblem(
             "buffer",

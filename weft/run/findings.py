@@ -28,7 +28,6 @@ from weft.run.exchanges import Exchanges
 from weft.run.made_by import made_by
 from weft.run.state_series import StateSeries
 from weft.scenario import FabricOptions
-from weft.scenario.routing_checks import reordering_warning
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
@@ -156,9 +155,7 @@ class Findings:
         )
 
     def _warnings(self) -> list[str]:
-        warnings = []
-        if warning := reordering_warning(self._options):
-            warnings.append(warning)
+        warnings = self._lab.configuration_warnings()
         if off := self._lab.left_out():
             warnings.append(" ".join(f"{line}." for line in off))
         return warnings + (self._series.warnings() if self._series is not None else [])

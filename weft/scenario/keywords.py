@@ -80,7 +80,7 @@ class FabricMark(FabricKeywords, total=False):
     fabric_rate_bps: float | None
     oversubscription: float | None
     delay_ps: int
-    queue_capacity_bytes: int
+    queue_capacity_bytes: int | None
 
 
 def fabric_options(**given: Unpack[FabricKeywords]) -> FabricOptions:

@@ -45,7 +45,8 @@ class FaultsSection(LinkFaults):
 
 
 class EcnSection(Section):
-    """Marking thresholds at every port; by default HPCC's set-up (SIGCOMM 2019, section 5.1), scaled by rate."""
+    """Marking thresholds at every port; by default HPCC's set-up (SIGCOMM 2019, section 5.1), scaled by rate: `kmin` is
+    4 KB and `kmax` 16 KB for each Gb/s, `pmax` 0.2."""
 
     kmin: Size | None = None
     """Depth of a queue from which packets are marked; goes with the other two."""

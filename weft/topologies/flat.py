@@ -9,7 +9,8 @@ from weft.topologies import addressing
 from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
-from weft.topologies.limits import delay, queue_capacity, rate
+from weft.topologies.limits import delay, optional_queue_capacity, rate
+from weft.topologies.port_memory import link_of
 
 Coordinates = tuple[int, ...]
 
@@ -24,7 +25,7 @@ class FlatParameters:
         host_rate_bps: rate of the links between hosts and switches.
         fabric_rate_bps: rate of the links between switches.
         delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port.
+        queue_capacity_bytes: queue of every transmitting port; None by its rate.
 
     """
 
@@ -33,7 +34,7 @@ class FlatParameters:
     host_rate_bps: int
     fabric_rate_bps: int
     delay_ps: int
-    queue_capacity_bytes: int
+    queue_capacity_bytes: int | None
 
     @classmethod
     def checked(
@@ -43,7 +44,7 @@ class FlatParameters:
         host_rate_bps: float,
         fabric_rate_bps: float | None,
         delay_ps: int,
-        queue_capacity_bytes: int,
+        queue_capacity_bytes: int | None,
     ) -> FlatParameters:
         """Return them checked; without a fabric rate it is the hosts'. Raises TopologyError."""
         fabric_rate = host_rate_bps if fabric_rate_bps is None else fabric_rate_bps
@@ -53,18 +54,18 @@ class FlatParameters:
             host_rate_bps=rate("host_rate_bps", host_rate_bps),
             fabric_rate_bps=rate("fabric_rate_bps", fabric_rate),
             delay_ps=delay(delay_ps),
-            queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+            queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
         )
 
     @property
     def host_link(self) -> LinkSpec:
         """Between a host and its switch."""
-        return LinkSpec(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+        return link_of(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
 
     @property
     def fabric_link(self) -> LinkSpec:
         """Between two switches."""
-        return LinkSpec(self.fabric_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+        return link_of(self.fabric_rate_bps, self.delay_ps, self.queue_capacity_bytes)
 
 
 @dataclass(frozen=True)

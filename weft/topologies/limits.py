@@ -56,3 +56,8 @@ def queue_capacity(queue_capacity_bytes: int) -> int:
     return require_range(
         "queue_capacity_bytes", queue_capacity_bytes, MIN_QUEUE_CAPACITY_BYTES, MAX_QUEUE_CAPACITY_BYTES
     )
+
+
+def optional_queue_capacity(queue_capacity_bytes: int | None) -> int | None:
+    """Return a queue that a port may have, None for that of its rate; raises as `rate`."""
+    return None if queue_capacity_bytes is None else queue_capacity(queue_capacity_bytes)

@@ -17,11 +17,21 @@ from weft.topologies.errors import TopologyError
 
 @dataclass(frozen=True)
 class LinkSpec:
-    """What a link is like, the same in both directions; the queue is the transmitting port's."""
+    """What a link is like, the same in both directions; the memory is the transmitting port's.
+
+    `queue_capacity_bytes` is what the port may hold where it has memory of its own. `shared_memory_bytes` is what it
+    adds to a memory that a switch's ports share, where that is not the same.
+    """
 
     rate_bps: int
     delay_ps: int
     queue_capacity_bytes: int
+    shared_memory_bytes: int | None = None
+
+    @property
+    def memory_to_share_bytes(self) -> int:
+        """What the port adds to a memory that a switch's ports share."""
+        return self.queue_capacity_bytes if self.shared_memory_bytes is None else self.shared_memory_bytes
 
 
 @dataclass(frozen=True, order=True)

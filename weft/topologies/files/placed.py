@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from weft.quantities.definitions import QUEUE_SIZE, RATE, SHORT_TIME
+from weft.quantities.definitions import QUEUE_SIZE, RATE, SHORT_TIME, Quantity
 from weft.quantities.units import shown
 from weft.topologies.addressing import MAX_PLANES
 from weft.topologies.distances import distances_from_any
@@ -43,17 +43,17 @@ class PlacedLink:
     b: str
     rate_bps: float
     delay_ps: int
-    queue_capacity_bytes: int
+    queue_capacity_bytes: int | None
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """What links have whose edges say nothing."""
+    """What links have whose edges say nothing; without a queue, that of their rate."""
 
     host_rate_bps: int
     fabric_rate_bps: int
     delay_ps: int
-    queue_capacity_bytes: int
+    queue_capacity_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -144,20 +144,24 @@ def _switch(node: ListedNode, tiers: Mapping[str, int]) -> PlacedSwitch:
 
 
 def _link(edge: ListedEdge, a: str, b: str, rate_bps: int, defaults: Defaults) -> PlacedLink:
-    figures = []
-    for name, quantity, default in (
-        ("rate", RATE, rate_bps),
-        ("delay", SHORT_TIME, defaults.delay_ps),
-        ("queue_capacity", QUEUE_SIZE, defaults.queue_capacity_bytes),
-    ):
+    def given(name: str, quantity: Quantity) -> int | None:
         value = edge.attributes.get(name)
         try:
-            figures.append(default if value is None else int(quantity.read(value, units_required=True)))
+            return None if value is None else int(quantity.read(value, units_required=True))
         except ValueError as error:
             raise TopologyError(
                 f"{edge.place}: edge {shown(edge.a)} to {shown(edge.b)}: {name}: {error}"
             ) from None
-    return PlacedLink(a, b, *figures)
+
+    own_rate_bps, delay_ps = given("rate", RATE), given("delay", SHORT_TIME)
+    capacity_bytes = given("queue_capacity", QUEUE_SIZE)
+    return PlacedLink(
+        a,
+        b,
+        rate_bps if own_rate_bps is None else own_rate_bps,
+        defaults.delay_ps if delay_ps is None else delay_ps,
+        defaults.queue_capacity_bytes if capacity_bytes is None else capacity_bytes,
+    )
 
 
 def _neighbours(listed: ListedGraph, between: Iterable[ListedEdge]) -> dict[str, list[str]]:

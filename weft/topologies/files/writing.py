@@ -59,11 +59,13 @@ def _switch(switch: SwitchSpec) -> dict[str, object]:
 
 
 def _link(link: LinkSpec) -> dict[str, object]:
-    return {
+    figures: dict[str, object] = {
         "rate": shortest_rate(link.rate_bps),
         "delay": shortest_time(link.delay_ps) if link.delay_ps else "0ps",
-        "queue_capacity": shortest_size(link.queue_capacity_bytes),
     }
+    if link.shared_memory_bytes is None:
+        figures["queue_capacity"] = shortest_size(link.queue_capacity_bytes)
+    return figures  # otherwise its memory is that of its rate, which a file leaves out
 
 
 def _node_link(graph: networkx.MultiGraph[Any]) -> str:

@@ -47,8 +47,9 @@ class TopologySection(Section):
     """Of the links between hosts and leaves."""
     delay: ShortTime = 10**6
     """Of every link, one way."""
-    queue_capacity: QueueSize = 512 * 1024
-    """Memory of each port, unless switches share theirs (`buffer.capacity`)."""
+    queue_capacity: QueueSize | None = None
+    """Memory of each port, unless switches share theirs (`buffer.capacity`); by default 512 KiB for each 10 Gb/s of
+    its rate, and at least that."""
     ranks_per_host: Annotated[int, whole(2, 64)] | None = None
     """Ranks of a host; each has a NIC of its own on each plane and is an endpoint (h0, h1, …) of the fabric."""
     rail_optimised: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import combinations
 from typing import Annotated, Final, Literal
 
@@ -17,6 +17,7 @@ from weft.topologies.global_links import Arrangement, global_links, objection_to
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
 from weft.topologies.limits import delay, rate
 from weft.topologies.places import group_clusters, group_places
+from weft.topologies.port_memory import link_of
 
 NAME: Final = "dragonfly"
 
@@ -78,7 +79,7 @@ def dragonfly(
     global_rate_bps: float | None = None,
     delay_ps: int = 1_000_000,
     global_delay_ps: int | None = None,
-    queue_capacity_bytes: int = 512 * 1024,
+    queue_capacity_bytes: int | None = None,
 ) -> FabricSpec:
     """Describe `planes` dragonflies that share their hosts.
 
@@ -96,7 +97,7 @@ def dragonfly(
         global_rate_bps: rate of the links between groups; `fabric_rate_bps` by default.
         delay_ps: propagation delay of the links of hosts and within groups.
         global_delay_ps: propagation delay of the links between groups; `delay_ps` by default.
-        queue_capacity_bytes: queue of every transmitting port.
+        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.
@@ -118,10 +119,10 @@ def dragonfly(
         )
     require_links(groups * routers * (routers - 1 + ports) // 2, f"groups={groups}")
     local = parameters.fabric_link
-    between = replace(
-        local,
-        rate_bps=local.rate_bps if global_rate_bps is None else rate("global_rate_bps", global_rate_bps),
-        delay_ps=local.delay_ps if global_delay_ps is None else delay(global_delay_ps, "global_delay_ps"),
+    between = link_of(
+        local.rate_bps if global_rate_bps is None else rate("global_rate_bps", global_rate_bps),
+        local.delay_ps if global_delay_ps is None else delay(global_delay_ps, "global_delay_ps"),
+        parameters.queue_capacity_bytes,
     )
 
     def links() -> Iterator[FlatLink]:

@@ -5,7 +5,7 @@ A. Shpiner et al., Dragonfly+: Low Cost Topology for Scaling Datacenters, HiPINE
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Annotated, Final, Literal
 
 from weft.quantities.definitions import Rate, ShortTime, whole
@@ -15,8 +15,9 @@ from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.global_links import Arrangement, global_links, objection_to_groups
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, queue_capacity, rate
+from weft.topologies.limits import delay, optional_queue_capacity, rate
 from weft.topologies.places import group_clusters, two_row_group_places
+from weft.topologies.port_memory import link_of
 
 NAME: Final = "dragonfly_plus"
 
@@ -85,11 +86,19 @@ class _Parameters:
     global_rate_bps: int
     delay_ps: int
     global_delay_ps: int
-    queue_capacity_bytes: int
+    queue_capacity_bytes: int | None
 
     @property
     def host_link(self) -> LinkSpec:
-        return LinkSpec(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+        return link_of(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+
+    @property
+    def local_link(self) -> LinkSpec:
+        return link_of(self.fabric_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+
+    @property
+    def global_link(self) -> LinkSpec:
+        return link_of(self.global_rate_bps, self.global_delay_ps, self.queue_capacity_bytes)
 
 
 def dragonfly_plus(
@@ -105,7 +114,7 @@ def dragonfly_plus(
     global_rate_bps: float | None = None,
     delay_ps: int = 1_000_000,
     global_delay_ps: int | None = None,
-    queue_capacity_bytes: int = 512 * 1024,
+    queue_capacity_bytes: int | None = None,
 ) -> FabricSpec:
     """Describe `planes` dragonfly+ networks that share their hosts.
 
@@ -124,7 +133,7 @@ def dragonfly_plus(
         global_rate_bps: rate of the links between groups; `fabric_rate_bps` by default.
         delay_ps: propagation delay of the links of hosts and within groups.
         global_delay_ps: propagation delay of the links between groups; `delay_ps` by default.
-        queue_capacity_bytes: queue of every transmitting port.
+        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.
@@ -152,7 +161,7 @@ def dragonfly_plus(
         global_rate_bps=fabric_rate if global_rate_bps is None else rate("global_rate_bps", global_rate_bps),
         delay_ps=delay(delay_ps),
         global_delay_ps=delay(delay_ps if global_delay_ps is None else global_delay_ps, "global_delay_ps"),
-        queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+        queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
     )
     for what, taken, of in (
         (
@@ -203,8 +212,7 @@ def _add_links(
     spines: list[list[NewSwitch]],
 ) -> None:
     """Add the links of a plane, given its leaves and spines by group."""
-    within = replace(parameters.host_link, rate_bps=parameters.fabric_rate_bps)
-    between = replace(within, rate_bps=parameters.global_rate_bps, delay_ps=parameters.global_delay_ps)
+    within, between = parameters.local_link, parameters.global_link
     for own_leaves, own_spines in zip(leaves, spines, strict=True):
         for leaf in own_leaves:
             for spine in own_spines:

@@ -13,7 +13,8 @@ from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, queue_capacity, rate, uplink_rate
+from weft.topologies.limits import delay, optional_queue_capacity, rate, uplink_rate
+from weft.topologies.port_memory import link_of
 
 NAME: Final = "fat_tree"
 _OF_K = ("pods", "leaves", "spines", "cores_per_spine")
@@ -108,10 +109,10 @@ class _Parameters:
     fabric_rate_bps: int
     core_rate_bps: int
     delay_ps: int
-    queue_capacity_bytes: int
+    queue_capacity_bytes: int | None
 
     def link(self, rate_bps: int) -> LinkSpec:
-        return LinkSpec(rate_bps, self.delay_ps, self.queue_capacity_bytes)
+        return link_of(rate_bps, self.delay_ps, self.queue_capacity_bytes)
 
 
 def fat_tree(
@@ -125,7 +126,7 @@ def fat_tree(
     fabric_rate_bps: float | None = None,
     core_rate_bps: float | None = None,
     delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int = 512 * 1024,
+    queue_capacity_bytes: int | None = None,
     oversubscription: float | None = None,
     core_oversubscription: float | None = None,
     k: int | None = None,
@@ -147,7 +148,7 @@ def fat_tree(
         fabric_rate_bps: rate of the links between leaves and spines; the hosts' rate by default.
         core_rate_bps: rate of the links between spines and cores; `fabric_rate_bps` by default.
         delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port.
+        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
         oversubscription: instead of `fabric_rate_bps`: a leaf's host bandwidth over its uplink bandwidth.
         core_oversubscription: instead of `core_rate_bps`: a spine's bandwidth to leaves over that to cores.
         k: ports of every switch of the k-ary fat tree (Al-Fares et al., section 2.2); in place of the numbers of pods,
@@ -185,7 +186,7 @@ def fat_tree(
             "core_",
         ),
         delay_ps=delay(delay_ps),
-        queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+        queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
     )
     spines = parameters.spines_per_pod
     require_links(

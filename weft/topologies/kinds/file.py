@@ -17,8 +17,9 @@ from weft.topologies.files import read_graph
 from weft.topologies.files.placed import Defaults, PlacedGraph, PlacedLink, PlacedSwitch, place
 from weft.topologies.graph_lists import item_of
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, queue_capacity, rate
+from weft.topologies.limits import delay, optional_queue_capacity, rate
 from weft.topologies.places import circle_without_tiers
+from weft.topologies.port_memory import link_of
 
 NAME: Final = "file"
 
@@ -143,8 +144,10 @@ def _named(added: Mapping[str, NewSwitch], name: str) -> NewSwitch:
 
 
 def _spec(link: PlacedLink) -> LinkSpec:
-    return LinkSpec(
-        rate("rate_bps", link.rate_bps), delay(link.delay_ps), queue_capacity(link.queue_capacity_bytes)
+    return link_of(
+        rate("rate_bps", link.rate_bps),
+        delay(link.delay_ps),
+        optional_queue_capacity(link.queue_capacity_bytes),
     )
 
 

@@ -18,9 +18,10 @@ from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.graph_lists import Hosts, Links, Switches, item_of, names_of, pairs_of, places_of
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, queue_capacity, rate
+from weft.topologies.limits import delay, optional_queue_capacity, queue_capacity, rate
 from weft.topologies.link_choice import LINK_PATTERN
 from weft.topologies.places import circle_without_tiers
+from weft.topologies.port_memory import link_of
 
 NAME: Final = "graph"
 _MOST_SWITCHES = 1 << 16
@@ -159,7 +160,7 @@ def graph(
     host_rate_bps: float = 10e9,
     fabric_rate_bps: float | None = None,
     delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int = 512 * 1024,
+    queue_capacity_bytes: int | None = None,
 ) -> FabricSpec:
     """Describe `planes` equal graphs that share their hosts.
 
@@ -171,7 +172,8 @@ def graph(
         host_rate_bps: rate of the links of hosts that give none.
         fabric_rate_bps: rate of the links between switches that give none; the hosts' rate by default.
         delay_ps: propagation delay of links that give none.
-        queue_capacity_bytes: queue of ports whose links give none.
+        queue_capacity_bytes: queue of ports whose links give none; by default by their rate
+            (`weft.topologies.port_memory`).
 
     Raises:
         TopologyError: a figure is out of range, or no switch has a name; lists the valid ones.
@@ -180,7 +182,7 @@ def graph(
     planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
     host_rate = rate("host_rate_bps", host_rate_bps)
     fabric_rate = host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps)
-    default = LinkSpec(fabric_rate, delay(delay_ps), queue_capacity(queue_capacity_bytes))
+    delay_ps, queue_capacity_bytes = delay(delay_ps), optional_queue_capacity(queue_capacity_bytes)
     listed = [item_of(Switches, each, f"switches[{at}]") for at, each in enumerate(switches)]
     attached = [item_of(Hosts, each, f"hosts[{at}]") for at, each in enumerate(hosts)]
     joined = [item_of(Links, each, f"links[{at}]") for at, each in enumerate(links)]
@@ -200,17 +202,17 @@ def graph(
     builder = FabricBuilder()
     of_planes = [_switches(builder, plane, listed) for plane in range(planes)]
     for places, host in hosts_at:
-        link = LinkSpec(
+        link = link_of(
             host_rate if host.rate_bps is None else rate("rate_bps", host.rate_bps),
-            default.delay_ps,
-            default.queue_capacity_bytes,
+            delay_ps,
+            queue_capacity_bytes,
         )
         for place in places:
             for _ in range(host.count):
                 builder.add_host([of_plane[name] for of_plane in of_planes for name in place], link)
     for of_plane in of_planes:
         for ends, each in pairs:
-            link = _link(each, default)
+            link = _link(each, fabric_rate, delay_ps, queue_capacity_bytes)
             for a, b in ends:
                 for _ in range(each.count):
                     builder.add_link(of_plane[a], of_plane[b], link)
@@ -223,8 +225,8 @@ def graph(
             "links": [asdict(each) for each in joined],
             "host_rate_bps": host_rate,
             "fabric_rate_bps": fabric_rate,
-            "delay_ps": default.delay_ps,
-            "queue_capacity_bytes": default.queue_capacity_bytes,
+            "delay_ps": delay_ps,
+            "queue_capacity_bytes": queue_capacity_bytes,
         }
     )
 
@@ -238,11 +240,12 @@ def _switches(builder: FabricBuilder, plane: int, switches: Sequence[Switches]) 
     return dict(zip(names_of(switches), added, strict=True))
 
 
-def _link(links: Links, default: LinkSpec) -> LinkSpec:
-    return LinkSpec(
-        default.rate_bps if links.rate_bps is None else rate("rate_bps", links.rate_bps),
-        default.delay_ps if links.delay_ps is None else delay(links.delay_ps),
-        default.queue_capacity_bytes
+def _link(links: Links, rate_bps: int, delay_ps: int, queue_capacity_bytes: int | None) -> LinkSpec:
+    """Return a link with what it is given, and the fabric's figures for what it is not."""
+    return link_of(
+        rate_bps if links.rate_bps is None else rate("rate_bps", links.rate_bps),
+        delay_ps if links.delay_ps is None else delay(links.delay_ps),
+        queue_capacity_bytes
         if links.queue_capacity_bytes is None
         else queue_capacity(links.queue_capacity_bytes),
     )

@@ -71,7 +71,7 @@ def hyperx(
     host_rate_bps: float = 10e9,
     fabric_rate_bps: float | None = None,
     delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int = 512 * 1024,
+    queue_capacity_bytes: int | None = None,
 ) -> FabricSpec:
     """Describe `planes` HyperX networks that share their hosts: L dimensions of S switches, K links, T hosts a switch.
 
@@ -83,7 +83,7 @@ def hyperx(
         host_rate_bps: rate of the links between hosts and switches.
         fabric_rate_bps: rate of the links between switches; the hosts' rate by default.
         delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port.
+        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.

@@ -12,7 +12,8 @@ from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, queue_capacity, rate, uplink_rate
+from weft.topologies.limits import delay, optional_queue_capacity, rate, uplink_rate
+from weft.topologies.port_memory import link_of
 
 NAME: Final = "leaf_spine"
 
@@ -64,15 +65,15 @@ class _Parameters:
     host_rate_bps: int
     fabric_rate_bps: int
     delay_ps: int
-    queue_capacity_bytes: int
+    queue_capacity_bytes: int | None
 
     @property
     def host_link(self) -> LinkSpec:
-        return LinkSpec(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+        return link_of(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
 
     @property
     def fabric_link(self) -> LinkSpec:
-        return LinkSpec(self.fabric_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+        return link_of(self.fabric_rate_bps, self.delay_ps, self.queue_capacity_bytes)
 
 
 def leaf_spine(
@@ -84,7 +85,7 @@ def leaf_spine(
     fabric_rate_bps: float | None = None,
     oversubscription: float | None = None,
     delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int = 512 * 1024,
+    queue_capacity_bytes: int | None = None,
 ) -> FabricSpec:
     """Describe `planes` leaf/spine planes that share their hosts.
 
@@ -97,7 +98,7 @@ def leaf_spine(
         fabric_rate_bps: rate of the links between leaves and spines; the hosts' rate by default.
         oversubscription: instead of `fabric_rate_bps`: a leaf's host bandwidth over its uplink bandwidth.
         delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port.
+        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.
@@ -135,7 +136,7 @@ def _validate(
     fabric_rate_bps: float | None,
     oversubscription: float | None,
     delay_ps: int,
-    queue_capacity_bytes: int,
+    queue_capacity_bytes: int | None,
 ) -> _Parameters:
     planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
     leaves = require_range("leaves", leaves, 1, MAX_PORTS, "each is at a port of every spine")
@@ -153,7 +154,7 @@ def _validate(
             "fabric_rate_bps", fabric_rate_bps, oversubscription, host_rate, hosts_per_leaf, spines
         ),
         delay_ps=delay(delay_ps),
-        queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+        queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
     )
 
 

@@ -87,7 +87,7 @@ def optical_core(
     host_rate_bps: float = 10e9,
     fabric_rate_bps: float | None = None,
     delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int = 512 * 1024,
+    queue_capacity_bytes: int | None = None,
 ) -> FabricSpec:
     """Describe `planes` of leaves joined by circuits, which share their hosts.
 
@@ -100,7 +100,7 @@ def optical_core(
         host_rate_bps: rate of the links between hosts and leaves.
         fabric_rate_bps: rate of the circuits; the hosts' rate by default.
         delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port.
+        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.

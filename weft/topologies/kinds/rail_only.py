@@ -15,7 +15,8 @@ from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, queue_capacity, rate
+from weft.topologies.limits import delay, optional_queue_capacity, rate
+from weft.topologies.port_memory import link_of
 
 NAME: Final = "rail_only"
 
@@ -80,10 +81,10 @@ class _Parameters:
     host_rate_bps: int
     fabric_rate_bps: int
     delay_ps: int
-    queue_capacity_bytes: int
+    queue_capacity_bytes: int | None
 
     def link(self, rate_bps: int) -> LinkSpec:
-        return LinkSpec(rate_bps, self.delay_ps, self.queue_capacity_bytes)
+        return link_of(rate_bps, self.delay_ps, self.queue_capacity_bytes)
 
 
 def rail_only(
@@ -95,7 +96,7 @@ def rail_only(
     host_rate_bps: float = 10e9,
     fabric_rate_bps: float | None = None,
     delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int = 512 * 1024,
+    queue_capacity_bytes: int | None = None,
 ) -> FabricSpec:
     """Describe rails without links between them; `with_scale_up(…, rail_optimised=True)` joins them inside hosts.
 
@@ -108,7 +109,7 @@ def rail_only(
         host_rate_bps: rate of the links between hosts and leaves.
         fabric_rate_bps: rate of the links between leaves and spines; the hosts' rate by default.
         delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port.
+        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.
@@ -128,7 +129,7 @@ def rail_only(
         host_rate_bps=host_rate,
         fabric_rate_bps=host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps),
         delay_ps=delay(delay_ps),
-        queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+        queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
     )
     if parameters.blocks * parameters.hosts_per_leaf < 2:
         raise TopologyError("a rail of one host leads nowhere (valid: at least 2 hosts)")
