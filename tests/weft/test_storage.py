@@ -15,6 +15,7 @@ from weft.jobs.formulas.parameters import model_parameters
 from weft.jobs.models import MODELS
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.storage.commands import SECTOR_BYTES
+from weft.jobs.storage.devices import DEVICES
 from weft.jobs.storage.loads import block_sizes, shard_bytes
 from weft.jobs.training_plan import TrainingPlan
 from weft.paths import ROOT
@@ -297,6 +298,22 @@ def test_the_last_block_of_a_file_is_rounded_up_to_sectors():
 def scenario(**given):
     base = {"storage": [3], "access": blocks()}
     return parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": [base | given]})
+
+
+@pytest.mark.parametrize("name", ["9200", "9550"])
+def test_files_may_name_a_device_though_its_times_have_no_units(name):
+    """As docs/storage.md writes it; files must give rates and times with their units, presets keep numbers."""
+
+    def item(device):
+        text = yaml.safe_dump({"traffic": [{"storage": [3], "access": blocks(), "device": device}]})
+        tree = yaml.safe_load(text) | {"clock": "virtual", "fabric": {"hosts_per_leaf": 1}}
+        return parse_scenario(tree, units_required=True).traffic[0]
+
+    assert item(name).device == DEVICES[name]
+    slower = item({"preset": name, "read": {"latency": "200us"}}).device
+    assert slower.read.latency == 200_000_000
+    assert slower.read.channels == DEVICES[name].read.channels
+    assert slower.write == DEVICES[name].write
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from weft.hints import did_you_mean
+from weft.quantities.definitions import Quantity
 from weft.quantities.section import Section
 from weft.quantities.units import shown
 
@@ -39,7 +40,7 @@ class Presets:
         known = self.known()
         if not isinstance(name, str) or name not in known:
             raise ValueError(f"no {self.what} {shown(name)}; {did_you_mean(str(name), known)}")
-        return known[name].model_dump(exclude_unset=True)
+        return _as_written(known[name])
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Have pydantic read the data that a name stands for."""
@@ -57,6 +58,21 @@ class Presets:
 def preset_names(metadata: Iterable[Any]) -> tuple[str, ...]:
     """Return the names that may stand in place of a field's section, given the field's metadata."""
     return tuple(name for each in metadata if isinstance(each, Presets) for name in each.known())
+
+
+def _as_written(section: Section) -> dict[str, Any]:
+    """Return a section's keys as a file would have them: rates and times with their units, which files must give."""
+    found = section.model_dump(exclude_unset=True)
+    for name in found:
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            found[name] = _as_written(value)
+            continue
+        metadata = type(section).model_fields[name].metadata
+        quantity = next((each for each in metadata if isinstance(each, Quantity)), None)
+        if quantity is not None and quantity.unit:
+            found[name] = quantity.write(value)
+    return found
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
