@@ -14,11 +14,18 @@ DISTRIBUTION = "weft-fabric"
 def did_you_mean(word: str, valid: Iterable[str]) -> str:
     """Return a hint that names the nearest valid word, or all of them where none is near."""
     choices = sorted(valid)
+    nearest = nearest_word(word, choices)
+    return f"valid: {', '.join(choices)}" if nearest is None else f"did you mean '{nearest}'?"
+
+
+def nearest_word(word: str, valid: Iterable[str]) -> str | None:
+    """Return the valid word of which another one is likely a misspelling, None where none is near."""
+    choices = sorted(valid)
     spelt_out = word.lower().replace("-", "_").replace("+", "_plus")
     if spelt_out in choices:
-        return f"did you mean '{spelt_out}'?"
+        return spelt_out
     nearest = difflib.get_close_matches(word, choices, n=1)
-    return f"did you mean '{nearest[0]}'?" if nearest else f"valid: {', '.join(choices)}"
+    return nearest[0] if nearest else None
 
 
 def install_extra(extra: str) -> str:

@@ -61,9 +61,9 @@ def test_weft_run_checks_its_scenario_once(file: Path, validated: Counter[str], 
     assert validated == {"Scenario": 1}
 
 
-def test_weft_lab_checks_its_scenario_once(
-    tmp_path: Path, validated: Counter[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def labs_built(monkeypatch: pytest.MonkeyPatch) -> list[RunSpec]:
+    """What `weft lab` would have built and left up, had it the machine for it."""
     mininet = pytest.importorskip("mininet.cli")
     built: list[RunSpec] = []
 
@@ -80,11 +80,32 @@ def test_weft_lab_checks_its_scenario_once(
     monkeypatch.setattr("weft.clocks.real.lab.MininetLab", Lab)
     monkeypatch.setattr("weft.clocks.environment.require_mininet", lambda: None)
     monkeypatch.setattr(mininet, "CLI", lambda net: None)
+    return built
+
+
+def test_weft_lab_checks_its_scenario_once(
+    tmp_path: Path, validated: Counter[str], labs_built: list[RunSpec]
+) -> None:
     path = tmp_path / "lab.yaml"
     path.write_text(f"fabric: {SMALL}\n", encoding="utf-8")
     invoke("lab", path)
-    assert [spec.options.clock for spec in built] == ["real"]
+    assert [spec.options.clock for spec in labs_built] == ["real"]
     assert validated == {"Scenario": 1}
+
+
+def test_weft_lab_warns_of_what_only_runs_record_and_goes_on(
+    tmp_path: Path, labs_built: list[RunSpec], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "lab.yaml"
+    observe = 'observe: {queues: all, int: all, state_at: [1us], captures: ["p0l0:1"]}'
+    path.write_text(f"fabric: {SMALL}\n{observe}\n", encoding="utf-8")
+    invoke("lab", path)
+    (spec,) = labs_built
+    assert not spec.options.observe.any
+    assert "warning: observe (queues, int, state_at, captures)" in capsys.readouterr().err
+    path.write_text(f"fabric: {SMALL}\n", encoding="utf-8")
+    invoke("lab", path)
+    assert "warning" not in capsys.readouterr().err
 
 
 def test_weft_collective_checks_its_options_once(validated: Counter[str]) -> None:

@@ -103,7 +103,16 @@ def test_errors_name_place_value_and_choices(tmp_path, text, line, words):
         ({"traffic": [{"permutation": "3G"}]}, ["traffic[0].permutation", "valid: 1B to 2GiB"]),
         ({"mtu": 1500}, ["mtu", "1500", "256, 512, 1024, 2048 or 4096"]),
         ({"faults": {"extra_delay": "1us"}}, ["delay_probability", "extra_delay"]),
-        ({"traffic": [{"incest": "h0"}]}, ["exactly one of", "incast"]),
+        ({"traffic": [{"flood": "h0"}]}, ["exactly one of", "incast"]),
+        (
+            {"traffic": [{"incats": "h0"}]},
+            ["traffic[0].incats", "no kind of traffic", "did you mean 'incast'?"],
+        ),
+        ({"traffic": [{"bytes_per_sender": "1MiB"}]}, ["exactly one of", "incast"]),
+        (
+            {"traffic": [{"together": [{"incast": "h0"}, {"permutaton": "1MiB"}]}]},
+            ["traffic[0].together[1].permutaton", "did you mean 'permutation'?"],
+        ),
         ({"traffic": {"incast": "h0"}}, ["must be a list"]),
         (
             {"fabric": {"cube": 2, "shapes": {"a": [2, 2]}}},

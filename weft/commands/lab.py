@@ -19,6 +19,7 @@ from weft.errors import EnvironmentLacksError
 
 if TYPE_CHECKING:
     from weft.clocks.real.lab import MininetLab
+    from weft.scenario import Scenario
 
 
 @click.command()
@@ -45,6 +46,7 @@ def lab(
     from weft.live import Place, Shown
     from weft.run.spec import run_spec
     from weft.scenario.network_file import load_scenario_or_network, what_is_not_done
+    from weft.scenario.observe import ObserveSection
     from weft.topologies import describe
 
     shown = Shown(metrics_port, None if web is None else Place.of(web), scenario.name)
@@ -53,7 +55,9 @@ def lab(
         raise EnvironmentLacksError(
             "the virtual clock has no prompt and nothing to look at by hand: use --clock real, or `weft run`"
         )
-    spec = run_spec(chosen.model_copy(update={"clock": "real", "traffic": []}))
+    for line in _unused_warnings(chosen):
+        click.echo(line, err=True)
+    spec = run_spec(chosen.model_copy(update={"clock": "real", "traffic": [], "observe": ObserveSection()}))
     require_for(spec.fabric, spec.options)
     from mininet.cli import CLI
 
@@ -73,6 +77,15 @@ def lab(
         click.echo(f"dilation {chosen.dilation:g}: an emulated second takes {chosen.dilation:g} real ones")
         with shown.served(running, click.echo):
             CLI(running.network.net)
+
+
+def _unused_warnings(scenario: Scenario) -> list[str]:
+    """Return what a scenario asks for that only runs have, as lines."""
+    fields = type(scenario.observe).model_fields
+    asked = [field.alias or name for name, field in fields.items() if name in scenario.observe.model_fields_set]
+    if not asked:
+        return []
+    return [f"warning: observe ({', '.join(asked)}): nothing is recorded at a prompt, only by `weft run`"]
 
 
 def _log_packets(running: MininetLab, directory: Path | None) -> None:

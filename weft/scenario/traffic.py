@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
+from weft.hints import nearest_word
 from weft.quantities.definitions import Time
 from weft.quantities.units import shown
 from weft.registry import Registry, classes_of
@@ -71,10 +72,20 @@ def kind_of_item(item: Mapping[Any, Any], key: str, *, beside_others: bool = Fal
     """
     kinds = [kind for kind in TRAFFIC_KINDS if kind in item]
     if len(kinds) != 1:
+        for name in [] if kinds else item:
+            if (meant := _meant_kind(name)) is not None:
+                raise KeyProblem(f"{key}.{name}", f"is no kind of traffic; did you mean '{meant}'?")
         valid = (kind for kind, section in TRAFFIC_KINDS.items() if section.joins_others or not beside_others)
         keys = shown(", ".join(map(str, item)))
         raise KeyProblem(key, f"needs exactly one of {', '.join(valid)}; has keys {keys}")
     return TRAFFIC_KINDS[kinds[0]]
+
+
+def _meant_kind(name: object) -> str | None:
+    """Return the kind of traffic of which a key is a misspelling; None for a key that some kind has."""
+    if any(name in section.model_fields for section in TRAFFIC_KINDS.values()):
+        return None
+    return nearest_word(str(name), TRAFFIC_KINDS)
 
 
 def _item_of(value: object) -> TrafficSection:
