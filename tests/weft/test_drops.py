@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from weft import topologies
+from weft.errors import CheckFailedError
 from weft.results.printing import print_run
 from weft.run.fabric import Fabric
 from weft.scenario import parse_scenario
@@ -86,3 +87,22 @@ def test_the_line_on_conservation_adds_up(what):
     assert ("multicast copies" in line) == (what is in_network)
     assert "duplicated by links" in line
     assert f"{sum(summary.drops.values())} dropped" in line
+
+
+def test_a_run_that_fails_because_nobody_answers_says_what_to_change():
+    with pytest.raises(CheckFailedError) as caught:
+        run(lambda fabric: fabric.incast("h0", 5_000), {"faults": {"loss": 0.95}})
+    for word in (
+        "retry_exceeded (fault: network)",
+        "transport.congestion_control",
+        "fabric.queue_capacity",
+        "weft trace",
+    ):
+        assert word in str(caught.value)
+
+
+def test_a_run_that_is_only_late_gets_no_advice_on_lost_packets():
+    with pytest.raises(CheckFailedError) as caught:
+        run(lambda fabric: fabric.incast("h0", 5_000_000, timeout_s=1e-4), {})
+    assert "did not finish within" in str(caught.value)
+    assert "congestion_control" not in str(caught.value)

@@ -24,6 +24,8 @@ _WITHOUT_TREES_ROUND_S = 0.01
 """While reductions go on without trees: what their workers post is looked for in each round."""
 # Less than that is what rounding has left.
 _LEAST_WAIT_S = 1e-9
+_NO_ANSWER = "retry_exceeded"
+"""How the engine says that a packet has been sent again as often as its sender may, without an answer."""
 _RECORDED = [each.name for each in fields(EndedFlows)]
 
 
@@ -159,7 +161,8 @@ class PreparedRuns:
         if troubles:
             how = "failed" if _any_ended_badly(answers) else f"did not finish within {timeout_s:g} s"
             parted = self._parted(run, unfinished)
-            raise RunError(f"run {run} {how}: " + "; ".join([*troubles, *([parted] if parted else [])]))
+            hints = [each for each in (parted, _advice(troubles) if not parted else "") if each]
+            raise RunError(f"run {run} {how}: " + "; ".join([*troubles, *hints]))
         self._runs[run].state = "finished"
         times = [(answers[rank].started_ps or 0, answers[rank].finished_ps or 0) for rank in ranks]
         return RunOutcome(run, tuple(start for start, _ in times), tuple(end for _, end in times))
@@ -281,3 +284,15 @@ def _steps_of(states: Iterable[RunState]) -> tuple[int, int]:
 
 def _any_ended_badly(states: Mapping[int, RunState]) -> bool:
     return any(state.ended_badly for state in states.values())
+
+
+def _advice(troubles: Iterable[str]) -> str:
+    """Return what people may change whose packets were never answered; empty for other troubles."""
+    if not any(_NO_ANSWER in each for each in troubles):
+        return ""
+    return (
+        f"{_NO_ANSWER}: what was sent again and again was never answered. If queues overflow, set "
+        "transport.congestion_control (dcqcn, hpcc, …), a larger fabric.queue_capacity or a longer "
+        "transport.retransmission_timeout; if a switch's program or entries drop it, "
+        "`weft trace SCENARIO --switch SWITCH --when drop` shows where"
+    )
