@@ -147,6 +147,7 @@ def test_a_switch_has_the_ports_that_it_needs() -> None:
     assert [(item.name, item.count) for item in bill.items if item.kind == "switch"] == [
         ("switch 8 x 400Gb/s", 3)
     ]
+    assert (bill.ports_in_use, bill.ports) == (3 + 3 + 2, 24)
     # Above what a port can be split into, a link takes a port: of 60 Gb/s one of 100, whose NIC and cable it has.
     slow = bill_of(small(rate_gbps=60), table())
     assert [item.name for item in slow.items if item.kind in ("switch", "nic")] == [
@@ -217,6 +218,8 @@ def test_ranks_of_a_host_share_a_rack_on_rails_too() -> None:
     for ranks in rails.scale_up.hosts(len(rails.hosts)):  # type: ignore[union-attr]
         assert len({floor.racks[rails.hosts[rank].name] for rank in ranks}) == 1
     assert floor.host_racks == 2
+    assert cost_figures("rails", rails, read_prices()).accelerators_per_host == 4
+    assert cost_figures("small", small(), read_prices()).accelerators_per_host == 1
 
 
 def test_networks_apart_are_halved_each() -> None:

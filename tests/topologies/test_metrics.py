@@ -23,7 +23,7 @@ from weft.topologies.kinds.dragonfly import dragonfly
 from weft.topologies.kinds.hyperx import hyperx
 from weft.topologies.kinds.rail_only import rail_only
 from weft.topologies.kinds.torus import torus
-from weft.topologies.metrics import Bisection, PlaneMetrics, fabric_metrics
+from weft.topologies.metrics import Bisection, PlaneMetrics, fabric_bisection, fabric_metrics
 
 LINK = LinkSpec(10**10, 10**6, 512 * 1024)
 
@@ -116,15 +116,43 @@ def test_rails_without_links_between_them_have_no_bandwidth_there() -> None:
     plane = plane_of(rail_only(rails=4, hosts_per_leaf=2))
     assert plane.pairs_without_path == 4 * 6
     assert (plane.diameter, plane.mean_hops, plane.path_diversity) == (0, 0, None)
-    assert plane.bisection is not None
-    assert plane.bisection.bandwidth_bps == 0
 
 
-def test_a_single_switch_has_no_halves() -> None:
-    fabric = leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=4)
+def test_networks_that_no_link_joins_are_halved_each() -> None:
+    fabric = rail_only(rails=4, hosts_per_leaf=2, host_rate_bps=100e9)
+    found = bisection_of(fabric)
+    # A host of each rail at either side, and a switch passes on what it sends.
+    assert (found.bandwidth_bps, found.hosts, found.of_hosts) == (4 * 100 * 10**9, (4, 4), 1)
+    assert (found.links, found.networks, found.exact) == (0, 4, True)
+    assert "400 Gb/s between 4 and 4 hosts" in topologies.describe(fabric)
+    assert "in 4 networks that no link joins" in topologies.describe(fabric)
+
+
+def test_a_single_switch_is_halved_within() -> None:
+    fabric = leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=5)
     plane = plane_of(fabric)
-    assert (plane.bisection, plane.path_diversity, plane.diameter) == (None, None, 0)
-    assert "none: one switch has all hosts" in topologies.describe(fabric)
+    assert (plane.path_diversity, plane.diameter) == (None, 0)
+    assert plane.bisection is not None
+    assert (plane.bisection.bandwidth_bps, plane.bisection.hosts) == (2 * 10**10, (2, 3))
+    assert "within the switch" in topologies.describe(fabric)
+
+
+def test_a_single_host_has_no_halves() -> None:
+    fabric = leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=1)
+    assert plane_of(fabric).bisection is None
+    assert "none: no two hosts are joined" in topologies.describe(fabric)
+
+
+@pytest.mark.parametrize("name", ["rail-only", "two_networks", "single"])
+def test_all_commands_have_one_bisection_bandwidth(name: str) -> None:
+    fabric = {
+        "rail-only": rail_only(rails=4, hosts_per_leaf=3),
+        "two_networks": leaf_spine(planes=2, leaves=4, spines=2),
+        "single": leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=4),
+    }[name]
+    planes = fabric_metrics(fabric).planes
+    shown = sum(len(each.planes) * each.bisection.bandwidth_bps for each in planes if each.bisection)
+    assert fabric_bisection(fabric) == (shown, True)
 
 
 def test_parallel_links_are_paths_of_their_own() -> None:

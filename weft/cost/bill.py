@@ -29,11 +29,16 @@ class Item:
 
 @dataclass(frozen=True)
 class Bill:
-    """What a fabric consists of, with the length of its longest cable and the racks of its hosts."""
+    """What a fabric consists of, with the length of its longest cable and the racks of its hosts.
+
+    Of the `ports` of all switches, which are paid for, links take `ports_in_use`.
+    """
 
     items: tuple[Item, ...]
     longest_m: float
     host_racks: int
+    ports: int
+    ports_in_use: int
 
     @property
     def price(self) -> float:
@@ -60,15 +65,18 @@ def bill_of(fabric: FabricSpec, table: PriceTable) -> Bill:
     """
     floor = floor_of(fabric, table.layout)
     lines = _Lines()
+    bought, in_use = 0, 0
     for ports, switches in _by_ports(fabric).items():
         box = _box(ports, switches[0], table)
+        bought += len(switches) * box.ports
+        in_use += len(switches) * _ports_of(box, ports)
         lines.add("switch", box.name, len(switches), box.price, box.watts)
     nics = Counter(nic.link.rate_bps for host in fabric.hosts for nic in host.nics)
     for rate_bps, count in sorted(nics.items()):
         nic = min(of_class(table.nics, rate_bps, "NIC"), key=lambda each: (each.price, each.watts))
         lines.add("nic", f"NIC {shortest_rate(nic.rate)}", count, nic.price, nic.watts)
     lengths = [*_add_cables(fabric, table, floor, lines), *_add_circuits(fabric, table, floor, lines)]
-    return Bill(lines.items(), max(lengths, default=0.0), floor.host_racks)
+    return Bill(lines.items(), max(lengths, default=0.0), floor.host_racks, bought, in_use)
 
 
 @dataclass
@@ -107,14 +115,15 @@ def _by_ports(fabric: FabricSpec) -> dict[_PortCounts, list[SwitchSpec]]:
     return found
 
 
+def _ports_of(box: SwitchPrice, ports: _PortCounts) -> int:
+    """Return how many of a box's ports these links take."""
+    return sum(box.ports_for(count, rate) for rate, count in ports)
+
+
 def _box(ports: _PortCounts, switch: SwitchSpec, table: PriceTable) -> SwitchPrice:
     """Return the cheapest switch that has these ports; of one without links, the cheapest of all."""
     fastest = max((rate for rate, _ in ports), default=0)
-    fitting = [
-        box
-        for box in table.switches
-        if box.rate >= fastest and sum(box.ports_for(count, rate) for rate, count in ports) <= box.ports
-    ]
+    fitting = [box for box in table.switches if box.rate >= fastest and _ports_of(box, ports) <= box.ports]
     if not fitting:
         needed = " and ".join(f"{count} ports of {shortest_rate(rate)}" for rate, count in ports)
         raise BadInputError(

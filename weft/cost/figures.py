@@ -36,6 +36,7 @@ class CostFigures:
         name: of the scenario.
         bill: of the network.
         accelerators: endpoints of the fabric, spare ones included.
+        accelerators_per_host: those that share a host, joined by its scale-up links; 1 where there are none.
         bisection_bps: between halves of the hosts, all planes together (`weft.topologies.metrics.fabric_bisection`).
         bisection_is_exact: otherwise it is an upper bound.
         over_years: of the network.
@@ -49,6 +50,7 @@ class CostFigures:
     name: str
     bill: Bill
     accelerators: int
+    accelerators_per_host: int
     bisection_bps: int
     bisection_is_exact: bool
     over_years: YearsCost
@@ -124,6 +126,7 @@ def cost_figures(
         name=name,
         bill=bill,
         accelerators=count,
+        accelerators_per_host=fabric.scale_up.ranks_per_host if fabric.scale_up else 1,
         bisection_bps=bisection_bps,
         bisection_is_exact=is_exact,
         over_years=over_years(bill.price, bill.watts, table.energy),

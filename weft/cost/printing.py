@@ -46,6 +46,9 @@ def _fabric(cost: CostFigures) -> dict[str, Any]:
         "racks": cost.bill.host_racks,
         "longest_cable_m": cost.bill.longest_m,
         "accelerators": cost.accelerators,
+        "accelerators_per_host": cost.accelerators_per_host,
+        "switch_ports": cost.bill.ports,
+        "switch_ports_in_use": cost.bill.ports_in_use,
         "bisection_bps": cost.bisection_bps,
         "bisection_is_exact": cost.bisection_is_exact,
         "price_per_accelerator": cost.price_per_accelerator,
@@ -98,8 +101,9 @@ def print_bill(console: Console, cost: CostFigures, table: PriceTable, note: str
     ]
     rows.append(["network", "", "", f"{bill.price:,.0f}", f"{bill.watts:,.0f}"])
     title = (
-        f"[bold]{escape(cost.name)}[/bold]: {counted(cost.accelerators, 'accelerator')} in "
-        f"{counted(bill.host_racks, 'rack')}, longest cable {bill.longest_m:g} m"
+        f"[bold]{escape(cost.name)}[/bold]: {counted(cost.accelerators, 'accelerator')}, "
+        f"{cost.accelerators_per_host} a host, in {counted(bill.host_racks, 'rack')}, "
+        f"longest cable {bill.longest_m:g} m"
     )
     columns = ("item", "count", "length (m)", f"price ({table.currency})", "power (W)")
     print_figures(console, title, columns, rows, ("item",))
@@ -111,8 +115,9 @@ def print_bill(console: Console, cost: CostFigures, table: PriceTable, note: str
 
 
 def _lines(cost: CostFigures, table: PriceTable) -> list[str]:
-    money, energy, over = table.currency, table.energy, cost.over_years
+    money, energy, over, bill = table.currency, table.energy, cost.over_years, cost.bill
     lines = [
+        f"switch ports: {bill.ports_in_use:,} of {bill.ports:,} in use ({bill.ports_in_use / bill.ports:.0%})",
         f"per accelerator: {_of(cost.price_per_accelerator, money)}, {format_number(cost.watts_per_accelerator)} W",
         _bisection(cost, money),
         f"{energy.years:g} years: {_of(over.price, money)} of equipment, {_of(over.electricity, money)} of electricity "
@@ -168,7 +173,10 @@ def _column(cost: CostFigures, money: str) -> dict[str, str]:
     bound = "" if cost.bisection_is_exact else "≤ "
     column = {
         "accelerators": f"{cost.accelerators:,}",
+        "accelerators a host": f"{cost.accelerators_per_host}",
         "switches": f"{cost.bill.count_of('switch'):,}",
+        "switch ports in use": f"{cost.bill.ports_in_use:,}",
+        "switch ports paid for": f"{cost.bill.ports:,}",
         "copper cables": f"{cost.bill.count_of('copper'):,}",
         "transceivers": f"{cost.bill.count_of('transceiver'):,}",
         f"price ({money})": f"{cost.bill.price:,.0f}",

@@ -138,11 +138,13 @@ def _hops(plane: PlaneMetrics) -> str:
 
 def _bisection(found: Bisection | None) -> str:
     if found is None:
-        return "none: one switch has all hosts"
+        return "none: no two hosts are joined"
+    over = f" over {found.links} links" if found.links else ""
+    apart = f"in {found.networks} networks that no link joins, halved each; " if found.networks > 1 else ""
     return (
-        f"{'' if found.exact else 'at most '}{format_rate(found.bandwidth_bps)} over {found.links} links "
+        f"{'' if found.exact else 'at most '}{format_rate(found.bandwidth_bps)}{over} "
         f"between {found.hosts[0]} and {found.hosts[1]} hosts, {found.of_hosts:.4g} of what a half sends "
-        f"({'exact' if found.exact else 'an upper bound'}: {found.method})"
+        f"({apart}{'exact' if found.exact else 'an upper bound'}: {found.method})"
     )
 
 

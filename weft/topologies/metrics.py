@@ -17,15 +17,19 @@ MOST_PATH_STEPS: Final = 1_000_000
 
 @dataclass(frozen=True)
 class Bisection:
-    """Links between two halves of a plane's hosts, as `weft.topologies.bisection` finds them.
+    """Bandwidth between two halves of a plane's hosts, as `weft.topologies.bisection` finds them.
+
+    Networks that no link joins, such as rails, are halved each, and add up. A network of one switch is halved within
+    the switch, which passes on all that half of its hosts send.
 
     Attributes:
-        bandwidth_bps: of the links from one half to the other, in one direction.
-        links: how many they are.
+        bandwidth_bps: from one half to the other, in one direction.
+        links: how many links between switches that is; none within a switch.
         hosts: NICs of the smaller half and of the larger one.
         of_hosts: `bandwidth_bps` over what all NICs of a half can send; at least 1 is full bisection bandwidth.
         exact: whether no two halves have less between them; otherwise an upper bound.
         method: how it was found.
+        networks: how many are halved.
 
     """
 
@@ -35,6 +39,7 @@ class Bisection:
     of_hosts: float
     exact: bool
     method: str
+    networks: int = 1
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class PlaneMetrics:
         diameter: most hops between two hosts; None without a pair that has a path.
         mean_hops: over all pairs of hosts that have a path; None likewise.
         pairs_without_path: pairs of hosts that no links join.
-        bisection: None where a single switch has all hosts.
+        bisection: None where no network has two hosts.
         oversubscription: of every tier with links to a higher one; none where there are no tiers.
         path_diversity: None where no two switches with hosts have a path.
 
@@ -120,28 +125,14 @@ def fabric_metrics(fabric: FabricSpec) -> FabricMetrics:
 
 
 def fabric_bisection(fabric: FabricSpec) -> tuple[int, bool]:
-    """Return the bandwidth in b/s between two halves of the hosts in all planes together, and whether it is exact.
-
-    Networks that no link joins, such as rails, are halved each; one without hosts has no halves. A network of one
-    switch is halved within the switch, which gives what half of its hosts send.
-    """
-    shapes: dict[object, list[int]] = defaultdict(list)
-    for plane in range(fabric.planes):
-        shapes[_shape(fabric, plane)].append(plane)
-    total, is_exact = 0, True
-    for planes in shapes.values():
-        for switches in _joined_switches(fabric, planes[0]):
-            if not any(switch.host_ports for switch in switches):
-                continue
-            numbers = {switch.name: number for number, switch in enumerate(switches)}
-            found = _bisection(switches, _links(switches, numbers))
-            if found is not None:
-                total += len(planes) * found.bandwidth_bps
-                is_exact = is_exact and found.exact
-            else:
-                rates = sorted(port.link.rate_bps for switch in switches for port in switch.host_ports)
-                total += len(planes) * sum(rates[: len(rates) // 2])
-    return total, is_exact
+    """Return the bandwidth in b/s between two halves of the hosts in all planes together, and whether it is exact."""
+    alike = Counter(_shape(fabric, plane) for plane in range(fabric.planes))
+    first = {_shape(fabric, plane): plane for plane in reversed(range(fabric.planes))}
+    found = [(count, _bisection(fabric, first[shape])) for shape, count in alike.items()]
+    return (
+        sum(count * each.bandwidth_bps for count, each in found if each is not None),
+        all(each.exact for _, each in found if each is not None),
+    )
 
 
 def _joined_switches(fabric: FabricSpec, plane: int) -> list[list[SwitchSpec]]:
@@ -247,7 +238,7 @@ def _of_plane(fabric: FabricSpec, plane: int) -> PlaneMetrics:
         diameter=max(hops, default=None),
         mean_hops=sum(each * count for each, count in hops.items()) / joined if joined else None,
         pairs_without_path=(pairs.all - joined) // 2,
-        bisection=_bisection(switches, links),
+        bisection=_bisection(fabric, plane),
         oversubscription=_oversubscription(fabric, switches),
         path_diversity=_path_diversity(links, edges, len(switches), pairs),
     )
@@ -279,13 +270,38 @@ def _pairs_by_hops(rings: Rings, edges: Iterable[int], pairs: _Pairs) -> Counter
     return +found
 
 
-def _bisection(switches: Sequence[SwitchSpec], links: _Links) -> Bisection | None:
+def _bisection(fabric: FabricSpec, plane: int) -> Bisection | None:
+    networks = [_network_bisection(switches) for switches in _joined_switches(fabric, plane)]
+    found = [each for each in networks if each is not None]
+    if not found:
+        return None
+    bandwidth_bps = sum(each.bandwidth_bps for each in found)
+    # What the half can send that can send less, of each network.
+    sent_bps = sum(each.bandwidth_bps / each.of_hosts if each.of_hosts else 0.0 for each in found)
+    return Bisection(
+        bandwidth_bps=bandwidth_bps,
+        links=sum(each.links for each in found),
+        hosts=(sum(each.hosts[0] for each in found), sum(each.hosts[1] for each in found)),
+        of_hosts=bandwidth_bps / sent_bps if sent_bps else 0.0,
+        exact=all(each.exact for each in found),
+        method=", ".join(dict.fromkeys(each.method for each in found)),
+        networks=len(found),
+    )
+
+
+def _network_bisection(switches: Sequence[SwitchSpec]) -> Bisection | None:
+    """Return that of switches that links join; None with fewer than two hosts."""
     hosts = [len(switch.host_ports) for switch in switches]
+    if sum(hosts) < 2:
+        return None
+    links = _links(switches, {switch.name: number for number, switch in enumerate(switches)})
+    rates = [sum(port.link.rate_bps for port in switch.host_ports) for switch in switches]
     found = bisection(Network(hosts, [switch.tier for switch in switches], links, _orders(switches)))
     if found is None:
-        return None
+        within = sorted(port.link.rate_bps for switch in switches for port in switch.host_ports)
+        half = len(within) // 2
+        return Bisection(sum(within[:half]), 0, (half, len(within) - half), 1.0, True, "within the switch")
     cut, method, exact = found
-    rates = [sum(port.link.rate_bps for port in switch.host_ports) for switch in switches]
     first = sum(rates[switch] for switch in cut.first)
     smaller = (sum(hosts) - cut.difference) // 2
     return Bisection(
