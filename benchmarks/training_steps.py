@@ -71,7 +71,7 @@ class Step:
     @property
     def tflops(self) -> float:
         """Operations per second of a rank, as Narayanan et al. 2021 count them (equation 3): recomputation included."""
-        return self.result.plan.model_flops * 4 / 3 / self.result.plan.ranks / self.result.step_ps
+        return self.result.plan.all_scores_flops * 4 / 3 / self.result.plan.ranks / self.result.step_ps
 
 
 def shorter(model: Transformer, scale: int) -> Transformer:

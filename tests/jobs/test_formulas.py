@@ -3,7 +3,8 @@
 import pytest
 
 from weft.jobs.accelerators import ACCELERATORS
-from weft.jobs.formulas.flops import model_flops_per_token, step_flops, training_time_s
+from weft.jobs.formulas.flops import model_flops_per_token, output_flops, step_flops, training_time_s
+from weft.jobs.formulas.inference import prefill_layer
 from weft.jobs.formulas.memory import layer_activation_bytes, model_state, part_activation_bytes, rank_memory
 from weft.jobs.formulas.parameters import active_parameters, model_parameters, rank_parameters
 from weft.jobs.models import MODELS, Transformer
@@ -71,7 +72,7 @@ def test_models_of_narayanan_table_1(layers, hidden, heads, parameters):
     assert model_parameters(model) == round(equation_2) + 2 * h, "equation 2 leaves out the last norm"
     plan = TrainingPlan(model, micro_batches=3, micro_batch=2, accelerator=A100, recomputation="full")
     equation_3 = 96 * 6 * s * layers * h**2 * (1 + s / (6 * h) + v / (16 * layers * h))
-    assert step_flops(plan) == pytest.approx(equation_3, rel=1e-12)
+    assert step_flops(plan, causal=False) == pytest.approx(equation_3, rel=1e-12)
 
 
 # Narayanan et al. 2021, table 2: the days that 300 x 10^9 tokens take, by accelerators and TFLOP/s of each.
@@ -88,7 +89,7 @@ def test_models_of_narayanan_table_1(layers, hidden, heads, parameters):
 )
 def test_days_of_narayanan_table_2(shape, count, each, days):
     plan = TrainingPlan(gpt(*shape), accelerator=A100, recomputation="full")
-    seconds = 300e9 * step_flops(plan) / plan.tokens / (count * each * 1e12)
+    seconds = 300e9 * step_flops(plan, causal=False) / plan.tokens / (count * each * 1e12)
     assert seconds / DAY_S == pytest.approx(days, rel=0.015)
 
 
@@ -122,12 +123,12 @@ def test_utilisation_of_korthikanti_table_5(
     )
     plan = TrainingPlan(gpt(*shape), parallel, batch // micro_batch, micro_batch, A100)
     peak = seconds * parallel.rank_count * 312e12
-    needed = plan.tokens * model_flops_per_token(plan.model)
+    needed = plan.tokens * model_flops_per_token(plan.model, causal=False)
     # The first row's time has three digits.
     assert 100 * needed / peak == pytest.approx(model_share, rel=0.005)
     # Their equation for hardware adds 12·B·s²·h a layer for selective recomputation, the operations of the scores'
     # three passes; what is computed again is the forward pass, a third of that.
-    again = step_flops(plan) - needed
+    again = step_flops(plan, causal=False) - needed
     assert 100 * (needed + 3 * again) / peak == pytest.approx(hardware_share, rel=0.006)
 
 
@@ -175,10 +176,10 @@ def test_operations_of_deepseek_v3():
     272.8 x 10^9 tokens a day on 2,048 accelerators are 385 TFLOP/s each, or 432 with all scores.
     """
     model = MODELS["DeepSeek-V3"]
-    assert model_flops_per_token(model, causal=True) == pytest.approx(250e9, rel=0.005)
+    assert model_flops_per_token(model) == pytest.approx(250e9, rel=0.005)
     per_s = 272.8e9 / DAY_S / 2048
-    assert per_s * model_flops_per_token(model, causal=True) == pytest.approx(385e12, rel=0.005)
-    assert per_s * model_flops_per_token(model) == pytest.approx(432e12, rel=0.005)
+    assert per_s * model_flops_per_token(model) == pytest.approx(385e12, rel=0.005)
+    assert per_s * model_flops_per_token(model, causal=False) == pytest.approx(432e12, rel=0.005)
 
 
 @pytest.mark.parametrize(
@@ -201,3 +202,11 @@ def test_ranks_share_all_parameters(parallel):
         if parallel.tensor == 1
         else 0 < extra < 0.002 * parallel.tensor * model_parameters(plan.model)
     )
+
+
+def test_prefill_and_training_count_the_scores_alike():
+    """A prompt as long as the model's sequences takes a third of what training on it takes, but for the output."""
+    model = MODELS["7B"]
+    layers = sum(prefill_layer(model, layer, model.sequence, 1).flops for layer in range(model.layers))
+    training = model.sequence * (model_flops_per_token(model) - 3 * output_flops(model))
+    assert 3 * layers == training

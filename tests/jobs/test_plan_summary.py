@@ -20,6 +20,8 @@ def test_the_ideal_step_of_a_70b_model():
     assert summary.ranks == 1024
     assert summary.tokens == 16 * 32 * 8192
     assert summary.model_flops == pytest.approx(6 * 70.6e9 * summary.tokens, rel=0.15)
+    # 80 layers, 64 heads of 128, sequences of 8192: forward and backward 3 x 2 x 2·s·a·d a token and layer, or half.
+    assert summary.all_scores_flops - summary.model_flops == 3 * 80 * 2 * 8192 * 64 * 128 * summary.tokens
     recomputed = summary.model_flops / step_flops(plan)
     # The output's stage takes longer than the others, the optimizer and the bubble are part of the step, too.
     assert summary.ideal_utilisation == pytest.approx(0.5 * recomputed * 32 / 39, rel=0.08)

@@ -104,6 +104,7 @@ def test_all_time_of_every_rank_is_accounted_for(shape, tmp_path):
     assert read_results(saved).traffic[TRAINING_JOBS.key] == [found]
     written = json.loads(saved.read_text())["training_jobs"][0]
     assert written["mfu"] == found.mfu
+    assert found.mfu < written["mfu_with_all_scores"] == found.mfu_with_all_scores
     assert written["tokens_per_s"] == pytest.approx(found.plan.tokens / (found.step_ps / 1e12))
 
 

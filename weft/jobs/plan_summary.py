@@ -32,7 +32,8 @@ class PlanSummary:
     tokens: int
     """Of a step, of all ranks."""
     model_flops: float
-    """Operations that a step needs, of all ranks; what recomputation adds does not count."""
+    """Operations that a step needs, of all ranks, with the causal half of attention's scores; what recomputation adds
+    does not count."""
     peak_flops_per_s: float
     """Of all ranks' accelerators together."""
     memory_bytes: dict[str, int] = field(default_factory=dict)
@@ -43,6 +44,8 @@ class PlanSummary:
     """By category, what the rank sends that sends most of it."""
     ideal_ps: int = 0
     """The step's time if communication took none and no rank were slower."""
+    all_scores_flops: float = 0.0
+    """As `model_flops`, with all of attention's scores, as many publications count; 0 in older files."""
 
     @property
     def ideal_utilisation(self) -> float:
@@ -52,6 +55,10 @@ class PlanSummary:
     def utilisation(self, step_ps: int) -> float:
         """Return model FLOPs utilisation: the step's operations over what accelerators could do in a time."""
         return self.model_flops / (self.peak_flops_per_s * step_ps / PS_PER_S) if step_ps else 0.0
+
+    def utilisation_with_all_scores(self, step_ps: int) -> float:
+        """Return the same with all of attention's scores counted."""
+        return self.all_scores_flops / (self.peak_flops_per_s * step_ps / PS_PER_S) if step_ps else 0.0
 
     def tokens_per_s(self, step_ps: int) -> float:
         """Return tokens a second if a step takes a time."""
@@ -68,6 +75,7 @@ def summary_of(plan: TrainingPlan, job: Job) -> PlanSummary:
         active_parameters=active_parameters(plan.model),
         tokens=plan.tokens,
         model_flops=float(plan.tokens * model_flops_per_token(plan.model)),
+        all_scores_flops=float(plan.tokens * model_flops_per_token(plan.model, causal=False)),
         peak_flops_per_s=parallel.rank_count * accelerator.peak_tflops[plan.precisions.compute] * 1e12,
         memory_bytes=vars(largest_memory(plan)[1]).copy(),
         accelerator_memory_bytes=accelerator.memory,

@@ -36,12 +36,13 @@ class LayerFlops:
 
 
 def layer_flops(
-    model: Transformer, layer: int, *, causal: bool = False, sequence: int | None = None
+    model: Transformer, layer: int, *, causal: bool = True, sequence: int | None = None
 ) -> LayerFlops:
     """Return the operations of a layer's forward pass per token: two for each weight, and those of the scores.
 
-    Narayanan et al. 2021, appendix: 24·B·s·h² + 4·B·s²·h for B sequences, of the GPT family. As there, scores are
-    counted in full; `causal` counts the half that no mask excludes. A sequence has as many tokens as the model says,
+    Of the scores, the half counts that the causal mask leaves: a token attends to those before it, and kernels skip the
+    others (Dao 2023, "FlashAttention-2", section 3.1). Without `causal` all count, as in Narayanan et al. 2021,
+    appendix: 24·B·s·h² + 4·B·s²·h for B sequences, of the GPT family. A sequence has as many tokens as the model says,
     unless it is given.
     """
     tokens = model.sequence if sequence is None else sequence
@@ -65,27 +66,28 @@ def output_flops(model: Transformer) -> int:
     return 2 * model.hidden * model.vocabulary
 
 
-def model_flops_per_token(model: Transformer, *, causal: bool = False) -> int:
+def model_flops_per_token(model: Transformer, *, causal: bool = True) -> int:
     """Return the operations that training on a token needs: forward and backward, nothing computed twice.
 
-    About six for each active parameter (Kaplan et al. 2020, section 2.1). These count for model FLOPs utilisation
-    (Chowdhery et al. 2022, appendix B).
+    About six for each active parameter (Kaplan et al. 2020, section 2.1). These count for model FLOPs utilisation.
+    Chowdhery et al. 2022, appendix B, who introduced that, count all scores, as without `causal`; DeepSeek-AI 2025,
+    table 4, gives both.
     """
     layers = sum(layer_flops(model, layer, causal=causal).total for layer in range(model.layers))
     return (1 + BACKWARD) * (layers + output_flops(model))
 
 
-def step_flops(plan: TrainingPlan) -> int:
+def step_flops(plan: TrainingPlan, *, causal: bool = True) -> int:
     """Return the operations of a step of all ranks, with those of recomputation.
 
-    With full recomputation, of the GPT family, 96·B·s·l·h²·(1 + s/(6·h) + V/(16·l·h)) (Narayanan et al. 2021,
-    equation 3).
+    With full recomputation and all scores, of the GPT family, 96·B·s·l·h²·(1 + s/(6·h) + V/(16·l·h)) (Narayanan et al.
+    2021, equation 3).
     """
     again = 0
     for layer in range(plan.model.layers):
-        flops = layer_flops(plan.model, layer)
+        flops = layer_flops(plan.model, layer, causal=causal)
         again += {"none": 0, "selective": flops.scores, "full": flops.total}[plan.recomputation]
-    return plan.tokens * (model_flops_per_token(plan.model) + again)
+    return plan.tokens * (model_flops_per_token(plan.model, causal=causal) + again)
 
 
 def training_time_s(tokens: float, parameters: float, accelerators: int, flops_per_s: float) -> float:

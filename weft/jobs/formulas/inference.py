@@ -34,7 +34,7 @@ def prefill_layer(model: Transformer, layer: int, tokens: int, tensor: int) -> W
     Two operations for each weight and token, and 2·tokens²·heads·head dimension of the causal half of the scores
     (Narayanan et al. 2021, appendix).
     """
-    flops = tokens * layer_flops(model, layer, causal=True, sequence=tokens).total
+    flops = tokens * layer_flops(model, layer, sequence=tokens).total
     return Work(flops, layer_read(model, layer, tokens, tensor))
 
 
