@@ -262,7 +262,7 @@ PacketPtr Nic::Port::next_of_class(TimePs now, int priority_class, PulledPacket&
 }
 
 Nic::Nic(Engine& engine, std::string name, const NicConfig& config)
-    : engine_(engine), name_(std::move(name)) {
+    : engine_(engine), name_(std::move(name)), entropy_seed_(config.entropy_seed) {
   if (config.takes_time()) dma_ = std::make_unique<NicDma>(engine, config);
   if (engine.partition() != nullptr) engine.partition()->add_visited({this, &Nic::fetch});
 }

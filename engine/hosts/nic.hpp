@@ -98,6 +98,8 @@ class Nic final : public Node {
   MemoryRegistry& memory() { return memory_; }
   Engine& engine() override { return engine_; }
   const std::string& name() const { return name_; }
+  // Draws the source ports that the host's queue pairs and IP stack choose for themselves.
+  uint64_t entropy_seed() const { return entropy_seed_; }
 
   void receive(int port, PacketPtr packet) override;
 
@@ -125,6 +127,7 @@ class Nic final : public Node {
 
   Engine& engine_;
   std::string name_;
+  uint64_t entropy_seed_;
   MemoryRegistry memory_;
   std::unique_ptr<NicDma> dma_;  // null: memory is at hand in no time
   std::vector<std::unique_ptr<Port>> ports_;

@@ -21,6 +21,7 @@ struct NicConfig {
   TimePs dma_latency_ps = 0;   // from the end of a transfer until its bytes are there
   TimePs per_message_overhead_ps = 0;  // before the first packet of each message that is sent
   TimePs per_packet_overhead_ps = 0;   // before each data packet, in either direction
+  uint64_t entropy_seed = 0;           // of the source ports that the host chooses
 
   bool takes_time() const {
     return pcie_rate_bps != 0 || dma_latency_ps != 0 || per_message_overhead_ps != 0 ||

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
 #include "packets/byte_order.hpp"
-#include "packets/crc32.hpp"
 #include "packets/packet.hpp"
 #include "packets/psn.hpp"
 #include "packets/roce_codec.hpp"
+#include "time/random.hpp"
 
 namespace weft {
 namespace {
@@ -79,14 +80,18 @@ TimePs retransmission_timeout_ps(TimePs base_round_trip_ps, double round_trips, 
   return static_cast<TimePs>(std::max({floor_ps, path_ps, 1.0}));
 }
 
-uint16_t entropy_udp_port(const roce::IpAddress& source, const roce::IpAddress& destination,
+uint16_t entropy_udp_port(uint64_t seed, const roce::IpAddress& source, const roce::IpAddress& destination,
                           uint32_t queue_pair, uint32_t remote_queue_pair) {
-  uint8_t numbers[8];
+  // Not a CRC: it is linear, so another seed would change all ports by one difference, and flows that a
+  // switch's CRC sends one way would stay together whatever the seed.
+  std::array<char, 40> flow;
+  std::memcpy(flow.data(), source.bytes.data(), 16);
+  std::memcpy(flow.data() + 16, destination.bytes.data(), 16);
+  auto* numbers = reinterpret_cast<uint8_t*>(flow.data() + 32);
   store_big_endian<uint32_t>(numbers, queue_pair);
   store_big_endian<uint32_t>(numbers + 4, remote_queue_pair);
-  uint32_t state = crc32_update(kCrc32Initial, source.bytes.data(), source.bytes.size());
-  state = crc32_update(state, destination.bytes.data(), destination.bytes.size());
-  return static_cast<uint16_t>(0xC000 | (crc32_update(state, numbers, sizeof numbers) & 0x3FFF));
+  Rng rng(seed, {flow.data(), flow.size()});
+  return static_cast<uint16_t>(0xC000 | rng.below(0x4000));
 }
 
 uint32_t entropy_flow_label(uint16_t source_udp_port) {

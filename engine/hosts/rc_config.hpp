@@ -81,9 +81,9 @@ void check(const RcConfig& config);
 TimePs retransmission_timeout_ps(TimePs base_round_trip_ps, double round_trips, int64_t wall_clock_floor_ns,
                                  double dilation);
 
-// UDP source port of a queue pair: 0xC000 with 14 bits of entropy from addresses and queue pair numbers, for
-// ECMP.
-uint16_t entropy_udp_port(const roce::IpAddress& source, const roce::IpAddress& destination,
+// UDP source port of a queue pair: 0xC000 with 14 bits of entropy, for ECMP, drawn by the seed for these
+// addresses and queue pair numbers.
+uint16_t entropy_udp_port(uint64_t seed, const roce::IpAddress& source, const roce::IpAddress& destination,
                           uint32_t queue_pair, uint32_t remote_queue_pair);
 
 // IPv6 flow label that goes with a UDP source port: the same entropy, for switches that hash the label (RFC

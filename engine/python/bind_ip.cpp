@@ -28,6 +28,8 @@ void bind_ip(py::module_& m) {
 It answers ARP, neighbour solicitations and ICMP echo requests, and reports closed UDP ports.)doc")
       .def(py::init([](Nic& nic) { return make_component<IpStack>(nic.engine(), nic); }), "nic"_a,
            py::keep_alive<1, 2>())
+      .def("ephemeral_port", &IpStack::ephemeral_port, "number"_a,
+           "The host's ephemeral port of a number: they begin at one that the NIC's entropy_seed draws.")
       .def(
           "add_interface",
           [](IpStack& stack, int port, uint32_t mtu_bytes, size_t queue_packets) {

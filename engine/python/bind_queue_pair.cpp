@@ -116,8 +116,9 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
   config.destination_mac = parse_mac(destination_mac);
   config.destination_ip = parse_ip(destination_ip);
   config.source_ip = nic.own_address(port, config.destination_ip);
-  config.source_udp_port = source_udp_port.value_or(
-      entropy_udp_port(config.source_ip, config.destination_ip, config.queue_pair, config.remote_queue_pair));
+  config.source_udp_port =
+      source_udp_port.value_or(entropy_udp_port(nic.entropy_seed(), config.source_ip, config.destination_ip,
+                                                config.queue_pair, config.remote_queue_pair));
   config.retransmission_timeout_ps = retransmission_timeout;
   config.segments.line_rate_bps = nic.line_rate_bps(port);
   auto made = make_in_cache_lines<PythonRcQueuePair>(nic, config, std::move(congestion_control),

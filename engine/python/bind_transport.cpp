@@ -171,18 +171,20 @@ void bind_nic(py::module_& m) {
       "A RoCEv2 adapter: validates what arrives, hands it to queue pairs, lets them take turns in sending.")
       .def(
           py::init([](Engine& engine, const std::string& name, uint64_t pcie_rate_bps, TimePs dma_latency_ps,
-                      TimePs per_message_overhead_ps, TimePs per_packet_overhead_ps) {
+                      TimePs per_message_overhead_ps, TimePs per_packet_overhead_ps, uint64_t entropy_seed) {
             const NicConfig config{pcie_rate_bps, dma_latency_ps, per_message_overhead_ps,
-                                   per_packet_overhead_ps};
+                                   per_packet_overhead_ps, entropy_seed};
             return make_component<Nic>(engine, engine, name, config);
           }),
           "engine"_a, "name"_a, py::kw_only(), "pcie_rate_bps"_a = 0, "dma_latency_ps"_a = 0,
-          "per_message_overhead_ps"_a = 0, "per_packet_overhead_ps"_a = 0, py::keep_alive<1, 2>(),
+          "per_message_overhead_ps"_a = 0, "per_packet_overhead_ps"_a = 0, "entropy_seed"_a = 0,
+          py::keep_alive<1, 2>(),
           R"doc(A NIC whose payload crosses PCIe, at pcie_rate_bps (0: unlimited) in each direction for all ports.
 
 dma_latency_ps passes from the end of a transfer until its bytes are there, per_message_overhead_ps
 before the first packet of each message sent, per_packet_overhead_ps before each data packet sent or
-received. Raises ValueError for negative times.)doc")
+received. entropy_seed draws the source ports that queue pairs and the IP stack choose. Raises ValueError for
+negative times.)doc")
       .def_property_readonly("name", &Nic::name)
       .def(
           "add_port",

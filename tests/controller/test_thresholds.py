@@ -156,7 +156,7 @@ def test_target_facts() -> None:
 def test_identities_differ_and_seeds_too() -> None:
     switches = FABRIC.switches
     assert len({switch_id(switch) for switch in switches}) == len(switches)
-    assert len({hash_seed(switch) for switch in switches}) == len(switches)
+    assert len({hash_seed(switch, seed) for switch in switches for seed in (1, 2)}) == 2 * len(switches)
     arguments = exact_arguments(identity_entities(FABRIC.switch("p1l2"))[0].action)
     assert (str(arguments["ipv4"]), arguments["mac"]) == ("10.1.2.254", "02:01:01:02:00:00")
 

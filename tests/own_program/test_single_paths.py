@@ -32,6 +32,16 @@ def test_every_host_is_reached_and_prefixes_are_spread() -> None:
         assert used == {1, 2, 3}, "a leaf's host and both spines"
 
 
+def test_the_seed_draws_the_next_hops() -> None:
+    def hops(**options: int) -> dict[str, dict[str, int]]:
+        with Fabric(TOPOLOGY, clock="virtual", p4=PREFIXES_P4, **options) as fabric:  # type: ignore[arg-type]
+            return {name: ports(fabric, name) for name in ("p0l0", "p0l1", "p0l2", "p0l3")}
+
+    one = hops(seed=1)
+    assert hops(seed=2) != one
+    assert hops(seed=2, hash_seed=1) == one
+
+
 def test_a_failure_moves_the_prefixes_that_it_affects() -> None:
     with Fabric(TOPOLOGY, clock="virtual", p4=PREFIXES_P4) as fabric:
         before = ports(fabric, "p0l0")

@@ -18,10 +18,18 @@ from tests.transport.rdma_pair import (
     RdmaPair,
     cabled_pair,
     ideal_wire,
+    make_host,
     random_bytes,
     wired_pair,
 )
-from weft.engine import bandwidth_delay_product_bytes, build_packet, parse_packet, serialisation_ps
+from weft.engine import (
+    Engine,
+    Link,
+    bandwidth_delay_product_bytes,
+    build_packet,
+    parse_packet,
+    serialisation_ps,
+)
 
 MTU = 1024
 WRITE_ONLY_BYTES = 14 + 20 + 8 + 12 + 16 + 4  # frame of an empty WRITE only
@@ -584,3 +592,21 @@ def test_ipv6_packets_carry_the_entropy_of_their_udp_port_as_flow_label(port: in
         assert 0xC000 | (label & 0x3FFF) ^ (label >> 14) == udp_port
     if port is not None:
         assert {udp_port for _, udp_port in seen} == {port}
+
+
+def test_the_nic_s_entropy_seed_draws_source_ports() -> None:
+    def ports(seed: int) -> list[int]:
+        engine = Engine(seed=1)
+        hosts = [
+            make_host(engine, index, Link(engine), RATE_BPS, {"entropy_seed": seed}) for index in range(1, 10)
+        ]
+        for host in hosts[1:]:
+            host.connect(hosts[0], 4)
+        return [host.queue_pair.source_udp_port for host in hosts[1:]]
+
+    found = [ports(seed) for seed in range(8)]
+    assert all(port >= 0xC000 for each in found for port in each)
+    assert len({tuple(each) for each in found}) == 8
+    # Another seed is more than another offset: what a linear hash maps to one number differs in each.
+    assert len({first ^ second for first, second, *_ in found}) == 8
+    assert ports(3) == found[3]

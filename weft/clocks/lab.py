@@ -340,6 +340,7 @@ class Lab(abc.ABC):
             ),
             routing=self.options.routing.kind,
             placement=self.options.aggregation.placement,
+            hash_seed=self.options.hash_seed_in_force,
         )
 
     def _require_queues_for_a_frame(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.controller.errors import ControllerError, SettingError
-from weft.controller.features.kind import DEFAULT_ROUTING
+from weft.controller.features.kind import DEFAULT_HASH_SEED, DEFAULT_ROUTING
 from weft.controller.grpc_targets import GrpcTarget
 from weft.controller.pipeline import Pipeline
 from weft.controller.target import EMBEDDED, TargetFacts, target_facts
@@ -32,7 +32,8 @@ class Lab:
     `pipelines` are the programs of the switches whose P4Info is known.
     `operations` is the path of the socket where its controller takes requests, empty if there is none.
     `dropped_packet_ins`: packets of each switch that the lab's controller did not take; None: nobody knows.
-    `routing` is the kind of routing that it plans by, `tenants` who shares it by which quotas.
+    `routing` is the kind of routing that it plans by, `hash_seed` draws the seeds of hashes, `tenants` has who shares
+    the lab by which quotas.
     """
 
     targets: dict[str, GrpcTarget]
@@ -43,6 +44,7 @@ class Lab:
     operations: str = ""
     dropped_packet_ins: Mapping[str, int] | None = None
     routing: str = DEFAULT_ROUTING
+    hash_seed: int = DEFAULT_HASH_SEED
     tenants: TenantSettings = NO_TENANTS
 
     def select(self, names: tuple[str, ...]) -> list[str]:
@@ -84,6 +86,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         programs = {name: p4info or others.get(name, shared) for name in targets} if shared else {}
         group = int(state.get("interface_group", 0))
         routing = str(state.get("routing") or DEFAULT_ROUTING)
+        hash_seed = int(state.get("hash_seed", DEFAULT_HASH_SEED))
         operations = str(state.get("operations", ""))
         dropped = {name: int(count) for name, count in state.get("dropped_packet_ins", {}).items()}
         tenants = TenantSettings(
@@ -106,6 +109,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         operations,
         dropped,
         routing=routing,
+        hash_seed=hash_seed,
         tenants=tenants,
     )
 

@@ -24,12 +24,14 @@ FOLLOW_TIMEOUT_S = 10.0
 _LOOK_AGAIN_S = 0.05
 
 
-def routes_only(routing: str) -> Settings:
-    """Return settings for entries that follow from the topology and its kind of routing alone.
+def routes_only(lab: Lab) -> Settings:
+    """Return settings for entries that follow from the topology, its kind of routing and the seed of hashes alone.
 
     Thresholds, INT and load balancing are the operator's choice.
     """
-    return Settings(features=(EcnSettings({}), IntSettings(False)), routing=routing)
+    return Settings(
+        features=(EcnSettings({}), IntSettings(False)), routing=lab.routing, hash_seed=lab.hash_seed
+    )
 
 
 class LinkRefusedError(ControllerError):
@@ -146,7 +148,7 @@ async def _amiss_of_tables(lab: Lab, around: Failures) -> str:
 
 async def _look_at(lab: Lab, failures: Failures) -> list[SwitchHealth]:
     assert lab.fabric is not None
-    planned = desired_entities(lab.fabric, routes_only(lab.routing), FabricState(failures))
+    planned = desired_entities(lab.fabric, routes_only(lab), FabricState(failures))
     return await for_each_switch(
         lab,
         [name for name in lab.targets if name not in failures.switches],

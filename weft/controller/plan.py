@@ -124,7 +124,7 @@ class Planner:
         known = self._adapted.get(switch)
         if known is None or known[0] is not routes:
             if switch in self._single_paths:
-                known = self._adapted[switch] = (routes, single_paths(switch, routes))
+                known = self._adapted[switch] = (routes, single_paths(switch, routes, settings.hash_seed))
                 return known[1]
             adapted = routes if settings.target.watches_ports else without_watched_ports(routes)
             if settings.of(LoadBalancingSettings).is_adaptive:

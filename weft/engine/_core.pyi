@@ -1480,12 +1480,14 @@ class Nic(Node):
         dma_latency_ps: int = 0,
         per_message_overhead_ps: int = 0,
         per_packet_overhead_ps: int = 0,
+        entropy_seed: int = 0,
     ) -> None:
         """A NIC whose payload crosses PCIe, at pcie_rate_bps (0: unlimited) in each direction for all ports.
 
         dma_latency_ps passes from the end of a transfer until its bytes are there, per_message_overhead_ps
         before the first packet of each message sent, per_packet_overhead_ps before each data packet sent or
-        received. Raises ValueError for negative times.
+        received. entropy_seed draws the source ports that queue pairs and the IP stack choose. Raises ValueError for
+        negative times.
         """
     def add_port(
         self, transmit_port: TransmitPort, *, mac: str, addresses: collections.abc.Sequence[str]
@@ -2283,6 +2285,8 @@ class IpStack:
         The longest prefix counts, and of equal ones the first. Raises ValueError for an interface there is not, or too
         many bits.
         """
+    def ephemeral_port(self, number: int) -> int:
+        """The host's ephemeral port of a number: they begin at one that the NIC's entropy_seed draws."""
     def forget_neighbours(self) -> None:
         """Ask for all neighbours again, but for static entries."""
     def reset_stats(self) -> None: ...

@@ -40,6 +40,7 @@ def effective_parameters(
         "largest_frame_bytes": frame_bytes,
         "transport": asdict(transport),
         "ecn": _ecn(fabric, settings),
+        "hash_seed": settings.hash_seed,
         "load_balancing": asdict(settings.of(LoadBalancingSettings)),
         "queues": _distinct(
             "ports",

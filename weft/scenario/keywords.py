@@ -37,6 +37,7 @@ class FabricKeywords(TypedDict, total=False):
     ip_version: Literal[4, 6]
     dilation: float
     seed: int
+    hash_seed: int | None
     workers: int
     p4: str | Path
     programs: dict[str, Path]

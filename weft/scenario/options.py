@@ -59,7 +59,11 @@ class FabricOptions(Section):
     dilation: Annotated[float, number(1.0, 1e6, example="1000")] = 1000.0
     """Under the real clock: real seconds that an emulated second takes."""
     seed: Annotated[int, whole(0, 2**63 - 1)] = 1
-    """Of everything that is drawn at random."""
+    """Draws everything that is random: traffic, faults, the switches' random choices, and what `hash_seed` draws."""
+    hash_seed: Annotated[int, whole(0, 2**63 - 1)] | None = None
+    """Draws how flows are spread over equal paths: the seeds of the switches' hashes, and the source ports that hosts
+    choose. By default it is `seed`, so that each seed has other hash collisions. Set it to keep them as they are while
+    `seed` or something else changes."""
     workers: Annotated[int, whole(1, MAX_WORKERS)] = 1
     """Threads that serve a virtual run; the results do not depend on it."""
     p4: Path = FABRIC_P4
@@ -115,6 +119,11 @@ class FabricOptions(Section):
         macros = {f"SERVICE_{name.upper()}": "1" for name in sorted(set(self.services))}
         lanes = self.aggregation.lanes
         return macros if lanes == AggregationSection().lanes else macros | {"AGGREGATION_LANES": str(lanes)}
+
+    @property
+    def hash_seed_in_force(self) -> int:
+        """Return the seed of hashes and source ports."""
+        return self.seed if self.hash_seed is None else self.hash_seed
 
     @property
     def load_balancing(self) -> LoadBalancingSettings:

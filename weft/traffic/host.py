@@ -56,7 +56,9 @@ class Host:
     ) -> None:
         self.config = config
         self.engine = engine
-        self.nic = _core.Nic(self.engine, config.name, **asdict(config.nic_costs))
+        self.nic = _core.Nic(
+            self.engine, config.name, entropy_seed=config.entropy_seed, **asdict(config.nic_costs)
+        )
         self.executor = _core.ScheduleExecutor(self.engine)
         self.reductions = HostReductions(self.nic, self.executor, len(config.nics))
         self.transport = HostTransport(config)

@@ -93,6 +93,7 @@ class ScaleUpConfig:
 class HostConfig:
     """A host's configuration: NICs, clock, transport. An endpoint process reads it first, as a line of JSON.
 
+    `entropy_seed` draws the source ports that the host chooses, `seed` all else.
     Times of the wall clock are real nanoseconds, all others emulated. `wall_clock_floor_ns`: least retransmission
     timeout in real time. `realtime_priority`: of the engine's thread under SCHED_FIFO, 0 for none. `scale_up`: of a
     rank of a host of several. `metrics_socket`: where the process says what it has counted, a path. `ip`: how its NICs
@@ -105,6 +106,7 @@ class HostConfig:
     nics: tuple[NicConfig, ...]
     dilation: float = 1.0
     seed: int = 0
+    entropy_seed: int = 0
     mtu_bytes: int = DEFAULT_MTU_BYTES
     wall_clock_floor_ns: int = DEFAULT_WALL_CLOCK_FLOOR_NS
     realtime_priority: int = 0

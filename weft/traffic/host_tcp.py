@@ -9,8 +9,6 @@ from weft.traffic.commands.runs import Start
 from weft.traffic.commands.tcp import PrepareTcpFlows, TcpEnd
 from weft.traffic.host import Host
 
-FIRST_SOURCE_PORT = 49152
-SOURCE_PORTS = 65536 - FIRST_SOURCE_PORT
 _IP_AND_TCP_BYTES = {4: 40, 6: 60}
 
 
@@ -22,7 +20,8 @@ class HostTcpFlows:
         self._run = command.run
         config = host.config.ip
         mtu_bytes = config[0].mtu_bytes if config else 0
-        outgoing = [_flow_config(end, mtu_bytes) for end in command.ends if end.sends]
+        port_of = host.ip.ephemeral_port
+        outgoing = [_flow_config(end, mtu_bytes, port_of(end.port)) for end in command.ends if end.sends]
         incoming = [_flow_config(end, mtu_bytes) for end in command.ends if not end.sends]
         self._flows = _core.TcpFlows(
             host.ip,
@@ -65,12 +64,12 @@ class HostTcpFlows:
         self._flows.close()
 
 
-def _flow_config(end: TcpEnd, mtu_bytes: int) -> _core.TcpFlowConfig:
+def _flow_config(end: TcpEnd, mtu_bytes: int, source_port: int = 0) -> _core.TcpFlowConfig:
     return _core.TcpFlowConfig(
         end.flow,
         peer=end.peer,
         port=end.port,
-        source_port=FIRST_SOURCE_PORT + end.port % SOURCE_PORTS,
+        source_port=source_port,
         start_ps=end.start_ps,
         size_bytes=end.size_bytes,
         duration_ps=end.duration_ps,

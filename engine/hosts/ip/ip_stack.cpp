@@ -9,6 +9,7 @@
 #include "hosts/ip/ip_formats.hpp"
 #include "hosts/ip/ip_interface.hpp"
 #include "packets/byte_order.hpp"
+#include "time/random.hpp"
 
 namespace weft {
 namespace {
@@ -27,7 +28,11 @@ bool has_prefix(const IpAddress& address, const IpRoute& route) {
 
 }  // namespace
 
-IpStack::IpStack(Nic& nic) : engine_(nic.engine()), nic_(nic) { nic.set_non_roce_receiver(this); }
+IpStack::IpStack(Nic& nic) : engine_(nic.engine()), nic_(nic) {
+  Rng rng(nic.entropy_seed(), nic.name() + " ports");
+  first_ephemeral_port_ = static_cast<uint32_t>(rng.below(kEphemeralPorts));
+  nic.set_non_roce_receiver(this);
+}
 
 IpStack::~IpStack() { nic_.set_non_roce_receiver(nullptr); }
 

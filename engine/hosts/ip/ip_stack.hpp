@@ -136,10 +136,14 @@ class IpStack final : public NonRoceReceiver {
   // Packets that wait at the interface to there, in the class of a DSCP.
   size_t waiting_packets(const IpAddress& destination, uint8_t dscp) const;
 
+  // The ephemeral ports (RFC 6335, 6), from one on that the NIC's entropy seed draws, and round to it again.
+  static constexpr uint32_t kEphemeralPorts = 0x4000;
+  uint16_t ephemeral_port(uint32_t number) const;
+
   // --- UDP
 
-  // An ephemeral port (RFC 6335, 6) if `port` is 0; returns the port. Throws std::invalid_argument if it is
-  // taken or RoCEv2's, or none is left.
+  // The first ephemeral port that is free if `port` is 0; returns the port. Throws std::invalid_argument if
+  // it is taken or RoCEv2's, or none is left.
   uint16_t bind_udp(uint16_t port, UdpReceiver& receiver);
   void release_udp(uint16_t port);
   // Puts a UDP header with its checksum before a payload, and sends it. `header.protocol` is set.
@@ -205,6 +209,7 @@ class IpStack final : public NonRoceReceiver {
   std::map<uint8_t, IpProtocol*> protocols_;
   std::unordered_map<uint16_t, UdpReceiver*> udp_;
   std::unordered_map<uint16_t, EchoReceiver*> echo_;
+  uint32_t first_ephemeral_port_ = 0;
   uint32_t least_free_echo_ = 1;  // no identifier below it is free
   std::vector<FrameTap*> taps_;
   bool was_tapped_ = false;  // the frame that is being received

@@ -32,10 +32,16 @@ IpStack::Outcome IpStack::take_udp(const IpPacket& packet) {
   return Outcome::kTaken;
 }
 
+uint16_t IpStack::ephemeral_port(uint32_t number) const {
+  constexpr uint32_t kFirst = 65536 - kEphemeralPorts;
+  return static_cast<uint16_t>(kFirst + (uint64_t{first_ephemeral_port_} + number) % kEphemeralPorts);
+}
+
 uint16_t IpStack::bind_udp(uint16_t port, UdpReceiver& receiver) {
-  // The first that is free, so that a run has the ports, and with them the paths, of the same run before.
-  for (uint32_t tried = 49152; port == 0 && tried < 65536; ++tried)
-    if (!udp_.contains(static_cast<uint16_t>(tried))) port = static_cast<uint16_t>(tried);
+  // The first that is free from one on that the seed draws (RFC 6056, 3.3.1), so that a run has the ports,
+  // and with them the paths, of the same run before.
+  for (uint32_t tried = 0; port == 0 && tried < kEphemeralPorts; ++tried)
+    if (!udp_.contains(ephemeral_port(tried))) port = ephemeral_port(tried);
   if (port == 0) throw std::invalid_argument("host '" + name() + "' has no UDP port left");
   if (port == roce::kUdpPort || !udp_.emplace(port, &receiver).second)
     throw std::invalid_argument("host '" + name() + "': UDP port " + std::to_string(port) +

@@ -115,6 +115,7 @@ class Endpoints:
             epoch_ns=lab.epoch_ns,
             dilation=lab.options.dilation,
             seed=lab.options.seed,
+            entropy_seed=lab.options.hash_seed_in_force,
             mtu_bytes=lab.options.mtu_bytes,
             realtime_priority=REALTIME_PRIORITY,
             wall_clock_floor_ns=_WALL_CLOCK_FLOOR_NS[lab.options.target],

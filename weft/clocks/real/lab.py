@@ -154,6 +154,7 @@ class MininetLab(Lab):
         self._state.target = self.options.target
         self._state.units = self.target_facts.units()
         self._state.routing = self.options.routing.kind
+        self._state.hash_seed = self.options.hash_seed_in_force
         tenants = tenant_settings(self.options.tenants).tenants
         self._state.tenants = {tenant.name: tenant.quotas() for tenant in tenants}
         self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}

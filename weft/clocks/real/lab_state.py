@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.clocks.real import interfaces
-from weft.controller.features.kind import DEFAULT_ROUTING
+from weft.controller.features.kind import DEFAULT_HASH_SEED, DEFAULT_ROUTING
 from weft.errors import EnvironmentLacksError
 from weft.system.processes import ProcessId, end
 from weft.system.writing import written_whole
@@ -35,7 +35,8 @@ class LabState:
     process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations` the
     socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it did not take,
     `tenants` the quotas of those who share it. `p4info` and `json` are the files of the switches' program,
-    `programs` those of the switches that run another one. `units` are those of queue depths and times in the program.
+    `programs` those of the switches that run another one. `routing` and `hash_seed` are the controller's. `units` are
+    those of queue depths and times in the program.
     """
 
     owner: ProcessId
@@ -46,6 +47,7 @@ class LabState:
     target: str = "embedded"
     units: dict[str, Any] = field(default_factory=dict)
     routing: str = DEFAULT_ROUTING
+    hash_seed: int = DEFAULT_HASH_SEED
     hosts: dict[str, ProcessId] = field(default_factory=dict)
     grpc: dict[str, tuple[str, int]] = field(default_factory=dict)
     p4info: str = ""

@@ -331,6 +331,7 @@ class VirtualLab(Lab):
             epoch_ns=0,
             dilation=1.0,
             seed=self.options.seed,
+            entropy_seed=self.options.hash_seed_in_force,
             mtu_bytes=self.options.mtu_bytes,
             wall_clock_floor_ns=0,
             nics=nic_settings(

@@ -131,7 +131,7 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
         ports = asyncio.run(ports_of(lab))
     if lab.fabric is not None:
         around = failures_of(lab.fabric, ports) | avoided(lab)
-        planned = desired_entities(lab.fabric, routes_only(lab.routing), FabricState(around))
+        planned = desired_entities(lab.fabric, routes_only(lab), FabricState(around))
         for name in around.switches:
             del planned[name]  # out of use, it keeps what it held
     results = asyncio.run(

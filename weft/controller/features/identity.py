@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +10,7 @@ from functools import cache
 import finsy
 
 from weft.controller.entities import default_action, entry
-from weft.controller.features.kind import Feature, OfSwitch, Settings
+from weft.controller.features.kind import DEFAULT_HASH_SEED, Feature, OfSwitch, Settings
 from weft.controller.features.load_balancing import DEFAULT_LOAD_BALANCING, LoadBalancingSettings
 from weft.controller.routing import ROUTING_KINDS
 from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS, DSCP_OF_CLASS
@@ -32,15 +32,18 @@ def switch_id(switch: SwitchSpec) -> int:
     return switch.device_id % (1 << SWITCH_ID_BITS)
 
 
-def hash_seed(switch: SwitchSpec) -> int:
-    """Seed of the switch's ECMP hash, different on every switch and the same in every run."""
-    return zlib.crc32(switch.name.encode())
+def hash_seed(switch: SwitchSpec, drawn_by: int) -> int:
+    """Seed of the switch's ECMP hash, 32 bits that are drawn by a seed for each name of a switch."""
+    # Not a CRC, by which another seed would change all switches' by the same difference.
+    text = f"{drawn_by} {switch.name}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")
 
 
 def identity_entities(
     switch: SwitchSpec,
     balancing: LoadBalancingSettings = FLOW,
     *,
+    hashes_drawn_by: int = DEFAULT_HASH_SEED,
     has_intermediates: bool = False,
     compares_queues: bool = False,
 ) -> list[finsy.P4TableEntry]:
@@ -50,7 +53,7 @@ def identity_entities(
             "identity",
             "set_identity",
             switch_id=switch_id(switch),
-            hash_seed=hash_seed(switch),
+            hash_seed=hash_seed(switch, hashes_drawn_by),
             mac=switch.mac,
             ipv4=switch.address,
             ipv6=switch.ipv6,
@@ -85,7 +88,11 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     classes = class_entities(settings.of(TrafficClassSettings).data)
     return lambda switch: (
         *identity_entities(
-            switch, balancing, has_intermediates=found is not None, compares_queues=compares_queues
+            switch,
+            balancing,
+            hashes_drawn_by=settings.hash_seed,
+            has_intermediates=found is not None,
+            compares_queues=compares_queues,
         ),
         *classes,
     )

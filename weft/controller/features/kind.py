@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 DEFAULT_ROUTING = "shortest_paths"
+DEFAULT_HASH_SEED = 1
 _Chosen = TypeVar("_Chosen")
 
 
@@ -30,6 +31,7 @@ class Settings:
         features: settings of features, at most one of each feature's class; those left out have their defaults.
         routing: kind of routing, a name of `weft.controller.routing`.
         placement: by what trees of aggregation jobs are placed, a name of `weft.controller.placement`.
+        hash_seed: draws the seeds of the switches' hashes, and routes' next hops where a program has no ECMP.
 
     """
 
@@ -37,6 +39,7 @@ class Settings:
     features: tuple[object, ...] = ()
     routing: str = DEFAULT_ROUTING
     placement: str = DEFAULT_PLACEMENT
+    hash_seed: int = DEFAULT_HASH_SEED
 
     def of(self, kind: type[_Chosen]) -> _Chosen:
         """Return a feature's settings, given their class."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from collections.abc import Iterable
 
 import finsy
@@ -25,10 +25,10 @@ def takes_single_paths(program: ProgramNames) -> bool:
     return not has_groups and any("set_next_hop" in each.actions for each in prefixes)
 
 
-def single_paths(switch: str, entities: Iterable[Entity]) -> tuple[Entity, ...]:
+def single_paths(switch: str, entities: Iterable[Entity], seed: int) -> tuple[Entity, ...]:
     """Return a switch's routes with one next hop of each group's, without groups.
 
-    Which of them follows from a CRC-32 of switch and prefix: prefixes are spread, and switches choose differently.
+    Which of them follows from a hash of seed, switch and prefix: prefixes are spread, and switches choose differently.
     """
     routes = list(entities)
     actions = {
@@ -40,14 +40,14 @@ def single_paths(switch: str, entities: Iterable[Entity]) -> tuple[Entity, ...]:
         if isinstance(each, finsy.P4ActionProfileGroup)
     }
     return tuple(
-        _with_next_hop(switch, each, groups, actions)
+        _with_next_hop(f"{seed} {switch}", each, groups, actions)
         for each in routes
         if isinstance(each, finsy.P4TableEntry) and each.table_id in _LPM_TABLES
     )
 
 
 def _with_next_hop(
-    switch: str,
+    chooser: str,
     route: finsy.P4TableEntry,
     groups: dict[int, list[int]],
     actions: dict[int, finsy.P4TableAction | None],
@@ -56,7 +56,8 @@ def _with_next_hop(
         return route
     members = groups[route.action.args["group"]]
     match = dict(route.match or {})
-    place = zlib.crc32(f"{switch} {match['destination']}".encode()) % len(members)
+    hashed = hashlib.blake2b(f"{chooser} {match['destination']}".encode(), digest_size=8).digest()
+    place = int.from_bytes(hashed, "big") % len(members)
     action = actions[members[place]]
     assert action is not None, "a member of a group has an action"
     return entry(route.table_id, match, action.name, **action.args)
