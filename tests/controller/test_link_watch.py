@@ -16,34 +16,60 @@ PER_INTERVAL = 1000  # frames of 100 us at 100 Gb/s
 LIMITS = WatchLimits(loss_ratio=0.01, least_packets=1000, slow_ratio=0.8)
 
 
-def watch(limits: WatchLimits = LIMITS) -> DirectionWatch:
-    return DirectionWatch(RATE_BPS, delay_ps=US, limits=limits)
+def watch(limits: WatchLimits = LIMITS, at_once: int = 1) -> DirectionWatch:
+    return DirectionWatch(RATE_BPS, limits, at_once)
 
 
-def reading(number: int, sent: int, received: int, marked: int = 0) -> Reading:
-    return Reading(number * 100 * US, sent, sent * FRAME_BYTES, received, marked)
+def reading(number: int, sent: int, received: int, marked: int = 0, later: int = 0) -> Reading:
+    """A reading whose sender sent so many packets more, before it was read again."""
+    after = sent + later
+    return Reading(number * 100 * US, sent, received, after, after * FRAME_BYTES, marked)
 
 
 def test_a_share_of_lost_packets_above_the_limit_is_a_loss_and_below_it_is_none() -> None:
-    for lost, expected in ((0, []), (20, []), (21, [Loss(10, 1000)])):
+    for lost, expected in ((0, []), (10, []), (11, [Loss(10, 1000)])):
         link = watch()
         assert link.take(reading(0, 0, 0)) == []
-        # Ten frames fit on the link and one is being sent, so eleven are not known to be lost.
+        # One packet is being sent, so it is not known to be lost.
         assert link.take(reading(1, 1000, 1000 - lost)) == expected
     assert Loss(10, 1000).ratio == 0.01
+
+
+def test_of_a_segment_that_is_being_sent_no_packet_is_lost() -> None:
+    assert watch(at_once=64).take(reading(1, 1000, 1000 - 64)) == []
+    assert watch(at_once=64).take(reading(1, 1000, 1000 - 74)) == [Loss(10, 1000)]
 
 
 def test_few_packets_are_not_judged_but_add_up() -> None:
     link = watch()
     link.take(reading(0, 0, 0))
     assert link.take(reading(1, 400, 300)) == []
-    assert link.take(reading(2, 1000, 800)) == [Loss(189, 1000)]
+    assert link.take(reading(2, 1000, 800)) == [Loss(199, 1000)]
     assert link.take(reading(3, 2000, 1800)) == []  # compared with the last judgement
+
+
+def test_a_loss_is_found_though_all_was_well_for_long_before() -> None:
+    link = watch()
+    for number in range(100):
+        assert link.take(reading(number, number * 1000, number * 1000)) == []
+    (found,) = link.take(reading(100, 100_000, 99_000 + 970))
+    assert isinstance(found, Loss)
+    assert (found.lost_packets, found.sent_packets) == (29, 1000)
+
+
+def test_what_was_lost_within_the_uncertainty_of_one_reading_is_found_by_many() -> None:
+    """The receiver has 200 packets at each reading that were sent after the first reading of the sender."""
+    link, found, readings = watch(), list[Loss | Slowness](), 0
+    while not found:
+        readings += 1
+        sent = readings * 1000
+        found = link.take(reading(readings, sent, sent - sent // 50 + 200, later=200))
+    assert readings <= 21  # 2 % of 21,000 less 200 are 1 %
 
 
 def test_what_was_on_the_link_at_the_first_reading_is_no_gain() -> None:
     link = watch()
-    link.take(reading(0, 1000, 990))
+    link.take(reading(0, 1000, 995, later=5))
     assert link.take(reading(1, 3000, 3000)) == []
 
 
@@ -51,43 +77,52 @@ def test_duplicates_are_no_losses() -> None:
     link = watch()
     link.take(reading(0, 0, 0))
     assert link.take(reading(1, 5000, 5600)) == []
+    assert link.take(reading(2, 10_000, 10_600)) == []
 
 
-def test_ends_that_were_read_apart_are_not_called_lossy_for_it() -> None:
-    def found(uncertainty_ps: int) -> list[Loss | Slowness]:
-        link = watch()
-        link.take(Reading(0, 0, 0, 0, 0, uncertainty_ps))
-        return link.take(Reading(100 * US, 1000, 1000 * FRAME_BYTES, 900, 0, uncertainty_ps))
+def test_packets_lost_before_a_restart_do_not_count() -> None:
+    link = watch()
+    link.take(reading(0, 1000, 1000))
+    link.restart()
+    assert link.take(reading(1, 3000, 2000)) == []
+    assert link.take(reading(2, 5000, 4000)) == []
+    assert link.take(reading(3, 7000, 5900)) == [Loss(99, 2000)]
 
-    assert found(0) == [Loss(89, 1000)]
-    assert found(5 * US) == []
 
-
-def test_counters_that_fall_begin_anew() -> None:
+@pytest.mark.parametrize("fallen", [reading(1, 100, 5000), reading(1, 6000, 100)])
+def test_counters_of_either_end_that_fall_begin_anew(fallen: Reading) -> None:
     link = watch()
     link.take(reading(0, 5000, 5000))
-    assert link.take(reading(1, 1000, 0)) == []
-    assert link.take(reading(2, 2000, 1000)) == []
-    link.restart()
-    assert link.take(reading(3, 9000, 1000)) == []
+    assert link.take(fallen) == []
+    assert link.take(reading(2, fallen.sent_packets + 2000, fallen.received_packets + 2000)) == []
+
+
+HISTORIES = st.lists(
+    st.tuples(st.integers(0, 3000), st.integers(0, 500)).flatmap(
+        lambda sent: st.tuples(st.just(sent[0]), st.just(sent[1]), st.integers(-1, sent[1]))
+    ),
+    max_size=30,
+)
+"""Of each interval: packets sent between readings, in the reading, and how many of the latter have arrived."""
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 12)), max_size=30))
-def test_a_link_that_loses_nothing_is_never_lossy(intervals: list[tuple[int, int]]) -> None:
-    """Whatever is sent, and however many of up to ten frames and one more are on the link."""
-    link, sent = watch(), 0
-    for number, (packets, under_way) in enumerate(intervals):
-        sent += packets
-        assert link.take(reading(number, sent, max(0, sent - min(under_way, 11)))) == []
+@given(HISTORIES, st.sampled_from([1, 10, 1000]))
+def test_a_link_that_loses_nothing_is_never_lossy(history: list[tuple[int, int, int]], least: int) -> None:
+    """Whatever is sent, and whatever of it is on the link, when its receiver is read."""
+    link, sent = watch(WatchLimits(loss_ratio=1e-6, least_packets=least)), 0
+    for number, (between, meanwhile, arrived) in enumerate(history):
+        sent += between
+        assert link.take(reading(number, sent, max(0, sent + arrived), later=meanwhile)) == []
+        sent += meanwhile
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(100, 3000), min_size=2, max_size=30), st.integers(2, 10))
 def test_a_link_that_loses_a_tenth_or_more_is_found_when_enough_was_sent(
     intervals: list[int], one_in: int
 ) -> None:
     link, sent, found, since = watch(), 0, [], 0
-    link.take(reading(0, 0, 0))
     for number, packets in enumerate(intervals, 1):
         sent, since = sent + packets, since + packets
         found = link.take(reading(number, sent, sent - sent // one_in))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, ClassVar
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any
 
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.elements import Element, link_element
 from weft.controller.event_log import ControllerEvent
-from weft.controller.fabric_watch import FabricWatch
+from weft.controller.fabric_watch import FabricWatch, HostCounters
 from weft.controller.failures import Failures
 from weft.controller.operations import Operations
 from weft.controller.reachability import connected_parts
@@ -22,10 +22,12 @@ from weft.scenario.events import EventSection
 from weft.scenario.link_checks import checked_link, events_in_order, links_of_event
 from weft.scenario.options import FabricOptions
 from weft.topologies import FabricLink, FabricSpec, LinkChoice, LinkEnds
+from weft.traffic.header_sizes import largest_frame_bytes
 from weft.traffic.parted_hosts import PartedHosts
 
 Operation = Callable[[], Coroutine[Any, Any, object]]
 """Begins what an operator wants done."""
+_PS_PER_S = 10**12
 _LEAST_WAIT_PS = 10 * 10**6
 _WAITS_PER_DETECTION = 16
 
@@ -36,9 +38,6 @@ class LinkEvents(abc.ABC):
     Events of links are in `results` in the order in which they were requested; what the controller did about them, and
     for an operator, is in `operations.log`.
     """
-
-    reads_at_once: ClassVar[bool]
-    """Whether counters of all switches are read at the same moment."""
 
     def __init__(
         self,
@@ -64,8 +63,17 @@ class LinkEvents(abc.ABC):
         self.operations.up_ps = self._now_ps()
         self._begin([event for event in events if event.at is not None])
         if self.operations.settings.limits.any:
-            watch = FabricWatch(self.operations, self.reads_at_once)
-            self._controller.call(self.operations.begin(watch.run()))
+            for watch in self._watches():
+                self._controller.call(self.operations.begin(watch.run()))
+
+    def _watches(self) -> list[FabricWatch]:
+        """Return what watches the fabric's links."""
+        return [self._watch(self.fabric.links, self.operations.settings.interval_ps)]
+
+    def _watch(self, links: Sequence[FabricLink], interval_ps: int) -> FabricWatch:
+        return FabricWatch(
+            self.operations, links, interval_ps, self._read_hosts, self._transit_ps(), self._segment_packets
+        )
 
     def _begin(self, events: Iterable[EventSection]) -> None:
         for event in events:
@@ -226,6 +234,27 @@ class LinkEvents(abc.ABC):
     def controller_events(self) -> list[ControllerEvent]:
         """Return what the controller saw and did, as far as it is kept."""
         return list(self.operations.log)
+
+    @abc.abstractmethod
+    async def _read_hosts(self) -> HostCounters:
+        """Return what hosts' NICs have counted."""
+
+    def _transit_ps(self) -> int:
+        """Return for how long, beyond its link's delay, a packet may have been counted by its sender alone.
+
+        What goes before a segment is counted when that begins, up to a segment itself. (`DirectionWatch` knows that the
+        last packet, or segment, may take any time.)
+        """
+        packets = self._segment_packets
+        if packets == 1:
+            return self._options.switching.latency
+        slowest_bps = min(link.link.rate_bps for link in self.fabric.links)
+        frame_bytes = largest_frame_bytes(self._options.ip_version, self._options.mtu_bytes)
+        return self._options.switching.latency + 2 * packets * frame_bytes * 8 * _PS_PER_S // slowest_bps
+
+    @property
+    def _segment_packets(self) -> int:
+        return self._options.fidelity.segment_packets(self._options.mtu_bytes)
 
     @abc.abstractmethod
     def _now_ps(self) -> int: ...

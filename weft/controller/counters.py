@@ -14,6 +14,7 @@ from weft.controller.session import SwitchSession
 PORT_RECEIVED = "port_received"
 PORT_SENT = "port_sent"
 ECN_MARKED = "ecn_marked"
+ALL_OF_PORTS = (PORT_RECEIVED, PORT_SENT, ECN_MARKED)
 AGGREGATION_OUTCOMES = "aggregation_outcomes"
 SERVICE_OUTCOMES = "service_outcomes"
 DROPS_TABLE = "drops"
@@ -109,13 +110,16 @@ async def _read(
     )
 
 
-async def read_port_counters(session: SwitchSession, ports: Collection[int]) -> dict[int, PortCounters]:
-    """Read the counters of some ports of a switch, by port; ports that have seen nothing are left out."""
-    return _ports(await _read_arrays(session, _port_entries(ports)))
+async def read_port_counters(
+    session: SwitchSession, ports: Collection[int], counters: Collection[str] = ALL_OF_PORTS
+) -> dict[int, PortCounters]:
+    """Read these counters of some ports of a switch, by port; ports that have seen nothing are left out."""
+    return _ports(await _read_arrays(session, _port_entries(ports, counters)))
 
 
-def _port_entries(ports: Collection[int] | None) -> list[finsy.P4CounterEntry]:
-    names = (PORT_RECEIVED, PORT_SENT, ECN_MARKED)
+def _port_entries(
+    ports: Collection[int] | None, names: Collection[str] = ALL_OF_PORTS
+) -> list[finsy.P4CounterEntry]:
     if ports is None:
         return [finsy.P4CounterEntry(name) for name in names]
     return [finsy.P4CounterEntry(name, index=port) for name in names for port in ports]

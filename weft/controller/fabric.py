@@ -23,6 +23,7 @@ from typing import Self
 import finsy
 
 from weft.controller.counters import (
+    ALL_OF_PORTS,
     PortCounters,
     SwitchCounters,
     read_aggregation,
@@ -488,11 +489,16 @@ class FabricController:
         )
         return sum(each.aggregated_packets for each in counters)
 
-    async def read_ports(self, ports: Mapping[str, Collection[int]]) -> dict[str, dict[int, PortCounters]]:
-        """Read the counters of some ports of switches that are up, by switch name and port, but for zeros."""
+    async def read_ports(
+        self, ports: Mapping[str, Collection[int]], counters: Collection[str] = ALL_OF_PORTS
+    ) -> dict[str, dict[int, PortCounters]]:
+        """Read counters of some ports of switches that are up, by switch name and port, but for zeros.
+
+        `counters` names those that are read; the others are zero.
+        """
         names = [name for name in ports if name not in self._failures.switches]
         found = await on_all(
-            lambda name: read_port_counters(self._switches.session(name), ports[name]), names
+            lambda name: read_port_counters(self._switches.session(name), ports[name], counters), names
         )
         return dict(zip(names, found, strict=True))
 

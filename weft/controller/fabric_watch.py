@@ -1,10 +1,11 @@
-"""Watches the links between a fabric's switches by their counters, and has lossy and slow ones cordoned."""
+"""Watches a fabric's links by the counters of their ends, and has lossy and slow ones taken out of use."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from weft.controller.counters import PortCounters
+from weft.controller.counters import ECN_MARKED, PORT_RECEIVED, PORT_SENT, PortCounters
 from weft.controller.event_log import EventKind
 from weft.controller.link_watch import DirectionWatch, Loss, Reading, Slowness
 from weft.controller.operations import Operations
@@ -12,69 +13,115 @@ from weft.topologies import Endpoint, FabricLink
 
 _GBPS = 10**9
 _NOTHING = PortCounters()
-_Counters = Mapping[str, Mapping[int, PortCounters]]
+HostCounters = Mapping[Endpoint, PortCounters]
+"""What hosts' NICs have counted, by port; those of hosts that cannot be asked are missing."""
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What switches and hosts have counted at a time."""
+
+    switches: Mapping[str, Mapping[int, PortCounters]]
+    hosts: HostCounters
+
+    def at(self, end: Endpoint, host_names: frozenset[str]) -> PortCounters | None:
+        """Return a port's counters, None of a switch that is down or a host that does not say."""
+        if end.node in host_names:
+            return self.hosts.get(end)
+        return None if end.node not in self.switches else self.switches[end.node].get(end.port, _NOTHING)
 
 
 class FabricWatch:
-    """Reads the counters of all ports between switches, interval after interval, and compares both ends of each link.
+    """Reads the counters of all ports, interval after interval, and compares both ends of each link.
 
     Args:
-        operations: whose settings say what is looked for, and which cordons what is found.
-        reads_at_once: all switches are read at the same moment, as in virtual time.
+        operations: whose settings say what is looked for, and which sees to what is found.
+        links: which it watches.
+        interval_ps: from one reading to the next, unless reading takes longer.
+        read_hosts: returns what hosts' NICs have counted.
+        transit_ps: for how long a packet may be neither counted by its receiver nor on the link, at most.
+        at_once: packets that a sender counts together (`DirectionWatch`).
 
     """
 
-    def __init__(self, operations: Operations, reads_at_once: bool) -> None:
+    def __init__(
+        self,
+        operations: Operations,
+        links: Sequence[FabricLink],
+        interval_ps: int,
+        read_hosts: Callable[[], Awaitable[HostCounters]],
+        transit_ps: int,
+        at_once: int = 1,
+    ) -> None:
         self._operations = operations
-        self._reads_at_once = reads_at_once
+        self._interval_ps = interval_ps
+        self._read_hosts = read_hosts
         fabric = operations.controller.fabric
-        switches = {switch.name for switch in fabric.switches}
-        links = [link for link in fabric.links if {link.a.node, link.b.node} <= switches]
+        self._wait_ps = transit_ps + max((link.link.delay_ps for link in links), default=0)
+        self._host_names = frozenset(host.name for host in fabric.hosts)
         limits = operations.settings.limits
         self._directions: list[tuple[FabricLink, Endpoint, Endpoint, DirectionWatch]] = [
-            (link, sender, receiver, DirectionWatch(link.link.rate_bps, link.link.delay_ps, limits))
+            (link, sender, receiver, DirectionWatch(link.link.rate_bps, limits, at_once))
             for link in links
             for sender, receiver in ((link.a, link.b), (link.b, link.a))
         ]
+        self._failures = {link.ends: operations.failures_of(link.ends) for link in links}
         self._ports: dict[str, list[int]] = {}
         for _, sender, _, _ in self._directions:
-            self._ports.setdefault(sender.node, []).append(sender.port)
+            if sender.node not in self._host_names:
+                self._ports.setdefault(sender.node, []).append(sender.port)
 
     async def run(self) -> None:
         """Watch until cancelled."""
         clock = self._operations.clock
         while True:
-            before_ps = clock.now_ps()
-            counters = await self._operations.controller.read_ports(self._ports)
-            now_ps = clock.now_ps()
-            await self._look_at(counters, now_ps, 0 if self._reads_at_once else now_ps - before_ps)
-            await clock.sleep_ps(self._operations.settings.interval_ps)
+            began_ps = clock.now_ps()
+            await self._look()
+            took_ps = clock.now_ps() - began_ps
+            # Where reading takes long, as under the real clock, it shall not take all the time.
+            await clock.sleep_ps(max(self._interval_ps - took_ps, took_ps, 1))
 
-    async def _look_at(self, counters: _Counters, now_ps: int, uncertainty_ps: int) -> None:
-        failed = self._operations.controller.failures
+    async def _look(self) -> None:
+        """Read every sender, then every receiver, then every sender again (see `link_watch`).
+
+        Hosts are read at another time than switches, if switches are far: each where it is safe.
+        """
+        read_ports, clock = self._operations.controller.read_ports, self._operations.clock
+        early = _Counted(await read_ports(self._ports, [PORT_SENT]), await self._read_hosts())
+        await clock.sleep_ps(self._wait_ps)
+        hosts = await self._read_hosts()
+        switches = await read_ports(self._ports, [PORT_RECEIVED, PORT_SENT, ECN_MARKED])
+        received, late = _Counted(switches, hosts), _Counted(switches, await self._read_hosts())
+        await self._compare(early, received, late, clock.now_ps())
+
+    async def _compare(self, early: _Counted, received: _Counted, late: _Counted, now_ps: int) -> None:
+        down = self._operations.controller.failures.links
         for link, sender, receiver, watch in self._directions:
-            sent, received = _of(counters, sender), _of(counters, receiver)
-            if sent is None or received is None or link.ends in failed.links:
+            before, after = early.at(sender, self._host_names), late.at(sender, self._host_names)
+            there = received.at(receiver, self._host_names)
+            if before is None or after is None or there is None or link.ends in down:
                 watch.restart()
                 continue
+            if self._has_failed(link):
+                watch.restart()
             reading = Reading(
-                now_ps,
-                sent.sent.packets,
-                sent.sent.bytes,
-                received.received.packets,
-                sent.ecn_marked.packets,
-                uncertainty_ps,
+                time_ps=now_ps,
+                certain_packets=before.sent.packets,
+                received_packets=there.received.packets,
+                sent_packets=after.sent.packets,
+                sent_bytes=after.sent.bytes,
+                marked_packets=after.ecn_marked.packets,
             )
             for finding in watch.take(reading):
                 kind, detail = _described(finding)
-                await self._operations.cordon_lossy_or_slow(
+                await self._operations.take_out_faulty(
                     link, kind, f"{sender.node} → {receiver.node}: {detail}"
                 )
+        self._failures = {ends: self._operations.failures_of(ends) for ends in self._failures}
 
-
-def _of(counters: _Counters, end: Endpoint) -> PortCounters | None:
-    """Return a port's counters, None of a switch that is down."""
-    return None if end.node not in counters else counters[end.node].get(end.port, _NOTHING)
+    def _has_failed(self, link: FabricLink) -> bool:
+        """Return whether a link has been down since it was last looked at; what was lost then is known."""
+        return self._failures[link.ends] != self._operations.failures_of(link.ends)
 
 
 def _described(finding: Loss | Slowness) -> tuple[EventKind, str]:

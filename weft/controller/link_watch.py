@@ -2,8 +2,12 @@
 
 One direction of a link at a time, from one reading of its counters to the next; time is passed in.
 
-**Lossy**: what was sent and not received, as a share of what was sent. Packets that were on the link at one reading and
-not at the other look lost, or gained; as many as fit on it are never counted as lost.
+**Lossy**: packets that one end sent and the other did not receive, as a share of those that were sent. Packets that are
+on the link are neither. So the sender is read before the receiver, by at least the time that a packet needs from one
+to the other, and once more after it. What the sender had sent by its first reading has then arrived or is lost: of
+all that was ever sent, *at least* that less what was received is lost. And what was received had been sent by the
+sender's second reading: *at most* that less what was received is lost. How large packets are does not matter.
+A link has lost at least the difference of the least now and the most at an earlier reading since then.
 
 **Slow**: a port that always has packets waiting sends at its link's rate. Counters do not show the queue, but marks do:
 the port marked packets (ECN) in every one of several intervals, in which it sent the same amount, well below what its
@@ -22,7 +26,8 @@ _SLOW_INTERVALS = 8
 _LARGEST_SPREAD = 0.05
 """By which the least and the most that a slow port sent in an interval differ at most: a link's rate is steady."""
 _LEAST_PACKETS_OF_AN_INTERVAL = 16
-_LEAST_BYTES_ON_THE_WIRE = 64
+_STARTS_AT_ONCE = 16
+"""Readings that the next ones wait to be compared with, spread over `least_packets`, so that idle links add none."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +63,42 @@ class WatchLimits:
 
 @dataclass(frozen=True)
 class Reading:
-    """A direction's counters since the switches began to count, at `time_ps`.
+    """A direction's counters since its ends began to count.
 
-    `uncertainty_ps` is how far apart the two ends may have been read.
+    Attributes:
+        time_ps: of the sender's second reading.
+        certain_packets: that the sender had counted at its first reading, so early that they have arrived or are lost.
+        received_packets: by the receiver, read after that.
+        sent_packets, sent_bytes, marked_packets: by the sender, read at the same time or after the receiver.
+
     """
 
     time_ps: int
-    sent_packets: int
-    sent_bytes: int
+    certain_packets: int
     received_packets: int
+    sent_packets: int
+    sent_bytes: int = 0
     marked_packets: int = 0
-    uncertainty_ps: int = 0
+
+    def is_before(self, other: Reading) -> bool:
+        """Return whether no counter has fallen from this reading to another."""
+        return (
+            self.certain_packets <= other.certain_packets
+            and self.sent_packets <= other.sent_packets
+            and self.received_packets <= other.received_packets
+        )
+
+
+@dataclass
+class _Start:
+    """An earlier reading, with which later ones are compared.
+
+    `most_lost` is the most that can have been lost by then. As the lost only become more, each later reading bounds it,
+    too.
+    """
+
+    sent: int
+    most_lost: int
 
 
 @dataclass(frozen=True)
@@ -93,19 +123,29 @@ class Slowness:
 
 
 class DirectionWatch:
-    """Watches one direction of a link: its rate, its delay, and what counts as lossy or slow."""
+    """Watches one direction of a link.
 
-    def __init__(self, rate_bps: int, delay_ps: int, limits: WatchLimits) -> None:
+    Args:
+        rate_bps: the link's.
+        limits: what counts as lossy or slow.
+        at_once: packets that the sender counts together, before the first of them is sent: one, or a segment's.
+
+    """
+
+    def __init__(self, rate_bps: int, limits: WatchLimits, at_once: int = 1) -> None:
         self._rate_bps = rate_bps
-        self._delay_ps = delay_ps
         self._limits = limits
-        self._base: Reading | None = None
+        self._at_once = at_once
+        # Before they counted anything, nothing was lost.
+        self._starts: deque[_Start] = deque([_Start(0, 0)])
+        self._start: _Start | None = None
         self._last: Reading | None = None
         self._intervals: deque[int] = deque(maxlen=_SLOW_INTERVALS)
 
     def restart(self) -> None:
         """Forget what was read, as after the link was down: what was lost then is known."""
-        self._base = self._last = None
+        self._last = self._start = None
+        self._starts.clear()
         self._intervals.clear()
 
     def take(self, reading: Reading) -> list[Loss | Slowness]:
@@ -114,29 +154,44 @@ class DirectionWatch:
         Counters that have fallen (the switch was restarted) start a new comparison.
         """
         last, self._last = self._last, reading
-        if last is None or self._base is None or reading.sent_packets < last.sent_packets:
+        if last is not None and not last.is_before(reading):
             self.restart()
-            self._base = self._last = reading
-            return []
+            last, self._last = None, reading
         found: list[Loss | Slowness] = []
-        if (loss := self._loss(self._base, reading)) is not None:
+        if self._limits.loss_ratio is not None and (loss := self._loss(reading, self._limits.loss_ratio)):
             found.append(loss)
-        if (slowness := self._slowness(last, reading)) is not None:
+        if last is not None and (slowness := self._slowness(last, reading)) is not None:
             found.append(slowness)
         return found
 
-    def _loss(self, base: Reading, now: Reading) -> Loss | None:
-        sent = now.sent_packets - base.sent_packets
-        if self._limits.loss_ratio is None or sent < self._limits.least_packets:
-            return None
-        self._base = now
-        lost = sent - (now.received_packets - base.received_packets)
-        mean_bytes = max(_LEAST_BYTES_ON_THE_WIRE, (now.sent_bytes - base.sent_bytes) / sent)
-        away_ps = self._delay_ps + now.uncertainty_ps + base.uncertainty_ps
-        # One more, because the packet that is being sent has been counted.
-        on_the_link = int(self._rate_bps * away_ps / (8 * _PS_PER_S * mean_bytes)) + 1
-        certain = lost - on_the_link
-        return Loss(certain, sent) if certain >= self._limits.loss_ratio * sent else None
+    def _loss(self, now: Reading, limit: float) -> Loss | None:
+        """Return a loss since any earlier reading after which enough was sent.
+
+        Of those readings one is kept: that since which most is lost beyond the limit, whatever comes.
+        """
+        sent, most_lost = now.certain_packets, now.sent_packets - now.received_packets
+        while self._starts and sent - self._starts[0].sent >= self._limits.least_packets:
+            start = self._starts.popleft()
+            if self._start is None or limit * (start.sent - self._start.sent) >= (
+                start.most_lost - self._start.most_lost
+            ):
+                self._start = start
+        for each in (self._start, *self._starts):
+            if each is not None:
+                each.most_lost = min(each.most_lost, most_lost)
+        if self._start is not None:
+            # Of what the sender has counted, all may be on the way that it has not yet put on the link whole.
+            lost = sent - now.received_packets - self._at_once - self._start.most_lost
+            since = sent - self._start.sent
+            if lost >= limit * since:
+                self._start = None
+                self._starts.clear()
+                self._starts.append(_Start(sent, most_lost))
+                return Loss(lost, since)
+        spread = max(1, self._limits.least_packets // _STARTS_AT_ONCE)
+        if not self._starts or sent - self._starts[-1].sent >= spread:
+            self._starts.append(_Start(sent, most_lost))
+        return None
 
     def _slowness(self, last: Reading, now: Reading) -> Slowness | None:
         duration_ps = now.time_ps - last.time_ps

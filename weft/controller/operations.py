@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from weft.controller.elements import Element, link_element, transit_ends, waves
+from weft.controller.elements import Element, host_element, link_element, transit_ends, waves
 from weft.controller.errors import ControllerError
 from weft.controller.event_log import ControllerEvent, EventKind, EventLog
 from weft.controller.fabric import FabricController
@@ -31,6 +32,22 @@ _MOST_NAMED = 4
 
 class OperationRefusedError(ControllerError):
     """An operation would part hosts, or has nothing to do; nothing has changed."""
+
+
+@dataclass(frozen=True)
+class FaultyLink:
+    """A link that is lossy or slow, and stays in use because hosts need it.
+
+    Attributes:
+        link: the link.
+        kind: `lossy` or `slow`.
+        detail: what the counters of its ends show, for people.
+
+    """
+
+    link: FabricLink
+    kind: EventKind
+    detail: str
 
 
 class OperationsClock(Protocol):
@@ -91,6 +108,8 @@ class Operations:
         self._flaps: dict[LinkEnds, FlapState] = {}
         self._damped: dict[LinkEnds, FabricLink] = {}
         self._cordoned: dict[str, Element] = {}
+        self._downs = Counter[LinkEnds]()
+        self._faulty: dict[str, FaultyLink] = {}
         self._circuits = Failures()
         self._lost: set[int] = set()
         self._dead: set[str] = set()
@@ -174,6 +193,15 @@ class Operations:
         return tuple(self._cordoned)
 
     @property
+    def faulty_in_use(self) -> tuple[FaultyLink, ...]:
+        """Links that are lossy or slow, and in use because hosts need them."""
+        return tuple(self._faulty.copy().values())
+
+    def failures_of(self, ends: LinkEnds) -> int:
+        """Return how often a link has failed, as far as the controller knows."""
+        return self._downs[ends]
+
+    @property
     def damped(self) -> tuple[str, ...]:
         """Names of the links that are up and stay out of the routes because they flap."""
         return tuple(self.controller.fabric.link_name(link) for link in self._damped.values())
@@ -183,6 +211,8 @@ class Operations:
         now_ps = self.clock.now_ps()
         name = self.controller.fabric.link_name(link)
         self.note("link down", name)
+        self._downs[link.ends] += 1
+        self._faulty.pop(name, None)  # when it is up again, it may be another cable
         if (damping := self.settings.flap_damping) is not None:
             state = self._flaps.get(link.ends, FlapState()).after_failure(now_ps, damping)
             self._flaps[link.ends] = state
@@ -290,9 +320,13 @@ class Operations:
         return drained
 
     async def restore(self, element: Element) -> Written:
-        """Put an element into use again, a damped link too. OperationRefusedError: it is in use."""
+        """Put an element into use again, a damped link too, and forget that a link in use is lossy or slow.
+
+        OperationRefusedError: it is in use, and nothing is known against it.
+        """
         ends = None if element.link is None else element.link.ends
-        if element.name not in self._cordoned and ends not in self._damped:
+        was_faulty = self._faulty.pop(element.name, None) is not None
+        if not (element.name in self._cordoned or ends in self._damped or was_faulty):
             raise OperationRefusedError(
                 f"{element.name} is in use (out of use: {', '.join(self._cordoned) or 'nothing'})"
             )
@@ -308,17 +342,37 @@ class Operations:
         self.note_written(now_ps, f"{element.name} is restored", written)
         return written
 
-    async def cordon_lossy_or_slow(self, link: FabricLink, kind: EventKind, detail: str) -> None:
-        """Cordon a link that is lossy or slow, if no host needs it."""
+    async def take_out_faulty(self, link: FabricLink, kind: EventKind, detail: str) -> None:
+        """Take a link that is lossy or slow out of use.
+
+        It is cordoned, or the host at its end, if a spare can take the host's rank. If hosts need it, it stays in use;
+        this is noted once.
+        """
         element = link_element(self.controller.fabric, link)
-        if element.name in self._cordoned or link.ends in self.controller.failures.links:
+        known = self._faulty.get(element.name)
+        is_out = element.name in self._cordoned or link.a.node in self.hosts_out
+        if (
+            is_out
+            or link.ends in self.controller.failures.links
+            or (known is not None and known.kind == kind)
+        ):
             return
         self.note(kind, element.name, detail)
         lost = self._cut_off(element)
-        if lost:
-            self.note("kept in use", element.name, f"without it {_listed(lost)} would be cut off")
-        else:
+        if not lost:
+            self._faulty.pop(element.name, None)
             await self.cordon(element)
+            return
+        why = f"without it {_listed(lost)} would be cut off"
+        if link.a.node in self._host_names and self.controller.fabric.spares:
+            host = host_element(self.controller.fabric, link.a.node)
+            if not self._cut_off(host):
+                self._faulty.pop(element.name, None)
+                await self.cordon(host)
+                return
+            why += ", and no spare host is left"
+        self._faulty[element.name] = FaultyLink(link, kind, detail)
+        self.note("kept in use", element.name, why)
 
     async def _take_out(self, element: Element, kind: EventKind, hold: Iterable[str]) -> Written:
         if element.name in self._cordoned:
@@ -331,6 +385,7 @@ class Operations:
         now_ps = self.clock.now_ps()
         order = waves(self.controller.fabric, element, self.controller.failures)
         self._cordoned[element.name] = element
+        self._faulty.pop(element.name, None)
         self.note(kind, element.name)
         written = await self._write_avoided(order, hold)
         self.note_written(now_ps, f"{element.name} is {kind}", written)

@@ -26,14 +26,14 @@ from weft.traffic.host_config import HostConfig
 from weft.traffic.host_ip import make_ip_stack
 from weft.traffic.host_plane import HostPlane, open_plane
 from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
-from weft.traffic.host_stats import ConnectionStats, HostStats
+from weft.traffic.host_stats import ConnectionStats, HostStats, PortTraffic
 from weft.traffic.host_transport import HostTransport, QueuePairOptions, destination_of
 from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import Channel
 
 if TYPE_CHECKING:
-    from weft.engine._core import NicStats, PortMacStats
+    from weft.engine._core import NicStats, PortMacStats, PortStats
 
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
 _TOTALS = (*_QUEUE_PAIR_TOTALS, *REDUCTION_TOTALS)
@@ -357,6 +357,13 @@ class Host:
         """Return what the NIC has counted at each of its ports."""
         return [self.nic.stats(plane.port) for plane in self._planes]
 
+    def port_traffic(self) -> list[PortTraffic]:
+        """Return what each port has sent and received, whether it was meant for a queue pair or not."""
+        return [
+            _traffic_of(plane.transmit_port.stats(), nic)
+            for plane, nic in zip(self._planes, self.nic_stats(), strict=True)
+        ]
+
     def mac_stats(self) -> list[PortMacStats | None]:
         """Return what the MAC of each port has counted; None where a port has no flow control."""
         return [plane.mac.stats() if plane.mac is not None else None for plane in self._planes]
@@ -433,3 +440,12 @@ def host_of_namespace(config: HostConfig) -> Host:
     host = Host(config, engine, partial(SocketAttachment, engine), inside)
     start_engine(engine, config.realtime_priority)
     return host
+
+
+def _traffic_of(transmit: PortStats, nic: NicStats) -> PortTraffic:
+    sent, control = transmit["transmitted"], transmit["control_transmitted"]
+    return {
+        "sent_packets": sent["packets"] - control["packets"],
+        "sent_bytes": sent["bytes"] - control["bytes"],
+        "received_packets": nic["received_packets"] + nic["not_roce_packets"] + sum(nic["dropped"].values()),
+    }

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from weft.traffic.host_stats import PortTraffic
+
 if TYPE_CHECKING:
     from weft.engine.records import PathLatencies
     from weft.traffic.host import Host
@@ -45,9 +47,13 @@ class SendingMetrics(TypedDict):
 
 
 class HostMetrics(TypedDict):
-    """A host: `totals` as of `HostStats`, packets that its NICs dropped by reason, what INT tells of its paths."""
+    """A host: `totals` as of `HostStats`, packets that its NICs dropped by reason, what INT tells of its paths.
+
+    `ports` are those of its NIC, by number.
+    """
 
     totals: dict[str, int]
+    ports: list[PortTraffic]
     dropped: dict[str, int]
     pauses: list[PauseMetrics]
     sending: SendingMetrics
@@ -63,6 +69,7 @@ def metrics_of(host: Host) -> HostMetrics:
     latencies = host.hop_latencies
     return {
         "totals": host.totals(),
+        "ports": host.port_traffic(),
         "dropped": dict(dropped),
         "pauses": _pauses(host),
         "sending": _sending(host),

@@ -37,6 +37,14 @@ class HostPlaneStats(TypedDict):
     aggregation: AggregationStats | None
 
 
+class PortTraffic(TypedDict):
+    """What a NIC's port has sent and received, without frames of the MAC (PFC, credits)."""
+
+    sent_packets: int
+    sent_bytes: int
+    received_packets: int
+
+
 class ConnectionStats(TypedDict):
     """A queue pair: its peer, and the latest INT stack. The engine's `RcStats` are reported with these."""
 

@@ -143,6 +143,7 @@ class MininetLab(Lab):
             self.operations,
             self.epoch_ns,
             self.network.restore_routes,
+            self.host_metrics,
         )
         stack.callback(self._link_events.close)
         if self.controller_stays:

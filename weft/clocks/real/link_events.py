@@ -7,15 +7,18 @@ what others do to interfaces (`notice`), and the controller reprograms the switc
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import itertools
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from weft.clocks.host_counters import counters_of_host
 from weft.clocks.link_events import LinkEvents, Operation
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric_watch import FabricWatch, HostCounters
 from weft.controller.operations import Operations
 from weft.errors import EnvironmentLacksError
 from weft.results.link_events import LinkEventResult
@@ -23,12 +26,16 @@ from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.port_monitor import has_carrier
 from weft.topologies import Endpoint, FabricLink, FabricSpec, LinkEnds
+from weft.traffic.host_metrics import HostMetrics
+
+_PS_PER_S = 10**12
+_HOSTS_INTERVAL_S = 0.25
+_SOCKETS_S = 0.02
+"""For which packets wait in sockets at most, where processors are not overloaded."""
 
 
 class EmulatedLinkEvents(LinkEvents):
     """See LinkEvents. A thread of its own waits for the times; `close` ends it."""
-
-    reads_at_once = False
 
     def __init__(
         self,
@@ -38,8 +45,10 @@ class EmulatedLinkEvents(LinkEvents):
         operations: Operations,
         epoch_ns: int,
         host_link_up: Callable[[str, int], None] = lambda host, nic: None,
+        host_metrics: Callable[[], Mapping[str, HostMetrics]] = dict,
     ) -> None:
         super().__init__(fabric, options, controller, operations)
+        self._host_metrics = host_metrics
         self._epoch_ns = epoch_ns
         self._host_link_up = host_link_up
         self._ports_down: set[tuple[str, int]] = set()
@@ -54,6 +63,33 @@ class EmulatedLinkEvents(LinkEvents):
         """See LinkEvents."""
         self._thread.start()
         super().start()
+
+    def _watches(self) -> list[FabricWatch]:
+        """See LinkEvents. Hosts are asked more seldom, because they send nothing while they answer."""
+        hosts = {host.name for host in self.fabric.hosts}
+        interval_ps = self.operations.settings.interval_ps
+        of_hosts = [link for link in self.fabric.links if link.a.node in hosts]
+        others = [link for link in self.fabric.links if link.a.node not in hosts]
+        return [
+            self._watch(others, interval_ps),
+            self._watch(of_hosts, max(interval_ps, self._emulated_ps(_HOSTS_INTERVAL_S))),
+        ]
+
+    async def _read_hosts(self) -> HostCounters:
+        """See LinkEvents; those of hosts that answer in time."""
+        found = await asyncio.to_thread(self._host_metrics)
+        return {
+            Endpoint(name, port): counted
+            for name, metrics in found.items()
+            for port, counted in enumerate(counters_of_host(metrics["ports"]))
+        }
+
+    def _transit_ps(self) -> int:
+        """See LinkEvents. Packets may wait in sockets; only that they do not wait for long is certain."""
+        return super()._transit_ps() + self._emulated_ps(_SOCKETS_S)
+
+    def _emulated_ps(self, real_s: float) -> int:
+        return int(real_s * _PS_PER_S / self._options.dilation)
 
     def notice(self, switch: str, port: int, up: bool) -> None:
         """Record that a switch's port has gained or lost its carrier, whatever the cause. Callable from any thread."""

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weft.clocks.host_counters import counters_of_host
 from weft.clocks.virtual.processes import Processes, of_all
+from weft.controller.counters import PortCounters
 from weft.engine import Link, PortMac, TransmitPort
 from weft.results.link_events import Lost
 from weft.switch.daemon.wired_switches import WiredSwitches
@@ -107,6 +109,17 @@ class LinkEnds:
         own = [(first_ps, last_ps) for first_ps, last_ps in taken if first_ps >= 0]
         found = [times for each in of_all(self._processes, "recovery times", own) for times in each]
         return (min(first for first, _ in found), max(last for _, last in found)) if found else None
+
+    def host_counters(self) -> dict[Endpoint, PortCounters]:
+        """Return what hosts' NICs have counted, by port: frames that nodes see, and not those of the MAC."""
+        own = {
+            Endpoint(name, port): counted
+            for name, host in self._hosts.items()
+            if self._owners[name] == self._processes.number
+            for port, counted in enumerate(counters_of_host(host.port_traffic()))
+        }
+        found = of_all(self._processes, "what NICs have counted", own)
+        return {end: counted for each in found for end, counted in each.items()}
 
     def set_port_up(self, link: FabricLink, up: bool) -> None:
         """Notify the switches at the ends, for members and replicas that watch the port."""

@@ -16,6 +16,7 @@ from weft.clocks.virtual.link_ends import Direction, LinkEnds
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
+from weft.controller.fabric_watch import HostCounters
 from weft.controller.operations import Operations
 from weft.results.link_events import LinkEventResult, Lost
 from weft.results.unfinished_events import ScheduledEvent
@@ -25,8 +26,6 @@ from weft.topologies import FabricLink, FabricSpec
 
 class VirtualLinkEvents(LinkEvents):
     """See LinkEvents."""
-
-    reads_at_once = True
 
     def __init__(
         self,
@@ -64,6 +63,11 @@ class VirtualLinkEvents(LinkEvents):
             self._count_refused(name)
         self._note_recovery()
         return self.results
+
+    async def _read_hosts(self) -> HostCounters:
+        """See LinkEvents; the way there and back takes as long as to switches."""
+        await self._loop.sleep_ps(self._options.control.latency)
+        return self._ends.host_counters()
 
     def _now_ps(self) -> int:
         return self._loop.now_ps()

@@ -1,0 +1,18 @@
+"""Counters of hosts' NICs, as the controller has those of switches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from weft.controller.counters import Count, PortCounters
+from weft.traffic.host_stats import PortTraffic
+
+
+def counters_of_host(ports: Iterable[PortTraffic]) -> list[PortCounters]:
+    """Return the counters of each port; bytes of what was received are not counted."""
+    return [
+        PortCounters(
+            received=Count(port["received_packets"]), sent=Count(port["sent_packets"], port["sent_bytes"])
+        )
+        for port in ports
+    ]
