@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner, Result
@@ -16,12 +16,16 @@ from google.protobuf import text_format
 from p4info_fixture import fabric_p4info
 from p4runtime_double import P4RuntimeDouble, serve
 
+from weft.clocks.real.operations_server import OperationsServer
+from weft.controller.blocking import BlockingFabricController
 from weft.controller.cli import controller as command
+from weft.controller.elements import link_element
 from weft.controller.entities import entry
 from weft.controller.fabric import FabricController
 from weft.controller.grpc_targets import embedded_targets
 from weft.controller.lab import Lab
 from weft.controller.links import LinkRefusedError, set_link
+from weft.controller.operations import OperationRefusedError, Operations, OperationsSettings
 from weft.controller.pipeline import Pipeline
 from weft.topologies import leaf_spine
 
@@ -196,6 +200,46 @@ def test_health_reports_what_is_wrong_and_exits_1(state: Path) -> None:
             "p0s0": "well",
             "p0s1": "well",
         }
+
+    with_lab(state, body)
+
+
+class StoppedClock:
+    """Time that does not pass."""
+
+    def now_ps(self) -> int:
+        return 0
+
+    async def sleep_ps(self, duration_ps: int) -> None:
+        raise AssertionError(f"nothing waits, for {duration_ps} ps")
+
+
+def test_health_reports_links_in_use_that_lose_packets_until_they_are_restored(state: Path) -> None:
+    async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
+        operations = Operations(control, OperationsSettings(), StoppedClock())
+        path = state.with_name("operations.sock")
+        server = OperationsServer(path, cast("BlockingFabricController", None), operations, dilation=1.0)
+        state.write_text(json.dumps(json.loads(state.read_text()) | {"operations": str(path)}))
+        try:
+            assert (await invoke("health")).exit_code == 0
+            link = FABRIC.link_between("h1", "p0l0")
+            for _ in range(2):
+                await operations.take_out_faulty(link, "lossy", "h1 → p0l0: 9 of 100 packets lost")
+            assert [event.kind for event in operations.log] == ["lossy", "kept in use"]
+            ill = await invoke("health", "--json")
+            assert ill.exit_code == 1
+            found = {row["switch"]: (row["state"], row["links_faulty"]) for row in json.loads(ill.output)}
+            assert found.pop("p0l0") == (
+                "its link to h1 is lossy (h1 → p0l0: 9 of 100 packets lost)",
+                ["h1"],
+            )
+            assert set(map(str, found.values())) == {"('well', [])"}
+            await operations.restore(link_element(FABRIC, link))
+            assert (await invoke("health")).exit_code == 0
+            with pytest.raises(OperationRefusedError):
+                await operations.restore(link_element(FABRIC, link))
+        finally:
+            server.close()
 
     with_lab(state, body)
 

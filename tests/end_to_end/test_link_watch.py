@@ -29,3 +29,23 @@ def test_a_lossy_link_is_cordoned():
     found = {event.kind: event for event in summary.controller_events}
     assert found["lossy"].element == found["cordoned"].element == "p0l0<->p0s1"
     assert found["lossy"].detail.startswith("p0l0 → p0s1: ")
+
+
+@pytest.mark.slow
+def test_a_spare_takes_the_place_of_a_host_that_loses_packets():
+    topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=10e9)
+    with Fabric(
+        topologies.with_spares(topology),
+        clock="real",
+        faults=FaultsSection(links=[FaultsOfLinks(link="h1->p0l0", loss=0.2)]),
+        controller=ControllerSection(link_watch=LinkWatchSection(loss=0.02, least_packets=500)),
+        transport=TransportSection(retransmission="selective-repeat"),
+    ) as fabric:
+        while not fabric.lab.operations.cordoned:
+            fabric.collective_of_lengths("allreduce", 1_000_000, "ring")
+        fabric.collective_of_lengths("allreduce", 100_000, "ring")
+        summary = fabric.summary()
+    found = {event.kind: event for event in summary.controller_events}
+    assert found["lossy"].element == "h1<->p0l0"
+    assert found["lossy"].detail.startswith("h1 → p0l0: ")
+    assert found["cordoned"].element == found["swapped"].element == "h1"

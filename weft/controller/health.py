@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from weft.controller.counters import read_counters
@@ -27,6 +27,7 @@ class SwitchHealth:
         drops: packets dropped by the program, by reason.
         answers: whether it answered.
         links_down: the neighbours to which its links are down.
+        links_faulty: the neighbours to which its links are lossy or slow, and in use because hosts need them.
 
     """
 
@@ -38,6 +39,7 @@ class SwitchHealth:
     drops: Mapping[str, int] = field(default_factory=dict)
     answers: bool = True
     links_down: tuple[str, ...] = ()
+    links_faulty: tuple[str, ...] = ()
 
     @property
     def is_well(self) -> bool:
@@ -54,6 +56,7 @@ async def check_switch(
     pipeline: Pipeline | None,
     planned: list[Entity] | None,
     links_down: Sequence[str] = (),
+    links_faulty: Sequence[tuple[str, str]] = (),
 ) -> SwitchHealth:
     """Check one switch; never raises for what is wrong with it.
 
@@ -62,16 +65,31 @@ async def check_switch(
         pipeline: program it should run; None accepts any.
         planned: what it should hold; None accepts anything.
         links_down: the neighbours to which its links are down.
+        links_faulty: the neighbours to which its links are lossy or slow, and what is wrong with these.
 
     """
-    cut = [f"its link to {peer} is down" for peer in links_down]
+    found = await _check_program(session, pipeline, planned)
+    if not found.answers:
+        return found
+    of_links = [f"its link to {peer} is down" for peer in links_down]
+    of_links += [f"its link to {peer} is {what}" for peer, what in links_faulty]
+    return replace(
+        found,
+        problems=(*found.problems, *of_links),
+        links_down=tuple(links_down),
+        links_faulty=tuple(peer for peer, _ in links_faulty),
+    )
+
+
+async def _check_program(
+    session: SwitchSession, pipeline: Pipeline | None, planned: list[Entity] | None
+) -> SwitchHealth:
     try:
         config = await session.read_pipeline()
         if config is None:
-            return SwitchHealth(session.name, ("no program is loaded", *cut), links_down=tuple(links_down))
+            return SwitchHealth(session.name, ("no program is loaded",))
         if pipeline is not None and config.p4info != pipeline.p4info:
-            problems = ("its program has another P4Info", *cut)
-            return SwitchHealth(session.name, problems, links_down=tuple(links_down))
+            return SwitchHealth(session.name, ("its program has another P4Info",))
         installed = await read_installed(session)
         desired = {
             key: entity for key, entity in session.encode(planned or []).items() if not entity.is_default
@@ -79,12 +97,11 @@ async def check_switch(
         missing = sum(key not in installed for key in desired)
         return SwitchHealth(
             session.name,
-            problems=(*((f"{missing} planned entries are missing",) if missing else ()), *cut),
+            problems=(f"{missing} planned entries are missing",) if missing else (),
             entries=len(installed),
             missing=missing,
             changed=sum(key in installed and installed[key] != entity for key, entity in desired.items()),
             drops={reason: count.packets for reason, count in (await read_counters(session)).drops.items()},
-            links_down=tuple(links_down),
         )
     except ControllerError as error:
         answers = not isinstance(error, SwitchUnavailableError)

@@ -6,7 +6,9 @@ The lab listens on a Unix socket beside P4Runtime's (`weft.clocks.real.operation
   `timeout_s`, seconds of the real clock; answered with what it came to, in words, as `done`;
 - `change circuits`, with the `name` of a configuration; refused under the real clock, whose circuits stay;
 - `events`: answered with `events` (`ControllerEvent.as_dict`) and `dropped`, how many older ones are not kept;
-- `avoided`: answered with `links`, each as its two ends, and `switches`, which routes avoid although they may be up.
+- `avoided`: answered with `links`, each as its two ends, and `switches`, which routes avoid although they may be up;
+- `faulty`: answered with `links` that are lossy or slow and stay in use, because hosts need them: the two `ends` of
+  each, its `kind` (`lossy`, `slow`) and, in words, the `detail`.
 
 Instead there may be `error`, and `refused`: whether the operation is possible but not now.
 """
@@ -61,3 +63,18 @@ def avoided(lab: Lab) -> Failures:
         return NO_FAILURES
     links = [frozenset(Endpoint(node, port) for node, port in ends) for ends in answer["links"]]
     return Failures(frozenset(links), frozenset(answer["switches"]))
+
+
+def faulty_links(lab: Lab) -> dict[str, list[tuple[str, str]]]:
+    """Return which links in use are lossy or slow, by node: the neighbour, and what is wrong; nothing if unknown."""
+    try:
+        answer = request(lab, do="faulty")
+    except ControllerError:
+        return {}
+    found: dict[str, list[tuple[str, str]]] = {}
+    for link in answer["links"]:
+        (a, _), (b, _) = link["ends"]
+        what = f"{link['kind']} ({link['detail']})"
+        for node, peer in ((a, b), (b, a)):
+            found.setdefault(node, []).append((peer, what))
+    return found

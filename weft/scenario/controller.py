@@ -45,7 +45,10 @@ class FlapDampingSection(Section):
 
 
 class LinkWatchSection(Section):
-    """Links between switches are watched by their counters; a lossy or slow one is cordoned if hosts can spare it."""
+    """Links are watched by the counters of both ends; a lossy or slow one is cordoned if hosts can spare it.
+
+    If it is a host's, a spare takes the rank of the host, where there is one.
+    """
 
     loss: Share = 0.001
     """Share of lost packets from which a link is lossy."""

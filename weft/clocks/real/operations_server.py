@@ -17,7 +17,7 @@ from weft.clocks.environment import CIRCUITS_STAY
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.elements import ELEMENT_KINDS, named_element
 from weft.controller.errors import ControllerError, SettingError
-from weft.controller.operations import Operations
+from weft.controller.operations import FaultyLink, Operations
 from weft.controller.operations_protocol import MOST_REQUEST_BYTES
 from weft.quantities.readable import format_time
 from weft.topologies import TopologyError
@@ -82,10 +82,12 @@ class RequestAnswers:
             avoided = self._operations.controller.avoided
             links = [[[end.node, end.port] for end in sorted(ends)] for ends in avoided.links]
             return {"links": sorted(links), "switches": sorted(avoided.switches)}
+        if do == "faulty":
+            return {"links": [_described(each) for each in self._operations.faulty_in_use]}
         if do == "change circuits":
             raise ControllerError(CIRCUITS_STAY)
         if do not in ("cordon", "drain", "restore"):
-            valid = "cordon, drain, restore, change circuits, events, avoided"
+            valid = "cordon, drain, restore, change circuits, events, avoided, faulty"
             raise SettingError(f"{do!r} cannot be done (valid: {valid})")
         return {"done": self._operate(do, message)}
 
@@ -109,6 +111,11 @@ class RequestAnswers:
             f"{element.name} is {do}{'' if do.endswith('e') else 'e'}d; {written.entries} entries written to "
             f"{len(written.switches)} switches"
         )
+
+
+def _described(faulty: FaultyLink) -> dict[str, Any]:
+    ends = [[end.node, end.port] for end in (faulty.link.a, faulty.link.b)]
+    return {"ends": ends, "kind": faulty.kind, "detail": faulty.detail}
 
 
 class _Server(socketserver.ThreadingUnixStreamServer):

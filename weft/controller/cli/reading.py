@@ -27,7 +27,7 @@ from weft.controller.health import check_switch
 from weft.controller.job_views import JOB_VIEWS, JobView, read_fabric_jobs
 from weft.controller.lab import Lab
 from weft.controller.links import ports_of, routes_only
-from weft.controller.operations_protocol import avoided
+from weft.controller.operations_protocol import avoided, faulty_links
 from weft.controller.output import print_rows
 from weft.controller.plan import FabricState, desired_entities
 from weft.controller.port_states import failures_of, peers_of_ports_down
@@ -119,13 +119,14 @@ for _view in JOB_VIEWS:
 @click.pass_context
 @reports_errors
 def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> None:
-    """Does every switch answer, run the program, hold the plan and have its links.
+    """Does every switch answer, run the program, hold the plan and have its links, and do these lose nothing.
 
     Exit code 1 if one does not, 4 if none answers.
     """
     lab: Lab = context.obj()
     names = lab.select(switches)
     planned: dict[str, Any] = {}
+    faulty = faulty_links(lab)
     ports: dict[tuple[int, int], bool] = {}
     with contextlib.suppress(SwitchUnavailableError):
         ports = asyncio.run(ports_of(lab))
@@ -143,6 +144,7 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
                 lab.pipelines.get(session.name),
                 planned.get(session.name),
                 peers_of_ports_down(lab.fabric, session.device_id, ports),
+                faulty.get(session.name, ()),
             ),
             need_program=False,
         )
