@@ -110,6 +110,19 @@ def test_a_host_that_loses_packets_and_has_no_spare_is_reported_once(watched: Fa
     assert kinds_and_elements(watched.summary()) == [*reported, ("restored", "h1<->p0l0"), *reported]
 
 
+def test_a_link_of_a_host_below_its_rate_is_reported() -> None:
+    scenario = {
+        "clock": "virtual",
+        "fabric": {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2, "host_rate": "10Gb/s"},
+        "events": [{"link": "h1<->p0l0", "state": "slow", "rate": "2Gb/s", "at": "10us"}],
+        "traffic": [{"permutation": "1MiB", "data": "lengths"}],
+        "transport": {"congestion_control": "dcqcn", "retransmission": "selective-repeat"},
+        "controller": {"link_watch": {"slow": 0.8}},
+    }
+    result = run_scenario(parse_scenario(scenario))
+    assert kinds_and_elements(result) == [("slow", "h1<->p0l0"), ("kept in use", "h1<->p0l0")]
+
+
 def test_what_a_link_loses_as_it_fails_does_not_make_it_lossy() -> None:
     scenario = {
         "clock": "virtual",

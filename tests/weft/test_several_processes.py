@@ -54,6 +54,15 @@ events:
 observe: {drops: true}
 traffic: [{collective: allreduce, sizes: [1M], algorithms: [ring], data: random}]
 """,
+    # Counters of switches and hosts are compared; a link is cordoned, and a spare takes a host's rank.
+    "watched": """
+fabric: {leaves: 2, spines: 2, hosts_per_leaf: 3, planes: 1, host_rate: 100Gb/s, spares: 1}
+faults: {links: [{link: h1->p0l0, loss: 0.02}, {link: p0l0->p0s1, loss: 0.02}]}
+control: {latency: 1us}
+controller: {link_watch: {loss: 0.002, least_packets: 200}, interval: 10us}
+transport: {path: spray, retransmission: selective-repeat}
+traffic: [{collective: allreduce, sizes: [256K], algorithms: [ring], repetitions: 2}]
+""",
     # Links of one far end or another.
     "circuits": """
 fabric: {leaves: 8, matchings: {spread: [0, 1, 2], other: [3, 4, 5]}, planes: 1, hosts_per_leaf: 1, host_rate: 100Gb/s}
@@ -130,6 +139,7 @@ def written(tmp_path: Path, text: str) -> Path:
         ("recorded", 2),
         ("training", 3),
         ("events", 2),
+        ("watched", 2),
         ("circuits", 3),
         ("lossless", 4),
         ("services", 2),
