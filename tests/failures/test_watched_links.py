@@ -123,18 +123,28 @@ def test_a_link_of_a_host_below_its_rate_is_reported() -> None:
     assert kinds_and_elements(result) == [("slow", "h1<->p0l0"), ("kept in use", "h1<->p0l0")]
 
 
-def test_what_a_link_loses_as_it_fails_does_not_make_it_lossy() -> None:
+@pytest.mark.parametrize(
+    ("period", "interval", "control"),
+    [
+        ("20us", "30us", {}),  # it is up again when it is read
+        ("250us", "10us", {"detection": "100us"}),  # it is read before anybody knows
+    ],
+)
+def test_what_a_link_loses_as_it_fails_does_not_make_it_lossy(
+    period: str, interval: str, control: dict[str, str]
+) -> None:
     scenario = {
         "clock": "virtual",
         "fabric": {
             "planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2, "host_rate": "100Gb/s", "delay": "5us",
         },
         "events": [
-            {"link": "p0l0<->p0s1", "state": "flapping", "count": 5, "period": "20us", "at": "21us"}
+            {"link": "p0l0<->p0s1", "state": "flapping", "count": 3, "period": period, "at": "21us"}
         ],
         "traffic": [{"permutation": "4MiB", "data": "lengths"}],
         "transport": {"retransmission": "selective-repeat", "path": "spray"},
-        "controller": bench.STRICTEST | {"interval": "30us"},
+        "control": control,
+        "controller": bench.STRICTEST | {"interval": interval},
     }  # fmt: skip
     result = run_scenario(parse_scenario(scenario))
     assert result.drops

@@ -71,8 +71,15 @@ class LinkEvents(abc.ABC):
         return [self._watch(self.fabric.links, self.operations.settings.interval_ps)]
 
     def _watch(self, links: Sequence[FabricLink], interval_ps: int) -> FabricWatch:
+        control = self._options.control
         return FabricWatch(
-            self.operations, links, interval_ps, self._read_hosts, self._transit_ps(), self._segment_packets
+            self.operations,
+            links,
+            interval_ps,
+            self._read_hosts,
+            self._transit_ps(),
+            self._segment_packets,
+            notice_ps=control.detection + control.latency // 2,
         )
 
     def _begin(self, events: Iterable[EventSection]) -> None:

@@ -31,6 +31,16 @@ class _Counted:
         return None if end.node not in self.switches else self.switches[end.node].get(end.port, _NOTHING)
 
 
+@dataclass(frozen=True)
+class _Found:
+    """A link that is lossy or slow by what was read at a time."""
+
+    time_ps: int
+    link: FabricLink
+    kind: EventKind
+    detail: str
+
+
 class FabricWatch:
     """Reads the counters of all ports, interval after interval, and compares both ends of each link.
 
@@ -41,6 +51,8 @@ class FabricWatch:
         read_hosts: returns what hosts' NICs have counted.
         transit_ps: for how long a packet may be neither counted by its receiver nor on the link, at most.
         at_once: packets that a sender counts together (`DirectionWatch`).
+        notice_ps: after which the controller knows that a link is down. What a link lost as it failed does not make it
+            lossy, so nothing is done before.
 
     """
 
@@ -52,11 +64,14 @@ class FabricWatch:
         read_hosts: Callable[[], Awaitable[HostCounters]],
         transit_ps: int,
         at_once: int = 1,
+        notice_ps: int = 0,
     ) -> None:
         self._operations = operations
         self._interval_ps = interval_ps
         self._read_hosts = read_hosts
         fabric = operations.controller.fabric
+        self._notice_ps = notice_ps
+        self._found: list[_Found] = []
         self._wait_ps = transit_ps + max((link.link.delay_ps for link in links), default=0)
         self._host_names = frozenset(host.name for host in fabric.hosts)
         limits = operations.settings.limits
@@ -100,10 +115,10 @@ class FabricWatch:
             before, after = early.at(sender, self._host_names), late.at(sender, self._host_names)
             there = received.at(receiver, self._host_names)
             if before is None or after is None or there is None or link.ends in down:
-                watch.restart()
+                self._forget(link, watch)
                 continue
             if self._has_failed(link):
-                watch.restart()
+                self._forget(link, watch)
             reading = Reading(
                 time_ps=now_ps,
                 certain_packets=before.sent.packets,
@@ -114,10 +129,17 @@ class FabricWatch:
             )
             for finding in watch.take(reading):
                 kind, detail = _described(finding)
-                await self._operations.take_out_faulty(
-                    link, kind, f"{sender.node} → {receiver.node}: {detail}"
-                )
+                self._found.append(_Found(now_ps, link, kind, f"{sender.node} → {receiver.node}: {detail}"))
         self._failures = {ends: self._operations.failures_of(ends) for ends in self._failures}
+
+        due = [found for found in self._found if now_ps - found.time_ps >= self._notice_ps]
+        self._found = [found for found in self._found if found not in due]
+        for found in due:
+            await self._operations.take_out_faulty(found.link, found.kind, found.detail)
+
+    def _forget(self, link: FabricLink, watch: DirectionWatch) -> None:
+        watch.restart()
+        self._found = [found for found in self._found if found.link.ends != link.ends]
 
     def _has_failed(self, link: FabricLink) -> bool:
         """Return whether a link has been down since it was last looked at; what was lost then is known."""
