@@ -156,6 +156,10 @@ class BlockingFabricController:
         """See `FabricController.discard_job`."""
         self.call(self._controller.discard_job(job_id))
 
+    def planes_with_trees(self, planes: Iterable[int], jobs: Iterable[Sequence[str]]) -> tuple[int, ...]:
+        """See `FabricController.planes_with_trees`."""
+        return self.call(self._controller.planes_with_trees(planes, jobs))
+
     def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
         """See `FabricController.memberships`."""
 

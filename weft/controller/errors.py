@@ -23,6 +23,10 @@ class NoSlotsError(JobError):
     """A switch has not got the slots that an aggregation job wants."""
 
 
+class LostTreesError(JobError):
+    """A failure has taken an aggregation job's trees while they were programmed; there may be others by now."""
+
+
 class SwitchUnavailableError(ControllerError):
     """A switch does not answer, or the stream to it broke."""
 

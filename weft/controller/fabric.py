@@ -31,7 +31,7 @@ from weft.controller.counters import (
     read_port_counters,
 )
 from weft.controller.entities import Entity
-from weft.controller.errors import ControllerError, JobError, NoSlotsError, SettingError
+from weft.controller.errors import ControllerError, JobError, LostTreesError, NoSlotsError, SettingError
 from weft.controller.fabric_events import FabricEvent, SwitchEvent, SwitchStarted, link_changes
 from weft.controller.fabric_switches import FabricSwitches, on_all
 from weft.controller.failures import NO_FAILURES, Failures
@@ -63,6 +63,7 @@ from weft.controller.runtime_entries import EntriesSettings
 from weft.controller.services import GROUP_ID, ServiceGroup, ServiceTable, ServiceUse
 from weft.controller.session import FIRST_ELECTION_ID, StreamEvent, SwitchSession
 from weft.controller.tenants import TenantSettings
+from weft.controller.trees import has_tree
 from weft.topologies import FabricLink, FabricSpec
 from weft.topologies.addressing import CPU_PORT, IpVersion
 
@@ -298,7 +299,7 @@ class FabricController:
             Per host name what it must know, one membership per plane.
 
         Raises:
-            JobError: it is impossible, or has lost its trees to a failure before they were programmed.
+            JobError: it is impossible. LostTreesError: it has lost its trees to a failure before they were programmed.
 
         """
         self._require_slots(job_id)
@@ -320,7 +321,7 @@ class FabricController:
             programmed = epoch
         if epoch is None:
             why = self._jobs.why_lost(job_id) or "it was removed"
-            raise JobError(f"job {job_id} has lost its trees while they were programmed: {why}")
+            raise LostTreesError(f"job {job_id} has lost its trees while they were programmed: {why}")
         return self._jobs.memberships(job_id)
 
     def _require_slots(self, job_id: int) -> None:
@@ -359,6 +360,20 @@ class FabricController:
                 {(job_id, each.parameters["epoch"]): each.packets for job_id, each in of_switch.items()}
                 for of_switch in held
             ]
+        )
+
+    async def planes_with_trees(
+        self, planes: Iterable[int], jobs: Iterable[Sequence[str]]
+    ) -> tuple[int, ...]:
+        """Return those of the planes in which each of these jobs, given by its hosts, has a tree at present."""
+        avoided = self.routed_around
+        if avoided == NO_FAILURES:
+            return tuple(planes)
+        each_once = dict.fromkeys(map(tuple, jobs))
+        return tuple(
+            plane
+            for plane in planes
+            if all(has_tree(self.fabric, plane, hosts, avoided) for hosts in each_once)
         )
 
     async def was_evicted(self, job_id: int) -> bool:

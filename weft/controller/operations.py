@@ -129,9 +129,14 @@ class Operations:
     @property
     def planes_in_use(self) -> tuple[int, ...]:
         """Planes that hosts may use: those that are neither cordoned nor lost, if there are any, or else lost ones."""
+        planes = self.planes_not_cordoned
+        return tuple(plane for plane in planes if plane not in self._lost) or planes
+
+    @property
+    def planes_not_cordoned(self) -> tuple[int, ...]:
+        """Planes that hosts may use as far as operators are concerned, lost ones too."""
         out = {element.plane for element in self._cordoned.values()}
-        planes = [plane for plane in range(self.controller.fabric.planes) if plane not in out]
-        return tuple(plane for plane in planes if plane not in self._lost) or tuple(planes)
+        return tuple(plane for plane in range(self.controller.fabric.planes) if plane not in out)
 
     @property
     def lost_planes(self) -> tuple[int, ...]:

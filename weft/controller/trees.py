@@ -124,6 +124,15 @@ def plan_tree(
     return AggregationTree(plane, tuple(nodes))
 
 
+def has_tree(fabric: FabricSpec, plane: int, hosts: Sequence[str], failures: Failures) -> bool:
+    """Return whether a plane has a tree for a job's hosts, if its switches have slots for it."""
+    try:
+        plan_tree(fabric, plane, hosts, failures)
+    except JobError:
+        return False
+    return True
+
+
 def _parent(name: str, parents: Mapping[str, PortSpec], ranks: Mapping[str, int]) -> TreeParent | None:
     if name not in parents:
         return None

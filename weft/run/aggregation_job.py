@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 from weft.clocks.endpoint_settings import default_slot_count
 from weft.clocks.lab import Lab
-from weft.controller.errors import JobError
+from weft.controller.errors import JobError, LostTreesError
 from weft.controller.memberships import JobMembership
 from weft.errors import BadInputError, CheckFailedError
 from weft.quantities.traffic_classes import DATA_CLASS
@@ -31,8 +32,9 @@ JOB_ID = 1
 class _Joined:
     """A job as its hosts know it: the planes where they have joined it, each with a stream of messages.
 
-    `epochs` are those of the controller's jobs that carry the streams, by id: the job itself, and others for streams
-    whose plane is lost. Without any it was being joined when something interrupted that.
+    `epochs` are those of the controller's jobs that carry the streams, by id. The job itself carries those of planes
+    that have a tree; each other stream, over another plane, has a job of its own. Without any it was being joined when
+    something interrupted that.
     """
 
     group: ReducingGroup
@@ -75,6 +77,9 @@ class AggregationJobs:
     def join(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup]) -> list[int]:
         """Have hosts join a job for each group, unless they have joined it and its trees are the present ones.
 
+        All of them are joined on the same planes, those in use that have trees for all. Where a failure takes the trees
+        of one before its switches are programmed, all begin again with the planes that are left.
+
         Returns:
             The jobs' ids, in order of the groups. Jobs of no group among these are left.
 
@@ -82,15 +87,67 @@ class AggregationJobs:
             BadInputError: they have not one NIC a plane. CheckFailedError: links that are down leave no tree.
             JobError: there is none without that, or no room for a job.
         """
+        if objection := objection_to_nics(self._lab.fabric):
+            raise BadInputError(objection)
+        while True:
+            planes = self._planes(endpoints, groups)
+            try:
+                return self._join_on(endpoints, groups, planes)
+            except LostTreesError:
+                continue  # once for each failure that hits a job
+            except JobError as error:
+                if self._planes(endpoints, groups) != planes:
+                    continue
+                if not (down := self._links_down()):
+                    raise
+                hosts = self._hosts_of(endpoints, groups)
+                no_plane = (
+                    "" if self._planes_with_trees(hosts) else "no plane in use has an aggregation tree: "
+                )
+                raise CheckFailedError(
+                    f"{no_plane}{error}; links that are down: {', '.join(down)}"
+                ) from error
+
+    def planes(self, jobs: Sequence[int]) -> tuple[int, ...]:
+        """Return the planes on which hosts have joined jobs that were joined together: the same for all."""
+        (planes,) = {self._joined[job_id].planes for job_id in jobs}
+        return planes
+
+    def _planes(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup]) -> tuple[int, ...]:
+        """Return the planes for jobs of these groups: of those in use the ones with trees; all of them if none has."""
+        hosts = self._hosts_of(endpoints, groups)
+        return self._planes_with_trees(hosts) or self._lab.operations.planes_in_use
+
+    def _planes_with_trees(self, hosts: Sequence[Sequence[str]]) -> tuple[int, ...]:
+        """Return the planes in use that have trees for each of these hosts' jobs at present.
+
+        If there are none: those that have them again, though not all routes have been written since they were lost.
+        """
+        operations, controller = self._lab.operations, self._lab.controller
+        return controller.planes_with_trees(operations.planes_in_use, hosts) or controller.planes_with_trees(
+            operations.planes_not_cordoned, hosts
+        )
+
+    def _links_down(self) -> list[str]:
+        """Return the names of the links that the controller knows to be down."""
+        failures = self._lab.controller.controller.failures
+        return sorted(
+            self._lab.fabric.link_name(self._lab.fabric.link_at(min(ends))) for ends in failures.links
+        )
+
+    def _join_on(
+        self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup], planes: tuple[int, ...]
+    ) -> list[int]:
+        """Have hosts join a job for each group on these planes, unless they have; see `join`."""
         shares = [self._share(group, groups) for group in groups]
-        found = self._current(list(zip(groups, shares, strict=True)))
+        found = self._current(list(zip(groups, shares, strict=True)), planes)
         kept = [job_id for job_id in found if job_id is not None]
         if left := [job_id for job_id in self._joined if job_id not in kept]:
             for job_id in left:
                 self._leave(job_id)
             endpoints.leave(kept)
         return [
-            self._join(endpoints, group, share) if job_id is None else job_id
+            self._join(endpoints, group, share, planes) if job_id is None else job_id
             for group, share, job_id in zip(groups, shares, found, strict=True)
         ]
 
@@ -100,9 +157,11 @@ class AggregationJobs:
         bandwidth = (tenant.bandwidth if tenant is not None else None) or 0.0
         return bandwidth / sum(other.tenant == group.tenant for other in groups)
 
-    def _current(self, wanted: Sequence[tuple[ReducingGroup, float]]) -> list[int | None]:
+    def _current(
+        self, wanted: Sequence[tuple[ReducingGroup, float]], planes: tuple[int, ...]
+    ) -> list[int | None]:
         """Return a job that is as it should be for each group, no job twice; None for groups without one."""
-        free = [job_id for job_id in sorted(self._joined) if self._is_current(job_id)]
+        free = [job_id for job_id in sorted(self._joined) if self._is_current(job_id, planes)]
         found: list[int | None] = []
         for group, share in wanted:
             joined = (job_id for job_id in free if self._joined[job_id].group == group)
@@ -112,26 +171,19 @@ class AggregationJobs:
             found.append(fitting)
         return found
 
-    def _join(self, endpoints: EndpointGroup, group: ReducingGroup, share: float) -> int:
-        if objection := objection_to_nics(self._lab.fabric):
-            raise BadInputError(objection)
+    def _join(
+        self, endpoints: EndpointGroup, group: ReducingGroup, share: float, planes: tuple[int, ...]
+    ) -> int:
         job_id = self._free_id()
         ranks = self._ranks(group)
         hosts = self._hosts(endpoints, ranks)
-        in_use = self._lab.operations.planes_in_use
         self._joined[job_id] = _Joined(group, share, tuple(hosts))
         try:
-            memberships = self._added(job_id, self._joined[job_id], hosts, in_use)
-        except JobError as error:
+            memberships = self._added(job_id, self._joined[job_id], hosts, planes)
+        except JobError:
             del self._joined[job_id]
-            failures = self._lab.controller.controller.failures
-            down = sorted(
-                self._lab.fabric.link_name(self._lab.fabric.link_at(min(ends))) for ends in failures.links
-            )
-            if not down:
-                raise
-            raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error
-        self._joined[job_id] = _Joined(group, share, tuple(hosts), in_use, _epochs(memberships))
+            raise
+        self._joined[job_id] = _Joined(group, share, tuple(hosts), planes, _epochs(memberships))
         lanes = self._lab.options.aggregation.lanes
         endpoints.join(
             {
@@ -179,7 +231,7 @@ class AggregationJobs:
         hosts = self._hosts(endpoints, ranks)
         stopped = endpoints.stop_streams(job_id, ranks)
         are_posted = any(each.posted > each.first_message for each in stopped.agreed.values())
-        if not are_posted and self._lab.controller.was_evicted(job_id):
+        if not are_posted and self._was_evicted(job_id, joined):
             return _Moved(has_trees=False)  # others need its slots more, until there is something to reduce
         carrying = self._carrying(job_id, joined, hosts)
         if carrying is None:
@@ -210,28 +262,48 @@ class AggregationJobs:
         controller = self._lab.controller
         if list(joined.epochs) == [job_id] and self._is_there(job_id, joined):
             return _by_plane(controller.memberships(job_id))
-        was_evicted = controller.was_evicted(job_id)
-        for each in joined.epochs:
+        was_evicted = self._was_evicted(job_id, joined)
+        for each in {job_id, *joined.epochs}:
             self._discard(each, joined)
-        in_use = self._lab.operations.planes_in_use
-        planes = [plane for plane in joined.planes if plane in in_use] or list(in_use)
-        moved = [plane for plane in joined.planes if plane not in planes]
-        streams = 1 + -(-len(moved) // len(planes))  # of the planes that carry most
-        parted = replace(joined, share=joined.share / streams)
-        carrying: dict[int, dict[str, JobMembership]] = {}
-        try:
-            carrying |= self._added(job_id, parted, hosts, planes, wait=False)
-            for place, plane in enumerate(moved):
-                instead = [planes[place % len(planes)]]
-                other = self._added(self._free_id(), parted, hosts, instead, wait=False)
-                (carrying[plane],) = other.values()
-        except JobError:
-            for added in _epochs(carrying):
-                controller.discard_job(added)
-            if was_evicted:
-                controller.note_evicted(job_id)
-            return None
-        return carrying
+        while planes := self._planes_with_trees([hosts]):
+            carrying: dict[int, dict[str, JobMembership]] = {}
+            try:
+                self._add_carriers(carrying, job_id, joined, hosts, planes)
+                return carrying
+            except JobError as error:
+                for added in _epochs(carrying):
+                    controller.discard_job(added)
+                if not isinstance(error, LostTreesError):
+                    break
+        if was_evicted:
+            controller.note_evicted(job_id)
+        return None
+
+    def _add_carriers(
+        self,
+        carrying: dict[int, dict[str, JobMembership]],
+        job_id: int,
+        joined: _Joined,
+        hosts: Sequence[str],
+        planes: Sequence[int],
+    ) -> None:
+        """Add jobs on these planes for each stream that hosts have, and to `carrying` their memberships, by its plane.
+
+        A stream whose plane is none of them goes over the one with the fewest streams.
+        """
+        over = {plane: plane for plane in joined.planes if plane in planes}
+        at_home = list(over)
+        streams = Counter(over.values())
+        for moved in (plane for plane in joined.planes if plane not in planes):
+            over[moved] = min(planes, key=lambda plane: (streams[plane], plane))
+            streams[over[moved]] += 1
+        parted = replace(joined, share=joined.share / max(streams.values()))
+        if at_home:
+            carrying |= self._added(job_id, parted, hosts, at_home, wait=False)
+        for stream, plane in over.items():
+            if stream not in at_home:
+                other = self._added(self._free_id(), parted, hosts, [plane], wait=False)
+                (carrying[stream],) = other.values()
 
     def _added(
         self, job_id: int, joined: _Joined, hosts: Sequence[str], planes: Sequence[int], wait: bool = True
@@ -244,7 +316,7 @@ class AggregationJobs:
             ip_version=self._lab.options.ip_version,
             tenant=joined.group.tenant,
             share=joined.share,
-            keep={*self._joined, *(each for other in self._joined.values() for each in other.epochs)},
+            keep=self._known_ids(),
             wait=wait,
         )
         return _by_plane(memberships)
@@ -256,11 +328,18 @@ class AggregationJobs:
         return options.slots or min(self.slot_count, max(1, capacity // group.jobs))
 
     def _free_id(self) -> int:
-        taken = {job.job_id for job in self._lab.controller.controller.jobs} | set(self._joined)
+        """Return an id that neither a present job has nor one that hosts know, which the controller may have lost."""
+        taken = {job.job_id for job in self._lab.controller.controller.jobs} | self._known_ids()
         return next(number for number in count(JOB_ID) if number not in taken)
+
+    def _known_ids(self) -> set[int]:
+        return {*self._joined, *(each for other in self._joined.values() for each in other.epochs)}
 
     def _ranks(self, group: ReducingGroup) -> Sequence[int]:
         return range(self._lab.fabric.rank_count) if group.ranks is None else group.ranks
+
+    def _hosts_of(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup]) -> list[list[str]]:
+        return [self._hosts(endpoints, self._ranks(group)) for group in groups]
 
     def _hosts(self, endpoints: EndpointGroup, ranks: Sequence[int]) -> list[str]:
         names = members(self._lab.fabric, endpoints)
@@ -273,12 +352,12 @@ class AggregationJobs:
             self._lab.controller.job_epoch(each) == epoch for each, epoch in epochs.items()
         )
 
-    def _is_current(self, job_id: int) -> bool:
+    def _is_current(self, job_id: int, planes: tuple[int, ...]) -> bool:
         """Return whether besides that nothing the job uses has been taken out of use, which moves no tree by itself."""
         return (
             self._has_its_trees(job_id)
             and list(self._joined[job_id].epochs) == [job_id]
-            and self._joined[job_id].planes == self._lab.operations.planes_in_use
+            and self._joined[job_id].planes == planes
             and not self._lab.controller.job_uses_avoided(job_id)
         )
 
@@ -296,6 +375,9 @@ class AggregationJobs:
         """Remove a job, unless somebody else has one of this number, who has got it after an eviction."""
         if self._is_there(job_id, joined) or self._lab.controller.job_epoch(job_id) is None:
             self._lab.controller.discard_job(job_id)
+
+    def _was_evicted(self, job_id: int, joined: _Joined) -> bool:
+        return any(self._lab.controller.was_evicted(each) for each in {job_id, *joined.epochs})
 
     def _is_there(self, job_id: int, joined: _Joined) -> bool:
         jobs = self._lab.controller.controller.jobs

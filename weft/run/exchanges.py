@@ -90,6 +90,13 @@ class Exchanges:
         """Let go of the hosts."""
         self._hosts = None
 
+    def planes(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
+        """Return the planes over which a run is to go: where its aggregation jobs are joined, or all that are in use.
+
+        Those in use may have changed since the jobs were joined; streams of jobs move by themselves.
+        """
+        return self._jobs.planes(jobs) if jobs else self._lab.operations.planes_in_use
+
     def running(self) -> list[Running]:
         """Return what runs now; to be called from any thread. Under the real clock steps are up to two seconds old."""
         hosts = self._hosts

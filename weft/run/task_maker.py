@@ -199,7 +199,7 @@ class TaskMaker:
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
             return self._exchanges.hosts.prepare_job(
-                placed_ranks(group.placed.job, group.placed.ranks, self._places()),
+                placed_ranks(group.placed.job, group.placed.ranks, self._places(jobs)),
                 buffers,
                 results,
                 telemetry=self._options.int_telemetry,
@@ -246,7 +246,7 @@ class TaskMaker:
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
             return self._exchanges.hosts.prepare_collective(
-                self._over_planes_in_use(spec),
+                self._over_planes(spec, jobs),
                 chosen.name,
                 buffers,
                 results,
@@ -316,7 +316,7 @@ class TaskMaker:
             return self._exchanges.hosts.prepare_training_step(
                 step,
                 algorithm,
-                self._over_planes_in_use(spec),
+                self._over_planes(spec, jobs),
                 buffers,
                 results,
                 telemetry=self._options.int_telemetry,
@@ -487,7 +487,7 @@ class TaskMaker:
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
             # Planes may have come or gone since.
-            places = self._places()
+            places = self._places(jobs)
             return self._exchanges.hosts.prepare_job(
                 placed_ranks(job, placed.ranks, places),
                 buffers,
@@ -512,18 +512,18 @@ class TaskMaker:
             reducing=reducing,
         )
 
-    def _nics_in_use(self) -> list[int]:
-        """Return the numbers of every host's NICs in planes that are in use."""
-        planes = self._lab.operations.planes_in_use
+    def _nics_in_use(self, jobs: Sequence[int] = ()) -> list[int]:
+        """Return the numbers of every host's NICs in planes that are in use: by a run's aggregation jobs, if any."""
+        planes = self._exchanges.planes(jobs)
         return [nic.number for nic in self._topology.hosts[0].nics if nic.plane in planes]
 
-    def _nic_rates_bps(self) -> tuple[int, ...]:
-        """Return the rate of each of a host's NICs, 0 in planes that are out of use."""
-        in_use = self._nics_in_use()
+    def _nic_rates_bps(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
+        """Return the rate of each of a host's NICs, 0 in planes that are out of use; see `_nics_in_use`."""
+        in_use = self._nics_in_use(jobs)
         return tuple(nic.link.rate_bps if nic.number in in_use else 0 for nic in self._topology.hosts[0].nics)
 
-    def _places(self) -> RankPlaces:
-        return rank_places(self._topology, self._nic_rates_bps(), self._options.scheduling.data_classes)
+    def _places(self, jobs: Sequence[int] = ()) -> RankPlaces:
+        return rank_places(self._topology, self._nic_rates_bps(jobs), self._options.scheduling.data_classes)
 
     def _spec(
         self,
@@ -536,11 +536,11 @@ class TaskMaker:
     ) -> CollectiveSpec:
         """Return the parameters of a collective over the planes that are in use; errors as `collective_spec`."""
         spec = collective_spec(self._topology, collective, algorithm, element_count, dtype, operation, root)
-        return self._over_planes_in_use(spec)
+        return self._over_planes(spec)
 
-    def _over_planes_in_use(self, spec: CollectiveSpec) -> CollectiveSpec:
-        """Return what is to be run over the planes that are in use now, which may change from run to run."""
-        return replace(spec, plane_rates_bps=self._nic_rates_bps(), trees=self._options.trees)
+    def _over_planes(self, spec: CollectiveSpec, jobs: Sequence[int] = ()) -> CollectiveSpec:
+        """Return what is to be run over the planes of aggregation jobs, or those that are in use now."""
+        return replace(spec, plane_rates_bps=self._nic_rates_bps(jobs), trees=self._options.trees)
 
     def _payload(self, data: str) -> Payload:
         """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
