@@ -10,7 +10,9 @@ may hold the packet back as long as it likes, so that sending later, or again, r
 
 **A new epoch** may begin in any state: the controller writes the switches' tables one by one, in any order, and all
 workers agree on the first message that one of them has no result of, and go on from there in round 0. That this is one
-transition is no restriction: the network may hold back what goes to or comes from any of them.
+transition is no restriction: the network may hold back what goes to or comes from any of them. Several may follow each
+other, over the same switches or those of another plane: each switch is written in their order, workers may leave out
+epochs that another failure has overtaken, and neither waits for the other.
 
 The lanes of a contribution say whose it is, of which message and of which reduction, in digits that sums cannot carry
 between. So any sum but the right one of all workers is noticed.
@@ -37,11 +39,11 @@ class State(NamedTuple):
     """Everything: the present life of the job, what it began with, and what all hold."""
 
     life: int
-    """0 before the workers have gone on in the new epoch, 1 from then on."""
+    """The epoch in which the workers are; 0 is the first."""
     base: int
     """The message that was the first of this life."""
-    written: int
-    """Bits of the switches that have the new epoch's tables."""
+    written: tuple[int, ...]
+    """Of each switch, the epoch whose tables it has."""
     slots: tuple[int, ...]
     """Of each switch, the number of what its registers hold."""
     results: tuple[int, ...]
@@ -72,14 +74,12 @@ class Explored:
 class Exploration:
     """The states of a job whose workers reduce `messages` messages.
 
-    `later` is a life that may follow the first. With `new_reduction` its workers begin another reduction, as they do
+    `later` are lives that may follow the first. With `new_reduction` their workers begin another reduction, as they do
     when one of them has died; otherwise they go on with this one.
     """
 
-    def __init__(
-        self, first: Epoch, messages: int, later: Epoch | None = None, *, new_reduction: bool = False
-    ) -> None:
-        self._lives = [first] if later is None else [first, later]
+    def __init__(self, first: Epoch, messages: int, *later: Epoch, new_reduction: bool = False) -> None:
+        self._lives = [first, *later]
         self._messages = messages
         self._new_reduction = new_reduction
         self._names = tuple(dict.fromkeys(name for life in self._lives for name in life.nodes))
@@ -192,7 +192,7 @@ class Exploration:
         sent = 0
         for worker in self._taking_part(0):
             sent |= self._sent_by(0, 0, worker, 0)
-        return State(0, 0, 0, slots, none, sent)
+        return State(0, 0, (0,) * len(self._names), slots, none, sent)
 
     def _deliver(self, state: State, number: int) -> State | None:
         """Return the state after a packet has been delivered; None if nothing has changed."""
@@ -204,7 +204,7 @@ class Exploration:
             message = self._accepts(state, worker, frame)
             return None if message is None else self._with_result(state, worker, message)
         place = self._place[node]
-        life = self._lives[-1 if state.written >> place & 1 else 0]
+        life = self._lives[state.written[place]]
         if node not in life.nodes:
             return None  # it is no node of this life's tree: the packet ends there
         held = state.slots[place]
@@ -232,9 +232,9 @@ class Exploration:
         sent = state.sent | self._sent_by(state.life, state.base, worker, of_worker)
         return state._replace(results=results, sent=sent)
 
-    def _go_on(self, state: State) -> State:
-        """Return the state after the workers have agreed where to go on, in the new epoch."""
-        taking_part = self._taking_part(1)
+    def _go_on(self, state: State, life: int) -> State:
+        """Return the state after the workers have agreed where to go on, in a new epoch."""
+        taking_part = self._taking_part(life)
         results, base = list(state.results), 0
         if self._new_reduction:
             results = [0] * len(results)
@@ -245,16 +245,18 @@ class Exploration:
             results = [each & (1 << base) - 1 for each in results]
         sent = state.sent
         for worker in taking_part:
-            sent |= self._sent_by(1, base, worker, results[worker])
-        return state._replace(life=1, base=base, results=tuple(results), sent=sent)
+            sent |= self._sent_by(life, base, worker, results[worker])
+        return state._replace(life=life, base=base, results=tuple(results), sent=sent)
 
     def _next(self, state: State) -> Iterator[tuple[State, str | Sent]]:
-        if len(self._lives) > 1:
-            for place, name in enumerate(self._names):
-                if not state.written >> place & 1:
-                    yield state._replace(written=state.written | 1 << place), f"{name} is written"
-            if state.life == 0 and not self._is_done(state):
-                yield self._go_on(state), "the workers go on"
+        last = len(self._lives) - 1
+        for place, name in enumerate(self._names):
+            if (has := state.written[place]) < last:
+                written = (*state.written[:place], has + 1, *state.written[place + 1 :])
+                yield state._replace(written=written), f"{name} is written for life {has + 1}"
+        if state.life < last and not self._is_done(state):
+            for life in range(state.life + 1, last + 1):
+                yield self._go_on(state, life), f"the workers go on in life {life}"
         left = state.sent
         while left:
             bit = left & -left
@@ -307,9 +309,9 @@ class Exploration:
 
     def _after_timeouts(self, state: State) -> State:
         """Return the state after every worker has sent again what it has no result of, and nothing was lost."""
-        if len(self._lives) > 1:
-            state = state._replace(written=(1 << len(self._names)) - 1)
-            state = state if state.life else self._go_on(state)
+        last = len(self._lives) - 1
+        state = state._replace(written=(last,) * len(self._names))
+        state = state if state.life == last else self._go_on(state, last)
         for worker in self._taking_part(state.life):
             for message in self._begun(state.life, state.base, state.results[worker]):
                 if not state.results[worker] >> message & 1:

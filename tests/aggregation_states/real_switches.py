@@ -7,8 +7,9 @@ packet is given to the switch, and read after it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.controller.emulated_fabric import emulated
@@ -20,13 +21,15 @@ from weft.controller.pipeline import Pipeline
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.paths import FABRIC_P4
 from weft.switch.native import NativeSwitch
-from weft.topologies import leaf_spine
+from weft.topologies import Endpoint, leaf_spine
 from weft.traffic.layers import aggregation_frame
 
-FABRIC = leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
+FABRIC = leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=2)
 WORKERS = ("h0", "h1", "h2")
 """Two below one leaf, one below the other: a node that collects, and one whose slots are full at once."""
 JOB_ID = 1
+OTHER_JOB_ID = 2
+"""Of the job that carries a stream over the other plane."""
 LEAVES = ("p0l0", "p0l1")
 _SLOT_REGISTERS = "FabricIngress.aggregation.slot_"
 
@@ -102,7 +105,8 @@ class Epoch:
 
     def contribution(self, worker: str, slot: int, round_number: int, lanes: Iterable[int]) -> Sent:
         """Return what a worker sends."""
-        membership, nic = self.memberships[worker], FABRIC.host(worker).nic(0)
+        membership = self.memberships[worker]
+        nic = FABRIC.host(worker).nic(FABRIC.first_nics[membership.plane])
         frame = aggregation_frame(
             source_mac=nic.mac,
             destination_mac=membership.aggregation_mac,
@@ -145,14 +149,46 @@ def epoch(pipeline: Pipeline, prepare: Prepare) -> Epoch:
 
 def first_epoch(pipeline: Pipeline, slot_count: int) -> Epoch:
     """Return the job's first life."""
-    return epoch(pipeline, lambda control: control.add_job(JOB_ID, list(WORKERS), slot_count))
+    return epoch(pipeline, lambda control: _added(control, WORKERS, slot_count))
+
+
+def _added(
+    control: BlockingFabricController,
+    workers: Sequence[str],
+    slot_count: int,
+    job_id: int = JOB_ID,
+    plane: int = 0,
+) -> Mapping[str, tuple[JobMembership, ...]]:
+    return control.add_job(job_id, list(workers), slot_count, [plane])
+
+
+def epochs_over_two_planes(
+    pipeline: Pipeline, slot_count: int, workers: Sequence[str], count: int
+) -> list[Epoch]:
+    """Return lives of a stream whose plane is lost, goes over the other one, and comes home as that is lost, too."""
+
+    def prepare(control: BlockingFabricController, life: int) -> Mapping[str, tuple[JobMembership, ...]]:
+        known = _added(control, workers, slot_count)
+        for number in range(life):
+            lost, other = number % 2, 1 - number % 2
+            for worker in workers:
+                nic = FABRIC.host(worker).nic(FABRIC.first_nics[other])
+                control.link_up(FABRIC.link_at(Endpoint(nic.switch, nic.switch_port)))
+            for worker in workers:
+                nic = FABRIC.host(worker).nic(FABRIC.first_nics[lost])
+                control.link_down(FABRIC.link_at(Endpoint(nic.switch, nic.switch_port)))
+            control.discard_job((JOB_ID, OTHER_JOB_ID)[lost])
+            known = _added(control, workers, slot_count, (JOB_ID, OTHER_JOB_ID)[other], other)
+        return known
+
+    return [epoch(pipeline, partial(prepare, life=life)) for life in range(count)]
 
 
 def epoch_after_a_failed_uplink(pipeline: Pipeline, slot_count: int) -> Epoch:
     """Return the job's second life, over the other spine."""
 
     def prepare(control: BlockingFabricController) -> Mapping[str, tuple[JobMembership, ...]]:
-        control.add_job(JOB_ID, list(WORKERS), slot_count)
+        _added(control, WORKERS, slot_count)
         (root,) = {node.switch for job in control.controller.jobs for node in (job.trees[0].tree.root,)}
         return control.link_down(FABRIC.link_between(LEAVES[0], root)).memberships[JOB_ID]
 
@@ -163,8 +199,8 @@ def epoch_of_survivors(pipeline: Pipeline, slot_count: int) -> Epoch:
     """Return a job of the workers that are left when the second one has died, in the next epoch."""
 
     def prepare(control: BlockingFabricController) -> Mapping[str, tuple[JobMembership, ...]]:
-        control.add_job(JOB_ID, list(WORKERS), slot_count)
+        _added(control, WORKERS, slot_count)
         control.remove_job(JOB_ID)
-        return control.add_job(JOB_ID, [WORKERS[0], WORKERS[2]], slot_count)
+        return _added(control, [WORKERS[0], WORKERS[2]], slot_count)
 
     return epoch(pipeline, prepare)

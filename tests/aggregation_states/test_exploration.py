@@ -11,11 +11,13 @@ from tests.aggregation_states.real_switches import (
     compiled,
     epoch_after_a_failed_uplink,
     epoch_of_survivors,
+    epochs_over_two_planes,
     first_epoch,
 )
 from weft.controller.pipeline import Pipeline
 
 LIMIT = 1_000_000
+ONE_LEAF, TWO_LEAVES = ("h0", "h1"), ("h0", "h2")
 # Pieces of aggregation.p4, each with what makes it wrong.
 MUTANTS = {
     "a slot does not look at the round": {
@@ -66,6 +68,21 @@ def test_two_survivors_begin_another_reduction_when_the_third_worker_has_died(pi
     assert found.states == 3808
 
 
+def test_a_stream_goes_to_the_other_plane_and_comes_home(pipeline: Pipeline) -> None:
+    """Its plane is lost and returns in any state: packets and slots of the first life are still there."""
+    lives = epochs_over_two_planes(pipeline, 1, ONE_LEAF, 3)
+    assert Exploration(lives[0], 3, *lives[1:]).explore(LIMIT).states == 9299
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("messages", "lives", "states"), [(2, 2, 16736), (1, 3, 196869)])
+def test_a_stream_changes_planes_of_two_levels(
+    pipeline: Pipeline, messages: int, lives: int, states: int
+) -> None:
+    first, *later = epochs_over_two_planes(pipeline, 1, TWO_LEAVES, lives)
+    assert Exploration(first, messages, *later).explore(LIMIT).states == states
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_wrong_program_is_found(mutant: str, tmp_path: Path) -> None:
@@ -79,3 +96,6 @@ def test_a_program_that_forgets_the_epoch_is_found(tmp_path: Path) -> None:
     wrong = compiled(tmp_path, {"tag[47:32] == job.epoch": "true"})
     with pytest.raises((WrongEndError, DeadlockError), match="the way there: "):
         Exploration(first_epoch(wrong, 1), 2, epoch_of_survivors(wrong, 1), new_reduction=True).explore(LIMIT)
+    lives = epochs_over_two_planes(wrong, 1, ONE_LEAF, 3)
+    with pytest.raises((WrongEndError, DeadlockError), match="the way there: "):
+        Exploration(lives[0], 3, *lives[1:]).explore(LIMIT)
