@@ -29,13 +29,15 @@ test-slow: setup
 test-labs: setup
 	$(PYTEST) -m mininet --tx "2*popen//python=.ci/apart $(PYTHON)" --dist loadfile
 
-# Long fuzzing of all targets (MINUTES each); make test has a short one. Findings are left in build/fuzz-TARGET.
+# Long fuzzing of all targets, and flaps of planes (MINUTES each); make test has a short one. Findings are left in
+# build/fuzz-TARGET.
 MINUTES := 30
 fuzz: setup
 	@status=0; \
 	for target in frontend json p4runtime packets programs traces; do \
 	  $(PYTHON) -m fuzz $$target --minutes $(MINUTES) --output build/fuzz-$$target || status=$$?; \
 	done; \
+	$(PYTHON) -m fuzz.plane_flaps --collectives 1000000 --minutes $(MINUTES) || status=$$?; \
 	exit $$status
 
 site: setup
