@@ -89,6 +89,7 @@ struct PacketState {
   uint32_t loop_budget;            // jumps backward that actions may still make for this packet
   uint32_t pass_budget;            // passes through a pipeline that this packet and its copies may still make
   uint32_t large_headers_written;  // not 0: something has been written to a large header
+  uint32_t drop_site;  // what last marked the packet to be dropped (weft/switch/drop_sites.py); 0: nothing
   TraceNumbers trace;
 
   static constexpr uint32_t kCloneRequested = 1U << 31;

@@ -208,6 +208,7 @@ std::map<std::string, uint64_t> switch_abi() {
       WEFT_MEMBER(PacketState, abort_reason),
       WEFT_MEMBER(PacketState, loop_budget),
       WEFT_MEMBER(PacketState, large_headers_written),
+      WEFT_MEMBER(PacketState, drop_site),
       WEFT_MEMBER(SwitchContext, tables),
       WEFT_MEMBER(SwitchContext, registers),
       WEFT_MEMBER(SwitchContext, counters),

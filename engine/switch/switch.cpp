@@ -65,6 +65,7 @@ void Switch::fetch(const void* self, int step) {
 
 void Switch::load(std::shared_ptr<const SwitchProgram> program) {
   digest_buffer_.resize(program->max_digest_bytes);
+  forget_drop_sites();
   states_.reset(StatePool::create(program, engine_.packets()));
   objects_ = std::make_unique<SwitchObjects>(std::move(program), this);
   replication_ = {};
@@ -177,6 +178,23 @@ void Switch::report_dropped(DropReason reason, uint64_t size_bytes) {
   engine_.probe()->dropped(this, DropPlace::kSwitch, static_cast<size_t>(reason), size_bytes, -1);
 }
 
+std::vector<Switch::Loss> Switch::losses() const {
+  std::vector<Loss> found;
+  for (size_t row = 0; row < losses_.size(); ++row)
+    for (size_t port = 0; port < losses_[row].size(); ++port)
+      if (losses_[row][port] != 0)
+        found.push_back({static_cast<DropReason>(row % kReasons), static_cast<uint32_t>(row / kReasons),
+                         static_cast<uint32_t>(port), losses_[row][port]});
+  return found;
+}
+
+// Sites are numbered by program, and the program is about to be another one.
+void Switch::forget_drop_sites() {
+  const std::vector<Loss> before = losses();
+  losses_.clear();
+  for (const Loss& loss : before) note_loss(loss.reason, 0, loss.port, loss.packets);
+}
+
 bool Switch::spend_pass(PacketState& state) {
   if (state.pass_budget == 0) return false;
   --state.pass_budget;
@@ -200,7 +218,7 @@ uint32_t Switch::depth(uint64_t bytes, uint64_t packets) const {
 bool Switch::dropped_by_abort(const PacketState& state, const Packet& packet) {
   if (state.abort_reason == 0) return false;
   drop(state.abort_reason == PacketState::kLoopLimit ? DropReason::kLoopLimit : DropReason::kAssertion,
-       packet, state.trace);
+       packet, state);
   return true;
 }
 
@@ -233,7 +251,7 @@ void Switch::parse(Packet& packet) {
   for (;;) {
     PacketState& state = state_of(*packet)->state;
     if (!spend_pass(state)) {
-      drop(DropReason::kPassLimit, *packet, state.trace);
+      drop(DropReason::kPassLimit, *packet, state);
       return;
     }
     if (state.trace.packet != 0) [[unlikely]]
@@ -258,14 +276,14 @@ void Switch::parse(Packet& packet) {
     const size_t replica_count = replicas == nullptr ? 0 : replicas->size();
     record(state.trace, TraceSite::kMulticast, {group_id, static_cast<uint32_t>(replica_count)});
     if (replica_count == 0) {
-      drop(DropReason::kEmptyMulticastGroup, *packet, state.trace);
+      drop(DropReason::kEmptyMulticastGroup, *packet, state);
       return;
     }
     state.instance_type = kReplicated;
     state.truncated_length_bytes = PacketState::kNotTruncated;  // as in BMv2, whose copies are whole
     multicast(std::move(packet), *replicas, arrival);
   } else if (egress_port == options_.drop_port) {
-    drop(DropReason::kProgramIngress, *packet, state.trace);
+    drop(DropReason::kProgramIngress, *packet, state);
   } else {
     state.instance_type = kNormal;
     enqueue(egress_port, std::move(packet), arrival);
@@ -275,7 +293,7 @@ void Switch::parse(Packet& packet) {
 void Switch::receive(int port, PacketPtr packet) {
   received_packets_ += packet->packets();
   if (objects_ == nullptr) {
-    drop(DropReason::kNoPipeline, *packet, {});
+    drop(DropReason::kNoPipeline, *packet, static_cast<uint32_t>(port), 0, {});
     return;
   }
   if (packet->packets() > 1) [[unlikely]]
@@ -409,7 +427,7 @@ void Switch::send_clone(PacketPtr clone, const CloneSession& session) {
   state.priority = session.priority_class;
   if (session.packet_length_bytes != 0) state.truncated_length_bytes = session.packet_length_bytes;
   if (session.replicas.empty()) {
-    drop(DropReason::kEmptyMulticastGroup, *clone, state.trace);
+    drop(DropReason::kEmptyMulticastGroup, *clone, state);
     return;
   }
   multicast(std::move(clone), session.replicas, {});
@@ -487,7 +505,7 @@ void Switch::enqueue(uint32_t port, PacketPtr packet, Arrival arrival) {
   }
   TransmitPort* transmit_port = port < ports_.size() ? ports_[port] : nullptr;
   if (transmit_port == nullptr) {
-    drop(DropReason::kUnknownPort, *packet, state.trace);
+    drop(DropReason::kUnknownPort, *packet, state);
     return;
   }
   const int queue_class = std::min(static_cast<int>(state.queue_class), transmit_port->last_class());
@@ -559,7 +577,7 @@ void Switch::record_egress(const PacketState& state, uint32_t port) {
   if (dropped_by_abort(state, *packet)) return nullptr;
   if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_egress(*packet);
   if (state.egress_spec == options_.drop_port) {
-    drop(DropReason::kProgramEgress, *packet, state.trace);
+    drop(DropReason::kProgramEgress, *packet, state);
     return nullptr;
   }
   deparse(*packet);
@@ -593,7 +611,7 @@ void Switch::bypass_queue(uint32_t port, PacketPtr packet) {
 PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) {
   StateBlock* block = state_of(*packet);
   if (block == nullptr || block->pool != states_.get()) {
-    drop(DropReason::kPipelineReplaced, *packet, {});
+    drop(DropReason::kPipelineReplaced, *packet, static_cast<uint32_t>(port), 0, {});
     return nullptr;
   }
   PacketState& state = block->state;
@@ -622,7 +640,7 @@ void Switch::deliver(uint32_t port, PacketPtr packet) {
     if (events_.push(std::move(event)))
       engine_.conservation().leave(PacketEnd::kToController, packet->traffic());
     else
-      drop(DropReason::kCpuQueueFull, *packet, {});
+      drop(DropReason::kCpuQueueFull, *packet, port, 0, {});
   }
 }
 

@@ -99,7 +99,19 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   const SwitchOptions& options() const { return options_; }
   Engine& engine() override { return engine_; }
   uint64_t dropped(DropReason reason) const { return dropped_[static_cast<size_t>(reason)]; }
-  void reset_drop_counters() { dropped_.fill(0); }
+  // Packets that ended here: why, what had marked them (PacketState::drop_site, 0 where nothing did), and the
+  // port by which they had come. Not those that a port refused, which it counts itself.
+  struct Loss {
+    DropReason reason;
+    uint32_t site;
+    uint32_t port;
+    uint64_t packets;
+  };
+  std::vector<Loss> losses() const;
+  void reset_drop_counters() {
+    dropped_.fill(0);
+    losses_.clear();
+  }
   uint64_t received_packets() const { return received_packets_; }
 
   // Random numbers are drawn from another stream from now on.
@@ -123,6 +135,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
     kResubmitted = 6,
   };
   static constexpr size_t kLogCapacity = 4096;
+  static constexpr size_t kReasons = static_cast<size_t>(DropReason::kCount);
 
   using StatePtr = std::unique_ptr<StateBlock, void (*)(StateBlock*)>;
 
@@ -180,11 +193,26 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void deparse(Packet& packet);
   void deliver(uint32_t port, PacketPtr packet);
   // A packet ends here. Its state is still there.
-  void drop(DropReason reason, const Packet& packet, TraceNumbers of) {
+  void drop(DropReason reason, const Packet& packet, const PacketState& state) {
+    const bool by_program = reason == DropReason::kProgramIngress || reason == DropReason::kProgramEgress;
+    drop(reason, packet, state.ingress_port, by_program ? state.drop_site : 0, state.trace);
+  }
+  void drop(DropReason reason, const Packet& packet, uint32_t port, uint32_t site, TraceNumbers of) {
     engine_.conservation().drop(DropPlace::kSwitch, static_cast<size_t>(reason), packet.traffic());
     count(reason, packet.traffic());
+    note_loss(reason, site, port, packet.packets());
     record(of, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
   }
+  void note_loss(DropReason reason, uint32_t site, uint32_t port, uint64_t packets) {
+    const size_t row = site * kReasons + static_cast<size_t>(reason);
+    if (row >= losses_.size()) [[unlikely]]
+      losses_.resize(row + 1);
+    std::vector<uint64_t>& by_port = losses_[row];
+    if (port >= by_port.size()) [[unlikely]]
+      by_port.resize(port + 1);
+    by_port[port] += packets;
+  }
+  void forget_drop_sites();
   // Something is not done, and the packet lives on, or its end is accounted for elsewhere.
   void count(DropReason reason, const TrafficCounter& traffic = {1, 0}) {
     dropped_[static_cast<size_t>(reason)] += traffic.packets;
@@ -221,7 +249,8 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   std::vector<Output>* captured_ = nullptr;  // set while process() runs
   uint64_t* captured_count_ = nullptr;       // set while process_repeatedly() runs
   uint64_t received_packets_ = 0;
-  std::array<uint64_t, static_cast<size_t>(DropReason::kCount)> dropped_{};
+  std::array<uint64_t, kReasons> dropped_{};
+  std::vector<std::vector<uint64_t>> losses_;  // by site and reason, then by port
 };
 
 }  // namespace weft

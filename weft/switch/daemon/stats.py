@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
+from weft.switch.drop_sites import Outcome
+
 if TYPE_CHECKING:
     from weft.engine._core import BufferStats, Lateness, LinkStats, PacketSocketStats, PortMacStats, PortStats
 
@@ -22,12 +24,28 @@ class SwitchPortStats(TypedDict):
     mac: NotRequired[PortMacStats]
 
 
+class SwitchLoss(TypedDict):
+    """Packets that ended in a switch: why, and the port by which they had come. Not what a port's queue refused.
+
+    Where the program dropped them, the rest says what marked them (`weft.switch.drop_sites.DropSite`), if it is known.
+    """
+
+    reason: str
+    port: int
+    packets: int
+    table: str
+    action: str
+    outcome: Outcome
+    source: str
+
+
 class SwitchStats(TypedDict):
-    """A switch: drops by reason, ports by number (as text, as in JSON), the memory that they share."""
+    """A switch: drops by reason and by place, ports by number (as text, as in JSON), the memory that they share."""
 
     device_id: int
     received_packets: int
     drops: dict[str, int]
+    losses: list[SwitchLoss]
     ports: dict[str, SwitchPortStats]
     buffer: BufferStats | None
 

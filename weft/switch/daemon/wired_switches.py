@@ -13,7 +13,8 @@ from pathlib import Path
 from weft.engine import Engine, Link, PacketSocket, PcapWriter, PortMac, SharedBuffer, TransmitPort
 from weft.switch.daemon.config import FaultsConfig, PfcConfig, PortConfig, SwitchConfig
 from weft.switch.daemon.placement import Placement
-from weft.switch.daemon.stats import SwitchesStats, SwitchPortStats, SwitchStats
+from weft.switch.daemon.stats import SwitchesStats, SwitchLoss, SwitchPortStats, SwitchStats
+from weft.switch.drop_sites import Loss
 from weft.switch.native import NativeSwitch
 from weft.switch.p4runtime.device import Device
 
@@ -166,6 +167,7 @@ class WiredSwitch:
             "device_id": self.config.device_id,
             "received_packets": self.switch.native.received_packets,
             "drops": self.switch.drops(),
+            "losses": [_loss(each) for each in self.switch.losses()],
             "ports": {str(number): port.stats() for number, port in self.ports.items()},
             "buffer": None if self.buffer is None else self.buffer.stats(),
         }
@@ -177,6 +179,19 @@ class WiredSwitch:
             self.buffer.reset_stats()
         for port in self.ports.values():
             port.reset_stats()
+
+
+def _loss(loss: Loss) -> SwitchLoss:
+    site = loss.site
+    return {
+        "reason": loss.reason,
+        "port": loss.port,
+        "packets": loss.packets,
+        "table": site.table if site is not None else "",
+        "action": site.action if site is not None else "",
+        "outcome": site.outcome if site is not None else "",
+        "source": site.source if site is not None else "",
+    }
 
 
 class WiredSwitches:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from llvmlite import ir
 
 from weft.switch.bmv2json import FieldRef, Program
+from weft.switch.drop_sites import Key
 from weft.switch.lowering.bounds import BoundsChecks
 from weft.switch.lowering.known_memory import KnownMemory, size_bytes
 from weft.switch.lowering.layout import ActionDataLayout, StateLayout, Temporary
@@ -63,6 +64,8 @@ class ModuleContext:
     checked: bool
     places: Places | None = None
     """Where the code reports to a trace; None is plain code."""
+    drop_sites: Mapping[Key, int] = field(default_factory=dict)
+    """Numbers of what may mark a packet to be dropped."""
     counts: str | None = None
     """The symbol of the counts that it keeps in place of reports (`weft.switch.coverage.counts`)."""
 

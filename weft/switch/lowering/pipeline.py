@@ -7,6 +7,7 @@ from typing import Any
 from llvmlite import ir
 
 from weft.switch.bmv2json import Action, ActionCallNode, Conditional, FieldRef, Pipeline, RuntimeData, Table
+from weft.switch.drop_sites import marks_to_drop
 from weft.switch.lowering.emitter import I32, POINTER, VOID, Emitter, ModuleContext, Value, constant
 from weft.switch.lowering.errors import UnsupportedError
 from weft.switch.lowering.expressions import lower, lower_condition
@@ -122,6 +123,7 @@ class PipelineLowering:
                 report(self._emit, Branched(name), [condition])
                 self._emit.builder.cbranch(condition, self._target(true_next), self._target(false_next))
             case ActionCallNode(action=action, next_node=next_node):
+                self._note_drop(name, action, None)
                 self._call(action, POINTER(None), self._target(next_node))
 
     def _call(self, action: Action, data: Value, target: Value) -> None:
@@ -141,6 +143,7 @@ class PipelineLowering:
             action = table.default_entry.action
             report_lookup(emit, table, POINTER(None), None, POINTER(None))
             self._count_choice(table, action)
+            self._note_drop(table.name, action, None)
             self._call(action, POINTER(None), self._next(table, action, None))
             return
         missed = emit.block("missed") if table.misses_do_nothing else None
@@ -153,6 +156,7 @@ class PipelineLowering:
             emit.continue_in(block)
             self._count_choice(table, action)
             data = action_arguments(emit, result.action)
+            self._note_drop(table.name, action, result.hit if table.key else None)
             self._call(action, data, self._next(table, action, result.hit))
         emit.continue_in(nothing)
         self._count_choice(table, None)
@@ -165,6 +169,18 @@ class PipelineLowering:
             action = table.default_entry.action
             self._count_choice(table, action)
             self._call(action, POINTER(None), self._next(table, action, constant(1, 0)))
+
+    def _note_drop(self, node: str, action: Action, hit: Value | None) -> None:
+        """Leave in the packet's state what runs an action that may mark it to be dropped; others cost nothing."""
+        if not marks_to_drop(action):
+            return
+        sites, emit, pipeline = self._emit.shared.drop_sites, self._emit, self._pipeline.name
+        if hit is None:
+            number = I32(sites[pipeline, node, action.id, ""])
+        else:
+            numbers = (I32(sites[pipeline, node, action.id, outcome]) for outcome in ("hit", "miss"))
+            number = emit.builder.select(hit, *numbers)
+        emit.store_state("drop_site", number)
 
     def _count_choice(self, table: Table, action: Action | None) -> None:
         """Count the action behind which the program goes on (None: there was none), if it matters which."""

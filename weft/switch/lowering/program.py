@@ -10,6 +10,7 @@ from llvmlite import ir
 
 from weft.engine import _core
 from weft.switch.bmv2json import Constant, Deparser, FieldList, FieldRef, MatchKind, Program, Table
+from weft.switch.drop_sites import drop_sites
 from weft.switch.lowering import bounds, checksums, intrinsics
 from weft.switch.lowering.deparser import emit_deparser, emit_finish
 from weft.switch.lowering.emitter import I32, I64, POINTER, VOID, Emitter, ModuleContext, Value
@@ -85,6 +86,7 @@ def lower_program(
         log_formats=[],
         checked=bounds.requested(),
         places=Places(program) if instrumented or counts is not None else None,
+        drop_sites={key: number for number, key in enumerate(drop_sites(program), 1)},
         counts=counts,
     )
     _emit_functions(shared)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from weft.switch.backend import EntryNotFoundError, NotReadyError, TableKey
 from weft.switch.backend.checks import named
 from weft.switch.bmv2json import Program
+from weft.switch.drop_sites import DropSite, drop_sites
 from weft.switch.lowering import CompiledProgram
 from weft.switch.native.tables import NativeTable, tables_of
 
@@ -24,6 +26,7 @@ class RunningProgram:
     def replace(self, compiled: CompiledProgram, preinitialized: frozenset[str]) -> None:
         """Another program runs from now on; tables named `preinitialized` may change although it lists entries."""
         self._compiled = compiled
+        self.__dict__.pop("drop_sites", None)
         self.tables = tables_of(compiled.program, preinitialized)
         self._profile_indices = {name: index for index, name in enumerate(compiled.program.action_profiles)}
 
@@ -48,6 +51,11 @@ class RunningProgram:
     def program(self) -> Program:
         """The program itself."""
         return self.compiled.program
+
+    @cached_property
+    def drop_sites(self) -> tuple[DropSite, ...]:
+        """What may mark packets to be dropped, by number less 1."""
+        return tuple(drop_sites(self.program).values())
 
     def table(self, name: str) -> NativeTable:
         """A table. InvalidRequestError if the program has none of this name."""

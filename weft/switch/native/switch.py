@@ -24,6 +24,7 @@ from weft.switch.backend import (
 from weft.switch.backend.checks import check_capacity
 from weft.switch.backend.live_replicas import Failover
 from weft.switch.bmv2json import Program
+from weft.switch.drop_sites import DropSite, Loss
 from weft.switch.lowering import CompiledProgram, UnsupportedError, compile_program
 from weft.switch.native.counters import Counters
 from weft.switch.native.entries import TableEntries
@@ -130,6 +131,16 @@ class NativeSwitch:
     def drops(self) -> dict[str, int]:
         """Packets dropped since the start, by reason."""
         return self.native.drops()
+
+    def losses(self) -> list[Loss]:
+        """Packets that ended in the switch since the start, but for those that a port's queue refused."""
+        found = self.native.losses()
+        sites = self._running.drop_sites if any(site for _, site, _, _ in found) else ()
+        # Egress may drop without a mark: what ingress has left in the packet's state is no reason then.
+        return [
+            Loss(reason, port, packets, _of_pipeline(sites[number - 1], reason) if number else None)
+            for reason, number, port, packets in found
+        ]
 
     def wait_stream_event(self, timeout_s: float | None) -> StreamEvent | None:
         """The next event of this switch; None when the time is over (None waits without end)."""
@@ -324,3 +335,8 @@ def _compiled(program: Program) -> CompiledProgram:
         return compile_program(program)
     except UnsupportedError as error:
         raise UnsupportedProgramError(f"the native switch does not implement {error}") from None
+
+
+def _of_pipeline(site: DropSite, reason: str) -> DropSite | None:
+    """Return a site if it is of the pipeline at whose end packets were dropped."""
+    return site if reason == f"program_{site.pipeline}" else None
