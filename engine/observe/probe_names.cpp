@@ -19,12 +19,15 @@ std::string name_of_queue_drop(const CountedDrop& drop) { return std::string("qu
 
 std::string name_of_link_drop(const CountedDrop& drop) { return std::string("link ") + drop.name; }
 
+std::string name_of_ip_drop(const CountedDrop& drop) { return std::string("ip ") + drop.name; }
+
 }  // namespace
 
 std::map<std::string, std::map<std::string, std::string>> counted_drops() {
   std::map<std::string, std::map<std::string, std::string>> counted;
   for (const CountedDrop& drop : kQueueDrops) counted["PortStats"][drop.statistic] = name_of_queue_drop(drop);
   for (const CountedDrop& drop : kLinkDrops) counted["LinkStats"][drop.statistic] = name_of_link_drop(drop);
+  for (const CountedDrop& drop : kIpDrops) counted["IpStats"][drop.statistic] = name_of_ip_drop(drop);
   return counted;
 }
 
@@ -44,7 +47,7 @@ std::vector<std::pair<int64_t, std::string>> drop_names() {
     names.emplace_back(drop_code(DropPlace::kNic, kFirstParseErrorDrop + error),
                        std::string("nic ") + roce::parse_error_name(static_cast<roce::ParseError>(error)));
   for (size_t reason = 0; reason < kIpDrops.size(); ++reason)
-    names.emplace_back(drop_code(DropPlace::kIp, reason), std::string("ip ") + kIpDrops[reason].name);
+    names.emplace_back(drop_code(DropPlace::kIp, reason), name_of_ip_drop(kIpDrops[reason]));
   return names;
 }
 

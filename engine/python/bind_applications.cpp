@@ -153,18 +153,20 @@ does not. Raises ValueError for values out of range.)doc")
            "duration_ps"_a, "dscp"_a = defaults.dscp, "ecn"_a = defaults.ecn, "bursts"_a = "",
            "mean_on_ps"_a = 0, "mean_off_ps"_a = 0, "pareto_shape"_a = defaults.pareto_shape, "stream"_a = "",
            py::keep_alive<1, 2>(), py::keep_alive<1, 3>())
-      .def("sent_packets",
-           [](UdpSource& self) {
-             PythonGuard guard(self.engine());
-             return self.sent_packets();
-           })
+      .def(
+          "packets",
+          [](UdpSource& self) {
+            PythonGuard guard(self.engine());
+            return self.packets();
+          },
+          "Datagrams with data that were to be sent.")
       .def(
           "not_sent_packets",
           [](UdpSource& self) {
             PythonGuard guard(self.engine());
             return self.not_sent_packets();
           },
-          "Of those, what the host's own stack has dropped.")
+          "Of those, what never left the host: no route, a full queue, or nobody had the next hop's MAC.")
       .def(
           "was_confirmed",
           [](UdpSource& self) {

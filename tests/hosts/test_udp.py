@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
+from scapy.layers.l2 import ARP, Ether
 
 from tests.hosts.ip_hosts import RATE_BPS, IpHost, cabled_hosts, is_balanced, lone_host
 from weft.engine import _core
@@ -29,7 +29,7 @@ def test_a_constant_rate_is_that_of_frames() -> None:
     a.engine.run()
     # The first ones wait for the neighbour's answer, which takes less than three datagrams' times.
     packets = -(-MS // (1514 * 8000))
-    assert (source.sent_packets(), source.not_sent_packets(), source.was_confirmed()) == (packets, 0, True)
+    assert (source.packets(), source.not_sent_packets(), source.was_confirmed()) == (packets, 0, True)
     stats: dict[str, int] = dict(sink.stats())
     assert stats.pop("packets") == packets
     assert stats.pop("ip_bytes") == packets * 1500
@@ -46,7 +46,7 @@ def test_what_a_source_sends_above_the_link_is_dropped_at_its_own_queue() -> Non
     a.engine.run()
     assert source.not_sent_packets() > 0
     received = sink.stats()["packets"]
-    assert received + source.not_sent_packets() == source.sent_packets()
+    assert received + source.not_sent_packets() == source.packets()
     assert received == pytest.approx(MS / (1514 * 800), rel=0.05)
 
 
@@ -57,7 +57,7 @@ def test_bursts_are_drawn_from_the_seed_and_have_their_share(bursts: str) -> Non
         options = {"bursts": bursts, "mean_on_ps": MS // 20, "mean_off_ps": MS // 10, "pareto_shape": 3.0}
         source, _ = started(a, b, duration_ps=100 * MS, stream=stream, **options)
         a.engine.run()
-        return source.sent_packets()
+        return source.packets()
 
     assert sent("x") == sent("x") != sent("y")
     always = 100 * MS / (1514 * 8000)
@@ -73,8 +73,45 @@ def test_a_sink_that_is_away_is_given_up() -> None:
     a.engine.run()
     assert source.status()["state"] == "finished"
     assert not source.was_confirmed()
-    assert b.ip.stats()["closed_port_packets"] == source.sent_packets() + 12
+    assert b.ip.stats()["closed_port_packets"] == source.packets() + 12
     assert is_balanced(a.engine)
+
+
+def test_what_finds_no_neighbour_is_not_sent() -> None:
+    """Nobody answers for the destination's MAC: some wait in vain, the rest finds too many waiting."""
+    lone = lone_host()
+    source = _core.UdpSource(
+        lone.host.ip,
+        lone.host.executor,
+        destination="10.0.0.2",
+        port=5001,
+        rate_bps=10**9,
+        packet_bytes=1500,
+        duration_ps=MS * 2,
+    )
+    source.start()
+    lone.host.engine.run()
+    assert source.status()["state"] == "finished"
+    assert source.packets() == source.not_sent_packets() > 101
+    asked = lone.said()
+    assert len(asked) > 0
+    assert all(frame.haslayer(ARP) for frame in asked)
+    stats = lone.host.ip.stats()
+    assert stats["unresolved"]["packets"] == source.packets() + 12, "and the ends"
+    assert stats["unresolved"]["bytes"] == source.packets() * 1500 + 12 * 48
+    assert is_balanced(lone.host.engine)
+
+
+def test_a_ping_says_which_requests_never_left() -> None:
+    """They wait for longer than the ping waits for answers."""
+    lone = lone_host()
+    ping = _core.EchoClient(
+        lone.host.ip, lone.host.executor, destination="10.0.0.2", count=3, interval_ps=MS, timeout_ps=10 * MS
+    )
+    ping.start()
+    lone.host.engine.run()
+    assert ping.records()["outcome"] == ["not_sent"] * 3
+    assert lone.host.ip.stats()["unresolved"]["packets"] == 3
 
 
 @pytest.mark.parametrize(("sent_ps", "taken"), [(0, True), (-1, False), (2**62, False), (-(2**63), False)])

@@ -220,7 +220,7 @@ class IpStats(typing.TypedDict):
     """Not sent: larger than the link's MTU."""
     queue_full_packets: int
     """Not sent: the queue at the NIC was full."""
-    unresolved_packets: int
+    unresolved: TrafficCounter
     """Not sent: nobody has answered for the next hop's address."""
     neighbours_evicted: int
     """Neighbours that were forgotten because there were too many."""
@@ -1144,6 +1144,8 @@ class Switch(Node):
     def insert_prepared(self, entries: collections.abc.Sequence[object]) -> int:
         """Inserts entries, each a tuple of a prepared key and action; how many until one that is refused."""
     def load(self, program: SwitchProgram) -> None: ...
+    def losses(self) -> list[tuple[str, int, int, int]]:
+        """Packets that ended here: reason, drop site (0: none), the port by which they had come, and how many."""
     def member_delete(self, profile: int, id: int) -> bool: ...
     def member_insert(self, profile: int, id: int, action: int, data: bytes) -> bool: ...
     def member_modify(self, profile: int, id: int, action: int, data: bytes) -> None: ...
@@ -2350,8 +2352,9 @@ class UdpSource(Application):
         stream: str = "",
     ) -> None: ...
     def not_sent_packets(self) -> int:
-        """Of those, what the host's own stack has dropped."""
-    def sent_packets(self) -> int: ...
+        """Of those, what never left the host: no route, a full queue, or nobody had the next hop's MAC."""
+    def packets(self) -> int:
+        """Datagrams with data that were to be sent."""
     def was_confirmed(self) -> bool:
         """Whether the sink has heard of the end."""
 

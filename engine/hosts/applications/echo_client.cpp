@@ -50,10 +50,9 @@ void EchoClient::arm_next(TimePs now) {
   if (!is_running()) return;
   if (records_.size() < config_.count) return arm(records_.back().sent_ps + config_.interval_ps);
   const TimePs last_ps = records_.back().sent_ps + config_.timeout_ps;
-  if (progress().nodes_done == config_.count || now >= last_ps)
-    finish();
-  else
-    arm(last_ps);
+  if (progress().nodes_done < config_.count && now < last_ps) return arm(last_ps);
+  stack().withdraw_echo(identifier_);
+  finish();
 }
 
 void EchoClient::settle(TimePs now, uint16_t sequence, EchoOutcome outcome, uint8_t hop_limit,
@@ -77,7 +76,18 @@ void EchoClient::on_echo_reply(TimePs now, const IpPacket& packet, uint16_t sequ
   settle(now, sequence, EchoOutcome::kAnswered, packet.hop_limit, packet.source);
 }
 
+// Of a request that has never left, no matter how long ago it should have.
+void EchoClient::on_unsent(uint16_t sequence) {
+  if (sequence >= records_.size() || records_[sequence].outcome != EchoOutcome::kLost) return;
+  records_[sequence].outcome = EchoOutcome::kNotSent;
+  if (is_running()) ++progress().nodes_done;
+}
+
 void EchoClient::on_error(TimePs now, const IcmpError& error, uint16_t sequence) {
+  if (error.is_unsent) {
+    on_unsent(sequence);
+    return arm_next(now);
+  }
   settle(now, sequence, error.is_time_exceeded ? EchoOutcome::kTimeExceeded : EchoOutcome::kUnreachable, 0,
          error.reporter);
 }

@@ -45,6 +45,7 @@ class EchoClient final : public Application, EchoReceiver {
   void release() override { stack().release_echo(identifier_); }
   void on_echo_reply(TimePs now, const IpPacket& packet, uint16_t sequence) override;
   void on_error(TimePs now, const IcmpError& error, uint16_t sequence) override;
+  void on_unsent(uint16_t sequence);
   void settle(TimePs now, uint16_t sequence, EchoOutcome outcome, uint8_t hop_limit,
               const IpAddress& responder = {});
   void send_next(TimePs now);

@@ -83,6 +83,7 @@ void UdpSource::send_data(TimePs now) {
 
 void UdpSource::send_end(TimePs now) {
   if (ends_ == kMostEnds) {
+    stack().withdraw_udp(own_port_);
     ++progress().nodes_done;
     return finish();
   }
@@ -111,6 +112,14 @@ void UdpSource::on_datagram(TimePs /*now*/, const Datagram& datagram) {
   was_confirmed_ = true;
   ++progress().nodes_done;
   finish();
+}
+
+// A kernel's refusals are not looked at, as the datagram has left the host: only its own.
+void UdpSource::on_error(TimePs /*now*/, const IcmpError& error) {
+  if (!error.is_unsent || error.payload.size() < ip::kUdpBytes) return;
+  const std::optional<UdpDatagramHeader> header =
+      UdpDatagramHeader::read(error.payload.subspan(ip::kUdpBytes));
+  if (header && header->kind == UdpDatagramKind::kData) ++not_sent_packets_;
 }
 
 }  // namespace weft

@@ -39,7 +39,8 @@ class UdpSource final : public Application, UdpReceiver {
   UdpSource(IpStack& stack, ScheduleExecutor& executor, const UdpSourceConfig& config);
   ~UdpSource() override { close(); }
 
-  uint64_t sent_packets() const { return sequence_; }
+  // Datagrams with data that were to be sent, and those of them that have never left the host.
+  uint64_t packets() const { return sequence_; }
   uint64_t not_sent_packets() const { return not_sent_packets_; }
   bool was_confirmed() const { return was_confirmed_; }
 
@@ -48,6 +49,7 @@ class UdpSource final : public Application, UdpReceiver {
   void on_timer(TimePs now) override;
   void release() override { stack().release_udp(own_port_); }
   void on_datagram(TimePs now, const Datagram& datagram) override;
+  void on_error(TimePs now, const IcmpError& error) override;
   TimePs draw(TimePs mean_ps);
   void send_data(TimePs now);
   void send_end(TimePs now);

@@ -24,6 +24,12 @@ const IcmpTypes& types_of(bool is_ipv6) { return is_ipv6 ? kIcmpv6Types : kIcmpv
 // What of the packet an error quotes: all that leaves the error below 576 bytes (RFC 1812, 4.3.2.3).
 constexpr size_t kMostQuotedBytes = 512;
 
+// What of a packet says who has sent it; it has no Ethernet header yet.
+bool parse_waiting(const Packet& packet, IcmpError& out) {
+  const std::span<const uint8_t> bytes = packet.bytes();
+  return !bytes.empty() && ip::parse_quoted(bytes, bytes[0] >> 4 == 6, out);
+}
+
 }  // namespace
 
 bool IpStack::send_icmp(IpHeader header, uint8_t type, uint8_t code, uint32_t rest, PacketPtr payload) {
@@ -77,7 +83,11 @@ IpStack::Outcome IpStack::take_error(const IpPacket& packet, IcmpError error) {
   const bool is_ours = std::any_of(interfaces_.begin(), interfaces_.end(), [&](const auto& each) {
     return each != nullptr && each->owns(error.sent.source);
   });
-  if (!is_ours) return Outcome::kForeign;
+  return is_ours ? deliver_error(error) : Outcome::kForeign;
+}
+
+IpStack::Outcome IpStack::deliver_error(const IcmpError& error) {
+  const bool is_ipv6 = error.sent.destination.is_ipv6;
   const std::span<const uint8_t> quoted = error.payload;
   if (error.sent.protocol == kProtocolUdp && quoted.size() >= ip::kUdpBytes) {
     const auto found = udp_.find(load_big_endian<uint16_t>(quoted.data()));
@@ -97,6 +107,46 @@ IpStack::Outcome IpStack::take_error(const IpPacket& packet, IcmpError error) {
   if (found == protocols_.end()) return Outcome::kUnknown;
   found->second->on_error(engine_.now(), error);
   return Outcome::kTaken;
+}
+
+// As a kernel does, the host tells its own sender that the destination is unreachable, without a packet (RFC
+// 1122, 2.3.2.1; RFC 4861, 7.2.2).
+void IpStack::give_up(const Packet& packet) {
+  counters_.unresolved.add(packet.traffic());
+  IcmpError error;
+  if (!parse_waiting(packet, error)) return;
+  const bool is_ipv6 = error.sent.destination.is_ipv6;
+  error.reporter = error.sent.source;
+  error.type = types_of(is_ipv6).unreachable;
+  error.code = is_ipv6 ? 3 : 1;  // the address, the host
+  error.is_unsent = true;
+  deliver_error(error);
+}
+
+void IpStack::withdraw(const std::function<bool(const IcmpError&)>& is_meant) {
+  for (const auto& interface : interfaces_) {
+    if (interface == nullptr) continue;
+    interface->neighbours.withdraw([&](const Packet& packet) {
+      IcmpError error;
+      return parse_waiting(packet, error) && is_meant(error);
+    });
+  }
+}
+
+void IpStack::withdraw_udp(uint16_t port) {
+  withdraw([port](const IcmpError& error) {
+    return error.sent.protocol == kProtocolUdp && error.payload.size() >= ip::kUdpBytes &&
+           load_big_endian<uint16_t>(error.payload.data()) == port;
+  });
+}
+
+void IpStack::withdraw_echo(uint16_t identifier) {
+  withdraw([identifier](const IcmpError& error) {
+    const bool is_ipv6 = error.sent.destination.is_ipv6;
+    return error.sent.protocol == (is_ipv6 ? kProtocolIcmpv6 : kProtocolIcmp) &&
+           error.payload.size() >= ip::kIcmpBytes && error.payload[0] == types_of(is_ipv6).echo_request &&
+           load_big_endian<uint16_t>(error.payload.data() + 4) == identifier;
+  });
 }
 
 void IpStack::answer_echo(const IpPacket& packet) {

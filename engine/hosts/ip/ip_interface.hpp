@@ -46,7 +46,7 @@ struct IpStack::Interface final : Neighbours::Owner {
 
   void ask_for(const IpAddress& address) override;
   void send_to(const MacAddress& mac, PacketPtr packet, bool is_ipv6) override;
-  void give_up(PacketPtr /*packet*/) override { ++stack.counters_.unresolved_packets; }
+  void give_up(PacketPtr packet) override { stack.give_up(*packet); }
   void evicted() override { ++stack.counters_.neighbours_evicted; }
   void changed() override { ++stack.counters_.neighbours_changed; }
   void refused() override { ++stack.counters_.neighbours_refused; }

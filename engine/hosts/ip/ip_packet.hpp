@@ -51,6 +51,7 @@ struct IcmpError {
   uint8_t code = 0;
   bool is_time_exceeded = false;
   bool is_port_unreachable = false;
+  bool is_unsent = false;            // the host itself says so: the packet has never left it
   IpHeader sent;                     // of the packet that it is about
   std::span<const uint8_t> payload;  // the beginning of that packet's payload
 };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,7 +37,7 @@ namespace weft {
   STATISTIC(uint64_t, no_route_packets, "not sent: no route, or no source address of that IP version")      \
   STATISTIC(uint64_t, too_big_packets, "not sent: larger than the link's MTU")                              \
   STATISTIC(uint64_t, queue_full_packets, "not sent: the queue at the NIC was full")                        \
-  STATISTIC(uint64_t, unresolved_packets, "not sent: nobody has answered for the next hop's address")       \
+  STATISTIC(TrafficCounter, unresolved, "not sent: nobody has answered for the next hop's address")         \
   STATISTIC(uint64_t, neighbours_evicted, "neighbours that were forgotten because there were too many")     \
   STATISTIC(uint64_t, neighbours_changed, "messages that gave a known neighbour another MAC")               \
   STATISTIC(uint64_t, neighbours_refused,                                                                   \
@@ -146,6 +147,9 @@ class IpStack final : public NonRoceReceiver {
   // it is taken or RoCEv2's, or none is left.
   uint16_t bind_udp(uint16_t port, UdpReceiver& receiver);
   void release_udp(uint16_t port);
+  // Gives up what this port has sent and still waits for the MAC of a next hop: its receiver's on_error is
+  // called.
+  void withdraw_udp(uint16_t port);
   // Puts a UDP header with its checksum before a payload, and sends it. `header.protocol` is set.
   bool send_udp(IpHeader header, uint16_t source_port, uint16_t destination_port, PacketPtr payload);
 
@@ -155,6 +159,8 @@ class IpStack final : public NonRoceReceiver {
   // if none is left.
   uint16_t bind_echo(EchoReceiver& receiver);
   void release_echo(uint16_t identifier);
+  // Gives up its requests that still wait for the MAC of a next hop, as withdraw_udp().
+  void withdraw_echo(uint16_t identifier);
   // `payload` is the echo's data.
   bool send_echo(IpHeader header, uint16_t identifier, uint16_t sequence, PacketPtr payload);
 
@@ -193,6 +199,11 @@ class IpStack final : public NonRoceReceiver {
   Outcome take_ip(Interface& interface, const Packet& frame, bool is_ipv6);
   Outcome take_icmp(Interface& interface, const IpPacket& packet);
   Outcome take_error(const IpPacket& packet, IcmpError error);
+  // To whoever has sent the packet that it is about.
+  Outcome deliver_error(const IcmpError& error);
+  // A packet without an Ethernet header that waits for its next hop's MAC in vain.
+  void give_up(const Packet& packet);
+  void withdraw(const std::function<bool(const IcmpError&)>& is_meant);
   Outcome take_neighbour_message(Interface& interface, const IpPacket& packet);
   Outcome take_udp(const IpPacket& packet);
   void answer_echo(const IpPacket& packet);

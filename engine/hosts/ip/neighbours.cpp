@@ -92,4 +92,16 @@ void Neighbours::forget() {
   }
 }
 
+void Neighbours::withdraw(const std::function<bool(const Packet&)>& is_meant) {
+  // Nobody is told before all are out: whoever is told may send or withdraw.
+  std::vector<PacketPtr> withdrawn;
+  for (Entry* entry : heard_)
+    std::erase_if(entry->waiting, [&](PacketPtr& packet) {
+      if (!is_meant(*packet)) return false;
+      withdrawn.push_back(std::move(packet));
+      return true;
+    });
+  for (PacketPtr& packet : withdrawn) owner_.give_up(std::move(packet));
+}
+
 }  // namespace weft

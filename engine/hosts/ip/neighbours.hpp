@@ -49,6 +49,8 @@ class Neighbours {
   void set_static(const IpAddress& neighbour, const MacAddress& mac);
   // All but static entries, and those that are being asked for.
   void forget();
+  // Gives up packets that wait and are meant.
+  void withdraw(const std::function<bool(const Packet&)>& is_meant);
 
  private:
   struct Entry {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UdpSent:
-    """What a source has sent; `not_sent_packets` of `packets` found its host's queue full, or no way."""
+    """Datagrams of a source; `not_sent_packets` of `packets` found its host's queue full, no way, or no neighbour."""
 
     packets: int
     not_sent_packets: int
@@ -89,7 +89,7 @@ class _OpenSender(OpenProgram):
     def record(self) -> UdpSent:
         """See OpenProgram."""
         source = self.application
-        return UdpSent(source.sent_packets(), source.not_sent_packets(), source.was_confirmed())
+        return UdpSent(source.packets(), source.not_sent_packets(), source.was_confirmed())
 
 
 class _OpenReceiver(OpenProgram):
