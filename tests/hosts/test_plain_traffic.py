@@ -181,7 +181,7 @@ def test_switches_report_what_expires(version: int, end: str, leaf: str, last_le
     first, spine, last, host = (hop.responders for hop in route.hops)
     assert (first, last, host) == ((leaf,), (last_leaf,), (end,))
     assert spine[0].startswith("10.0.255." if version == 4 else "fd00:")
-    assert result.drops == {"ttl_expired": 9}
+    assert result.drops == {}, "a report is the packet that has expired, made over"
 
 
 def test_switches_whose_program_reports_nothing_are_silent_hops(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_reports_have_a_rate() -> None:
     result = run([{"traceroute": ["h0->h3"], "probes": 10, "timeout": "1ms"} for _ in range(12)])
     answered = sum(len(route.hops[0].round_trip_ps) for route in result.of(ROUTES))
     assert 100 <= answered <= 102, "a burst, and what a millisecond brings"
-    assert result.drops["ttl_expired"] > 3 * answered
+    assert result.drops == {"ttl_expired": 3 * (120 - answered)}
 
 
 def test_a_capture_is_replayed_with_its_times(tmp_path: Path) -> None:
@@ -370,3 +370,30 @@ def test_the_page_shows_what_its_example_prints(tmp_path: Path) -> None:
     assert [line for line in shown if line.rstrip() not in printed] == []
     assert read_results(out / "results.json").of(SCRIPTS)[0].reports["answers"] == 3
     assert CliRunner().invoke(weft, ["report", str(out)]).exit_code == 0
+
+
+def test_what_hosts_cannot_send_is_counted_and_conserved() -> None:
+    """Switches with a program of a user's do not answer ARP; three requests of a host are all that leaves it."""
+    program = ROOT / "tests" / "dropin" / "programs" / "basic_forward.p4"
+    result = run([{"udp": ["h0->h3"], "rate": "5Gb/s", "duration": "3ms"}], p4=str(program))
+    (found,) = result.of(UDP_FLOWS)
+    assert (found.sent, found.received, found.loss, found.ok) == (0, 0, 1, False)
+    assert found.not_sent == found.lost == 1239
+    assert found.goodput_bps == 0
+    account = result.packet_conservation
+    assert account is not None
+    ends = 12
+    assert account.entered["unsent"].packets == account.dropped["ip unresolved"].packets == found.lost + ends
+    assert result.drops["ip unresolved"] == found.lost + ends
+    assert account.entered["sent"].packets == 3, "questions of ARP"
+    (lost,) = (each for each in result.losses if each.node == "h0")
+    assert (lost.reason, lost.packets) == ("ip unresolved", found.lost + ends)
+
+
+def test_all_drops_are_named() -> None:
+    """What ended without arriving is in `drops` or absorbed, whatever dropped it."""
+    udp = {"udp": ["h0->h3", "h1->h3"], "rate": "8Gb/s", "duration": "1ms"}
+    result = run([udp, {"traceroute": ["h0->h3"], "timeout": "1ms"}, {"ping": "all", "count": 2}])
+    assert result.packet_conservation is not None
+    ended = sum(each.packets for each in result.packet_conservation.dropped.values())
+    assert sum(result.drops.values()) + sum(result.absorbed.values()) == ended > 0

@@ -7,6 +7,7 @@ from weft.controller.counters import Count, SwitchCounters
 from weft.controller.features.identity import switch_id
 from weft.controller.planned_paths import PlannedPaths
 from weft.results.counters import absorbed_totals, drop_totals, lateness_of, longest_int_path, plane_results
+from weft.results.losses import LossResult, loss_results
 
 FABRIC = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=1)
 
@@ -27,10 +28,19 @@ def port(depth_bytes=0, tail_dropped=0, lost=0, corrupted=0, uplink=True):
     return stats
 
 
-def daemon_stats(ports, drops=None):
+def by_program(packets, port=1, table="", action="", outcome="", source="drops.p4:125"):
+    site = {"table": table, "action": action, "outcome": outcome, "source": source}
+    return {"reason": "program_ingress", "port": port, "packets": packets, **site}
+
+
+def daemon_stats(ports, drops=None, losses=None):
     return {
         "switches": {
-            switch.name: {"ports": ports.get(switch.name, {}), "drops": drops or {}}
+            switch.name: {
+                "ports": ports.get(switch.name, {}),
+                "drops": drops or {},
+                "losses": (losses or {}).get(switch.name, []),
+            }
             for switch in FABRIC.switches
         },
         "lateness": {"max_ps": 7, "p99_ps": 5},
@@ -66,15 +76,20 @@ def test_drops_add_up_by_reason_and_count_once(counters):
     }
     none = {name: {"packets": 0} for name in own}
     stats = daemon_stats(
-        {"p0l0": {"1": one}}, drops={"program_ingress": 9, "no_such_port": 1, "tail_drop": 9, "port_down": 6}
+        {"p0l0": {"1": one}},
+        drops={"program_ingress": 9, "no_such_port": 1, "tail_drop": 9, "port_down": 6},
+        losses={"p1l1": [by_program(20), by_program(14, source="aggregation.p4:462")]},
     )
-    endpoint = {"planes": [{"nic": {"dropped": {"bad_icrc": n}}, "transmit": none} for n in (2, 3)]}
+    planes = [{"nic": {"dropped": {"bad_icrc": n}}, "transmit": none} for n in (2, 3)]
+    endpoint = {"name": "h0", "planes": planes, "ip": None}
     counters["p1l1"] = SwitchCounters(
         "p1l1",
         drops={"ttl_expired": Count(7), "aggregation_duplicate": Count(8), "aggregation_old_round": Count(9)},
         aggregation={"absorb": Count(10), "multicast": Count(11)},
     )
-    assert drop_totals(counters, stats, [endpoint]) == {
+    losses = loss_results(counters, stats, [endpoint])
+    assert losses == [LossResult("p1l1", None, "ttl_expired", 7)]
+    assert drop_totals(losses, stats, [endpoint]) == {
         "link corrupted": 2,
         "link cut": 3,
         "link lost": 1,
@@ -86,6 +101,21 @@ def test_drops_add_up_by_reason_and_count_once(counters):
         "ttl_expired": 7,
     }
     assert absorbed_totals(counters) == {"contributions": 10, "repeated_contributions": 17}
+
+
+def test_what_a_changed_program_drops_besides_has_a_place(counters):
+    """Parts of Weft's own program count for themselves; what it answers it has not dropped."""
+    added = by_program(3, 2, "Own.deny", "Own.drop", "hit", "mine.p4:9")
+    answering = {"p0l0": [by_program(5), added], "p0s0": [by_program(4)]}
+    counters["p0l0"] = SwitchCounters("p0l0", drops={"no_route": Count(5)})
+    counters["p0s0"] = SwitchCounters("p0s0", drops={"no_route": Count(4), "ttl_expired": Count(6)})
+    assert loss_results(counters, daemon_stats({}, losses=answering), []) == [
+        LossResult("p0l0", None, "no_route", 5),
+        LossResult(
+            "p0l0", 2, "program: Own.drop (hit in Own.deny)", 3, "Own.deny", "Own.drop", "hit", "mine.p4:9"
+        ),
+        LossResult("p0s0", None, "no_route", 4),
+    ]
 
 
 def test_lateness_is_the_worst_of_all_processes():

@@ -13,6 +13,7 @@ from weft.clocks.virtual.processes import ALONE, Processes
 from weft.commands.option_groups import with_options
 
 if TYPE_CHECKING:
+    from weft.results.losses import Traceable
     from weft.results.run_result import RunResult
     from weft.run.attached import Attached
     from weft.run.runner import Captures
@@ -36,10 +37,13 @@ def run_and_show(
     captures: Captures | None = None,
     processes: Processes = ALONE,
     attached: Sequence[Attached] = (),
+    traceable: Traceable | None = None,
 ) -> int:
     """Run, save the results into a directory (None: nowhere), print them and return the exit code.
 
-    `attached` look on. Of several processes the first one shows progress, saves and prints.
+    `attached` look on. Of several processes the first one shows progress, saves and prints. What the items before one
+    that fails have found is saved and printed, too, before its error is raised. `traceable` is what `weft trace` is
+    given to show packets that were lost.
     """
     from weft.commands.progress import make_progress
     from weft.results.printing import show_run
@@ -48,10 +52,17 @@ def run_and_show(
     # Now, so that a directory that cannot be written does not go unnoticed until the end of the run.
     if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)
+
+    def keep(found: RunResult) -> None:
+        path = found.save(directory) if directory is not None else None
+        show_run(found, as_json, traceable)
+        if path is not None and not as_json:
+            click.echo(f"\nresults of what ran before in {path}")
+
     try:
         if processes.count == 1:
             progress = make_progress()
-            result = run_scenario(spec, progress, captures, directory, progress, attached=attached)
+            result = run_scenario(spec, progress, captures, directory, progress, attached=attached, keep=keep)
         else:
             say = make_progress() if processes.number == 0 else lambda _: None
             result = run_scenario(spec, say, captures, directory, processes=processes)
@@ -64,7 +75,7 @@ def run_and_show(
     if processes.number != 0:
         return exit_code(result, require_valid_times)
     path = result.save(directory) if directory is not None else None
-    show_run(result, as_json)
+    show_run(result, as_json, traceable)
     if not as_json:
         times = result.wall_times_s
         click.echo(

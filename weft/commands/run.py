@@ -15,6 +15,7 @@ from weft.clocks.virtual.processes import Processes
 from weft.commands.coverage import coverage_option, show_coverage
 from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import (
+    as_assignments,
     changes_of,
     metrics_option,
     packet_logs_option,
@@ -76,6 +77,7 @@ def run(
     Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
     """
     from weft.live import AttachedShown, Place, Shown
+    from weft.results.losses import Traceable
     from weft.results.results_file import RESULTS_FILE
     from weft.run.attached import require_virtual_clock
     from weft.run.coverage import RunCoverage
@@ -113,7 +115,17 @@ def run(
                 attached.append(
                     stack.enter_context(AttachedShown(shown, lambda text: click.echo(text, err=True)))
                 )
-            return run_and_show(spec, directory, as_json, require_valid_times, captures, processes, attached)
+            options = tuple(as_assignments(overrides, clock=spec.options.clock))
+            return run_and_show(
+                spec,
+                directory,
+                as_json,
+                require_valid_times,
+                captures,
+                processes,
+                attached,
+                Traceable(str(scenario), options),
+            )
 
     processes = processes_here()
     if isinstance(processes, MpiProcesses):

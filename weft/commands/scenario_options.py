@@ -101,6 +101,21 @@ def changes_of(options: Mapping[str, object]) -> list[Change]:
     ]
 
 
+def as_assignments(options: Mapping[str, object], *, clock: str | None) -> list[str]:
+    """Return the options as `--set` says the same of a scenario, for commands that have no others.
+
+    `clock` is the one that the scenario ran with: what runs it again for its switches must have the virtual one.
+    """
+    given = {name: value for name, value in options.items() if value is not None and name != "clock"}
+    texts = list(cast("Sequence[str]", given.pop("assignments", ())))
+    links = cast("Sequence[str]", given.pop("links_down", ()))
+    texts += [f"{name}={value}" for name, value in given.items()]
+    texts += [f"events[]={{link: {link}, state: down}}" for link in links]
+    if clock != "virtual":
+        texts.append("clock=virtual")
+    return [word for text in texts for word in ("--set", text)]
+
+
 def assignments_of(option: str, texts: Sequence[str]) -> list[Change]:
     """Return what `KEY=VALUE` of an option change. Raises BadInputError."""
     return [_assignment(option, text) for text in texts]

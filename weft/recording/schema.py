@@ -19,6 +19,7 @@ class Holds(Enum):
     WIDE_NUMBER = "a number of any width"
     HOST = "a host"
     PORT = "a port"
+    PEER = "a port, or nothing at the end of a dark one"
     PLACE = "a port or a switch"
     STEP_KIND = "a kind of step"
     TEXT = "text"
@@ -54,7 +55,7 @@ TABLES: Mapping[str, TableSchema] = {
     "ports": TableSchema(
         (
             ColumnSchema("port", Holds.PORT),
-            ColumnSchema("peer", Holds.PORT),
+            ColumnSchema("peer", Holds.PEER),
             *_numbers("rate_bps", "delay_ps", "queue_capacity_bytes", "transmitted_packets"),
             *_numbers("transmitted_bytes", "largest_queue_bytes", "tail_dropped_packets"),
         )
@@ -62,7 +63,7 @@ TABLES: Mapping[str, TableSchema] = {
     "loads": TableSchema(
         (
             ColumnSchema("port", Holds.PORT),
-            ColumnSchema("peer", Holds.PORT),
+            ColumnSchema("peer", Holds.PEER),
             ColumnSchema("kind", Holds.TEXT),
             ColumnSchema("transmitted_bytes"),
         )

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from weft.report.comparison import ComparedRun, comparison
 from weft.report.html import Section, html_page, write_page
+from weft.report.page import checks_passed
 from weft.report.topology_section import topology_section
+from weft.results.losses import lost_in_switches
 from weft.results.report_parts import ReportTable
 
 
@@ -38,7 +40,11 @@ def _verdict(*runs: ComparedRun) -> str:
         return f'<span class="bad">a check failed in {escape(" and ".join(failed))}</span>'
     if late := [each.name for each in runs if _is_late(each)]:
         return f'<span class="bad">late events in {escape(" and ".join(late))}: times are INVALID</span>'
-    return '<span class="good">all checks passed in both</span>'
+    lost = [each.name for each in runs if lost_in_switches(each.run.results.losses)]
+    losses = (
+        f' <span class="bad">packets lost in switches of {escape(" and ".join(lost))}</span>' if lost else ""
+    )
+    return checks_passed(*(each.run.results for each in runs)) + losses
 
 
 def _is_late(compared: ComparedRun) -> bool:

@@ -271,11 +271,17 @@ def drops(run: RunDirectory) -> ReportTable:
             for (place, reason), count in counted.most_common(MOST_ROWS)
         ]
     # Drops that were recorded one by one are in the counters of queues, links, switches and NICs, too.
-    recorded = ("queue ", "link ", "switch ", "nic ", "ip ") if "drops" in run.tables else ()
+    recorded = ("queue ", "link ", "switch ", "nic ") if "drops" in run.tables else ()
+    losses = [each for each in run.results.losses if not each.reason.startswith(recorded)]
+    placed = {each.reason for each in losses}
     rows += [
         ["all", reason, count, ""]
         for reason, count in run.results.drops.items()
-        if not reason.startswith(recorded)
+        if not reason.startswith(recorded) and reason not in placed
+    ]
+    rows += [
+        [each.place, each.reason, each.packets, ""]
+        for each in sorted(losses, key=lambda each: -each.packets)[:MOST_ROWS]
     ]
     return ReportTable("Drops", ["place", "reason", "packets", "first at"], rows)
 

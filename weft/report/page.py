@@ -13,6 +13,7 @@ from weft.report.html import Section, html_page, in_force_table, made_by_table, 
 from weft.report.run_directory import RunDirectory
 from weft.report.tables import all_tables, parts_of_traffic
 from weft.report.topology_section import topology_section
+from weft.results.losses import Traceable, lost_in_switches, sentence, trace_command, worst_of
 from weft.results.model import Results
 from weft.results.report_parts import ReportPart, ReportTable
 
@@ -72,6 +73,8 @@ def report_page(run: RunDirectory) -> str:
             _notice(
                 "fidelity", "Segments in place of packets", [each.sentence for each in run.results.fidelity]
             ),
+            _notice("failures", "Failed", [each.sentence for each in run.results.failures]),
+            _losses(run.results),
             _warnings(run.results),
             _cards(run),
             topology_section(run),
@@ -102,11 +105,26 @@ def _sections(
 def _verdict(results: Results) -> str:
     if "ok" in results.absent:
         return '<span class="bad">the results do not say whether checks passed</span>'
+    lost = lost_in_switches(results.losses)
+    losses = f' <span class="bad">{_counted(lost, "packet")} lost in switches</span>' if lost else ""
+    if results.failures:
+        return f'<span class="bad">{escape(results.failures[0].sentence)}</span>{losses}'
     if not results.ok:
-        return '<span class="bad">a check failed</span>'
+        return f'<span class="bad">a check failed</span>{losses}'
     if results.lateness is not None and not results.lateness.valid:
-        return '<span class="bad">right results, late events: times are INVALID</span>'
-    return '<span class="good">all checks passed</span>'
+        return f'<span class="bad">right results, late events: times are INVALID</span>{losses}'
+    return checks_passed(results) + losses
+
+
+def checks_passed(*runs: Results) -> str:
+    """Return what passed, as HTML; what was not compared with anything has not passed a check."""
+    checked, there = (sum(getattr(each, name) for each in runs) for name in ("checked_count", "result_count"))
+    if not checked:
+        return "<span>nothing was checked</span>"
+    whole = (
+        "all checks passed" if checked == there else f"{checked} of {there} results were checked, and passed"
+    )
+    return f'<span class="good">{whole}{" in both" if len(runs) > 1 else ""}</span>'
 
 
 def _is_valid(results: Results) -> bool:
@@ -138,6 +156,19 @@ def _notices(run: RunDirectory) -> str:
             f"the controller did not take {run.results.dropped_packet_ins} packets that switches sent to it"
         )
     return _notice("missing", "Not on this page", notices)
+
+
+def _losses(results: Results) -> str:
+    """Where packets ended in switches, and how to see one: the page does not know the scenario's file."""
+    traceable = Traceable("SCENARIO")
+    lines = [
+        f"{sentence(each)}: {trace_command(each, traceable)}" if each.is_of_a_switch else sentence(each)
+        for each in worst_of(results.losses)
+    ]
+    more = len(results.losses) - len(lines)
+    return _notice(
+        "losses", "Lost in switches and hosts", [*lines, *([f"and {more} more places"] if more else [])]
+    )
 
 
 def _warnings(results: Results) -> str:

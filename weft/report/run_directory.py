@@ -144,6 +144,7 @@ def _check_names(file: Path, fabric: FabricSpec, saved: Mapping[str, SavedTable]
     choices: dict[Holds, Sequence[str]] = {
         Holds.HOST: [host.name for host in fabric.hosts],
         Holds.PORT: places.ports,
+        Holds.PEER: list(dict.fromkeys([*places.ports, *map(places.peer, places.ports)])),
         Holds.PLACE: places.names,
         Holds.STEP_KIND: STEP_KINDS,
     }

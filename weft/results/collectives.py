@@ -309,6 +309,7 @@ COLLECTIVES = ResultKind(
     meaning="Of each collective, algorithm and size.",
     is_always_written=True,
     model=CollectiveResult,
+    is_checked=lambda each: each.verified,
     show=print_collectives,
     order=1,
     report=report_collectives,

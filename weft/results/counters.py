@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from weft.controller.counters import Count, SwitchCounters
 from weft.controller.planned_paths import PlannedPaths
 from weft.engine import counted_drops
+from weft.results.losses import ABSORBED, LossResult
 from weft.results.model import IntHop, IntPath, Lateness, PlaneResult
 from weft.switch.daemon.stats import SwitchesStats
 from weft.topologies import FabricSpec
@@ -100,21 +101,20 @@ def _plane_result(
 
 
 def drop_totals(
-    counters: Mapping[str, SwitchCounters],
+    losses: Sequence[LossResult],
     switch_stats: SwitchesStats | None,
     endpoint_stats: Sequence[HostStats],
 ) -> dict[str, int]:
-    """Sum what was dropped, by cause: in queues, on links, by the P4 program, by switches and at NICs; no zeros.
+    """Sum what was dropped, by cause: in queues, on links, by the P4 program, by switches, at NICs and hosts; no zeros.
 
-    Every packet counts once. The P4 program's reasons are its own; what it absorbs (`absorbed_totals`) is no drop.
+    Every packet counts once. What the program absorbs (`absorbed_totals`) is no drop.
     """
     totals: Counter[str] = Counter()
-    for each in counters.values():
-        totals.update(
-            {reason: count.packets for reason, count in each.drops.items() if reason not in _ABSORBED_REASONS}
-        )
+    for each in losses:
+        if not each.reason.startswith("switch "):
+            totals[each.reason] += each.packets
     for switch in switch_stats["switches"].values() if switch_stats else ():
-        # The program counts what it drops by its own reasons, above; queues count what they have no memory for.
+        # What the program drops is above; queues count what they have no memory for.
         totals.update(
             {
                 f"switch {reason}": n
@@ -131,22 +131,18 @@ def drop_totals(
         for plane in endpoint["planes"]:
             totals.update({f"nic {reason}": n for reason, n in plane["nic"]["dropped"].items()})
             totals.update(_counted_drops("PortStats", plane["transmit"]))
+        totals.update(_counted_drops("IpStats", endpoint["ip"]))
     return {reason: count for reason, count in sorted(totals.items()) if count}
 
 
-_REPEATED = {
-    "repeated_contributions": ("aggregation_duplicate", "aggregation_old_round"),
-    "repeated_requests": ("service_duplicate", "service_old_sequence"),
-}
-_ABSORBED_REASONS = tuple(reason for reasons in _REPEATED.values() for reason in reasons)
 _COUNTED_BY_QUEUES = ("tail_drop", "port_down")
 _CAUSES = counted_drops()
 
 
 def _counted_drops(
-    record: Literal["PortStats", "LinkStats"], statistics: Mapping[str, object] | None
+    record: Literal["PortStats", "LinkStats", "IpStats"], statistics: Mapping[str, object] | None
 ) -> dict[str, int]:
-    """Return how many packets a queue or a link has dropped, by cause, as its statistics count them."""
+    """Return how many packets a queue, a link or a host's IP stack has dropped by cause, as its statistics count."""
     if statistics is None:
         return {}
     return {cause: _packets(statistics[name]) for name, cause in _CAUSES[record].items()}
@@ -168,7 +164,7 @@ def absorbed_totals(counters: Mapping[str, SwitchCounters]) -> dict[str, int]:
     for each in counters.values():
         absorbed["contributions"] += each.aggregation.get("absorb", Count()).packets
         absorbed["requests"] += each.synchronisation.get("absorb", Count()).packets
-        for name, reasons in _REPEATED.items():
+        for name, reasons in ABSORBED.items():
             absorbed[name] += sum(each.drops.get(reason, Count()).packets for reason in reasons)
     return {name: count for name, count in absorbed.items() if count}
 

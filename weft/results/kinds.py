@@ -60,6 +60,7 @@ class ResultKind(Generic[R]):
         meaning: of that list, for docs/results-reference.md.
         model: what each of them is.
         show: prints all of a run.
+        is_checked: whether one of them was compared with what it must be, so that `ok` says something.
         is_always_written: whether results.json has the list where it is empty, too.
         order: of its place on the terminal, on pages and in sweeps, the lowest first.
         report: its part of the page of a run, from top to bottom, given all of the run and the fabric.
@@ -77,6 +78,7 @@ class ResultKind(Generic[R]):
     meaning: str
     model: type[R]
     show: Callable[[Console, Sequence[R]], None]
+    is_checked: Callable[[R], bool] = lambda _: False
     is_always_written: bool = False
     order: int = 100
     report: Callable[[Sequence[R], FabricSpec], Iterable[ReportPart]] = _nothing

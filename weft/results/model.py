@@ -17,6 +17,7 @@ from weft.results.kinds import R, ResultKind, result_kinds
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import LinkFaultsResult
 from weft.results.link_loads import LinkLoadResult
+from weft.results.losses import LossResult
 from weft.results.packet_conservation import PacketConservation
 from weft.results.queue_depth_ages import QueueDepthAges
 from weft.results.switch_memory import MemoryResult
@@ -156,6 +157,23 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class ItemFailure:
+    """An item of the traffic that failed."""
+
+    item: int
+    """Its number, from 0."""
+    kind: str
+    """Of traffic."""
+    error: str
+    """Why."""
+
+    @property
+    def sentence(self) -> str:
+        """Return which item failed, and why."""
+        return f"traffic[{self.item}] ({self.kind}) failed: {self.error}"
+
+
+@dataclass(frozen=True)
 class MadeBy:
     """What made a run.
 
@@ -216,7 +234,11 @@ class Results:
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
     """Of each direction of a link on which faults struck."""
     drops: dict[str, _COUNT] = field(default_factory=dict)
-    """Packets dropped, by cause; no zeros."""
+    """Packets dropped, by cause; no zeros. `program: …`: by the P4 program, which has no counter of its own for it."""
+    losses: list[LossResult] = field(default_factory=list)
+    """Only if there are any: packets that ended in switches but for their queues, and packets that hosts could not
+    send; by place and reason.
+    """
     absorbed: dict[str, _COUNT] = field(default_factory=dict)
     """Packets that in-network aggregation took in: `contributions` added up, and `repeated_contributions`. Of services:
     `requests` that wait for others, and `repeated_requests`."""
@@ -248,6 +270,10 @@ class Results:
     """Rows that are missing from the tables."""
     unfinished_events: list[UnfinishedEvent] = field(default_factory=list)
     """Only if there are any: scheduled events, of links, of operators, of circuits, that the traffic ended before."""
+    failures: list[ItemFailure] = field(default_factory=list)
+    """Only if there is one: the item of the traffic that failed; those before it have results, those after it did not
+    run.
+    """
     warnings: list[str] = field(default_factory=list)
     """Only if there are any: options that do not go well together, and what they cost."""
     absent: tuple[str, ...] = ()
@@ -256,8 +282,18 @@ class Results:
 
     @property
     def ok(self) -> bool:
-        """Return whether every item of the traffic gave the right result."""
-        return all(each.ok for kind in result_kinds() for each in self.of(kind))
+        """Return whether no item of the traffic failed, and nothing is known to be wrong with the results."""
+        return not self.failures and all(each.ok for kind in result_kinds() for each in self.of(kind))
+
+    @property
+    def result_count(self) -> int:
+        """Return how many results there are, of all items of the traffic."""
+        return sum(len(self.of(kind)) for kind in result_kinds())
+
+    @property
+    def checked_count(self) -> int:
+        """Return how many of them were compared with what they must be."""
+        return sum(kind.is_checked(each) for kind in result_kinds() for each in self.of(kind))
 
     @property
     def all_warnings(self) -> list[str]:
@@ -289,6 +325,8 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "incomplete_captures",
     "queue_depth_ages",
     "unfinished_events",
+    "losses",
+    "failures",
     "warnings",
 )
 """Lists of the file's own that are not written when they are empty."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -13,6 +13,13 @@ from weft.errors import CheckFailedError
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts, TrafficCounter
+    from weft.traffic.host_stats import HostStats
+
+
+UNSENT = "unsent"
+"""What hosts were to send and never did: no origin of the engine's, because they were never in the fabric."""
+UNRESOLVED = "ip unresolved"
+"""Why they did not: nobody answered for the next hop's MAC."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,14 @@ class PacketConservation:
             missing=Count(**counts["missing"]),
         )
 
+    def with_unsent(self, unsent: Count) -> PacketConservation:
+        """Return it with packets that hosts gave up before they were in the fabric, as entered and dropped."""
+        if not unsent.packets:
+            return self
+        return replace(
+            self, entered=self.entered | {UNSENT: unsent}, dropped=self.dropped | {UNRESOLVED: unsent}
+        )
+
     @property
     def packets_under_way(self) -> int:
         """Return how many packets wait in queues, are on links, or are in switches that take their time."""
@@ -86,6 +101,12 @@ def checked_conservation(counts: ConservationCounts) -> ConservationCounts:
     return counts
 
 
+def unsent_by(endpoint_stats: Iterable[HostStats]) -> Count:
+    """Return what hosts have given up before it was in the fabric."""
+    unsent = [endpoint["ip"]["unresolved"] for endpoint in endpoint_stats if endpoint["ip"] is not None]
+    return Count(sum(each["packets"] for each in unsent), sum(each["bytes"] for each in unsent))
+
+
 def packets_under_way(counts: ConservationCounts) -> int:
     """Return how many packets wait in queues, are on links, or are in switches that take their time."""
     return sum(counts[where]["packets"] for where in ("queued", "in_flight", "in_switches"))
@@ -100,7 +121,7 @@ def print_packet_conservation(
     """
     if conservation is None:
         return
-    origins, ends = packet_origins(), packet_ends()
+    origins, ends = packet_origins() | {UNSENT: "that hosts could not send"}, packet_ends()
     of_services = sum(count for name, count in absorbed.items() if name.endswith("requests"))
     taken = sum(absorbed.values())
     came = [(origins[name], count.packets) for name, count in conservation.entered.items()]

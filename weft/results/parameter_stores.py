@@ -150,6 +150,7 @@ PARAMETER_STORES = ResultKind(
     key="parameter_stores",
     meaning="Of each item of requests to a parameter store.",
     model=ParameterStoreResult,
+    is_checked=lambda _: True,
     show=print_parameter_stores,
     order=9,
     report=report_parameter_stores,

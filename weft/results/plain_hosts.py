@@ -27,8 +27,8 @@ def _latency_problems(key: str, latency_ps: Latencies | None) -> Iterator[tuple[
 
 
 def _ping_problems(each: PingResult) -> Iterator[tuple[str, str]]:
-    if each.sent < 1:
-        yield "sent", f"is {each.sent} (valid: 1 and more)"
+    if each.sent + each.not_sent < 1:
+        yield "sent", f"is {each.sent}, and not_sent {each.not_sent} (valid: 1 and more together)"
     yield from _latency_problems("round_trip_ps", each.round_trip_ps)
 
 
@@ -41,6 +41,7 @@ PINGS = ResultKind(
     key="pings",
     meaning="Of each pair of hosts of each item of pings.",
     model=PingResult,
+    is_checked=lambda each: not each.ok or each.answered == each.sent + each.not_sent,
     show=print_pings,
     order=10,
     report=report_pings,
@@ -63,6 +64,7 @@ UDP_FLOWS = ResultKind(
     key="udp",
     meaning="Of each UDP source and its sink.",
     model=UdpResult,
+    is_checked=lambda each: not each.ok,
     show=print_udp,
     order=10,
     report=report_udp,

@@ -13,13 +13,13 @@ _PS_PER_S = 1e12
 
 @dataclass(frozen=True)
 class _Finding:
-    """What a program has found."""
+    """What a program has found. Losses and silent hops are findings; where nothing came at all, something is wrong."""
 
     derived: ClassVar[Mapping[str, str]] = {}
 
     @property
     def ok(self) -> bool:
-        """Return True: losses and silent hops are findings."""
+        """Return whether something has come, where something was asked for."""
         return True
 
     def as_dict(self) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class PingResult(_Finding):
     destination: str
     """The host that answers."""
     sent: int
-    """Requests."""
+    """Requests that left the host."""
     answered: int
     """Requests with an answer within `timeout`."""
     unreachable: int
@@ -47,11 +47,18 @@ class PingResult(_Finding):
     """Answers to what had been answered."""
     round_trip_ps: Latencies | None
     """Of those that were answered; none without an answer."""
+    not_sent: int = 0
+    """Further requests, which did not leave it: no route, a full queue, or nobody answered for the next hop's MAC."""
+
+    @property
+    def ok(self) -> bool:
+        """Return whether any request was answered, which is what `ping` exits by."""
+        return self.answered > 0
 
     @property
     def loss(self) -> float:
-        """Return the share of requests without an answer."""
-        return 1 - self.answered / self.sent
+        """Return the share of requests without an answer, those that were not sent among them."""
+        return 1 - self.answered / (self.sent + self.not_sent)
 
 
 @dataclass(frozen=True)
@@ -91,9 +98,9 @@ class UdpResult(_Finding):
     destination: str
     """The host that receives."""
     sent: int
-    """Datagrams."""
+    """Datagrams that left the host."""
     not_sent: int
-    """Of those, what the host's own queue had no room for, or had no route."""
+    """Further datagrams, which did not leave it: no route, a full queue, or nobody answered for the next hop's MAC."""
     received: int
     """Datagrams, each counted once."""
     duplicates: int
@@ -110,14 +117,19 @@ class UdpResult(_Finding):
     """Differences of the delays of successive arrivals (RFC 3393), without sign; none with fewer than two."""
 
     @property
+    def ok(self) -> bool:
+        """Return whether any datagram came."""
+        return self.received > 0 or not self.sent + self.not_sent
+
+    @property
     def lost(self) -> int:
-        """Return how many datagrams did not come."""
-        return self.sent - self.received
+        """Return how many datagrams did not come, those that were not sent among them."""
+        return self.sent + self.not_sent - self.received
 
     @property
     def loss(self) -> float:
         """Return the share that did not come."""
-        return self.lost / self.sent if self.sent else 0.0
+        return self.lost / (self.sent + self.not_sent) if self.sent + self.not_sent else 0.0
 
 
 @dataclass(frozen=True)

@@ -99,9 +99,23 @@ def _print(console: Console, title: str, columns: Sequence[str], rows: Iterable[
         console.print(f"… and {len(shown) - MOST_SHOWN:,} more")
 
 
+def _with_not_sent(
+    columns: Sequence[str], rows: Iterable[list[Cell]], results: Sequence[PingResult | UdpResult]
+) -> tuple[list[str], list[list[Cell]]]:
+    """Add a column of what did not leave its host, behind what did, if there is anything."""
+    made = list(rows)
+    if not any(each.not_sent for each in results):
+        return list(columns), made
+    at = columns.index("sent") + 1
+    for row, each in zip(made, results, strict=True):
+        row.insert(at, each.not_sent)
+    return [*columns[:at], "not sent", *columns[at:]], made
+
+
 def print_pings(console: Console, results: Sequence[PingResult]) -> None:
     """Print a line for each pair of hosts."""
-    _print(console, "pings: µs (time is emulated)", _PING_COLUMNS, map(_ping_row, results))
+    table = _with_not_sent(_PING_COLUMNS, map(_ping_row, results), results)
+    _print(console, "pings: µs (time is emulated)", *table)
 
 
 def print_udp(console: Console, results: Sequence[UdpResult]) -> None:
@@ -109,8 +123,7 @@ def print_udp(console: Console, results: Sequence[UdpResult]) -> None:
     _print(
         console,
         "UDP: one-way delay and jitter in µs (time is emulated)",
-        _UDP_COLUMNS,
-        map(_udp_row, results),
+        *_with_not_sent(_UDP_COLUMNS, map(_udp_row, results), results),
     )
 
 
@@ -137,12 +150,15 @@ def print_scripts(console: Console, results: Sequence[ScriptResult]) -> None:
 
 def report_pings(results: Sequence[PingResult], _: FabricSpec) -> Iterator[ReportPart]:
     """Yield the table of pings."""
-    yield ReportTable("Pings: round trips in µs", list(_PING_COLUMNS), list(map(_ping_row, results)))
+    table = _with_not_sent(_PING_COLUMNS, map(_ping_row, results), results)
+    yield ReportTable("Pings: round trips in µs", *table)
 
 
 def report_udp(results: Sequence[UdpResult], _: FabricSpec) -> Iterator[ReportPart]:
     """Yield the table of UDP."""
-    yield ReportTable("UDP: delay and jitter in µs", list(_UDP_COLUMNS), list(map(_udp_row, results)))
+    yield ReportTable(
+        "UDP: delay and jitter in µs", *_with_not_sent(_UDP_COLUMNS, map(_udp_row, results), results)
+    )
 
 
 def report_routes(results: Sequence[RouteResult], _: FabricSpec) -> Iterator[ReportPart]:

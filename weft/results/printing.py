@@ -18,6 +18,7 @@ from weft.results.kinds import result_kinds
 from weft.results.link_events import print_link_events
 from weft.results.link_faults import print_link_faults
 from weft.results.link_loads import print_link_loads
+from weft.results.losses import Traceable, print_losses
 from weft.results.model import LATENESS_BOUND, IntPath, Lateness, PlaneResult, Results
 from weft.results.packet_conservation import print_packet_conservation
 from weft.results.queue_depth_ages import print_queue_depth_ages
@@ -30,12 +31,12 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=120)
 
 
-def show_run(run: Results, as_json: bool) -> None:
+def show_run(run: Results, as_json: bool, traceable: Traceable | None = None) -> None:
     """Print a run on standard output: as JSON, or as tables."""
     if as_json:
         print(json.dumps(run.as_dict(), indent=1))
     else:
-        print_run(make_console(), run)
+        print_run(make_console(), run, traceable)
 
 
 class _InvalidConsole:
@@ -57,8 +58,11 @@ class _InvalidConsole:
         return getattr(self._console, name)
 
 
-def print_run(console: Console, run: Results) -> None:
-    """Print all tables of a run; if its times mean nothing, the first line says so, and all others bear a mark."""
+def print_run(console: Console, run: Results, traceable: Traceable | None = None) -> None:
+    """Print all tables of a run; if its times mean nothing, the first line says so, and all others bear a mark.
+
+    Where packets were lost in switches, commands follow that show one, if it is known what to trace.
+    """
     if run.lateness is not None and not run.lateness.valid:
         console = cast("Console", _InvalidConsole(console))
         console.print("the machine served events too late: times, rates and queues below do not hold")
@@ -79,6 +83,7 @@ def print_run(console: Console, run: Results) -> None:
         console.print(
             "\n[bold]drops[/bold]: " + ", ".join(f"{name} {count}" for name, count in run.drops.items())
         )
+    print_losses(console, run.losses, traceable)
     if run.rows_lost:
         console.print(
             f"\n[bold]incomplete[/bold]: {run.rows_lost} rows were beyond what a probe keeps; sample less "
@@ -89,6 +94,8 @@ def print_run(console: Console, run: Results) -> None:
         console.print(f"packet-ins that the controller did not take: {run.dropped_packet_ins}")
     print_packet_conservation(console, run.packet_conservation, run.absorbed)
     print_fidelity(console, run.fidelity)
+    for failure in run.failures:
+        console.print(f"\n[bold red]{escape(failure.sentence)}[/bold red]")
     for warning in run.all_warnings:
         console.print(f"\n[yellow]warning: {escape(warning)}[/yellow]")
     if run.lateness is not None:

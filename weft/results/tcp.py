@@ -223,6 +223,7 @@ TCP = ResultKind(
     key="tcp",
     meaning="Of each item of TCP flows.",
     model=TcpResult,
+    is_checked=lambda each: each.bytes > 0,
     show=print_tcp,
     order=3,
     report=report_tcp,

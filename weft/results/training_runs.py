@@ -277,6 +277,7 @@ TRAINING_RUNS = ResultKind(
     key="training_runs",
     meaning="Of each item of training, by each algorithm.",
     model=TrainingRunResult,
+    is_checked=lambda _: True,
     show=print_training_runs,
     order=5,
     report=report_training_runs,

@@ -167,6 +167,7 @@ TRAINING_STEPS = ResultKind(
     meaning="Of each training step.",
     is_always_written=True,
     model=TrainingStepResult,
+    is_checked=lambda each: each.verified,
     show=print_training_steps,
     order=4,
     report=report_training_steps,

@@ -20,7 +20,8 @@ from weft.results.fidelity import fidelity_results
 from weft.results.kinds import R, ResultKind
 from weft.results.link_faults import link_fault_results
 from weft.results.link_loads import link_loads, loads_table
-from weft.results.packet_conservation import PacketConservation, checked_conservation
+from weft.results.losses import loss_results
+from weft.results.packet_conservation import PacketConservation, checked_conservation, unsent_by
 from weft.results.queue_depth_ages import queue_depth_ages
 from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
@@ -113,6 +114,7 @@ class Findings:
         totals = HostTotals.of(endpoints)
         path = self._exchanges.int_path
         observations = self.observations()
+        losses = loss_results(counters, switches, endpoints)
         observations.tables["ports"] = ports_table(fabric, switches, endpoints)
         loads = self._loads()
         if options.observe.loads:
@@ -138,11 +140,12 @@ class Findings:
             registers=arrays.registers_in_results,
             rows_lost=observations.rows_lost,
             warnings=self._warnings(),
-            drops=drop_totals(counters, switches, endpoints),
+            losses=losses,
+            drops=drop_totals(losses, switches, endpoints),
             absorbed=absorbed_totals(counters),
             packet_conservation=None
             if options.clock == "real"
-            else PacketConservation.of(self.packet_conservation()),
+            else PacketConservation.of(self.packet_conservation()).with_unsent(unsent_by(endpoints)),
             link_events=events.results_now(),
             unfinished_events=events.unfinished(),
             controller_events=events.controller_events(),

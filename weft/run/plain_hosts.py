@@ -150,8 +150,15 @@ def ping_task(fabric: Fabric, pairs: Sequence[Pair], plan: PingPlan) -> Task[lis
             if outcome == "answered"
         ]
         unreachable = sum(outcome in ("unreachable", "time_exceeded") for outcome in record.outcome)
+        not_sent = record.outcome.count("not_sent")
         return PingResult(
-            *pair, len(record.outcome), len(answered), unreachable, record.duplicates, _latencies(answered)
+            *pair,
+            sent=len(record.outcome) - not_sent,
+            answered=len(answered),
+            unreachable=unreachable,
+            duplicates=record.duplicates,
+            round_trip_ps=_latencies(answered),
+            not_sent=not_sent,
         )
 
     return _task(
@@ -224,7 +231,7 @@ def _udp_result(pair: Pair, sent: UdpSent, received: UdpReceived, started_ps: in
     time_ps = received.last_ps - started_ps
     return UdpResult(
         *pair,
-        sent=sent.packets,
+        sent=sent.packets - sent.not_sent_packets,
         not_sent=sent.not_sent_packets,
         received=counts["packets"],
         duplicates=counts["duplicate_packets"],

@@ -5,15 +5,16 @@ from __future__ import annotations
 import datetime
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weft.clocks.lab import Progress
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Watcher
-from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 from weft.hints import did_you_mean
+from weft.results.model import ItemFailure
 from weft.results.run_result import RunResult
 from weft.run.attached import Attached
 from weft.run.data_memory import require_memory
@@ -63,6 +64,7 @@ def run_scenario(
     watcher: Watcher | None = None,
     processes: Processes = ALONE,
     attached: Sequence[Attached] = (),
+    keep: Callable[[RunResult], None] | None = None,
 ) -> RunResult:
     """Run everything in a scenario and return what was found.
 
@@ -74,6 +76,8 @@ def run_scenario(
         watcher: shown how far runs are, from a thread of its own; not of several processes.
         processes: which serve the fabric together, under the virtual clock; all have the result.
         attached: what looks on; results are the same without.
+        keep: called with what was found so far when an item of the traffic fails, before its error is raised; not of
+            several processes, of which the others may not have come as far.
 
     Raises:
         BadInputError, EnvironmentLacksError: nothing was run. CheckFailedError: a run did not end.
@@ -82,7 +86,9 @@ def run_scenario(
     spec = scenario if isinstance(scenario, RunSpec) else run_spec(scenario)
     with spec.places.locating():
         require_served_by(processes, spec, captures is not None)
-        return _run(spec, began, progress, captures, directory, watcher, processes, attached)
+        if processes.count > 1:
+            keep = None
+        return _run(spec, began, progress, captures, directory, watcher, processes, attached, keep)
 
 
 def _run(
@@ -94,6 +100,7 @@ def _run(
     watcher: Watcher | None,
     processes: Processes,
     attached: Sequence[Attached],
+    keep: Callable[[RunResult], None] | None,
 ) -> RunResult:
     observe, seed = spec.options.observe, spec.options.seed
     if observe.captures and directory is None:
@@ -122,23 +129,50 @@ def _run(
             for run in runs:
                 run(fabric, progress)
                 fabric.items_done += 1
-        except CheckFailedError:
-            # A run that fails is one of which people want to see most.
-            _end(attached, fabric)
+        except WeftError as error:
+            if isinstance(error, CheckFailedError):
+                # A run that fails is one of which people want to see most.
+                _end(attached, fabric)
+            if keep is not None and (found := _found_before(error, spec, fabric)) is not None:
+                now = time.monotonic()
+                times_s = _wall_times_s(began, building, up, now, now, fabric.first_collective_done_s)
+                keep(replace(found, wall_times_s=times_s))
             raise
         _end(attached, fabric)
         result = replace(fabric.summary(), incomplete_captures=fabric.end_captures())
         first_done_s = fabric.first_collective_done_s
         done = time.monotonic()
-    wall_times_s = {
+    return replace(
+        result, wall_times_s=_wall_times_s(began, building, up, done, time.monotonic(), first_done_s)
+    )
+
+
+def _wall_times_s(
+    began: float, building: float, up: float, done: float, end: float, first_done: float | None
+) -> dict[str, float]:
+    return {
         "prepare": building - began,
         "fabric_up": up - building,
-        **({"first_collective_done": first_done_s - building} if first_done_s is not None else {}),
+        **({"first_collective_done": first_done - building} if first_done is not None else {}),
         "traffic": done - up,
-        "tear_down": time.monotonic() - done,
-        "all": time.monotonic() - began,
+        "tear_down": end - done,
+        "all": end - began,
     }
-    return replace(result, wall_times_s=wall_times_s)
+
+
+def _found_before(error: WeftError, spec: RunSpec, fabric: Fabric) -> RunResult | None:
+    """Return what the items before the one that failed have found; None if the fabric no longer says.
+
+    An item that could not begin leaves nothing to see where it was the first one.
+    """
+    number = fabric.items_done
+    if number == 0 and not isinstance(error, CheckFailedError):
+        return None
+    failure = ItemFailure(number, spec.traffic[number].kind, str(error))
+    try:
+        return replace(fabric.summary(), failures=[failure], incomplete_captures=fabric.end_captures())
+    except WeftError:
+        return None
 
 
 def _end(attached: Sequence[Attached], fabric: Fabric) -> None:
