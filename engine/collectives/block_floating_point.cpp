@@ -49,16 +49,16 @@ int headroom_bits(uint32_t rank_count) {
   return std::bit_width(rank_count <= 128 ? rank_count - 1 : rank_count);
 }
 
-void quantise(const float* block, size_t count, int32_t exponent, int headroom_bits, int32_t* integers) {
-  const double scale = std::ldexp(1.0, 31 - headroom_bits - exponent);
+void quantise(const float* block, size_t count, int32_t exponent, int magnitude_bits, int32_t* integers) {
+  const double scale = std::ldexp(1.0, magnitude_bits - exponent);
   for (size_t i = 0; i < count; ++i) {
     const double shifted = static_cast<double>(block[i]) * scale + kRoundingShift;
     integers[i] = static_cast<int32_t>(std::bit_cast<int64_t>(shifted));
   }
 }
 
-void dequantise(const int32_t* sums, size_t count, int32_t exponent, int headroom_bits, float* block) {
-  const double scale = std::ldexp(1.0, exponent - 31 + headroom_bits);
+void dequantise(const int32_t* sums, size_t count, int32_t exponent, int magnitude_bits, float* block) {
+  const double scale = std::ldexp(1.0, exponent - magnitude_bits);
   for (size_t i = 0; i < count; ++i) block[i] = static_cast<float>(sums[i] * scale);
 }
 

@@ -1,5 +1,5 @@
-// Block floating point: float32 blocks as int32 under an exponent common to all ranks, so that switches can
-// add them exactly (docs/spec/aggregation.md, "Sums of floats"; after SwitchML, Sapio et al., NSDI 2021,
+// Block floating point: blocks of floats as integers under an exponent common to all ranks, so that switches
+// can add them exactly (docs/spec/aggregation.md, "Sums of floats"; after SwitchML, Sapio et al., NSDI 2021,
 // section 3.7).
 #pragma once
 
@@ -22,11 +22,15 @@ int32_t block_exponent(const float* block, size_t count, size_t first_index);
 // it is ceil(log2(n + 1)), because float32's largest mantissa then rounds up to 2^(31 - bits) itself.
 int headroom_bits(uint32_t rank_count);
 
-// integers[i] = rint(block[i] · 2^(31 - headroom_bits - exponent)). All |block[i]| < 2^exponent.
-void quantise(const float* block, size_t count, int32_t exponent, int headroom_bits, int32_t* integers);
+// Bits of an integer's magnitude without those of the headroom: with `precision` bits or more, the block's
+// largest elements are carried exactly.
+constexpr int magnitude_bits(int integer_bits, int headroom_bits) { return integer_bits - 1 - headroom_bits; }
 
-// block[i] = sums[i] · 2^(exponent - 31 + headroom_bits), rounded once to float32.
-void dequantise(const int32_t* sums, size_t count, int32_t exponent, int headroom_bits, float* block);
+// integers[i] = rint(block[i] · 2^(magnitude_bits - exponent)). All |block[i]| < 2^exponent.
+void quantise(const float* block, size_t count, int32_t exponent, int magnitude_bits, int32_t* integers);
+
+// block[i] = sums[i] · 2^(exponent - magnitude_bits), rounded once to float32.
+void dequantise(const int32_t* sums, size_t count, int32_t exponent, int magnitude_bits, float* block);
 
 // Order-preserving integers, for exact maxima and minima of floats: a < b as floats exactly if so as
 // integers (-0.0 sorts below +0.0; NaN has no place in the order and is for the caller to refuse).

@@ -37,9 +37,20 @@ auto with_type(DataType dtype, Function function) {
   return function(int32_t());
 }
 
-LaneType lane_type_of(DataType dtype, bool has_exponents) {
-  if (has_exponents || element_bytes(dtype) == 4) return LaneType::kInt32;
+LaneType lane_type_of(DataType dtype) {
+  if (element_bytes(dtype) == 4) return LaneType::kInt32;
   return element_bytes(dtype) == 2 ? LaneType::kInt16 : LaneType::kInt8;
+}
+
+// An integer of 16 bits rounds what it carries no more coarsely than the float's own type rounds the largest
+// element of the block, if its magnitude has as many bits as the significand.
+LaneType lane_type_of_sum(DataType dtype, int headroom_bits) {
+  return with_type(dtype, [&]<class T>(T) {
+    if constexpr (requires { T::kPrecision; }) {
+      if (bfp::magnitude_bits(16, headroom_bits) >= T::kPrecision) return LaneType::kInt16;
+    }
+    return LaneType::kInt32;
+  });
 }
 
 template <class T>
@@ -95,6 +106,24 @@ void unpack(const int32_t* lanes, size_t count, T* elements) {
   }
 }
 
+// Integers that fit 16 bits, two to a lane, the first in its high half.
+void pack_pairs(const int32_t* integers, size_t count, int32_t* lanes) {
+  for (size_t i = 0; i + 1 < count; i += 2) {
+    const auto high = static_cast<uint32_t>(integers[i]) << 16;
+    lanes[i / 2] = static_cast<int32_t>(high | (static_cast<uint32_t>(integers[i + 1]) & 0xFFFF));
+  }
+  if (count % 2 != 0) {
+    lanes[count / 2] = static_cast<int32_t>(static_cast<uint32_t>(integers[count - 1]) << 16);
+  }
+}
+
+void unpack_pairs(const int32_t* lanes, size_t count, int32_t* integers) {
+  for (size_t i = 0; i < count; ++i) {
+    const auto word = static_cast<uint32_t>(lanes[i / 2]);
+    integers[i] = static_cast<int16_t>(i % 2 == 0 ? word >> 16 : word);
+  }
+}
+
 // Calls function(floats, count, offset) with the elements as float32, which holds every narrower one exactly.
 template <class T, class Function>
 void as_float32(const T* elements, size_t count, Function function) {
@@ -112,9 +141,9 @@ void as_float32(const T* elements, size_t count, Function function) {
 
 // Returns whether a sum is infinite; none is NaN.
 template <class T>
-bool dequantise(const int32_t* sums, size_t count, int32_t exponent, int headroom_bits, T* block) {
+bool dequantise(const int32_t* sums, size_t count, int32_t exponent, int magnitude_bits, T* block) {
   if constexpr (std::is_same_v<T, float>) {
-    bfp::dequantise(sums, count, exponent, headroom_bits, block);
+    bfp::dequantise(sums, count, exponent, magnitude_bits, block);
     uint32_t largest = 0;
     for (size_t i = 0; i < count; ++i) {
       const uint32_t magnitude = std::bit_cast<uint32_t>(block[i]) & kFloat32Infinity;
@@ -122,7 +151,7 @@ bool dequantise(const int32_t* sums, size_t count, int32_t exponent, int headroo
     }
     return largest == kFloat32Infinity;
   } else {
-    const double scale = std::ldexp(1.0, exponent - 31 + headroom_bits);
+    const double scale = std::ldexp(1.0, exponent - magnitude_bits);
     bool overflowed = false;
     for (size_t i = 0; i < count; ++i) {
       block[i] = T::of(sums[i] * scale);
@@ -147,9 +176,12 @@ LaneEncoding::LaneEncoding(DataType dtype, ReduceOperation operation, uint32_t r
     : dtype_(dtype),
       operation_(operation),
       has_exponents_(is_float(dtype) && operation == ReduceOperation::kSum),
-      lane_type_(lane_type_of(dtype, has_exponents_)) {
+      lane_type_(lane_type_of(dtype)) {
   check_reduction(dtype, operation);
-  if (has_exponents_) headroom_bits_ = bfp::headroom_bits(rank_count);
+  if (!has_exponents_) return;
+  const int headroom_bits = bfp::headroom_bits(rank_count);
+  lane_type_ = lane_type_of_sum(dtype, headroom_bits);
+  magnitude_bits_ = bfp::magnitude_bits(lane_type_ == LaneType::kInt16 ? 16 : 32, headroom_bits);
 }
 
 void LaneEncoding::check(const void* elements, size_t count) const {
@@ -178,7 +210,12 @@ void LaneEncoding::encode(const void* block, size_t count, int32_t exponent, int
     if constexpr (!std::is_integral_v<T>) {
       if (has_exponents_) {
         return as_float32(elements, count, [&](const float* floats, size_t length, size_t offset) {
-          bfp::quantise(floats, length, exponent, headroom_bits_, lanes + offset);
+          if (lane_type_ == LaneType::kInt32) {
+            return bfp::quantise(floats, length, exponent, magnitude_bits_, lanes + offset);
+          }
+          std::array<int32_t, kPieceElements> integers;
+          bfp::quantise(floats, length, exponent, magnitude_bits_, integers.data());
+          pack_pairs(integers.data(), length, lanes + offset / 2);
         });
       }
     }
@@ -186,12 +223,32 @@ void LaneEncoding::encode(const void* block, size_t count, int32_t exponent, int
   });
 }
 
+void LaneEncoding::encode_exponents(const int32_t* exponents, size_t count, int32_t* lanes) const {
+  if (lane_type_ == LaneType::kInt16) return pack_pairs(exponents, count, lanes);
+  std::copy_n(exponents, count, lanes);
+}
+
+void LaneEncoding::decode_exponents(const int32_t* lanes, size_t count, int32_t* exponents) const {
+  if (lane_type_ == LaneType::kInt16) return unpack_pairs(lanes, count, exponents);
+  std::copy_n(lanes, count, exponents);
+}
+
 bool LaneEncoding::decode(const int32_t* lanes, size_t count, int32_t exponent, void* block) const {
   return with_type(dtype_, [&]<class T>(T) {
     T* elements = static_cast<T*>(block);
     if constexpr (!std::is_integral_v<T>) {
       if (has_exponents_) {
-        return dequantise(lanes, count, exponent, headroom_bits_, elements);
+        if (lane_type_ == LaneType::kInt32) {
+          return dequantise(lanes, count, exponent, magnitude_bits_, elements);
+        }
+        bool overflowed = false;
+        for (size_t offset = 0; offset < count; offset += kPieceElements) {
+          const size_t length = std::min(kPieceElements, count - offset);
+          std::array<int32_t, kPieceElements> sums;
+          unpack_pairs(lanes + offset / 2, length, sums.data());
+          overflowed |= dequantise(sums.data(), length, exponent, magnitude_bits_, elements + offset);
+        }
+        return overflowed;
       }
     }
     unpack(lanes, count, elements);

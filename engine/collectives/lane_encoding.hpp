@@ -16,7 +16,8 @@ constexpr size_t elements_per_lane(LaneType type) { return size_t{1} << static_c
 
 // Integers travel as they are, the narrow ones packed in a lane, the first in its highest bits. So do maxima
 // and minima of floats, as order-preserving integers of the same size. Sums of floats are block floating
-// point: an int32 lane for each element, under an exponent that all ranks have agreed on.
+// point, under an exponent that all ranks have agreed on: in int16, two to a lane, as long as that holds the
+// whole significand of the block's largest elements beside the bits that the sum needs, else in int32.
 class LaneEncoding {
  public:
   // Throws std::invalid_argument as check_reduction() and bfp::headroom_bits().
@@ -33,6 +34,10 @@ class LaneEncoding {
   // Writes the lanes of `count` elements; what is left of the last one is 0. Without exponents, `exponent`
   // means nothing.
   void encode(const void* block, size_t count, int32_t exponent, int32_t* lanes) const;
+  // Lanes of a message with exponents: integers of the same type as the data's, so that one message has those
+  // of as many blocks as there are elements in a lane times lanes.
+  void encode_exponents(const int32_t* exponents, size_t count, int32_t* lanes) const;
+  void decode_exponents(const int32_t* lanes, size_t count, int32_t* exponents) const;
   // The inverse. Returns whether a finite sum is infinite in the data type.
   bool decode(const int32_t* lanes, size_t count, int32_t exponent, void* block) const;
 
@@ -41,7 +46,7 @@ class LaneEncoding {
   ReduceOperation operation_;
   bool has_exponents_;
   LaneType lane_type_;
-  int headroom_bits_ = 0;
+  int magnitude_bits_ = 0;  // of sums of floats
 };
 
 }  // namespace weft

@@ -9,6 +9,8 @@ namespace weft {
 
 template <int kMantissaBits>
 struct NarrowFloat {
+  // Bits of the significand, with the one that normal numbers do not store.
+  static constexpr int kPrecision = kMantissaBits + 1;
   // binary16 has 5 exponent bits and 10 of mantissa, bfloat16 8 and 7.
   static constexpr int kExponentBits = 15 - kMantissaBits;
   static constexpr int kBias = (1 << (kExponentBits - 1)) - 1;

@@ -51,7 +51,7 @@ AggregationRequest::AggregationRequest(AggregationBuffers buffers, std::vector<A
 }
 
 void AggregationRequest::find_exponents() {
-  const size_t message_exponents = lane_count_ / kBlock;
+  const size_t message_exponents = message_blocks();
   // What a part's last message has no elements for stays zero on all ranks.
   exponents_.resize(blocks_.count() * message_exponents, bfp::kZeroExponent);
   for (uint64_t number = 0; number < blocks_.count(); ++number) {
@@ -63,6 +63,7 @@ void AggregationRequest::find_exponents() {
   }
   exponent_message_count_ = (blocks_.count() + kGroupMessages - 1) / kGroupMessages;
   exponents_agreed_.resize(exponent_message_count_, false);
+  lead_groups_ = std::min(exponent_message_count_, kSwitchLanes / (lane_count_ * kGroupMessages));
 }
 
 const uint8_t* AggregationRequest::source(uint64_t element) const {
@@ -75,21 +76,20 @@ uint8_t* AggregationRequest::destination(uint64_t element) const {
 
 AggregationRequest::Content AggregationRequest::content(uint64_t message) const {
   if (exponent_message_count_ == 0) return {false, message};
-  if (message == 0) return {true, 0};
-  const uint64_t group = (message - 1) / (kGroupMessages + 1);
-  const uint64_t position = (message - 1) % (kGroupMessages + 1);
-  const bool last_group = group + 1 >= exponent_message_count_;
-  if (last_group) {
-    // No exponents follow; a group before it has its 64 messages and the exponents of the next.
+  if (message < lead_groups_) return {true, message};
+  const uint64_t group = (message - lead_groups_) / (kGroupMessages + 1);
+  const uint64_t position = (message - lead_groups_) % (kGroupMessages + 1);
+  if (group + lead_groups_ >= exponent_message_count_) {
+    // No exponents follow; a group before these has its 64 messages and the exponents of a later one.
     return {false, message - exponent_message_count_};
   }
-  if (position == 0) return {true, group + 1};
+  if (position == 0) return {true, group + lead_groups_};
   return {false, group * kGroupMessages + position - 1};
 }
 
 AggregationPurpose AggregationRequest::purpose(uint64_t message) const {
   const Content what = content(message);
-  if (what.is_exponents) return {.operation = ReduceOperation::kMax};
+  if (what.is_exponents) return {.operation = ReduceOperation::kMax, .lane_type = encoding_.lane_type()};
   const AggregationPart& part = *blocks_[what.index].part;
   return {.operation = operation_,
           .lane_type = encoding_.lane_type(),
@@ -104,15 +104,17 @@ bool AggregationRequest::ready(uint64_t message) const {
 }
 
 std::span<const int32_t> AggregationRequest::exponents_of(uint64_t group) const {
-  const std::span<const int32_t> behind = std::span(exponents_).subspan(group * lane_count_);
-  return behind.first(std::min(lane_count_, behind.size()));
+  const size_t whole = kGroupMessages * message_blocks();
+  const std::span<const int32_t> behind = std::span(exponents_).subspan(group * whole);
+  return behind.first(std::min(whole, behind.size()));
 }
 
 void AggregationRequest::compose(uint64_t message, std::span<int32_t> lanes) const {
   const Content what = content(message);
   std::fill(lanes.begin(), lanes.end(), 0);
   if (what.is_exponents) {
-    std::ranges::copy(exponents_of(what.index), lanes.begin());
+    const std::span<const int32_t> exponents = exponents_of(what.index);
+    encoding_.encode_exponents(exponents.data(), exponents.size(), lanes.data());
     return;
   }
   const auto [part, begin, element_count] = blocks_[what.index];
@@ -120,9 +122,10 @@ void AggregationRequest::compose(uint64_t message, std::span<int32_t> lanes) con
     encoding_.encode(source(begin), element_count, 0, lanes.data());
     return;
   }
-  const int32_t* exponents = exponents_.data() + what.index * (lane_count_ / kBlock);
+  const int32_t* exponents = exponents_.data() + what.index * message_blocks();
   for_blocks(element_count, [&, begin = begin](size_t block, size_t first, size_t count) {
-    encoding_.encode(source(begin + first), count, exponents[block], lanes.data() + first);
+    int32_t* const block_lanes = lanes.data() + first / encoding_.elements_per_lane();
+    encoding_.encode(source(begin + first), count, exponents[block], block_lanes);
   });
 }
 
@@ -130,10 +133,13 @@ bool AggregationRequest::accept(uint64_t message, std::span<const int32_t> lanes
   const Content what = content(message);
   if (what.is_exponents) {
     const std::span<const int32_t> own = exponents_of(what.index);
+    std::array<int32_t, 2 * roce::kMaxAggregationLanes> agreed;
+    encoding_.decode_exponents(lanes.data(), own.size(), agreed.data());
     for (size_t i = 0; i < own.size(); ++i) {
-      if (lanes[i] < own[i] || lanes[i] > kMaxFloatExponent) return false;
+      if (agreed[i] < own[i] || agreed[i] > kMaxFloatExponent) return false;
     }
-    std::copy_n(lanes.data(), own.size(), exponents_.data() + what.index * lane_count_);
+    std::copy_n(agreed.data(), own.size(),
+                exponents_.data() + what.index * kGroupMessages * message_blocks());
     exponents_agreed_[what.index] = true;
     return true;
   }
@@ -141,10 +147,10 @@ bool AggregationRequest::accept(uint64_t message, std::span<const int32_t> lanes
   if (!encoding_.has_exponents()) {
     encoding_.decode(lanes.data(), element_count, 0, destination(begin));
   } else {
-    const int32_t* exponents = exponents_.data() + what.index * (lane_count_ / kBlock);
+    const int32_t* exponents = exponents_.data() + what.index * message_blocks();
     for_blocks(element_count, [&, begin = begin](size_t block, size_t first, size_t count) {
-      has_overflowed |=
-          encoding_.decode(lanes.data() + first, count, exponents[block], destination(begin + first));
+      const int32_t* const block_lanes = lanes.data() + first / encoding_.elements_per_lane();
+      has_overflowed |= encoding_.decode(block_lanes, count, exponents[block], destination(begin + first));
     });
   }
   if (has_overflowed) ++overflowed_messages_;

@@ -46,10 +46,13 @@ struct AggregationPurpose {
 };
 
 // A message has as many elements as its lanes carry (LaneEncoding); what is moved has its bits there, which
-// the switches add to nothing. A float sum is block floating point in blocks of 64 elements: messages with as
-// many exponents as they have lanes, which are those of 64 messages of data, run one such group ahead of the
-// data, E0 E1 D0…D63 E2 D64…D127 …, so that the data of a group never waits for its exponents. So sums are
-// the same whatever the number of lanes.
+// the switches add to nothing. A float sum is block floating point in blocks of 64 elements: messages with
+// exponents, each those of a group of 64 messages of data, run L groups ahead of the data,
+// E0 … E(L-1) EL D0…D63 E(L+1) D64…D127 …. So sums are the same whatever the number of lanes.
+//
+// L groups are what a switch has memory for, the most that can be under way: data that wait for exponents
+// never leave a link idle, however long a round trip takes. All workers must have the same order, over other
+// trees with other slots, too, so that it depends on the number of lanes alone.
 class AggregationRequest {
  public:
   // Throws std::domain_error naming the first element that is NaN (or, in a sum of floats, infinite), and as
@@ -73,6 +76,8 @@ class AggregationRequest {
 
  private:
   static constexpr uint64_t kGroupMessages = bfp::kBlockElements;
+  // Of a switch's slots, whatever their width (p4/include/aggregation.p4).
+  static constexpr uint64_t kSwitchLanes = 4096 * 64;
 
   // A message is the exponents of a group of messages with data, or one of these.
   struct Content {
@@ -83,7 +88,9 @@ class AggregationRequest {
   const uint8_t* source(uint64_t element) const;
   uint8_t* destination(uint64_t element) const;
   void find_exponents();
-  // Those of a group, as many as the message with them has lanes, or less at the end.
+  // Blocks of a message with data.
+  size_t message_blocks() const { return lane_count_ * encoding_.elements_per_lane() / bfp::kBlockElements; }
+  // Those of a group: of 64 messages of data, or less at the end.
   std::span<const int32_t> exponents_of(uint64_t group) const;
 
   AggregationBuffers buffers_;
@@ -94,6 +101,7 @@ class AggregationRequest {
   size_t lane_count_;
   uint64_t overflowed_messages_ = 0;
   uint64_t exponent_message_count_ = 0;  // 0 unless block floating point
+  uint64_t lead_groups_ = 0;             // whose exponents go before all else
   std::vector<int32_t> exponents_;       // by message, then by block: our own, then the agreed one
   std::vector<bool> exponents_agreed_;   // by group
 };

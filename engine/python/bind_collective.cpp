@@ -480,7 +480,7 @@ void bind_block_floating_point(py::module_& m) {
       [](const Array<float>& block, int32_t exponent, uint32_t rank_count) {
         py::array_t<int32_t> integers(block.size());
         bfp::quantise(block.data(), static_cast<size_t>(block.size()), exponent,
-                      bfp::headroom_bits(rank_count), integers.mutable_data());
+                      bfp::magnitude_bits(32, bfp::headroom_bits(rank_count)), integers.mutable_data());
         return integers;
       },
       "block"_a, "exponent"_a, "rank_count"_a,
@@ -490,7 +490,7 @@ void bind_block_floating_point(py::module_& m) {
       [](const Array<int32_t>& sums, int32_t exponent, uint32_t rank_count) {
         py::array_t<float> block(sums.size());
         bfp::dequantise(sums.data(), static_cast<size_t>(sums.size()), exponent,
-                        bfp::headroom_bits(rank_count), block.mutable_data());
+                        bfp::magnitude_bits(32, bfp::headroom_bits(rank_count)), block.mutable_data());
         return block;
       },
       "sums"_a, "exponent"_a, "rank_count"_a, "Floats that sums of quantised blocks stand for.");

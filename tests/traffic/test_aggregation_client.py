@@ -28,13 +28,13 @@ def floats(workers, elements, seed=0, spread=20):
     return [(generator.standard_normal(elements) * scale).astype(np.float32) for _ in range(workers)]
 
 
-def float_bound(inputs: list[np.ndarray]) -> np.ndarray:
+def float_bound(inputs: list[np.ndarray], lane_bits: int = 32) -> np.ndarray:
     """The bound per element of docs/spec/aggregation.md, by the exponent that the ranks agree on per block of 64."""
     count, bits = len(inputs), (len(inputs) - 1).bit_length()
     largest = np.max(np.abs(inputs), axis=0)
     blocks = [largest[start : start + 64] for start in range(0, largest.size, 64)]
     exponents = np.concatenate([np.full(len(b), np.frexp(b.max())[1]) for b in blocks])
-    return count * 0.5 * np.exp2(exponents.astype(float) - 31 + bits)
+    return count * 0.5 * np.exp2(exponents.astype(float) - (lane_bits - 1) + bits)
 
 
 @given(
@@ -145,7 +145,8 @@ def test_every_type_is_right_and_the_same_on_all_ranks(dtype, operation):
         return
     exact = np.sum(values, axis=0, dtype=np.float64)
     rounding = np.abs(exact) * FLOAT_FORMATS[dtype].epsilon / 2
-    assert np.all(np.abs(got - exact) <= float_bound(values) + rounding * 1.001)
+    bound = float_bound(values, 8 * dtype.element_bytes)  # four ranks leave 16-bit floats room in 16 bits
+    assert np.all(np.abs(got - exact) <= bound + rounding * 1.001)
 
 
 @pytest.mark.parametrize("dtype", list(DataType))
@@ -178,15 +179,33 @@ def test_floats_keep_the_bound_and_agree_bit_for_bit(elements, faults):
 
 
 @pytest.mark.parametrize("elements", [1, 1024, 64 * 1024 + 1, 2 * 64 * 256 - 5])
-def test_sums_of_floats_are_the_same_bits_at_any_width(elements):
-    inputs = floats(4, elements)
+@pytest.mark.parametrize("dtype", [DataType.FLOAT32, DataType.FLOAT16])
+def test_sums_of_floats_are_the_same_bits_at_any_width(elements, dtype):
+    inputs = [elements_of(each, dtype) for each in floats(4, elements, spread=4)]
     sums = set()
     for lane_count in (64, 128, 256, 1024):
         network = AggregationNetwork([2, 2], 64, lane_count=lane_count)
-        sums |= {result.tobytes() for result in network.all_reduce(inputs, "float32")}
-        data = -(-elements // lane_count)
+        sums |= {result.tobytes() for result in network.all_reduce(inputs, dtype.value)}
+        data = -(-elements * dtype.element_bytes // (4 * lane_count))
         assert network.total("contributions_sent") == 4 * (data + -(-data // 64))
     assert len(sums) == 1
+
+
+@pytest.mark.parametrize("dtype", [DataType.FLOAT32, DataType.BFLOAT16])
+@pytest.mark.parametrize("lane_count", [256, 1024])
+def test_exponents_run_ahead_by_what_a_switch_holds(dtype, lane_count):
+    """4096 · 64 lanes of messages: more data than that has exponents among its messages."""
+    inputs = [elements_of(each, dtype) for each in floats(2, 600_000, spread=4)]
+    network = AggregationNetwork([2], 1024, lane_count=lane_count)
+    results = network.all_reduce(inputs, dtype.value)
+    values = [numbers(each, dtype) for each in inputs]
+    exact = np.sum(values, axis=0, dtype=np.float64)
+    bound = float_bound(values, 8 * dtype.element_bytes) + np.abs(exact) * FLOAT_FORMATS[dtype].epsilon / 2
+    assert np.all(np.abs(numbers(results[0], dtype) - exact) <= bound * 1.001)
+    assert results[0].tobytes() == results[1].tobytes()
+    data = -(-600_000 * dtype.element_bytes // (4 * lane_count))
+    assert data > 4096 * 64 // lane_count
+    assert network.total("contributions_sent") == 2 * (data + -(-data // 64))
 
 
 @pytest.mark.parametrize("lane_count", [0, 63, 65, 512])

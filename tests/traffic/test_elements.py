@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from weft.engine import _core
 from weft.results.verification import UFUNCS
-from weft.traffic.aggregation_format import Operation
+from weft.traffic.aggregation_format import Operation, elements_per_lane
 from weft.traffic.data_types import FLOAT_FORMATS, DataType, data_type_of, elements_of, numbers
 
 NARROW = [DataType.FLOAT16, DataType.BFLOAT16]
@@ -105,6 +105,68 @@ def test_lanes_keep_elements_and_their_order(dtype):
         assert np.all(np.diff(values[known][order]) >= 0)
 
 
+def integers_in(lanes, encoding, count):
+    """The integers that lanes hold, the first in the highest bits."""
+    return lanes.astype(">i4").view(f">i{4 // encoding.elements_per_lane}")[:count].astype(np.int64)
+
+
+def lanes_of(integers, encoding):
+    """The inverse; raises no error, but no integer may be beyond its type."""
+    each = encoding.elements_per_lane
+    assert np.all(np.abs(integers) < 1 << (32 // each - 1))
+    padded = np.pad(integers, (0, -len(integers) % each))
+    return padded.astype(f">i{4 // each}").view(">i4").astype(np.int32)
+
+
+def magnitude_bits(dtype, ranks):
+    """m of docs/spec/aggregation.md, "Sums of floats"."""
+    headroom = math.ceil(math.log2(ranks if ranks <= 128 else ranks + 1))
+    precision = FLOAT_FORMATS[dtype].fraction_bits + 1
+    return (15 if headroom + precision <= 15 else 31) - headroom
+
+
+@pytest.mark.parametrize(
+    ("dtype", "ranks", "elements"),
+    [
+        (DataType.FLOAT32, 1, 1),
+        (DataType.FLOAT16, 16, 2),
+        (DataType.FLOAT16, 17, 1),
+        (DataType.BFLOAT16, 128, 2),
+        (DataType.BFLOAT16, 129, 1),
+    ],
+)
+def test_sums_of_16_bit_floats_share_a_lane_while_their_significand_fits(dtype, ranks, elements):
+    encoding = _core.LaneEncoding(dtype.value, "sum", ranks)
+    assert encoding.elements_per_lane == elements
+    assert elements_per_lane(dtype, Operation.AVERAGE, ranks) == elements
+
+
+@pytest.mark.parametrize(("dtype", "ranks"), [(DataType.FLOAT16, 16), (DataType.BFLOAT16, 128)])
+def test_packed_sums_are_those_of_rounded_multiples_in_float64(dtype, ranks):
+    """To the bit; the block's largest elements are carried exactly, and the largest sum that there is fits."""
+    form, m = FLOAT_FORMATS[dtype], magnitude_bits(dtype, ranks)
+    inputs = [
+        elements_of(np.random.default_rng(rank).standard_normal(63), dtype) for rank in range(ranks - 1)
+    ]
+    inputs.append(elements_of(np.full(63, 1 - 2.0 ** -(form.fraction_bits + 2)), dtype))
+    encoding = _core.LaneEncoding(dtype.value, "sum", ranks)
+    exponent = max(encoding.exponent(each) for each in inputs)
+    sums = sum(integers_in(encoding.encode(each, exponent), encoding, 63) for each in inputs)
+    values = [numbers(each, dtype).astype(np.float64) for each in inputs]
+    quantum = 2.0 ** (exponent - m)
+    expected = sum(np.rint(each / quantum) for each in values) * quantum
+    result = np.zeros_like(inputs[0])
+    encoding.decode(lanes_of(sums, encoding), result, exponent)
+    np.testing.assert_array_equal(result.view(np.uint16), elements_of(expected, dtype).view(np.uint16))
+    for each in values:
+        largest = np.abs(each) >= 2.0 ** (exponent - 1)
+        np.testing.assert_array_equal(np.rint(each / quantum)[largest] * quantum, each[largest])
+    most = elements_of(np.full(2, form.infinite_from * (1 - 2.0 ** -(form.fraction_bits + 2))), dtype)
+    for each in (most, elements_of(-numbers(most, dtype).astype(np.float64), dtype)):
+        exponent = encoding.exponent(each)
+        lanes_of(ranks * integers_in(encoding.encode(each, exponent), encoding, 2), encoding)
+
+
 def drawn_floats(dtype):
     """Numbers of a type, extremes among them: the smallest, the largest, zeros, one large beside tiny ones."""
     form = FLOAT_FORMATS[dtype]
@@ -126,22 +188,20 @@ def test_sums_in_the_network_are_within_the_stated_bound(dtype, data, ranks, cou
     repeats = [(ranks - place + len(inputs) - 1) // len(inputs) for place in range(len(inputs))]
     encoding = _core.LaneEncoding(dtype.value, "sum", ranks)
     exponent = max(encoding.exponent(each) for each, times in zip(inputs, repeats, strict=True) if times)
-    lanes = sum(
-        encoding.encode(each, exponent).astype(np.int64) * times
+    sums = sum(
+        integers_in(encoding.encode(each, exponent), encoding, count) * times
         for each, times in zip(inputs, repeats, strict=True)
         if times
     )
-    assert np.all(np.abs(lanes) < 2**31)
     result = np.zeros_like(inputs[0])
-    overflowed = encoding.decode(lanes.astype(np.int32), result, exponent)
+    overflowed = encoding.decode(lanes_of(sums, encoding), result, exponent)
     got = numbers(result, dtype).astype(np.float64)
     assert overflowed == bool(np.any(np.isinf(got)))
     columns = zip(*(numbers(each, dtype).astype(float) for each in inputs), strict=True)
     exact = [
         math.fsum(value * times for value, times in zip(column, repeats, strict=True)) for column in columns
     ]
-    form, headroom = FLOAT_FORMATS[dtype], math.ceil(math.log2(ranks if ranks <= 128 else ranks + 1))
-    bound = ranks * 0.5 * 2.0 ** (exponent - 31 + headroom)
+    form, bound = FLOAT_FORMATS[dtype], ranks * 0.5 * 2.0 ** (exponent - magnitude_bits(dtype, ranks))
     for value, wanted in zip(got, exact, strict=True):
         if math.isinf(value):
             assert abs(wanted) + bound >= form.infinite_from

@@ -167,7 +167,7 @@ class _Reference:
         parts = [spec.chunk(rank) for rank in chunks] or [range(spec.element_count)]
         self._expected, self._bound = _reduction(spec, terms, parts if in_network else None)
         if self.algorithm.by_rail and self._bound.any():
-            self._bound = self._bound + _sums_block_bound(terms)
+            self._bound = self._bound + _sums_block_bound(terms, spec.host_count, FLOAT_FORMATS[spec.dtype])
         if spec.operation.combined_by is Operation.SUM and spec.dtype.is_float:
             infinite_from = FLOAT_FORMATS[spec.dtype].infinite_from
             self._may_be_infinite = _overflows(terms, self._expected, self._bound, in_network, infinite_from)
@@ -245,26 +245,28 @@ def _one_rounding(largest: NDArray[np.float64], float_format: FloatFormat) -> ND
 def _block_bound(
     terms: Sequence[Array], exact: NDArray[np.float64], parts: Sequence[range], float_format: FloatFormat
 ) -> NDArray[np.float64]:
-    """Return n·½·2^(e − 31 + b) per element plus one rounding of such a sum to the type, e being the block's exponent.
+    """Return n·½·2^(e − m) per element plus one rounding of such a sum to the type, e being the block's exponent.
 
-    b and e as in docs/spec/aggregation.md, "Sums of floats". Each of `parts`, which cover all elements, begins a block.
+    m and e as in docs/spec/aggregation.md, "Sums of floats". Each of `parts`, which cover all elements, begins a block.
     """
     largest = _accumulated(np.maximum, (np.abs(term) for term in terms))
     of_parts = (largest[part.start : part.stop] for part in parts)
-    errors = [_block_errors(_largest_of_blocks(each), len(terms), each.size) for each in of_parts]
+    errors = [
+        _block_errors(_largest_of_blocks(each), len(terms), each.size, float_format) for each in of_parts
+    ]
     carried = np.concatenate(errors)
     return np.asarray(carried + _one_rounding(np.abs(exact) + carried, float_format), dtype=np.float64)
 
 
-def _sums_block_bound(terms: Sequence[Array]) -> NDArray[np.float64]:
-    """Return a bound of the same kind for sums of some of the terms, whose blocks begin anywhere.
+def _sums_block_bound(terms: Sequence[Array], workers: int, float_format: FloatFormat) -> NDArray[np.float64]:
+    """Return a bound of the same kind for workers' sums of some of the terms, whose blocks begin anywhere.
 
     Such a sum is no larger than that of all absolute values, and a block lies within three that begin at multiples.
     """
     sums = _summed(terms, np.abs)
     largest = np.pad(_largest_of_blocks(sums), 1)
     widest = np.maximum(np.maximum(largest[:-2], largest[2:]), largest[1:-1])
-    return _block_errors(widest, len(terms), sums.size)
+    return _block_errors(widest, workers, sums.size, float_format)
 
 
 def _largest_of_blocks(values: Array) -> NDArray[np.float64]:
@@ -273,8 +275,12 @@ def _largest_of_blocks(values: Array) -> NDArray[np.float64]:
     return np.asarray(padded.reshape(-1, LANE_COUNT).max(axis=1), dtype=np.float64)
 
 
-def _block_errors(largest: NDArray[np.float64], ranks: int, elements: int) -> NDArray[np.float64]:
+def _block_errors(
+    largest: NDArray[np.float64], ranks: int, elements: int, float_format: FloatFormat
+) -> NDArray[np.float64]:
     exponents = np.frexp(largest)[1]
     headroom_bits = math.ceil(math.log2(ranks if ranks <= 128 else ranks + 1))
-    quantum = np.where(largest > 0, np.ldexp(1.0, exponents - 31 + headroom_bits), 0.0)
+    is_narrow = float_format.fraction_bits + 1 <= 15 - headroom_bits
+    magnitude_bits = (15 if is_narrow else 31) - headroom_bits
+    quantum = np.where(largest > 0, np.ldexp(1.0, exponents - magnitude_bits), 0.0)
     return np.asarray(np.repeat(ranks * 0.5 * quantum, LANE_COUNT)[:elements], dtype=np.float64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Literal
 
+from weft.engine import _core
 from weft.traffic.data_types import DataType
 
 LANE_BYTES = 4
@@ -101,6 +102,7 @@ def has_exponents(dtype: DataType, operation: Operation) -> bool:
     return dtype.is_float and operation.combined_by is Operation.SUM
 
 
-def elements_per_lane(dtype: DataType, operation: Operation) -> int:
-    """Return how many elements travel in a lane: sums of floats take one each, others as many as fit."""
-    return 1 if has_exponents(dtype, operation) else LANE_BYTES // dtype.element_bytes
+def elements_per_lane(dtype: DataType, operation: Operation, workers: int) -> int:
+    """Return how many elements travel in a lane: as many as fit, sums of 16-bit floats one or two."""
+    name = operation.combined_by.name.lower()
+    return _core.LaneEncoding(dtype.value, name, workers).elements_per_lane

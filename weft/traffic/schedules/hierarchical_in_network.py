@@ -69,4 +69,5 @@ def hierarchical_in_network_cost(spec: CollectiveSpec, links: Links) -> Cost:
     inside = inside_cost(spec, links)
     if spec.host_count == 1:
         return inside + inside
-    return inside + aggregation_cost(spec, links, nic_bytes(spec) / spec.ranks_per_host) + inside
+    share_bytes = nic_bytes(spec) / spec.ranks_per_host
+    return inside + aggregation_cost(spec, links, share_bytes, spec.host_count) + inside

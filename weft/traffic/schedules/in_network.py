@@ -88,7 +88,7 @@ def _add(kind: InNetwork, spec: CollectiveSpec, schedule: LaneSchedule, tree: in
 
 def in_network_cost(spec: CollectiveSpec, links: Links) -> Cost:
     """To the root and back once, for sums of floats twice: their blocks' exponents go ahead."""
-    return aggregation_cost(spec, links, nic_bytes(spec))
+    return aggregation_cost(spec, links, nic_bytes(spec), spec.rank_count)
 
 
 def in_network_move_cost(spec: CollectiveSpec, links: Links) -> Cost:
@@ -101,10 +101,11 @@ def in_network_barrier_cost(_spec: CollectiveSpec, links: Links) -> Cost:
     return Cost(1, links.aggregation.latency_ps, 0.0)
 
 
-def aggregation_cost(spec: CollectiveSpec, links: Links, size_bytes: float) -> Cost:
-    """Return the cost of one aggregation tree's part."""
+def aggregation_cost(spec: CollectiveSpec, links: Links, size_bytes: float, workers: int) -> Cost:
+    """Return the cost of one aggregation tree's part, to which so many workers contribute."""
     exponents_first = has_exponents(spec.dtype, spec.operation)
-    lanes = -(-size_bytes // (spec.element_bytes * elements_per_lane(spec.dtype, spec.operation)))
+    each = elements_per_lane(spec.dtype, spec.operation, workers)
+    lanes = -(-size_bytes // (spec.element_bytes * each))
     blocks = -(-lanes // LANE_COUNT)
     rounds = 2 if exponents_first else 1
     packets = blocks + (-(-blocks // LANE_COUNT) if exponents_first else 0)
