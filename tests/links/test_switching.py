@@ -16,7 +16,7 @@ from weft.clocks.environment import require_for
 from weft.engine import Collector, Engine, Link, PortMac, TransmitPort
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.run.runner import run_scenario
-from weft.scenario import SwitchingSection, parse_scenario
+from weft.scenario import AggregationSection, SwitchingSection, parse_scenario
 from weft.scenario.options import FabricOptions
 from weft.topologies import FabricSpec, serialisation_ps
 
@@ -154,7 +154,8 @@ def test_what_the_program_adds_up_is_stored_first(switching: SwitchingSection, s
     )  # fmt: skip
     frame_ps = serialisation_ps(AGGREGATION_FRAME, 100 * GBPS)
     inputs = [np.arange(size_bytes // 4, dtype=np.int32)] * 4
-    with Fabric(fabric, clock="virtual", switching=switching) as running:
+    narrow = AggregationSection(lanes=64)
+    with Fabric(fabric, clock="virtual", switching=switching, aggregation=narrow) as running:
         run = running.collective("allreduce", inputs, "in-network")
     assert run.result.ok
     packets, links = size_bytes // 256, 4

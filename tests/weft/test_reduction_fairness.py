@@ -8,7 +8,7 @@ import pytest
 
 from weft import Fabric, Flow
 from weft.run.jobs import PlacedJob
-from weft.scenario import EcnSection, SchedulingSection
+from weft.scenario import AggregationSection, EcnSection, SchedulingSection
 from weft.topologies import leaf_spine
 from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, RankPart
@@ -19,6 +19,7 @@ TOPOLOGY = leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=4, host_rate_
 ECN = EcnSection(kmin=20_000, kmax=80_000, pmax=0.2)
 # A contribution over IPv4 with 64 lanes, and what Ethernet adds on the link: preamble, check sequence, gap.
 LANES_BYTES, ON_LINK_BYTES = 256, 342 + 24
+NARROW = AggregationSection(lanes=64)
 
 
 def jain(shares: Sequence[float]) -> float:
@@ -48,7 +49,7 @@ def windows(fabric: Fabric) -> list[tuple[float, int]]:
 
 
 def test_a_reduction_alone_keeps_all_its_slots_in_flight() -> None:
-    with Fabric(TOPOLOGY, clock="virtual", ecn=ECN) as fabric:
+    with Fabric(TOPOLOGY, clock="virtual", aggregation=NARROW, ecn=ECN) as fabric:
         fabric.run_job(reduction(400_000), (0, 4), data="random")
         assert windows(fabric) == [(fabric.slot_count, 0)] * 2
 
@@ -57,7 +58,7 @@ def test_a_reduction_alone_keeps_all_its_slots_in_flight() -> None:
 def test_jobs_share_a_link_fairly(jobs: int) -> None:
     """Their queue is at the uplinks, where only contributions pass: switches hand the marks on to results."""
     size_bytes = 1_600_000
-    with Fabric(TOPOLOGY, clock="virtual", ecn=ECN) as fabric:
+    with Fabric(TOPOLOGY, clock="virtual", aggregation=NARROW, ecn=ECN) as fabric:
         placed = [
             PlacedJob(reduction(size_bytes), (number, 4 + number), data="random") for number in range(jobs)
         ]
@@ -86,7 +87,7 @@ def test_jobs_share_a_link_where_nothing_is_marked() -> None:
         queue_capacity_bytes=4 << 20,
     )
     unmarked = EcnSection(kmin=4 << 20, kmax=8 << 20, pmax=0.2)
-    with Fabric(topology, clock="virtual", ecn=unmarked, slots=512) as fabric:
+    with Fabric(topology, clock="virtual", aggregation=NARROW, ecn=unmarked, slots=512) as fabric:
         runs = fabric.run_jobs([PlacedJob(reduction(size_bytes), (each, 4 + each)) for each in range(jobs)])
         assert not any(marks for _, marks in windows(fabric))
     # Nearly all of the link is busy with what is new; with the least timeout all the time it would be two fifths.
@@ -97,7 +98,7 @@ def test_jobs_share_a_link_where_nothing_is_marked() -> None:
 def test_reductions_and_roce_have_the_shares_of_their_classes() -> None:
     scheduling = SchedulingSection(classes=[4], quantum={3: 2048, 4: 2048})
     size_bytes = 800_000
-    with Fabric(TOPOLOGY, clock="virtual", ecn=ECN, scheduling=scheduling) as fabric:
+    with Fabric(TOPOLOGY, clock="virtual", aggregation=NARROW, ecn=ECN, scheduling=scheduling) as fabric:
         flow = fabric.tasks.flows("roce", [Flow(1, 5, 4_000_000)])
         run, flows = fabric.run_together([fabric.tasks.job(reduction(size_bytes, 4), (0, 4)), flow])
         assert flows.time_ps > run.duration_ps

@@ -303,7 +303,9 @@ class Lab(abc.ABC):
     def largest_frame_bytes(self) -> int:
         """Largest frame on any link, of a WRITE or of in-network aggregation."""
         options = self.options
-        return max(self.frame_bytes, aggregation_frame_bytes(options.ip_version, options.aggregation.lanes))
+        return max(
+            self.frame_bytes, aggregation_frame_bytes(options.ip_version, options.aggregation.lane_count)
+        )
 
     @cached_property
     def int_rates(self) -> IntRates:
@@ -350,7 +352,7 @@ class Lab(abc.ABC):
         if smallest < self.largest_frame_bytes:
             raise BadInputError(
                 f"a queue of {smallest} B never holds a frame of {self.largest_frame_bytes} B, "
-                f"the largest with an mtu of {self.options.mtu_bytes} and {self.options.aggregation.lanes} lanes"
+                f"the largest with an mtu of {self.options.mtu_bytes} and {self.options.aggregation.lane_count} lanes"
             )
 
 

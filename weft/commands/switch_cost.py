@@ -14,12 +14,13 @@ from weft.commands.quantity_options import QuantityOption
 from weft.controller.trees import MAX_CHILDREN
 from weft.quantities.definitions import POSITIVE_TIME, RATE, SIZE
 from weft.scenario import AggregationSection, FabricOptions
+from weft.scenario.aggregation import LaneCount
 from weft.scenario.options import Service
 
 if TYPE_CHECKING:
     from weft.controller.switch_cost import JobCost, SwitchCost
 
-LANES = [str(each) for each in get_args(AggregationSection.model_fields["lanes"].annotation)]
+LANES = [str(each) for each in get_args(LaneCount)]
 MEMORY = SIZE.between(1, 2**50, example="22MiB")
 MAX_JOBS = 2**20
 MAX_JOB_SLOTS = 2**16 - 1

@@ -70,7 +70,7 @@ class AggregationJobs:
         if options.slots:
             return options.slots
         slots = default_slot_count(
-            self._lab.fabric, options.ip_version, options.switching.latency, options.aggregation.lanes
+            self._lab.fabric, options.ip_version, options.switching.latency, options.aggregation.lane_count
         )
         return max(_LEAST_SLOTS, -(-slots // options.trees))
 
@@ -184,7 +184,7 @@ class AggregationJobs:
             del self._joined[job_id]
             raise
         self._joined[job_id] = _Joined(group, share, tuple(hosts), planes, _epochs(memberships))
-        lanes = self._lab.options.aggregation.lanes
+        lanes = self._lab.options.aggregation.lane_count
         endpoints.join(
             {
                 rank: [
@@ -239,7 +239,7 @@ class AggregationJobs:
                 reduce_in_ring(self._lab, endpoints, stopped, ranks, joined.group.traffic_class)
                 return _Moved(has_trees=False, repeated_messages=_repeated(stopped))
             return _Moved(has_trees=False)
-        lanes = self._lab.options.aggregation.lanes
+        lanes = self._lab.options.aggregation.lane_count
         stopped.move(
             {
                 rank: {
@@ -324,7 +324,7 @@ class AggregationJobs:
     def _slots_of(self, group: ReducingGroup) -> int:
         """Return the slots of a group's job: no more than leave room for the other jobs of its collective."""
         options = self._lab.options
-        capacity = MAX_SLOTS * LANE_COUNT // options.aggregation.lanes
+        capacity = MAX_SLOTS * LANE_COUNT // options.aggregation.lane_count
         return options.slots or min(self.slot_count, max(1, capacity // group.jobs))
 
     def _free_id(self) -> int:

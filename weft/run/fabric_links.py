@@ -38,7 +38,7 @@ def _between(path: Path, options: FabricOptions) -> Wire:
 
 def _aggregation(path: Path, options: FabricOptions) -> Wire:
     """The way up to the root and down again is as long as that to the farthest host."""
-    lanes = options.aggregation.lanes
+    lanes = options.aggregation.lane_count
     packet_bytes = frame_bytes(options.ip_version, lanes)
     rate_bps = path.hops[0].link.rate_bps
     return Wire(

@@ -18,6 +18,7 @@ from weft.scenario import (
     fabric_options,
 )
 from weft.scenario.circuits import check_circuits
+from weft.scenario.default_lanes import with_lanes
 from weft.scenario.fidelity_checks import check_fidelity, check_fidelity_of_fabric, check_reduction
 from weft.scenario.link_checks import check_events, check_int_rates, check_links
 from weft.scenario.mtu_checks import check_link_mtu, check_packet
@@ -63,10 +64,11 @@ def unlocated_run_spec(scenario: Scenario, fabric: FabricSpec | None = None) -> 
 
     `fabric` is that of `scenario.fabric`, if it has been built before.
     """
+    fabric = fabric or build_topology(scenario.fabric)
     spec = RunSpec(
         name=scenario.name,
-        fabric=fabric or build_topology(scenario.fabric),
-        options=with_clock(scenario.options),
+        fabric=fabric,
+        options=with_lanes(with_clock(scenario.options), fabric),
         traffic=items_of(scenario),
         places=scenario.places,
     )
@@ -76,7 +78,7 @@ def unlocated_run_spec(scenario: Scenario, fabric: FabricSpec | None = None) -> 
 
 def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> RunSpec:
     """Return the description of a fabric whose traffic comes from Python. Raises as `run_spec`."""
-    spec = RunSpec(None, fabric, with_clock(fabric_options(**options)))
+    spec = RunSpec(None, fabric, with_lanes(with_clock(fabric_options(**options)), fabric))
     _check(spec)
     return spec
 

@@ -23,7 +23,7 @@ def check_link_mtu(options: FabricOptions) -> None:
     A link's MTU counts all behind the Ethernet header, so INT's shim, too (RFC 894).
     """
     roce_bytes = largest_frame_bytes(options.ip_version, options.mtu_bytes) - ETHERNET
-    lanes = options.aggregation.lanes
+    lanes = options.aggregation.lane_count
     aggregation_bytes = frame_bytes(options.ip_version, lanes) - ETHERNET
     for key, packet_bytes, what in (
         ("mtu", roce_bytes, f"a RoCEv2 packet of {options.mtu_bytes} B payload"),

@@ -25,6 +25,7 @@ from weft.scenario.switching import SwitchingSection
 from weft.scenario.tenants import TenantName, TenantSection
 from weft.scenario.transport import TransportSection
 from weft.scenario.values import Section
+from weft.traffic.aggregation_format import LANE_COUNT
 from weft.traffic.class_reference import is_class_reference, short_reference
 
 Service = Literal["synchronisation", "parameter_cache"]
@@ -117,8 +118,8 @@ class FabricOptions(Section):
     def macros(self) -> dict[str, str]:
         """Return what the preprocessor of the program is to define."""
         macros = {f"SERVICE_{name.upper()}": "1" for name in sorted(set(self.services))}
-        lanes = self.aggregation.lanes
-        return macros if lanes == AggregationSection().lanes else macros | {"AGGREGATION_LANES": str(lanes)}
+        lanes = self.aggregation.lane_count
+        return macros if lanes == LANE_COUNT else macros | {"AGGREGATION_LANES": str(lanes)}
 
     @property
     def hash_seed_in_force(self) -> int:

@@ -17,7 +17,15 @@ from weft.errors import BadInputError, WeftError
 from weft.paths import P4_DIRECTORY, PACKAGE
 from weft.run.extensions import extension_hashes
 from weft.run.spec import unlocated_run_spec
-from weft.scenario import Change, Scenario, anchor_paths, apply_changes, parse_scenario, read_mapping
+from weft.scenario import (
+    Change,
+    FabricOptions,
+    Scenario,
+    anchor_paths,
+    apply_changes,
+    parse_scenario,
+    read_mapping,
+)
 from weft.scenario.dotted import plain, set_at
 from weft.scenario.program import compile_program
 from weft.scenario.programs import program_files
@@ -152,18 +160,18 @@ class _Checker:
         content = scenario.model_dump(mode="json")
         del content["clock"]
         files = program_files(spec.fabric, scenario)
-        content["p4"] = {name: self._program_hash(scenario, path) for name, (path, _) in files.items()}
+        content["p4"] = {name: self._program_hash(spec.options, path) for name, (path, _) in files.items()}
         del content["programs"]
         content["entries"] = _entries_hashes(scenario)
         text = json.dumps([self._weft, content, extension_hashes([scenario])], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def _program_hash(self, scenario: Scenario, path: Path) -> str:
-        key = (path, scenario.compiler, tuple(scenario.macros.items()))
+    def _program_hash(self, options: FabricOptions, path: Path) -> str:
+        key = (path, options.compiler, tuple(options.macros.items()))
         if key not in self._programs:
             with scratch_directory() as directory:
                 self._programs[key] = compile_program(
-                    path, directory, scenario.compiler, scenario.macros
+                    path, directory, options.compiler, options.macros
                 ).p4_hash
         return self._programs[key]
 
