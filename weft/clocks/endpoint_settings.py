@@ -145,7 +145,7 @@ def _switches(path: Path) -> int:
 
 
 def patient_timeout_ps(
-    fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0, lossless_buffer_bytes: int = 0
+    fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0, lossless_memory_bytes: int = 0
 ) -> int:
     """Return a retransmission timeout that no full queue exceeds: four round trips, and the time to drain such a queue.
 
@@ -155,7 +155,7 @@ def patient_timeout_ps(
     (`weft.traffic.host.Host.timeout_ps`).
     """
     drain_ps = max(
-        serialisation_ps(max(link.link.queue_capacity_bytes, lossless_buffer_bytes), link.link.rate_bps)
+        serialisation_ps(max(link.link.queue_capacity_bytes, lossless_memory_bytes), link.link.rate_bps)
         for link in fabric.links
     )
     return 4 * loaded_round_trip_ps(fabric, frame_bytes, switch_latency_ps) + drain_ps

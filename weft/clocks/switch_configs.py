@@ -7,6 +7,7 @@ from weft.clocks.switch_memory import (
     classes_of_dscps,
     credits_config,
     pfc_config,
+    quantum_by_class,
     require_shared_memory,
 )
 from weft.scenario import FabricOptions, LinkFaults
@@ -29,11 +30,19 @@ def switch_configs(fabric: FabricSpec, options: FabricOptions, frame_bytes: int)
         KeyProblem: a switch's buffer does not hold what is reserved in it.
     """
     classes = classes_of_dscps(fabric, options)
-    return [_switch_config(switch, options, frame_bytes, classes[switch.plane]) for switch in fabric.switches]
+    quantum_bytes = quantum_by_class(fabric, options, frame_bytes)
+    return [
+        _switch_config(switch, options, frame_bytes, classes[switch.plane], quantum_bytes)
+        for switch in fabric.switches
+    ]
 
 
 def _switch_config(
-    switch: SwitchSpec, options: FabricOptions, frame_bytes: int, class_of_dscp: dict[int, int]
+    switch: SwitchSpec,
+    options: FabricOptions,
+    frame_bytes: int,
+    class_of_dscp: dict[int, int],
+    quantum_bytes: tuple[int, ...],
 ) -> SwitchConfig:
     switching = options.switching
     config = SwitchConfig(
@@ -41,7 +50,7 @@ def _switch_config(
         name=switch.name,
         cpu_port=_cpu_port(switch, options),
         ports=tuple(
-            _port_config(port, switch, options, frame_bytes)
+            _port_config(port, switch, options, frame_bytes, quantum_bytes)
             for port in switch.ports
             # Under the real clock a dark port has neither an interface nor a link, and never will.
             if (port.is_cabled if options.clock == "real" else not port.leads_to_controller)
@@ -68,7 +77,13 @@ def _cpu_port(switch: SwitchSpec, options: FabricOptions) -> int:
     return next((port.number for port in switch.ports if port.leads_to_controller), CPU_PORT)
 
 
-def _port_config(port: PortSpec, switch: SwitchSpec, options: FabricOptions, frame_bytes: int) -> PortConfig:
+def _port_config(
+    port: PortSpec,
+    switch: SwitchSpec,
+    options: FabricOptions,
+    frame_bytes: int,
+    quantum_bytes: tuple[int, ...],
+) -> PortConfig:
     here, peer = Endpoint(switch.name, port.number), port.peer
     faults, credits = options.faults, options.credits
     has_interface = options.clock == "real" and (
@@ -85,7 +100,7 @@ def _port_config(port: PortSpec, switch: SwitchSpec, options: FabricOptions, fra
         uplink_faults=_faults_config(faults.on(peer, here))
         if faults.any and port.peer_is_host
         else _NO_FAULTS,
-        quantum_bytes=tuple(options.scheduling.quantum_by_class),
+        quantum_bytes=quantum_bytes,
         split_depth_bytes=ecn_begins_bytes(options, port.link.rate_bps)
         if options.fidelity.has_segments
         else UNSPLIT_BYTES,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from weft.controller.features.virtual_lanes import class_of_dscp
+from weft.controller.features.virtual_lanes import class_of_dscp, lane_classes
 from weft.controller.routing import ROUTING_KINDS
 from weft.engine import CREDIT_BLOCK_BYTES, pfc_headroom_bytes
+from weft.quantities.traffic_classes import CLASSES
 from weft.scenario import FabricOptions, KeyProblem
 from weft.switch.daemon.config import BufferConfig, CreditsConfig, PfcConfig, SwitchConfig
-from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
+from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec, longest_path
 from weft.traffic.transport_settings import CreditSettings
 
 
@@ -123,10 +124,38 @@ def host_credits(
     )
 
 
-def lossless_buffer_bytes(options: FabricOptions) -> int:
-    """Return the memory that the ports of a switch share under flow control; 0 if they share none, or have none."""
-    has_flow_control = bool(options.pfc.classes or options.credits.classes)
-    return (options.buffer.capacity or 0) if has_flow_control else 0
+def lossless_memory_bytes(fabric: FabricSpec, options: FabricOptions, frame_bytes: int) -> int:
+    """Return the memory of the switches on the longest path, which may be full before a packet; 0 without flow control.
+
+    Routes by intermediates may pass twice as many switches.
+    """
+    if not (options.pfc.classes or options.credits.classes) or len(fabric.hosts) < 2:
+        return 0
+    capacities_bytes = [
+        each.capacity_bytes
+        for switch in fabric.switches
+        if (each := buffer_config(switch, options)) is not None
+    ]
+    switches = len(longest_path(fabric, frame_bytes).nodes) - 2
+    return max(capacities_bytes) * switches * (2 if options.routing.has_intermediates else 1)
+
+
+def quantum_by_class(fabric: FabricSpec, options: FabricOptions, frame_bytes: int) -> tuple[int, ...]:
+    """Return the quantum of each class at the switches' ports, 0 for strict ones.
+
+    The lanes that routes make of the class of data are classes, but none is more urgent than another: unless the
+    options say, they take turns by a frame. Beside further classes of data they cannot: whatever has no quantum goes
+    before what has one.
+    """
+    given, data_classes = options.scheduling.quantum_by_class, options.scheduling.data_classes
+    if any(given) or len(data_classes) > 1:
+        return tuple(given)
+    kind = ROUTING_KINDS.named(options.routing.kind)
+    lanes = max((kind.lanes(fabric, plane) for plane in range(fabric.planes)), key=lambda each: each.count)
+    if lanes.count == 1:
+        return tuple(given)
+    taking_turns = {each for sent_in in data_classes for each in lane_classes(sent_in, lanes)}
+    return tuple(frame_bytes if number in taking_turns else 0 for number in range(CLASSES))
 
 
 def host_pfc_quanta(options: FabricOptions) -> int:

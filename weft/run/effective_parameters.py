@@ -11,7 +11,6 @@ from weft.controller.features import Settings
 from weft.controller.features.ecn import EcnSettings, scaled_profile
 from weft.controller.features.identity import TrafficClassSettings
 from weft.controller.features.load_balancing import LoadBalancingSettings
-from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import CreditsConfig, PfcConfig, PortConfig, SwitchConfig
 from weft.topologies import FabricSpec
 from weft.traffic.answers import TransportInForce
@@ -19,7 +18,6 @@ from weft.traffic.answers import TransportInForce
 
 def effective_parameters(
     fabric: FabricSpec,
-    options: FabricOptions,
     configs: Sequence[SwitchConfig],
     settings: Settings,
     frame_bytes: int,
@@ -29,7 +27,6 @@ def effective_parameters(
 
     Args:
         fabric: whose links say what some defaults are.
-        options: as given.
         configs: the embedded switches'.
         settings: the controller's.
         frame_bytes: largest frame of a WRITE or of in-network aggregation.
@@ -52,7 +49,7 @@ def effective_parameters(
         "buffer": _distinct("switches", (config.buffer.model_dump() for config in configs if config.buffer)),
         "pfc": _distinct("ports", _flow_control(ports, lambda port: port.pfc)),
         "credits": _distinct("ports", _flow_control(ports, lambda port: port.credits)),
-        "quantum_bytes": options.scheduling.quantum_by_class if options.scheduling.quantum else None,
+        "quantum_bytes": next((list(port.quantum_bytes) for port in ports if any(port.quantum_bytes)), None),
     }
 
 

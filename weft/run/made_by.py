@@ -48,7 +48,6 @@ def _effective_parameters(lab: Lab, hosts: EndpointGroup) -> dict[str, Any]:
     )
     return effective_parameters(
         lab.fabric,
-        lab.options,
         lab.switch_configs,
         lab.settings(),
         lab.largest_frame_bytes,

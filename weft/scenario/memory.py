@@ -54,7 +54,8 @@ class SchedulingSection(Section):
     """Classes of data that switches keep apart, beside class 3; a job's `classes` name them. The highest number goes
     first; acknowledgements, in class 6, before all data."""
     quantum: dict[PriorityClass, Annotated[int, SIZE.between(64, 2**31 - 1)]] = Field(default={})
-    """Bytes a round, by class, in deficit weighted round robin; classes not named are strict and go before."""
+    """Bytes a round, by class, in deficit weighted round robin; classes not named are strict and go before. Where
+    routes need lanes, those of data take turns by a frame by default, unless there are further `classes`."""
 
     @property
     def data_classes(self) -> tuple[int, ...]:

@@ -137,6 +137,12 @@ class FabricOptions(Section):
         return self.load_balancing.sprays or self.routing.has_intermediates
 
     @property
+    def lossless_classes(self) -> tuple[int, ...]:
+        """Classes that lose nothing under congestion on any link, by PFC or credits."""
+        by_credits = self.credits.classes if self.credits.links is None else ()
+        return tuple(sorted({*self.pfc.classes, *by_credits}))
+
+    @property
     def options(self) -> FabricOptions:
         """Return these options alone, without what a scenario adds; they have been checked."""
         values = {name: getattr(self, name) for name in FabricOptions.model_fields}

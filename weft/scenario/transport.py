@@ -90,9 +90,12 @@ class TransportSection(CongestionSection):
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
     """What is sent again after a loss."""
     retransmission_timeout: PositiveTime | None = None
-    """By default as long as the path needs."""
+    """By default as long as the path needs: four round trips and the time to drain one full queue; with PFC or credits,
+    the memory of all switches on the longest path."""
     reordering_window: Time | None = None
-    """By how much later a packet may have been sent that overtakes another without its counting as lost."""
+    """By how much later a packet may have been sent that overtakes another without its counting as lost. By default
+    nothing on one path; a round trip where hosts or switches spray; and the retransmission timeout where they do so in
+    a class that PFC or credits keep from being lost: only a queue can hold a packet up there."""
     path: str = "flow"
     """How packets choose among equal paths: `flow`, `flowlet`, `spray`, or a `weft.PathChoice` of yours."""
     path_parameters: dict[str, Any] = Field(default={})
@@ -143,10 +146,15 @@ class TransportSection(CongestionSection):
                 "flow on one path"
             )
 
-    def settings(self, least_timeout_ps: int = 0, sprayed_by_switches: bool = False) -> TransportSettings:
+    def settings(
+        self,
+        least_timeout_ps: int = 0,
+        sprayed_by_switches: bool = False,
+        lossless_classes: tuple[int, ...] = (),
+    ) -> TransportSettings:
         """Return the hosts' settings; unless the scenario says, no timeout is below `least_timeout_ps`.
 
-        `sprayed_by_switches`: packets of a flow overtake each other.
+        `sprayed_by_switches`: packets of a flow overtake each other. `lossless_classes`: of these none is dropped.
         """
         own, is_own_path = self.congestion_settings(), is_class_reference(self.path)
         return TransportSettings(
@@ -157,6 +165,7 @@ class TransportSection(CongestionSection):
             retransmission_timeout_ps=self.retransmission_timeout or least_timeout_ps or None,
             reordering_window_ps=self.reordering_window,
             sprayed_by_switches=sprayed_by_switches,
+            lossless_classes=lossless_classes,
             path=absolute_reference(self.path, Path()) if is_own_path else self.path,
             path_parameters=self.path_parameters,
             spray_paths=self.spray_paths,

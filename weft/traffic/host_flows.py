@@ -100,7 +100,9 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
             else partial(applied.path_choice, plane.config, plane.port),
             retransmission=transport.retransmission,
             retransmission_timeout_ps=applied.queue_pair_timeout_ps(plane.config),
-            reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
+            reordering_window_ps=transport.reordering_window(
+                plane.config.base_round_trip_ps, applied.queue_pair_timeout_ps(plane.config)
+            ),
             ack_interval_packets=transport.ack_interval(),
             cnp_interval_ps=transport.cnp_interval(),
             path_mtu_bytes=config.mtu_bytes,

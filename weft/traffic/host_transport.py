@@ -92,7 +92,9 @@ class HostTransport:
             path_choice=self.path_choice(nic, port, number, frame_bytes),
             retransmission=transport.retransmission,
             retransmission_timeout_ps=self.queue_pair_timeout_ps(nic),
-            reordering_window_ps=transport.reordering_window(nic.base_round_trip_ps),
+            reordering_window_ps=transport.reordering_window(
+                nic.base_round_trip_ps, self.queue_pair_timeout_ps(nic), connection.traffic_class
+            ),
             ack_interval_packets=transport.ack_interval(),
             max_outstanding_reads=transport.max_outstanding_reads,
             cnp_interval_ps=transport.cnp_interval(),
@@ -161,7 +163,9 @@ class HostTransport:
             frame_bytes=frame_bytes,
             least_retransmission_timeout_ps=self.queue_pair_timeout_ps(nic),
             least_aggregation_timeout_ps=self.least_timeout_ps(nic),
-            reordering_window_ps=transport.reordering_window(nic.base_round_trip_ps),
+            reordering_window_ps=transport.reordering_window(
+                nic.base_round_trip_ps, self.queue_pair_timeout_ps(nic)
+            ),
             flowlet_gap_ps=flowlet_gap_ps if transport.path == "flowlet" else None,
             parameters=dict(parameters),
         )

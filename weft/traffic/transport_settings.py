@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from weft.engine import CongestionPreset, congestion_control_kind
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import congestion_needs
 from weft.traffic.messages import OneOf
@@ -41,8 +42,9 @@ class TransportSettings:
     what is left out is the preset's, one of its own, and fits the path. Or it is path/to/file.py:Class, and
     `parameters` are the class's. `path` is one of `PATHS`, or such a class, made with `path_parameters`; "spray" needs
     selective repeat, and a congestion control that does not need one path. `sprayed_by_switches`: packets come in
-    another order than they were sent in, whatever the host's own choice of path. Times in picoseconds. None: made for
-    the path, or for the congestion control. `classes` that have a congestion control of their own.
+    another order than they were sent in, whatever the host's own choice of path. `lossless_classes` lose nothing under
+    congestion, by flow control on all links. Times in picoseconds. None: made for the path, or for the congestion
+    control. `classes` that have a congestion control of their own.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
@@ -52,6 +54,7 @@ class TransportSettings:
     retransmission_timeout_ps: int | None = None
     reordering_window_ps: int | None = None
     sprayed_by_switches: bool = False
+    lossless_classes: tuple[int, ...] = ()
     path: str = "flow"
     path_parameters: Mapping[str, Any] = field(default_factory=dict)
     spray_paths: int = MAX_SPRAY_PATHS
@@ -79,10 +82,18 @@ class TransportSettings:
         preset = preset_of(self.congestion_control, self.preset)
         return preset.cnp_interval_ps if preset else DEFAULT_CNP_INTERVAL_PS
 
-    def reordering_window(self, base_round_trip_ps: int) -> int:
-        """Return how much later than a packet one may have been sent that arrives before it."""
+    def reordering_window(
+        self, base_round_trip_ps: int, timeout_ps: int, traffic_class: int = DATA_CLASS
+    ) -> int:
+        """Return how much later than a packet one of its class may have been sent that arrives before it.
+
+        Where nothing is dropped, a packet that is overtaken waits on its path: one that is missing for as long as the
+        retransmission timeout counts as lost, and none sooner, as with adapters under adaptive routing.
+        """
         if self.reordering_window_ps is not None:
             return self.reordering_window_ps
+        if traffic_class in self.lossless_classes and (self.path != "flow" or self.sprayed_by_switches):
+            return timeout_ps
         return base_round_trip_ps if self.path == "spray" or self.sprayed_by_switches else 0
 
 

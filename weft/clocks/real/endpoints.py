@@ -17,7 +17,7 @@ from weft.clocks.switch_memory import (
     classes_of_dscps,
     host_credits,
     host_pfc_quanta,
-    lossless_buffer_bytes,
+    lossless_memory_bytes,
 )
 from weft.system.child_processes import JsonLinesChild, python_environment, python_module
 from weft.topologies import HostSpec
@@ -100,9 +100,14 @@ class Endpoints:
         lab = self.lab
         floor_ps = int(_WALL_CLOCK_FLOOR_NS[lab.options.target] * 1000 / lab.options.dilation)
         timeout_ps = patient_timeout_ps(
-            lab.fabric, lab.frame_bytes, lab.options.switching.latency, lossless_buffer_bytes(lab.options)
+            lab.fabric,
+            lab.frame_bytes,
+            lab.options.switching.latency,
+            lossless_memory_bytes(lab.fabric, lab.options, lab.frame_bytes),
         )
-        return lab.options.transport.settings(max(floor_ps, timeout_ps), lab.options.reorders)
+        return lab.options.transport.settings(
+            max(floor_ps, timeout_ps), lab.options.reorders, lab.options.lossless_classes
+        )
 
     def _settings(
         self, host: HostSpec, transport: TransportSettings, sockets: Mapping[int, int]

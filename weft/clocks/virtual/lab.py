@@ -28,7 +28,7 @@ from weft.clocks.link_events import LinkEvents
 from weft.clocks.losses import losses_of
 from weft.clocks.lossless import lossless_settings
 from weft.clocks.switch_configs import links_between_switches
-from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes
+from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_memory_bytes
 from weft.clocks.virtual.channel import InProcessChannel
 from weft.clocks.virtual.circuits import VirtualCircuits
 from weft.clocks.virtual.deadlocks import DeadlockWatch
@@ -268,8 +268,14 @@ class VirtualLab(Lab):
         round_trips = loaded_round_trips(slowest, self.frame_bytes, latency_ps)
         # Once for all hosts: both look at every port or leaf of the fabric.
         transport = self.options.transport.settings(
-            patient_timeout_ps(slowest, self.frame_bytes, latency_ps, lossless_buffer_bytes(self.options)),
+            patient_timeout_ps(
+                slowest,
+                self.frame_bytes,
+                latency_ps,
+                lossless_memory_bytes(slowest, self.options, self.frame_bytes),
+            ),
             self.options.reorders,
+            self.options.lossless_classes,
         )
         rates = self.int_rates
         scale_up = scale_up_links(self.fabric, self.engines)

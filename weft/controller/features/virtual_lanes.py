@@ -17,7 +17,7 @@ from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS, DATA_CLAS
 from weft.topologies import FabricSpec, SwitchSpec
 
 CLASSES_OF_LANES = {DATA_CLASS: (DATA_CLASS, 4, 5, 2, 1), CONTROL_CLASS: (CONTROL_CLASS, 7)}
-"""By the class in which hosts send: the class of each lane. Later lanes are nearer to the destination, and go first."""
+"""By the class in which hosts send: the class of each lane. Later lanes are nearer to the destination."""
 PORT_BITS = (1 << 9) - 1
 
 
