@@ -41,7 +41,7 @@ def measure(size_bytes: int, rates_gbps: list[float], widths: list[int]) -> list
             goal = GOAL_SHARE if lanes >= GOAL_FROM_LANES else None
             name = f"{rate_gbps:g} Gb/s, {lanes} lanes"
             figures += [
-                Figure(name, goodput_gbps, "Gb/s", "the line", goodput_gbps / rate_gbps, goal),
+                Figure(name, goodput_gbps, "Gb/s", "the line", goodput_gbps / rate_gbps),
                 Figure("  of what headers leave", most_gbps, "Gb/s", "", goodput_gbps / most_gbps, goal),
             ]
     return figures
