@@ -1,4 +1,4 @@
-// Fields, variables, arguments and lookaheads of no bits: they take no place in a packet and are 0.
+// Fields, variables, keys, action data and lookaheads of no bits: they take no place in a packet and are 0.
 #include "include/case.p4"
 
 header data_t {
@@ -39,7 +39,10 @@ PARSER(Parse) {
         metadata.inner = packet.lookahead<inner_t>();
         packet.extract(headers.stack.next);
         metadata.nothing = headers.stack.last.nothing;
-        transition accept;
+        transition select(metadata.nothing, headers.data.a) {
+            (0, 1): accept;
+            default: reject;
+        }
     }
 }
 
@@ -47,6 +50,30 @@ CONTROL(Decide) {
     action change(inout bit<0> nothing, in bit<8> more) {
         nothing = 1;
         headers.data.b = headers.data.b + more;
+    }
+    action send(bit<0> nothing, bit<9> port) {
+        metadata.nothing = nothing;
+        standard.egress_spec = port;
+    }
+    table ports {
+        key = {
+            metadata.nothing: exact;
+            headers.stack[0].b: ternary;
+        }
+        actions = { send; }
+        const default_action = send(0, 3);
+        const entries = {
+            (0, 5): send(0, 2);
+            (0, 7): send(0, 4);
+        }
+    }
+    table added {
+        key = {
+            metadata.nothing: exact;
+            headers.data.b: exact;
+        }
+        actions = { send; NoAction; }
+        const default_action = NoAction;
     }
     apply {
         bit<0> local = headers.data.nothing;
@@ -60,9 +87,10 @@ CONTROL(Decide) {
         inner_t copy = metadata.inner;
         copy.nothing = copy.value == 5 ? metadata.nothing : local;
         if (copy.nothing == 0 && headers.empty.isValid()) {
-            standard.egress_spec = 2;
+            headers.stack[0].b = copy.value + (bit<8>)copy.nothing;
         }
-        headers.stack[0].b = copy.value + (bit<8>)copy.nothing;
+        ports.apply();
+        added.apply();
     }
 }
 

@@ -11,7 +11,7 @@ from weft.compiler.lower.context import Context, Copies
 from weft.compiler.lower.dispatch import evaluate
 from weft.compiler.lower.frame import Frame
 from weft.compiler.lower.inlining import inline_body
-from weft.compiler.lower.storage import is_empty, scalar_type
+from weft.compiler.lower.storage import is_empty, matchable, scalar_type
 from weft.compiler.lower.values import ActionValue, TableValue
 from weft.compiler.types import BOOL, BitsType, bits
 
@@ -99,11 +99,14 @@ def _bind_parameters(
             continue
         type_ = frame.type(parameter.type)
         scalar = scalar_type(type_)
-        if scalar is None or is_empty(scalar):
+        if scalar is None:
             context.refuse(f"the data of an action cannot be of type '{type_}' on BMv2", parameter)
         index = len(action.parameters)
-        action.parameters.append(ActionParameter(parameter.external_name(), type_, bit_width(scalar)))
-        if scalar is BOOL:
+        width = bit_width(matchable(scalar))
+        action.parameters.append(ActionParameter(parameter.external_name(), type_, width))
+        if is_empty(scalar):
+            frame.bind(parameter, build.constant(0, scalar))
+        elif scalar is BOOL:
             frame.bind(parameter, build.convert(ParamRef(index, bits(1)), BOOL))
         else:
             frame.bind(parameter, ParamRef(index, scalar))

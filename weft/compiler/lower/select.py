@@ -20,6 +20,7 @@ from weft.compiler.lower.calculations import scalars
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate
 from weft.compiler.lower.masks import combination_count, combine
+from weft.compiler.lower.storage import matchable
 from weft.compiler.lower.table_keys import keyset_value
 from weft.compiler.lower.values import P4Value, SetValue, StructValue
 from weft.compiler.types import BOOL, bits
@@ -62,11 +63,9 @@ def _select_key(context: Context, value: P4Value, where: ast.Expression) -> Expr
     if isinstance(value, FieldRef | LastField | UnionLastField):
         return value
     assert isinstance(value, Expr)
-    if not bit_width(value.type):
-        context.refuse("BMv2 matches no value of 0 bits", where)
     if value.type is BOOL:
         value = build.convert(value, bits(1))
-    copy = context.scalar_temporary(value.type, "select_key")
+    copy = context.scalar_temporary(matchable(value.type), "select_key")
     assign(context, copy, value, where.span)
     return copy
 

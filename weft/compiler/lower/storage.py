@@ -54,6 +54,11 @@ def is_empty(type_: Type) -> bool:
     return isinstance(type_, BitsType) and type_.width == 0
 
 
+def matchable(type_: Type) -> Type:
+    """The type of a variable that BMv2 can match or be given a value of a scalar type as: one bit, 0, for none."""
+    return bits(1) if is_empty(type_) else type_
+
+
 def member_types(type_: Type) -> list[tuple[str, Type]]:
     """Names and types of the parts of a struct, tuple or stack."""
     if isinstance(type_, StructType):

@@ -8,6 +8,7 @@ from weft.compiler.lower.assign import assign
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate, evaluate_bound, evaluate_scalar
 from weft.compiler.lower.key_names import key_name
+from weft.compiler.lower.storage import matchable
 from weft.compiler.subexpressions import walk
 
 _CALLS_WITH_EFFECTS = ("function", "method", "table")
@@ -31,15 +32,12 @@ def lower_key(
     if not copied:
         # Looked at once more, which does no harm: nothing in it has an effect.
         value, mask = _field_of_key(context, expression, value)
-    width = bit_width(value.type)
-    if not width:
-        context.refuse("BMv2 matches no value of 0 bits", expression)
     if copied or not isinstance(value, FieldRef | Valid):
-        copy = context.scalar_temporary(value.type, "key")
+        copy = context.scalar_temporary(matchable(value.type), "key")
         assign(context, copy, value, expression.span)
         copies.append((copy, expression))
         value, mask = copy, None
-    return KeyField(key.match_kind.name, value, mask, name, width)
+    return KeyField(key.match_kind.name, value, mask, name, bit_width(value.type))
 
 
 def _field_of_key(context: Context, expression: ast.Expression, value: Expr) -> tuple[Expr, int | None]:

@@ -12,7 +12,7 @@ from weft.compiler.p4info.annotations import add_annotations, add_documentation,
 from weft.compiler.p4info.context import EXTERN_PREFIXES, MATCH_TYPES, InfoContext, is_hidden
 from weft.compiler.p4info.ids import Prefix, field_ids
 from weft.compiler.p4info.types import control_plane_width, type_name
-from weft.compiler.types import ERROR, EnumType
+from weft.compiler.types import ERROR, EnumType, width_of
 
 
 def add_table(context: InfoContext, table: Table) -> None:
@@ -78,7 +78,7 @@ def _match_fields(
         add_annotations(match, key.annotations)
         add_documentation(match, key.annotations)
         type_ = frame.type(key.expression.type)
-        unsized = type_name(type_) is not None or type_ is ERROR
+        unsized = type_name(type_) is not None or type_ is ERROR or width_of(type_) == 0
         match.bitwidth = control_plane_width(type_) or (0 if unsized else field.width)
         match.match_type = MATCH_TYPES[field.match_kind]
         context.name_type(match, type_)
