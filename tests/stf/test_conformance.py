@@ -22,6 +22,7 @@ MAIN = re.compile(r"\bmain\s*;")
 
 @pytest.mark.slow
 @pytest.mark.skipif(DIRECTORY is None, reason="WEFT_STF_DIR names no directory of STF cases")
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("switch", SWITCH_NAMES)
 def test_v1model_cases_pass_or_are_refused_for_a_reason(switch):
     cases = [case for case in find_cases(Path(str(DIRECTORY))) if architecture(case.program) == "v1model"]
@@ -38,6 +39,7 @@ def test_v1model_cases_pass_or_are_refused_for_a_reason(switch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(DIRECTORY is None, reason="WEFT_STF_DIR names no directory of STF cases")
+@pytest.mark.timeout(1800)
 def test_v1model_programs_compile_and_load_or_are_refused_for_a_reason():
     programs = [
         path
