@@ -23,6 +23,7 @@ from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario.network_file import load_scenario_or_network, network_tree, what_is_not_done
 from weft.scenario.parsing import Change
+from weft.topologies.errors import TopologyError
 from weft.topologies.networks import read_network
 from weft.topologies.networks.host_commands import understand
 
@@ -260,3 +261,16 @@ def test_programs_of_network_files_read_the_units_of_bmv2() -> None:
         assert facts.nominal_packet_bytes == fabric.lab.frame_bytes
         for switch in fabric.lab.switches.switches.values():
             assert (switch.config.depth_unit, switch.config.time_unit) == ("packets", "us")
+
+
+def test_hosts_that_no_links_join_are_named_when_the_file_is_read(tmp_path: Path) -> None:
+    hosts = {f"h{n}": {"ip": f"10.0.{n}.{n}/24", "mac": f"08:00:00:00:0{n}:00"} for n in (1, 2, 3)}
+    links = [["h1", "s1-p1"], ["h2", "s2-p1"], ["h3", "s2-p2"]]
+    path = tmp_path / "topology.json"
+    path.write_text(json.dumps({"hosts": hosts, "switches": {"s1": {}, "s2": {}}, "links": links}))
+    with pytest.raises(TopologyError, match=r"topology\.json, links: none lead from h1 to h2, h3 \(valid"):
+        read_network(path)
+    path.write_text(
+        json.dumps({"hosts": hosts, "switches": {"s1": {}, "s2": {}}, "links": [*links, ["s1-p2", "s2-p3"]]})
+    )
+    assert len(read_network(path).links) == 4

@@ -6,7 +6,7 @@ import pytest
 
 from weft.cli import run_guarded, weft
 from weft.paths import ROOT
-from weft.results.kinds import result_kinds
+from weft.results.kinds import ResultKind, result_kinds
 from weft.results.model import Results, result_keys
 from weft.results.reference import RESULTS_REFERENCE_FILE, keys_of, results_reference
 
@@ -28,3 +28,11 @@ def test_every_key_of_the_file_has_a_meaning() -> None:
 def test_two_pages_at_once_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_guarded(lambda: weft.main(["schema", "--results", "--markdown"], standalone_mode=False)) == 2
     assert "two pages" in capsys.readouterr().err
+
+
+def test_a_result_s_derived_figures_are_a_mapping() -> None:
+    class Wrong:
+        derived = ("ok",)
+
+    with pytest.raises(TypeError, match=r"Wrong\.derived is a tuple \(valid: a mapping"):
+        ResultKind(key="wrong", meaning="None.", model=Wrong, show=lambda *_: None)  # type: ignore[type-var]

@@ -87,7 +87,7 @@ def read_p4info(path: Path) -> p4i.P4Info:
     content = path.read_bytes()
     try:
         info: p4i.P4Info = p4i.P4Info.FromString(content if path.suffix == ".bin" else _binary_of(content))
-    except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
+    except (DecodeError, text_format.ParseError, ValueError) as error:  # ValueError: an enum beyond 32 bits
         raise PipelineError(f"{path}: not P4Info: {error}") from None
     if not info.tables and not info.pkg_info.arch:
         raise PipelineError(f"{path}: P4Info without tables or architecture")

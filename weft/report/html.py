@@ -10,6 +10,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import numpy as np
+
 from weft.errors import EnvironmentLacksError
 from weft.hints import install_extra
 from weft.results.report_parts import Cell, ReportPart, ReportTable
@@ -78,8 +80,21 @@ def asset(name: str) -> str:
 
 
 def json_in_script(data: Any) -> str:
-    """Return JSON that is safe in a script element: nothing in it looks like markup."""
-    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    """Return JSON that is safe in a script element: nothing in it looks like markup.
+
+    Sequences and mappings of any kind are lists and objects in it, NumPy's arrays and numbers plain ones.
+    """
+    return json.dumps(data, separators=(",", ":"), default=_plain).replace("<", "\\u003c")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Iterable):
+        return list(value)
+    raise TypeError(f"a figure has a {type(value).__name__} (valid: numbers, texts, and sequences of them)")
 
 
 class Section:

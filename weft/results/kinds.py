@@ -21,8 +21,8 @@ from weft.topologies import FabricSpec
 class ItemResult(Protocol):
     """What a run of an item found: a frozen dataclass of plain fields, which are read back as they were written.
 
-    The text below a field is its meaning in docs/results-reference.md. `derived`, if there is one, names the properties
-    that `as_dict` adds, by their keys.
+    The text below a field is its meaning in docs/results-reference.md. `derived`, a `ClassVar[Mapping[str,
+    str]]`, if there is one, names the properties that `as_dict` adds, by their keys.
     """
 
     @property
@@ -89,6 +89,15 @@ class ResultKind(Generic[R]):
     labels: tuple[str, ...] = ()
     measured: tuple[MeasuredColumn, ...] = ()
     columns: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _: {}
+
+    def __post_init__(self) -> None:
+        """Raise TypeError if the model's `derived` is not what the reference and the reader of results take."""
+        derived = getattr(self.model, "derived", {})
+        if not isinstance(derived, Mapping):
+            raise TypeError(
+                f"{self.model.__name__}.derived is a {type(derived).__name__} (valid: a mapping from keys "
+                "of as_dict to the properties that they are)"
+            )
 
 
 def lengths_and_sums(

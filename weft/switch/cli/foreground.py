@@ -100,7 +100,7 @@ class Foreground:
             raise StartError(f"{error.filename}: {error.strerror}") from None
         except (Bmv2JsonError, BackendError) as error:
             raise StartError(f"{program}: {error}") from None
-        except text_format.ParseError as error:
+        except (text_format.ParseError, ValueError) as error:  # ValueError: an enum beyond 32 bits, no UTF-8
             raise StartError(f"{info}: {error}") from None
         except RequestError as error:
             raise StartError(error.message) from None

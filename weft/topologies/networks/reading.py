@@ -19,6 +19,7 @@ from weft.topologies.networks.p4_utils import read_p4_utils
 from weft.topologies.networks.tutorials import read_tutorials
 
 MAX_FILE_BYTES = 8 * 1024 * 1024
+_MOST_NAMED = 8
 _MOST_NODES = 10_000
 _KEYS = {"hosts", "switches", "links"}
 _KEY = re.compile(rb'"(hosts|switches|links)"\s*:')
@@ -147,6 +148,25 @@ def _require_sound(network: Network) -> None:
         addresses[address] = host.name
     _require_different((setup.grpc_port for setup in network.setups.values()), "gRPC port")
     _require_different((switch.device_id for switch in network.switches), "device id")
+    _require_joined(network)
+
+
+def _require_joined(network: Network) -> None:
+    """Check that links lead from the first host to all others: Weft's ranks and pings go between all of them."""
+    neighbours: dict[str, list[str]] = {}
+    for link in network.links:
+        neighbours.setdefault(link.a, []).append(link.b)
+        neighbours.setdefault(link.b, []).append(link.a)
+    first = network.hosts[0].name
+    seen, waiting = {first}, [first]
+    while waiting:
+        found = [each for each in neighbours.get(waiting.pop(), ()) if each not in seen]
+        seen.update(found)
+        waiting += found
+    apart = [host.name for host in network.hosts if host.name not in seen]
+    if apart:
+        named = ", ".join(apart[:_MOST_NAMED]) + (" …" if len(apart) > _MOST_NAMED else "")
+        raise TopologyError(f"links: none lead from {first} to {named} (valid: links that join all hosts)")
 
 
 def _require_different(numbers: Iterable[int], what: str) -> None:
