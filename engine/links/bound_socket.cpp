@@ -55,9 +55,10 @@ void BoundSocket::open(const PacketSocketConfig& config) {
   // Protocol 0: nothing arrives before everything is set up and bind() names the interface.
   fd_ = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "socket(AF_PACKET)");
-  const int interface_index = static_cast<int>(if_nametoindex(config.interface.c_str()));
-  if (interface_index == 0) throw std::system_error(errno, std::generic_category(), "no such interface");
+  interface_index_ = static_cast<int>(if_nametoindex(config.interface.c_str()));
+  if (interface_index_ == 0) throw std::system_error(errno, std::generic_category(), "no such interface");
   mtu_bytes_ = query_mtu(fd_, config.interface);
+  drops_ = InterfaceDrops::of_this_namespace();
   ring_ = std::make_unique<PacketRing>(fd_, static_cast<size_t>(mtu_bytes_) + ETHER_HDR_LEN + kVlanTagBytes,
                                        config.ring_bytes);
   set_option(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, "PACKET_IGNORE_OUTGOING");
@@ -67,7 +68,7 @@ void BoundSocket::open(const PacketSocketConfig& config) {
   setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBufferBytes, sizeof kSendBufferBytes);
   if (config.promiscuous) {
     packet_mreq membership{};
-    membership.mr_ifindex = interface_index;
+    membership.mr_ifindex = interface_index_;
     membership.mr_type = PACKET_MR_PROMISC;
     if (setsockopt(fd_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, sizeof membership) != 0)
       throw std::system_error(errno, std::generic_category(), "PACKET_MR_PROMISC");
@@ -75,7 +76,7 @@ void BoundSocket::open(const PacketSocketConfig& config) {
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_protocol = htons(ETH_P_ALL);
-  address.sll_ifindex = interface_index;
+  address.sll_ifindex = interface_index_;
   if (bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
     throw std::system_error(errno, std::generic_category(), "bind");
 }

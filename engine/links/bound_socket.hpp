@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "links/interface_drops.hpp"
 #include "links/packet_ring.hpp"
 
 namespace weft {
@@ -35,14 +36,18 @@ class BoundSocket {
   int file_descriptor() const { return fd_; }
   int mtu_bytes() const { return mtu_bytes_; }
   PacketRing& ring() { return *ring_; }
+  // Frames that the interface has dropped after the kernel had taken them, whoever sent them.
+  uint64_t interface_dropped_packets() const { return drops_->of(interface_index_); }
 
  private:
   void open(const PacketSocketConfig& config);
   void release();
 
   int fd_ = -1;
+  int interface_index_ = 0;
   int mtu_bytes_ = 0;
   std::unique_ptr<PacketRing> ring_;
+  std::shared_ptr<InterfaceDrops> drops_;
 };
 
 }  // namespace weft

@@ -37,6 +37,7 @@ PacketSocket::PacketSocket(Engine& engine, PacketSocketConfig config, std::uniqu
       socket_(std::move(socket)),
       delay_line_(engine) {
   transmit_batch_.reserve(kTransmitBatch);
+  interface_dropped_before_ = socket_->interface_dropped_packets();
 }
 
 PacketSocket::~PacketSocket() { detach(); }
@@ -181,6 +182,13 @@ void PacketSocket::read_statistics() {
   // Reading sets the kernel's counters to zero.
   if (getsockopt(file_descriptor(), SOL_PACKET, PACKET_STATISTICS, &statistics, &size) == 0)
     counters_.ring_dropped_packets += statistics.tp_drops;
+  // Of some of these newer kernels say so (ENOBUFS), and then they are no_buffer_packets already.
+  const uint64_t dropped = socket_->interface_dropped_packets();
+  const uint64_t refused = counters_.no_buffer_packets - refused_before_;
+  const uint64_t dropped_now = dropped - std::min(dropped, interface_dropped_before_);
+  counters_.interface_dropped_packets += dropped_now - std::min(dropped_now, refused);
+  interface_dropped_before_ = dropped;
+  refused_before_ = counters_.no_buffer_packets;
 }
 
 const PacketSocketCounters& PacketSocket::counters() {
@@ -191,6 +199,7 @@ const PacketSocketCounters& PacketSocket::counters() {
 void PacketSocket::reset_counters() {
   read_statistics();
   counters_ = PacketSocketCounters();
+  refused_before_ = 0;
 }
 
 }  // namespace weft

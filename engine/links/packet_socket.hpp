@@ -32,6 +32,9 @@ class PcapWriter;
             "on), and passed on: their receiver will refuse them")                                        \
   STATISTIC(uint64_t, interface_down_packets, "dropped")                                                  \
   STATISTIC(uint64_t, no_buffer_packets, "dropped: the kernel had no memory")                             \
+  STATISTIC(uint64_t, interface_dropped_packets,                                                          \
+            "dropped by the interface after the kernel had taken them: it was not active yet, or the "    \
+            "receiver's backlog was full")                                                                \
   STATISTIC(uint64_t, send_error_packets, "dropped for any other reason")
 
 struct PacketSocketCounters {
@@ -85,6 +88,8 @@ class PacketSocket : public Node, public Pollable {
   std::vector<PacketPtr> transmit_batch_;
   PacketSocketCounters counters_;
   int64_t realtime_minus_monotonic_ns_ = 0;
+  uint64_t interface_dropped_before_ = 0;
+  uint64_t refused_before_ = 0;
   std::shared_ptr<PcapWriter> sent_capture_;
 };
 
