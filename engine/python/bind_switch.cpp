@@ -90,7 +90,7 @@ std::shared_ptr<SwitchProgram> make_program(
 }
 
 SwitchOptions make_options(std::string name, uint32_t cpu_port, uint32_t drop_port,
-                           const std::string& depth_unit, const std::string& time_unit) {
+                           const std::string& depth_unit, uint32_t cell_bytes, const std::string& time_unit) {
   SwitchOptions options;
   options.name = std::move(name);
   options.cpu_port = cpu_port;
@@ -99,6 +99,7 @@ SwitchOptions make_options(std::string name, uint32_t cpu_port, uint32_t drop_po
     options.depth_unit = SwitchOptions::DepthUnit::kPackets;
   else if (depth_unit != "cells")
     throw std::invalid_argument("depth_unit '" + depth_unit + "' (valid: 'cells', 'packets')");
+  options.cell_bytes = cell_bytes;
   if (time_unit == "us")
     options.time_unit = SwitchOptions::TimeUnit::kMicroseconds;
   else if (time_unit != "ns")
@@ -127,13 +128,14 @@ void bind_switch(py::module_& m) {
 
   SwitchClass cls(m, "Switch");
   cls.def(py::init([](Engine& engine, std::string name, uint32_t cpu_port, uint32_t drop_port,
-                      const std::string& depth_unit, const std::string& time_unit) {
+                      const std::string& depth_unit, uint32_t cell_bytes, const std::string& time_unit) {
             return make_component<Switch>(
-                engine, engine, make_options(std::move(name), cpu_port, drop_port, depth_unit, time_unit));
+                engine, engine,
+                make_options(std::move(name), cpu_port, drop_port, depth_unit, cell_bytes, time_unit));
           }),
           py::keep_alive<1, 2>(), py::arg("engine"), py::kw_only(), py::arg("name"),
           py::arg("cpu_port") = 510, py::arg("drop_port") = 511, py::arg("depth_unit") = "cells",
-          py::arg("time_unit") = "ns")
+          py::arg("cell_bytes") = kCellBytes, py::arg("time_unit") = "ns")
       .def(
           "load",
           [](Switch& self, std::shared_ptr<SwitchProgram> program) {

@@ -1,6 +1,7 @@
 #include "switch/switch.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
 #include <stdexcept>
@@ -14,7 +15,6 @@ namespace weft {
 
 namespace {
 
-constexpr uint64_t kCellBytes = 80;
 constexpr uint32_t kMaxDepth = (1U << 19) - 1;  // enq_qdepth and deq_qdepth have 19 bits
 constexpr uint32_t kMaxPort = 511;
 
@@ -36,8 +36,12 @@ const char* drop_reason_name(DropReason reason) {
 Switch::Switch(Engine& engine, SwitchOptions options)
     : engine_(engine),
       options_(std::move(options)),
+      cell_shift_(std::countr_zero(options_.cell_bytes / kCellBytes)),
       ports_(kMaxPort + 1, nullptr),
       random_(engine.stream("switch/" + options_.name)) {
+  if (options_.cell_bytes % kCellBytes != 0 || !std::has_single_bit(options_.cell_bytes / kCellBytes))
+    throw std::invalid_argument("switch '" + options_.name + "': cell_bytes " +
+                                std::to_string(options_.cell_bytes) + " (valid: 80 times a power of two)");
   if (options_.cpu_port > kMaxPort || options_.drop_port > kMaxPort ||
       options_.cpu_port == options_.drop_port)
     throw std::invalid_argument(
@@ -211,7 +215,7 @@ uint64_t Switch::timestamp(TimePs time_ps) const {
 
 uint32_t Switch::depth(uint64_t bytes, uint64_t packets) const {
   const uint64_t units =
-      options_.depth_unit == SwitchOptions::DepthUnit::kCells ? bytes / kCellBytes : packets;
+      options_.depth_unit == SwitchOptions::DepthUnit::kCells ? bytes / kCellBytes >> cell_shift_ : packets;
   return static_cast<uint32_t>(std::min<uint64_t>(units, kMaxDepth));
 }
 

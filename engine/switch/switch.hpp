@@ -27,14 +27,17 @@
 
 namespace weft {
 
+constexpr uint32_t kCellBytes = 80;
+
 struct SwitchOptions {
-  enum class DepthUnit : uint8_t { kCells, kPackets };  // of enq_qdepth and deq_qdepth; cells of 80 bytes
+  enum class DepthUnit : uint8_t { kCells, kPackets };            // of enq_qdepth and deq_qdepth
   enum class TimeUnit : uint8_t { kNanoseconds, kMicroseconds };  // of all timestamps
 
   std::string name;
   uint32_t cpu_port = 510;
   uint32_t drop_port = 511;
   DepthUnit depth_unit = DepthUnit::kCells;
+  uint32_t cell_bytes = kCellBytes;  // times a power of two
   TimeUnit time_unit = TimeUnit::kNanoseconds;
 };
 
@@ -229,6 +232,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
 
   Engine& engine_;
   SwitchOptions options_;
+  int cell_shift_;  // a cell has kCellBytes times two to this
   std::unique_ptr<SwitchObjects> objects_;
   std::unique_ptr<StatePool, CloseStatePool> states_;
   std::vector<uint8_t> digest_buffer_;

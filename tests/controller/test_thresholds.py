@@ -21,7 +21,7 @@ from weft.controller.features.ecn import (
 from weft.controller.features.identity import class_entities, hash_seed, identity_entities, switch_id
 from weft.controller.features.neighbours import neighbour_entities
 from weft.controller.features.telemetry_int import int_entities
-from weft.controller.target import BMV2, EMBEDDED, target_facts
+from weft.controller.target import BMV2, EMBEDDED, cell_bytes_for, target_facts
 from weft.topologies import TopologyError, leaf_spine
 from weft.topologies.int_rates import STANDARD_INT_RATES, int_rates, int_rates_of, rate_code
 
@@ -72,13 +72,35 @@ def test_hpcc_s_setup_at_its_own_rates() -> None:
     assert (values.kmin, values.kmax, values.slope) == (1250, 5000, round(0.2 * 2**32 / 3750))
 
 
+@pytest.mark.parametrize(
+    ("rate_bps", "cell_bytes"),
+    [
+        (10**6, 80),
+        (100 * 10**9, 80),
+        (2600 * 10**9, 80),
+        (2700 * 10**9, 160),
+        (25 * 10**12, 1280),
+        (10**14, 5120),
+    ],
+)
+def test_cells_grow_until_the_depth_holds_the_default_thresholds(rate_bps: int, cell_bytes: int) -> None:
+    profile = scaled_profile(rate_bps)
+    assert cell_bytes_for(profile.kmax_bytes) == cell_bytes
+    facts = target_facts("embedded", cell_bytes=cell_bytes)
+    back = profile_of(thresholds(profile, facts), facts)
+    assert abs(back.kmin_bytes - profile.kmin_bytes) <= cell_bytes / 2
+    assert abs(back.kmax_bytes - profile.kmax_bytes) <= cell_bytes / 2
+    assert target_facts("embedded", **facts.units()) == facts
+    assert facts.cells_per_depth_unit == cell_bytes // 80
+
+
 def test_a_certain_mark_right_above_kmin_fits_the_slope() -> None:
     assert thresholds(EcnProfile(800, 880, 1.0), EMBEDDED).slope == 2**32 - 1
 
 
 def test_thresholds_that_the_queue_depth_cannot_say_are_refused() -> None:
     with pytest.raises(
-        SettingError, match=r"kmax_bytes=50000000 is 625000 cells \(valid: at most 524287 cells"
+        SettingError, match=r"kmax_bytes=50000000 is 625000 cells of 80 B \(valid: at most 524287 cells"
     ):
         thresholds(EcnProfile(0, 50_000_000, 1), EMBEDDED)
     with pytest.raises(SettingError, match="kmax_bytes=1 is below kmin_bytes=2"):
@@ -149,6 +171,8 @@ def test_target_facts() -> None:
     assert target_facts("embedded", depth_unit="packets", nominal_packet_bytes=500).depth_units(1249) == 2
     with pytest.raises(SettingError, match=r"unknown target 'tofino' \(valid: 'embedded', 'bmv2'\)"):
         target_facts("tofino")
+    with pytest.raises(SettingError, match=r"cell_bytes=100 \(valid: 80 times a power of two\)"):
+        target_facts("embedded", cell_bytes=100)
     with pytest.raises(SettingError, match="unknown time unit 'ms'"):
         target_facts("bmv2", time_unit="ms")  # type: ignore[arg-type]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from native_twin import CPU_PORT, Twin
 from paths_program import (
@@ -137,7 +139,7 @@ def test_failed_assertion_drops_the_packet(twin: Twin) -> None:
 class Line:
     """A native switch with one slow port, number 1."""
 
-    def __init__(self, **options: str) -> None:
+    def __init__(self, **options: Any) -> None:
         self.engine = Engine(seed=1)
         self.switch = NativeSwitch(self.engine, "leaf", **options)
         self.switch.load(Twin(paths_json()).program)
@@ -163,6 +165,19 @@ def test_queue_metadata_in_cells_and_nanoseconds() -> None:
     assert (second["enq_qdepth"], second["deq_timedelta"]) == (0, 800)
     # one packet of 100 bytes was waiting: one cell of 80 bytes is full
     assert (third["enq_qdepth"], third["deq_timedelta"], third["deq_qdepth"]) == (1, 1600, 0)
+
+
+def test_queue_metadata_in_larger_cells() -> None:
+    packet = paths_packet(payload=120 - len(paths_packet(payload=0)))
+    depths = {
+        cell_bytes: [report["enq_qdepth"] for report in Line(cell_bytes=cell_bytes).receive(*[packet] * 4)]
+        for cell_bytes in (80, 160, 320)
+    }
+    # Behind the packet on the line wait 0, 0, 120 and 240 bytes.
+    assert depths == {80: [0, 0, 1, 3], 160: [0, 0, 0, 1], 320: [0, 0, 0, 0]}
+    for cell_bytes in (0, 40, 100, 240):
+        with pytest.raises(ValueError, match=rf"cell_bytes {cell_bytes} \(valid: 80 times a power of two\)"):
+            Line(cell_bytes=cell_bytes)
 
 
 def test_queue_metadata_in_packets_and_microseconds() -> None:

@@ -8,6 +8,7 @@ from weft import topologies
 from weft.clocks.marking_checks import marking_warnings
 from weft.clocks.switch_configs import switch_configs
 from weft.controller.features.ecn import scaled_profile
+from weft.errors import BadInputError
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario import parse_scenario
@@ -109,6 +110,38 @@ def test_an_incast_under_dcqcn_is_marked_and_ends_near_the_ideal(rate_gbps):
 @pytest.mark.parametrize("pfc", [{}, {"classes": [3]}])
 def test_defaults_need_no_warning(rate_gbps, hosts, pfc):
     assert warnings_of(**star(rate_gbps, hosts), pfc=pfc) == []
+
+
+@pytest.mark.parametrize("ecn", [{}, {"kmin": "1MiB", "kmax": "4GiB", "pmax": 0.9}])
+def test_queues_too_deep_for_cells_of_80_bytes_are_marked_in_larger_ones(ecn):
+    traffic = [{"incast": "h0", "bytes_per_sender": SENT_BYTES, "data": "lengths"}]
+    result = run_scenario(parse_scenario({**star(4000), "mtu": 4096, "ecn": ecn, "traffic": traffic}))
+    # 15 senders put up to 29 MB into the queue; of the default thresholds kmin is 16 MB there.
+    assert result.cnps > 0
+    assert result.flows[0].bytes_delivered == SENDERS * SENT_BYTES
+
+
+def test_every_rate_that_is_valid_runs_with_the_default_thresholds():
+    traffic = [{"permutation": "64KiB"}]
+    result = run_scenario(parse_scenario({**star(100_000, 2), "traffic": traffic}))
+    assert result.flows[0].bytes_delivered == 2 * 64 * KIB
+
+
+@pytest.mark.parametrize(
+    ("ecn", "message"),
+    [
+        ({}, "ecn: 1600000000 B, kmax's default at the fastest ports, are more than the depth .* kmax up to"),
+        (
+            {"kmin": "1MiB", "kmax": "4GiB", "pmax": 0.9},
+            "ecn.kmax: 4294967296 B are more than the depth .* in cells",
+        ),
+    ],
+)
+def test_depths_in_packets_that_do_not_hold_the_thresholds_are_refused_with_advice(ecn, message):
+    switching = {"depth_unit": "packets"}
+    scenario = parse_scenario({**star(100_000, 2), "switching": switching, "ecn": ecn})
+    with pytest.raises(BadInputError, match=message):
+        run_scenario(scenario)
 
 
 CANNOT_MARK = {

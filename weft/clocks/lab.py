@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
+from weft.clocks.depth_cells import depth_cell_bytes, require_depths
 from weft.clocks.environment import require_for
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.link_events import LinkEvents
@@ -98,6 +99,7 @@ class Lab(abc.ABC):
         self._require_queues_for_a_frame()
         require_for(self.fabric, self.options)
         require_classes(self.fabric, self.options)
+        require_depths(self.fabric, self.options, self.target_facts)
         require_lossless_routes(self.fabric, self.options, self.settings())
         for warning in self.configuration_warnings():
             self._progress(f"warning: {warning}")
@@ -319,7 +321,8 @@ class Lab(abc.ABC):
         if options.target != "embedded":
             return target_facts(options.target, nominal_packet_bytes=self.frame_bytes)
         units = options.switching
-        return target_facts(options.target, units.depth_unit, units.time_unit, self.frame_bytes)
+        cell_bytes = depth_cell_bytes(self.fabric, options)
+        return target_facts(options.target, units.depth_unit, units.time_unit, self.frame_bytes, cell_bytes)
 
     def settings(self) -> Settings:
         """Return what the controller is to install."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.clocks.depth_cells import depth_cell_bytes
 from weft.clocks.switch_memory import (
     buffer_config,
     classes_of_dscps,
@@ -31,8 +32,9 @@ def switch_configs(fabric: FabricSpec, options: FabricOptions, frame_bytes: int)
     """
     classes = classes_of_dscps(fabric, options)
     quantum_bytes = quantum_by_class(fabric, options, frame_bytes)
+    cell_bytes = depth_cell_bytes(fabric, options)
     return [
-        _switch_config(switch, options, frame_bytes, classes[switch.plane], quantum_bytes)
+        _switch_config(switch, options, frame_bytes, classes[switch.plane], quantum_bytes, cell_bytes)
         for switch in fabric.switches
     ]
 
@@ -43,6 +45,7 @@ def _switch_config(
     frame_bytes: int,
     class_of_dscp: dict[int, int],
     quantum_bytes: tuple[int, ...],
+    cell_bytes: int,
 ) -> SwitchConfig:
     switching = options.switching
     config = SwitchConfig(
@@ -58,6 +61,7 @@ def _switch_config(
         buffer=buffer_config(switch, options),
         class_of_dscp=class_of_dscp,
         depth_unit=switching.depth_unit,
+        cell_bytes=cell_bytes,
         time_unit=switching.time_unit,
         switching=SwitchingConfig(latency_ps=switching.latency, cut_through=switching.cut_through)
         if switching.takes_part

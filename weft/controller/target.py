@@ -8,6 +8,9 @@ from typing import Any, Literal
 from weft.controller.errors import SettingError
 
 CELL_BYTES = 80
+DEPTH_BITS = 19
+"""Of `enq_qdepth` and `deq_qdepth`. What is deeper reads as the largest."""
+MOST_DEPTH_UNITS = (1 << DEPTH_BITS) - 1
 DepthUnit = Literal["cells", "packets"]
 TimeUnit = Literal["ns", "us"]
 _NS_PER_TIME_UNIT: dict[TimeUnit, int] = {"ns": 1, "us": 1000}
@@ -22,6 +25,7 @@ class TargetFacts:
         depth_unit: unit of `enq_qdepth` and `deq_qdepth`.
         time_unit: unit of the timestamps.
         nominal_packet_bytes: size that stands for "a packet" where the depth is in packets.
+        cell_bytes: of a cell where the depth is in cells: 80 times a power of two.
         watches_ports: whether members of groups may name a port to watch.
 
     """
@@ -30,11 +34,14 @@ class TargetFacts:
     depth_unit: DepthUnit
     time_unit: TimeUnit
     nominal_packet_bytes: int = 1024
+    cell_bytes: int = CELL_BYTES
     watches_ports: bool = True
 
     def __post_init__(self) -> None:
         if self.depth_unit not in ("cells", "packets"):
             raise SettingError(f"unknown depth unit {self.depth_unit!r} (valid: 'cells', 'packets')")
+        if cell_bytes_for(MOST_DEPTH_UNITS * max(1, self.cell_bytes)) != self.cell_bytes:
+            raise SettingError(f"cell_bytes={self.cell_bytes} (valid: 80 times a power of two)")
         if self.time_unit not in _NS_PER_TIME_UNIT:
             raise SettingError(f"unknown time unit {self.time_unit!r} (valid: 'ns', 'us')")
         if self.nominal_packet_bytes < 1:
@@ -42,12 +49,13 @@ class TargetFacts:
 
     def units(self) -> dict[str, Any]:
         """Return what `target_facts` takes beside the name."""
-        return {name: getattr(self, name) for name in ("depth_unit", "time_unit", "nominal_packet_bytes")}
+        names = ("depth_unit", "time_unit", "nominal_packet_bytes", "cell_bytes")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def depth_unit_bytes(self) -> int:
         """Bytes that one unit of queue depth stands for."""
-        return CELL_BYTES if self.depth_unit == "cells" else self.nominal_packet_bytes
+        return self.cell_bytes if self.depth_unit == "cells" else self.nominal_packet_bytes
 
     @property
     def cells_per_depth_unit(self) -> int:
@@ -64,6 +72,14 @@ class TargetFacts:
         return (size_bytes + self.depth_unit_bytes // 2) // self.depth_unit_bytes
 
 
+def cell_bytes_for(depth_bytes: int) -> int:
+    """Return the smallest cells, 80 B times a power of two, in which a queue's depth can say so many bytes."""
+    cell_bytes = CELL_BYTES
+    while depth_bytes > MOST_DEPTH_UNITS * cell_bytes:
+        cell_bytes *= 2
+    return cell_bytes
+
+
 EMBEDDED = TargetFacts("embedded", depth_unit="cells", time_unit="ns")
 # simple_switch_grpc takes one watched port for those of all members of a group, and fails when a member is removed.
 BMV2 = TargetFacts("bmv2", depth_unit="packets", time_unit="us", watches_ports=False)
@@ -75,6 +91,7 @@ def target_facts(
     depth_unit: DepthUnit | None = None,
     time_unit: TimeUnit | None = None,
     nominal_packet_bytes: int | None = None,
+    cell_bytes: int | None = None,
 ) -> TargetFacts:
     """Facts of the target of this name, with what was configured otherwise than by default.
 
@@ -90,4 +107,5 @@ def target_facts(
         depth_unit=depth_unit or facts.depth_unit,
         time_unit=time_unit or facts.time_unit,
         nominal_packet_bytes=nominal_packet_bytes or facts.nominal_packet_bytes,
+        cell_bytes=cell_bytes or facts.cell_bytes,
     )

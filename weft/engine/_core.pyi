@@ -1105,6 +1105,7 @@ class Switch(Node):
         cpu_port: int = 510,
         drop_port: int = 511,
         depth_unit: str = "cells",
+        cell_bytes: int = 80,
         time_unit: str = "ns",
     ) -> None: ...
     def attach_port(self, port: int, transmit_port: TransmitPort) -> None:

@@ -20,7 +20,8 @@ class SwitchingSection(Section):
     latency: ShortTime = 0
     """From then until it is handed on."""
     depth_unit: Literal["cells", "packets"] = "cells"
-    """Of `enq_qdepth` and `deq_qdepth`: cells of 80 B, or packets as BMv2 always has them."""
+    """Of `enq_qdepth` and `deq_qdepth`, of 19 bits: cells of 80 B, or packets as BMv2 always has them. Cells have
+    160 B, 320 B, … where ECN's `kmax` would not fit otherwise, by default beyond 2.6 Tb/s."""
     time_unit: Literal["ns", "us"] = "ns"
     """Of timestamps and `deq_timedelta`: nanoseconds, or microseconds as BMv2 always has them."""
 

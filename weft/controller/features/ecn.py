@@ -23,7 +23,7 @@ from weft.controller.features.kind import Feature, OfSwitch, Row, Settings, port
 from weft.controller.features.virtual_lanes import lane_classes
 from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.lanes import ONE_LANE, VirtualLanes
-from weft.controller.target import TargetFacts
+from weft.controller.target import MOST_DEPTH_UNITS, TargetFacts
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.topologies import FabricSpec, SwitchSpec
 
@@ -36,7 +36,6 @@ EcnDepth = Literal["dequeue", "enqueue"]
 """Which depth of its queue marks a packet: the one it leaves behind, or the one it met."""
 DEFAULT_ECN_DEPTH: EcnDepth = "dequeue"
 CLASSES = 8
-_DEPTH_BITS = 19
 _SLOPE_BITS = 32
 _SLOPE_ONE = 1 << 32
 _ACTIONS: dict[EcnDepth, str] = {"dequeue": "set_ecn", "enqueue": "set_ecn_at_enqueue"}
@@ -136,11 +135,10 @@ def thresholds(profile: EcnProfile, target: TargetFacts) -> EcnThresholds:
     """
     kmin = target.depth_units(profile.kmin_bytes)
     kmax = target.depth_units(profile.kmax_bytes)
-    largest = (1 << _DEPTH_BITS) - 1
-    if kmax > largest:
+    if kmax > MOST_DEPTH_UNITS:
         raise SettingError(
-            f"kmax_bytes={profile.kmax_bytes} is {kmax} {target.depth_unit} "
-            f"(valid: at most {largest} {target.depth_unit}, {largest * target.depth_unit_bytes} bytes)"
+            f"kmax_bytes={profile.kmax_bytes} is {kmax} {target.depth_unit} of {target.depth_unit_bytes} B (valid: at "
+            f"most {MOST_DEPTH_UNITS} {target.depth_unit}, {MOST_DEPTH_UNITS * target.depth_unit_bytes} bytes)"
         )
     if kmax == kmin:
         return EcnThresholds(kmin, kmax, 0)

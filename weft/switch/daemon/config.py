@@ -113,7 +113,7 @@ class PortConfig(_Frozen):
 
 
 class SwitchConfig(_Frozen):
-    """A switch and its ports.
+    """A switch and its ports. A cell of a queue's depth has `cell_bytes`, 80 times a power of two.
 
     `class_of_dscp`: in which class the sender of a frame that comes by an interface had queued it, which flow control
     has to know; frames of other DSCPs are accounted in the class in which they are queued here.
@@ -124,6 +124,7 @@ class SwitchConfig(_Frozen):
     cpu_port: int = Field(default=510, ge=0, le=511)
     drop_port: int = Field(default=511, ge=0, le=511)
     depth_unit: Literal["cells", "packets"] = "cells"
+    cell_bytes: int = Field(default=80, ge=80)
     time_unit: Literal["ns", "us"] = "ns"
     ports: tuple[PortConfig, ...] = ()
     buffer: BufferConfig | None = None

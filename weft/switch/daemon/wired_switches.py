@@ -220,6 +220,7 @@ class WiredSwitches:
             cpu_port=config.cpu_port,
             drop_port=config.drop_port,
             depth_unit=config.depth_unit,
+            cell_bytes=config.cell_bytes,
             time_unit=config.time_unit,
         )
         wired = WiredSwitch(config, switch)

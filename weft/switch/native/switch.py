@@ -53,6 +53,7 @@ class NativeSwitch:
         cpu_port: int = 510,
         drop_port: int = 511,
         depth_unit: str = "cells",
+        cell_bytes: int = 80,
         time_unit: str = "ns",
     ) -> None:
         self.engine = engine if engine is not None else _core.Engine()
@@ -63,6 +64,7 @@ class NativeSwitch:
             cpu_port=cpu_port,
             drop_port=drop_port,
             depth_unit=depth_unit,
+            cell_bytes=cell_bytes,
             time_unit=time_unit,
         )
         self.trace = NativeTrace(self.engine, self.native, name)
