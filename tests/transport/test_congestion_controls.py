@@ -319,28 +319,43 @@ def test_presets_name_their_sources_and_what_they_know() -> None:
 
 
 def swift_target(window_packets: float, hops: int = 0, hop_ps: int = 0) -> float:
-    scale = 5 * ROUND_TRIP_PS / (1 / math.sqrt(0.1) - 1 / math.sqrt(100))
-    scaled = scale / math.sqrt(window_packets) - scale / math.sqrt(100)
+    """Of section 3.5, with the range that a largest window of 200 packets gives."""
+    scale = 5 * ROUND_TRIP_PS / (1 / math.sqrt(0.1) - 1 / math.sqrt(200))
+    scaled = scale / math.sqrt(window_packets) - scale / math.sqrt(200)
     return 1.25 * ROUND_TRIP_PS + hops * hop_ps + min(max(scaled, 0), 5 * ROUND_TRIP_PS)
 
 
 @given(
     delays=st.lists(st.tuples(st.integers(1, 100), st.integers(1, 4), st.integers(0, 6)), max_size=60),
     first=st.floats(0.01, 100),
+    slow_start=st.booleans(),
+    scales_windows=st.booleans(),
 )
 @settings(max_examples=100, deadline=None)
-def test_swift_follows_algorithm_1(delays: list[tuple[int, int, int]], first: float) -> None:
+def test_swift_follows_algorithm_1(
+    delays: list[tuple[int, int, int]], first: float, slow_start: bool, scales_windows: bool
+) -> None:
+    """From slow start on or without it; windows scaled to a round trip of the target, or as the paper has them."""
     hop_ps = 2 * US
-    swift = control("swift", initial_window_packets=first, max_window_packets=200, hop_target_ps=hop_ps)
+    as_the_paper = {} if scales_windows else {"flow_scaling_round_trip_ps": 0}
+    swift = control(
+        "swift",
+        initial_window_packets=first,
+        max_window_packets=200,
+        hop_target_ps=hop_ps,
+        slow_start=slow_start,
+        **as_the_paper,
+    )
     window, last_decrease, now = first, 0, 1000 * US
     for delay_us, packets, hops in delays:
         delay = delay_us * US
-        target = swift_target(window, hops, hop_ps)
+        target = swift_target(window * (1.25 * ROUND_TRIP_PS / delay if scales_windows else 1), hops, hop_ps)
         if abs(delay - target) < 2:
             continue  # rounding decides
         before = window
+        slow_start = slow_start and delay < target
         if delay < target:
-            window += packets / window if window >= 1 else packets
+            window += packets / window if window >= 1 and not slow_start else packets
         elif now - last_decrease >= delay:
             window *= max(1 - 0.8 * (delay - target) / delay, 0.5)
         window = min(max(window, 0.001), 200)
@@ -378,6 +393,64 @@ def test_swift_s_fast_recovery_ends_the_silence() -> None:
     for _ in range(4):
         swift.on_loss(now, timeout=True)
     assert swift.window_bytes == FRAME_BYTES // 1000
+
+
+def test_swift_starts_with_ten_packets_and_doubles_them_until_the_target_or_a_loss() -> None:
+    def after_a_window(*, late: bool = False, lost: bool = False) -> float:
+        swift = make_congestion_control(
+            "swift",
+            line_rate_bps=RATE_BPS,
+            base_round_trip_ps=100 * ROUND_TRIP_PS,
+            frame_bytes=FRAME_BYTES,
+        )
+        assert swift.window_bytes == 10 * FRAME_BYTES
+        if lost:
+            swift.on_loss(1000 * US, timeout=False)
+        round_trip_ps = 1000 * ROUND_TRIP_PS if late else ROUND_TRIP_PS
+        swift.on_acknowledgement(10**6 * US, acknowledged_packets=10, round_trip_ps=round_trip_ps)
+        return swift.window_bytes / FRAME_BYTES
+
+    assert after_a_window() == pytest.approx(20)
+    assert after_a_window(lost=True) == pytest.approx(5 + 10 / 5)
+    assert after_a_window(late=True) < 10
+    # Never more than fills the path.
+    assert make_congestion_control(
+        "swift", line_rate_bps=10**9, base_round_trip_ps=US, frame_bytes=FRAME_BYTES
+    ).window_bytes == pytest.approx(FRAME_BYTES, abs=1)
+
+
+def test_swift_gives_flows_of_one_rate_the_same_room_for_a_queue() -> None:
+    """Windows as their round trips: with the window itself in the target, the farther flow has the lower one."""
+
+    def grows(window_packets: float, round_trip_ps: int, hops: int, **parameters: float) -> bool:
+        swift = make_congestion_control(
+            "swift",
+            line_rate_bps=RATE_BPS,
+            base_round_trip_ps=NEAR_PS + 4 * HOP_PS,
+            nearest_round_trip_ps=NEAR_PS,
+            nearest_hops=1,
+            hop_round_trip_ps=HOP_PS,
+            frame_bytes=FRAME_BYTES,
+            parameters={"initial_window_packets": window_packets, "max_window_packets": 200} | parameters,
+        )
+        before = swift.window_bytes
+        swift.on_acknowledgement(1000 * US, round_trip_ps=round_trip_ps, hops=hops)
+        return swift.window_bytes > before
+
+    def room_ps(rate_packets_per_us: float, hops: int, **parameters: float) -> int:
+        """Bisect the queue at which a window of that rate stops to grow."""
+        idle_ps, low, high = NEAR_PS + (hops - 1) * HOP_PS, 0, 200 * US
+        while high - low > 1000:
+            queue_ps = (low + high) // 2
+            window = rate_packets_per_us * (idle_ps + queue_ps) / US
+            low, high = (
+                (queue_ps, high) if grows(window, idle_ps + queue_ps, hops, **parameters) else (low, queue_ps)
+            )
+        return low
+
+    for rate in (0.5, 2.0, 5.0):
+        assert room_ps(rate, 5) == pytest.approx(room_ps(rate, 1), abs=2000)
+        assert room_ps(rate, 5, flow_scaling_round_trip_ps=0) < room_ps(rate, 1, flow_scaling_round_trip_ps=0)
 
 
 NEAR_PS, HOP_PS = 4 * US, 2 * US

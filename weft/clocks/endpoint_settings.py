@@ -102,8 +102,7 @@ def recording_of(observe: ObserveSection, fabric: FabricSpec, host: HostSpec) ->
 def path_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> int:
     """Return the largest base round-trip time between two hosts; of a host to its leaf where there is one host."""
     if len(fabric.hosts) > 1:
-        path = longest_path(fabric, frame_bytes)
-        return base_rtt_ps(path, frame_bytes) + _latencies_ps(path, switch_latency_ps)
+        return _idle_ps(longest_path(fabric, frame_bytes), frame_bytes, switch_latency_ps)
     link = fabric.hosts[0].nics[0].link
     return 2 * (link.delay_ps + serialisation_ps(frame_bytes, link.rate_bps)) + switch_latency_ps
 
@@ -132,8 +131,14 @@ def loaded_round_trips(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: 
     near, far = nearest_path(fabric, frame_bytes), longest_path(fabric, frame_bytes)
     nearest_ps = _loaded_ps(near, frame_bytes, switch_latency_ps)
     more_switches = _switches(far) - _switches(near)
-    per_switch_ps = (farthest_ps - nearest_ps) // more_switches if more_switches else 0
+    # An idle switch's: if it held the waiting that loaded round trips allow for, far flows might queue more.
+    more_ps = _idle_ps(far, frame_bytes, switch_latency_ps) - _idle_ps(near, frame_bytes, switch_latency_ps)
+    per_switch_ps = max(0, more_ps // more_switches) if more_switches else 0
     return RoundTrips(farthest_ps, nearest_ps, _switches(near), per_switch_ps)
+
+
+def _idle_ps(path: Path, frame_bytes: int, switch_latency_ps: int) -> int:
+    return base_rtt_ps(path, frame_bytes) + _latencies_ps(path, switch_latency_ps)
 
 
 def _loaded_ps(path: Path, frame_bytes: int, switch_latency_ps: int) -> int:
