@@ -38,8 +38,8 @@ constexpr CongestionParameter kParameters[] = {
      "rate have one target; 0: they are compared as they are, and of flows of one rate the farther has the "
      "lower target",
      "Weft; 0 in Swift, SIGCOMM 2020, section 3.5 (flows)"},
-    {"additive_increase_packets", 1, 0, kMaxPackets, "ai: growth of the window in a round trip",
-     "Swift, SIGCOMM 2020, algorithm 1"},
+    {"additive_increase_packets", "1 for each 100 Gb/s of the port, at least 1", 0, kMaxPackets,
+     "ai: growth of the window in a round trip", "Swift, SIGCOMM 2020, algorithm 1, at the paper's 100 Gb/s"},
     {"decrease_gain", 0.8, 0, 1, "beta: decrease in proportion to the excess delay",
      "Swift, SIGCOMM 2020, algorithm 1"},
     {"max_decrease", 0.5, 0, 0.999, "max_mdf: largest decrease, at most once a round trip",
@@ -112,6 +112,9 @@ class Swift final : public CongestionControl {
 // queue at once.
 constexpr double kInitialWindowPackets = 10;
 
+// Of the paper's hosts, whose windows grow by one packet.
+constexpr double kRateOfIncreaseBps = 100e9;
+
 // The largest window that section 3.5 adds to the target of. A path whose product is larger needs a larger
 // one: flows whose target does not depend on their windows keep whatever shares they have.
 constexpr double kFlowScalingMaxPackets = 100;
@@ -139,6 +142,9 @@ SwiftParameters SwiftParameters::read(const PathProperties& path, ParameterReade
   reader.read("base_target_ps", parameters.base_target_ps);
   reader.read("flow_scaling_range_ps", parameters.flow_scaling_range_ps);
   reader.read("flow_scaling_min_packets", parameters.flow_scaling_min_packets);
+  // As many round trips to a share of the line at any rate.
+  parameters.additive_increase_packets =
+      std::max(1.0, static_cast<double>(path.line_rate_bps) / kRateOfIncreaseBps);
   reader.read("additive_increase_packets", parameters.additive_increase_packets);
   reader.read("decrease_gain", parameters.decrease_gain);
   reader.read("max_decrease", parameters.max_decrease);

@@ -490,3 +490,16 @@ def test_swift_without_topology_scaling_has_the_target_of_the_farthest() -> None
     before = swift.window_bytes
     swift.on_acknowledgement(1000 * US, round_trip_ps=12 * US, hops=1)
     assert swift.window_bytes > before
+
+
+@pytest.mark.parametrize(("rate_bps", "packets"), [(10**10, 1), (10**11, 1), (4 * 10**11, 4)])
+def test_swift_s_windows_grow_with_the_rate(rate_bps: int, packets: int) -> None:
+    swift = make_congestion_control(
+        "swift",
+        line_rate_bps=rate_bps,
+        base_round_trip_ps=100 * US,
+        frame_bytes=FRAME_BYTES,
+        parameters={"slow_start": 0},
+    )
+    swift.on_acknowledgement(1000 * US, acknowledged_packets=10, round_trip_ps=50 * US)
+    assert swift.window_bytes == (10 + packets) * FRAME_BYTES
