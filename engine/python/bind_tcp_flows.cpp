@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +27,9 @@ TcpFlowConfig flow_config(uint32_t flow, const std::string& peer, uint16_t port,
                           const std::string& congestion_control, const CongestionParameters& parameters,
                           uint16_t maximum_segment_bytes, bool ecn, bool sack, uint64_t receive_buffer_bytes,
                           uint32_t initial_window_segments, TimePs least_timeout_ps,
-                          TimePs delayed_acknowledgement_ps, uint32_t acknowledge_every_segments) {
+                          TimePs delayed_acknowledgement_ps, uint32_t acknowledge_every_segments,
+                          TimePs send_jitter_ps) {
+  if (send_jitter_ps < 0) throw std::invalid_argument("send_jitter_ps is negative");
   TcpFlowConfig config;
   config.flow = flow;
   if (!peer.empty()) config.peer = parse_ip(peer);
@@ -36,6 +39,7 @@ TcpFlowConfig flow_config(uint32_t flow, const std::string& peer, uint16_t port,
   config.size_bytes = size_bytes;
   config.duration_ps = duration_ps;
   config.dscp = dscp;
+  config.send_jitter_ps = send_jitter_ps;
   config.congestion_control = congestion_control;
   config.parameters = parameters;
   config.connection.maximum_segment_bytes = maximum_segment_bytes;
@@ -117,8 +121,8 @@ void bind_tcp_flows(py::module_& m) {
   py::class_<TcpFlowConfig>(m, "TcpFlowConfig",
                             R"doc(A TCP flow, seen from one of its ends.
 
-size_bytes 0: as much as goes in duration_ps. peer and source_port of an end that receives are of whom it takes, by
-default of anyone.)doc")
+size_bytes 0: as much as goes in duration_ps. What acknowledgements allow to be sent leaves up to send_jitter_ps
+later. peer and source_port of an end that receives are of whom it takes, by default of anyone.)doc")
       .def(py::init(&flow_config), "flow"_a, py::kw_only(), "peer"_a = "", "port"_a, "source_port"_a = 0,
            "start_ps"_a = 0, "size_bytes"_a = 0, "duration_ps"_a = 0, "dscp"_a = 0,
            "congestion_control"_a = "cubic", "parameters"_a = CongestionParameters(),
@@ -127,7 +131,8 @@ default of anyone.)doc")
            "initial_window_segments"_a = defaults.sender.initial_window_segments,
            "least_timeout_ps"_a = defaults.sender.timeout.least_ps,
            "delayed_acknowledgement_ps"_a = defaults.receiver.delayed_acknowledgement_ps,
-           "acknowledge_every_segments"_a = defaults.receiver.acknowledge_every_segments);
+           "acknowledge_every_segments"_a = defaults.receiver.acknowledge_every_segments,
+           "send_jitter_ps"_a = 0);
   py::class_<TcpFlows, Application, std::shared_ptr<TcpFlows>>(
       m, "TcpFlows", R"doc(A host's part in TCP flows: those that it sends, and those that it receives.
 

@@ -49,6 +49,28 @@ def test_two_flows_fill_a_bottleneck(control: str) -> None:
     assert result.flows[0].smoothed_round_trip_ps > 0
 
 
+def test_flows_that_start_together_do_not_keep_step() -> None:
+    """Jain's index in two phases that lock: two and eight flows of DCTCP, each segment acknowledged."""
+
+    def fairness(flows: int, threshold_bytes: int, **keys: Any) -> float:
+        item = {
+            "tcp": [{"flow": f"h{each}->h{flows}", "duration": "20ms"} for each in range(flows)],
+            "congestion_control": "dctcp",
+            "acknowledge_every": 1,
+            "least_timeout": "10ms",
+            "delayed_acknowledgement": "1ms",
+        }
+        links = {"host_rate": "10Gb/s", "fabric_rate": "40Gb/s", "queue_capacity": "500KB"}
+        ecn = {"kmin": threshold_bytes, "kmax": threshold_bytes + 1, "pmax": 1}
+        (result,) = run(item | keys, fabric=FABRIC | links | {"hosts_per_leaf": flows}, ecn=ecn).of(TCP)
+        assert isinstance(result, TcpResult)
+        return result.fairness
+
+    for flows, threshold_bytes in ((2, 97_500), (8, 200_000)):
+        assert fairness(flows, threshold_bytes, send_jitter=0) < 0.95
+        assert fairness(flows, threshold_bytes) > 0.97
+
+
 def test_parameters_of_controls() -> None:
     """A flow's own, or the item's where its control is the item's."""
     flows: list[dict[str, Any]] = [

@@ -2647,8 +2647,8 @@ class TcpProtocol:
 class TcpFlowConfig:
     """A TCP flow, seen from one of its ends.
 
-    size_bytes 0: as much as goes in duration_ps. peer and source_port of an end that receives are of whom it takes, by
-    default of anyone.
+    size_bytes 0: as much as goes in duration_ps. What acknowledgements allow to be sent leaves up to send_jitter_ps
+    later. peer and source_port of an end that receives are of whom it takes, by default of anyone.
     """
     def __init__(
         self,
@@ -2671,6 +2671,7 @@ class TcpFlowConfig:
         least_timeout_ps: int = 200000000000,
         delayed_acknowledgement_ps: int = 40000000000,
         acknowledge_every_segments: int = 2,
+        send_jitter_ps: int = 0,
     ) -> None: ...
 
 class TcpFlows(Application):

@@ -83,6 +83,7 @@ def _flow_config(end: TcpEnd, mtu_bytes: int, source_port: int = 0) -> _core.Tcp
         least_timeout_ps=end.least_timeout_ps,
         delayed_acknowledgement_ps=end.delayed_acknowledgement_ps,
         acknowledge_every_segments=end.acknowledge_every_segments,
+        send_jitter_ps=end.send_jitter_ps,
         parameters=end.parameters,
     )
 

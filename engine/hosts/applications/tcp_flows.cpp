@@ -28,7 +28,8 @@ class TcpFlows::End final : public TcpReceiver, tcp::DataSink {
         sends_(sends),
         connection_(connection_config(),
                     tcp::make_congestion_control(config_.congestion_control, config_.parameters)),
-        timer_(owner.engine().events(), member_action<&End::on_time>(this)) {}
+        timer_(owner.engine().events(), member_action<&End::on_time>(this)),
+        random_(random("tcp sending ")) {}
   ~End() override { detach(); }
 
   const TcpFlowConfig& config() const { return config_; }
@@ -65,7 +66,13 @@ class TcpFlows::End final : public TcpReceiver, tcp::DataSink {
   void on_segment(TimePs now, const tcp::Segment& segment, std::span<const uint8_t> payload) override {
     payload_ = payload;
     connection_.on_segment(now, segment, *this);
-    pump(now);
+    if (!sends_ || config_.send_jitter_ps == 0) return pump(now);
+    // What further acknowledgements allow until then leaves with it, in order.
+    if (held_until_ps_ == kNever) {
+      const auto bound = static_cast<uint64_t>(config_.send_jitter_ps) + 1;
+      held_until_ps_ = now + static_cast<TimePs>(random_.below(bound));
+    }
+    settle(now, false);
   }
   void on_bytes(uint64_t stream_offset, uint32_t payload_begin, uint32_t length) override {
     if (!PatternBytes::matches(stream_offset, payload_.subspan(payload_begin, length))) ++spoilt_segments_;
@@ -92,9 +99,11 @@ class TcpFlows::End final : public TcpReceiver, tcp::DataSink {
     tcp::ConnectionConfig made = config_.connection;
     made.source_port = own_port();
     made.destination_port = peer_port();
-    Rng random = owner_.engine().stream("tcp " + owner_.stack().name() + " " + std::to_string(config_.flow));
-    made.initial_sequence = static_cast<uint32_t>(random.next_u64());
+    made.initial_sequence = static_cast<uint32_t>(random("tcp ").next_u64());
     return made;
+  }
+  Rng random(const std::string& what) const {
+    return owner_.engine().stream(what + owner_.stack().name() + " " + std::to_string(config_.flow));
   }
 
   void attach() {
@@ -129,6 +138,7 @@ class TcpFlows::End final : public TcpReceiver, tcp::DataSink {
 
   void pump(TimePs now) {
     if (!is_attached_) return;
+    held_until_ps_ = kNever;
     write_ahead(now);
     connection_.consume(connection_.readable_bytes());
     if (!sends_ && connection_.peer_finished()) connection_.close();
@@ -153,7 +163,7 @@ class TcpFlows::End final : public TcpReceiver, tcp::DataSink {
       finished_ps_ = now;
       owner_.ended(*this);
     }
-    TimePs due = connection_.next_deadline();
+    TimePs due = std::min(connection_.next_deadline(), held_until_ps_);
     if (waits) due = std::min(due, now + retry_ps());
     if (sends_ && config_.size_bytes == 0 && !connection_.sender().finished())
       due = std::min(due, started_ps_ + config_.duration_ps);
@@ -174,6 +184,8 @@ class TcpFlows::End final : public TcpReceiver, tcp::DataSink {
   const bool sends_;
   tcp::Connection connection_;
   Timer timer_;
+  Rng random_;
+  TimePs held_until_ps_ = kNever;
   std::span<const uint8_t> payload_;
   TimePs started_ps_ = 0;
   TimePs finished_ps_ = 0;

@@ -23,6 +23,7 @@ struct TcpFlowConfig {
   uint64_t size_bytes = 0;   // 0: as much as goes in duration_ps
   TimePs duration_ps = 0;
   uint8_t dscp = 0;
+  TimePs send_jitter_ps = 0;  // what acknowledgements allow to be sent leaves up to so much later
   std::string congestion_control = "cubic";
   CongestionParameters parameters;
   tcp::ConnectionConfig connection;  // but for ports and the first sequence number

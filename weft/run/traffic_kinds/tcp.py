@@ -94,6 +94,10 @@ class TcpTraffic(FlowsBesideOthers):
     """A single segment is acknowledged after so long (RFC 5681, section 4.2)."""
     acknowledge_every: Annotated[int, whole(1, 1000)] = 2
     """Segments that are acknowledged together (RFC 5681, section 4.2); 1: each at once."""
+    send_jitter: Time = 5_000_000
+    """What an acknowledgement allows to be sent leaves up to so much later, drawn from the seed, as interrupts and
+    schedulers of hosts have it. With 0 flows may keep step, and whose packets are marked or lost depends on their phase
+    (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992)."""
     dscp: Annotated[int, whole(0, 63)] = DSCP_OF_CLASS[DATA_CLASS]
     """Of all packets; by default that of the class in which RoCEv2's data travel and switches mark."""
     sample: Time = 0
@@ -151,6 +155,7 @@ class TcpTraffic(FlowsBesideOthers):
                 least_timeout_ps=self.least_timeout,
                 delayed_acknowledgement_ps=self.delayed_acknowledgement,
                 acknowledge_every_segments=self.acknowledge_every,
+                send_jitter_ps=self.send_jitter,
             )
             for _ in range(each.connections):
                 yield TcpFlow(source, destination, end)

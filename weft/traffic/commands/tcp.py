@@ -36,6 +36,7 @@ class TcpEnd:
     least_timeout_ps: Annotated[int, Between(1)] = 200_000_000_000
     delayed_acknowledgement_ps: Annotated[int, Between(1)] = 40_000_000_000
     acknowledge_every_segments: Annotated[int, Between(1)] = 2
+    send_jitter_ps: Annotated[int, Between(0)] = 0
     parameters: Mapping[str, float] = field(default_factory=dict)
 
 
