@@ -128,7 +128,11 @@ SAMPLES = [
     AskParameterRecords(11),
     PrepareTcpFlows(
         12,
-        (TcpEnd(3, 5001, True, "10.0.0.1", 4, 1, 2, 3, 4, "dctcp", True, False, 5, 6, 7, 8, 1, 2, {"g": 0.5}),),
+        (
+            TcpEnd(
+                3, 5001, True, "10.0.0.1", 4, 1, 2, 3, 4, "dctcp", True, False, 5, 6, 7, 8, 1, 2, {"g": 0.5}
+            ),
+        ),
         9,
     ),
     AskTcpRecords(12),
