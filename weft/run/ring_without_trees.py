@@ -44,11 +44,11 @@ def reduce_in_ring(
 
     Raises RunError if the ring fails.
     """
-    in_use = lab.operations.planes_in_use
-    rates_bps = [nic.link.rate_bps if nic.plane in in_use else 0 for nic in lab.fabric.hosts[0].nics]
-    places = rank_places(lab.fabric, tuple(rates_bps), lab.options.scheduling.data_classes)
 
     def ring(files: list[Path], count: int, dtype: DataType, operation: Operation) -> None:
+        in_use = lab.operations.planes_in_use  # other ones than the ring before, perhaps
+        rates_bps = [nic.link.rate_bps if nic.plane in in_use else 0 for nic in lab.fabric.hosts[0].nics]
+        places = rank_places(lab.fabric, tuple(rates_bps), lab.options.scheduling.data_classes)
         call = CollectiveCall(_COLLECTIVE, count * dtype.element_bytes, "ring", dtype, operation)
         job = collectives_job("ring in place of trees", [call], len(ranks))
         job = replace(job, traffic_classes={_COLLECTIVE: traffic_class})

@@ -7,7 +7,7 @@ eighths of its bandwidth, not half of it for the share of one plane.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from weft.traffic.commands.connections import Detour, DetouredChannel, Suspend
@@ -53,6 +53,20 @@ class PlaneDetours:
         """Forget all, as the connections are gone."""
         self.moved.clear()
         self._stands_for.clear()
+
+    def release(self, in_use: Iterable[Connection]) -> None:
+        """Forget what was moved for a run that is over, and who stands for what, but for connections in use by others.
+
+        The next run that needs them connects them anew, and has them moved again if their planes are still lost.
+        """
+        others = {end for each in in_use for end in _both_ends(each)}
+
+        def is_over(end: Connection) -> bool:
+            return (end[0], self._stands_for.get(end, end[1])) not in others
+
+        self._connections.forget(filter(is_over, self.moved))
+        self.moved = {end: None for end in self.moved if not is_over(end)}
+        self._stands_for = {end: each for end, each in self._stands_for.items() if not is_over(end)}
 
     def follow(self, connections: Sequence[Connection]) -> None:
         """Move what a run has on lost planes, and move back what is on planes that are there again."""

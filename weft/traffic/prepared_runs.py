@@ -266,8 +266,7 @@ class PreparedRuns:
         diverged.
         """
         released = self._runs.pop(run)
-        # The next run that needs them connects them anew.
-        self._connections.forget(self._detours.moved)
+        self._detours.release(self._connections_in_use())
         if released.state == "started":
             self._connections.forget(released.connections)
             self._detours.clear()
