@@ -31,13 +31,14 @@ EXERCISE = Exercise(
         SAME,
         at_most(
             Figure("the permutation's time", time_us, "µs"),
-            31,
+            33,
             "1 MiB alone takes 21 µs. Which links do flows share, and which are idle meanwhile?",
         ),
         at_most(
             Figure("packets sent again", retransmissions),
             0,
-            "packets that overtake each other: what does a receiver of go-back-n do with them?",
+            "packets that overtake each other: what does a receiver of go-back-n do with them, and how late may they be "
+            "for selective-repeat (reordering_window)?",
         ),
         predicted(
             "cables_with_16_spines",

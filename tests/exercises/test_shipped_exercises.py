@@ -56,7 +56,7 @@ def test_each_design_of_lab_20_lacks_something(start: str, missing: dict[int, st
 @pytest.mark.parametrize(
     ("number", "start", "missing"),
     [
-        ("02", "scenario.yaml", {"the incast's time": "5,852.43 µs; the target is 5,700 µs or less"}),
+        ("02", "scenario.yaml", {"the incast's time": "µs; the target is 5,700 µs or less"}),
         (
             "03",
             "pfc.yaml",
