@@ -37,8 +37,8 @@ EXERCISE = Exercise(
         at_most(
             Figure("packets sent again", retransmissions),
             0,
-            "packets that overtake each other: what does a receiver of go-back-n do with them, and how late may they be "
-            "for selective-repeat (reordering_window)?",
+            "packets that overtake each other: what does a receiver of go-back-n do with them, and how late may they "
+            "be for selective-repeat (reordering_window)?",
         ),
         predicted(
             "cables_with_16_spines",
