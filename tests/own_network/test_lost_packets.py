@@ -85,6 +85,25 @@ def test_the_command_that_is_printed_shows_a_lost_packet(lossy: tuple[Path, Path
     assert "forward.p4:55" in shown.output
 
 
+def test_reasons_of_weft_s_own_program_have_a_command_too(tmp_path: Path) -> None:
+    """Switches answer so many expired packets and drop the others, which alone are lost."""
+    scenario = tmp_path / "s.yaml"
+    fabric = "clock: virtual\nfabric: {planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 2}\n"
+    routes = "- {traceroute: [h0->h3], probes: 10, timeout: 1ms}\n" * 12
+    scenario.write_text(f"{fabric}traffic:\n{routes}")
+    ran = command("run", str(scenario), "--out", str(tmp_path / "run"))
+    assert ran.return_value == 0
+    found = results_of(tmp_path / "run")
+    lost = sum(each["packets"] for each in found["losses"])
+    dropped = sum(each["packets"] for each in found["packet_conservation"]["dropped"].values())
+    assert found["drops"] == {"ttl_expired": lost}
+    assert lost == dropped > 0
+    line = next(line for line in ran.output.splitlines() if line.strip().startswith("weft trace"))
+    shown = command(*shlex.split(line)[1:])
+    assert shown.exception is None
+    assert "dropped (program_ingress)" in shown.output
+
+
 def test_pages_do_not_say_that_all_is_well(lossy: tuple[Path, Path, Result]) -> None:
     folder, path, _ = lossy
     good = command("run", str(EXAMPLE / "topology.json"), "--set", PINGS, "--out", str(folder / "good"))

@@ -88,7 +88,7 @@ def test_drops_add_up_by_reason_and_count_once(counters):
         aggregation={"absorb": Count(10), "multicast": Count(11)},
     )
     losses = loss_results(counters, stats, [endpoint])
-    assert losses == [LossResult("p1l1", None, "ttl_expired", 7)]
+    assert losses == [LossResult("p1l1", 1, "ttl_expired", 7)]
     assert drop_totals(losses, stats, [endpoint]) == {
         "link corrupted": 2,
         "link cut": 3,
@@ -106,7 +106,7 @@ def test_drops_add_up_by_reason_and_count_once(counters):
 def test_what_a_changed_program_drops_besides_has_a_place(counters):
     """Parts of Weft's own program count for themselves; what it answers it has not dropped."""
     added = by_program(3, 2, "Own.deny", "Own.drop", "hit", "mine.p4:9")
-    answering = {"p0l0": [by_program(5), added], "p0s0": [by_program(4)]}
+    answering = {"p0l0": [by_program(2), by_program(3, 4), added], "p0s0": [by_program(4)]}
     counters["p0l0"] = SwitchCounters("p0l0", drops={"no_route": Count(5)})
     counters["p0s0"] = SwitchCounters("p0s0", drops={"no_route": Count(4), "ttl_expired": Count(6)})
     assert loss_results(counters, daemon_stats({}, losses=answering), []) == [
@@ -114,7 +114,7 @@ def test_what_a_changed_program_drops_besides_has_a_place(counters):
         LossResult(
             "p0l0", 2, "program: Own.drop (hit in Own.deny)", 3, "Own.deny", "Own.drop", "hit", "mine.p4:9"
         ),
-        LossResult("p0s0", None, "no_route", 4),
+        LossResult("p0s0", 1, "no_route", 4),
     ]
 
 

@@ -19,7 +19,7 @@ AGGREGATION_OUTCOMES = "aggregation_outcomes"
 SERVICE_OUTCOMES = "service_outcomes"
 DROPS_TABLE = "drops"
 COUNTED_SOURCES = ("drops.p4", "aggregation.p4", "synchronisation.p4")
-"""Files of p4/include that mark packets to be dropped, all of which counters of the program count, too."""
+"""Files of p4/include that mark packets to be dropped, all of which the program counts: by reason in the first one."""
 JOB_TABLE = "aggregation_job"
 OUTCOME_NAMES = ("absorb", "send_up", "multicast", "reply", "drop")
 """Meaning of the indices of both (the enums Outcome and ServiceOutcome of the program)."""

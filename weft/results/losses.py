@@ -11,7 +11,7 @@ from typing import Literal
 from rich.console import Console
 from rich.markup import escape
 
-from weft.controller.counters import COUNTED_SOURCES, Count, SwitchCounters
+from weft.controller.counters import COUNTED_SOURCES, DROPS_TABLE, Count, SwitchCounters
 from weft.quantities.readable import counted
 from weft.results.packet_conservation import UNRESOLVED
 from weft.switch.daemon.stats import SwitchesStats, SwitchLoss, SwitchStats
@@ -34,7 +34,7 @@ class LossResult:
     node: str
     """The switch; or the host that could not send them."""
     port: int | None
-    """By which they had come; null where only the program's own counters say why, and at a host."""
+    """By which they had come; null at a host, and where Weft's own program says why and they had come by several."""
     reason: str
     """As in `drops`."""
     packets: int
@@ -91,7 +91,10 @@ def _of_switch(name: str, counters: SwitchCounters, stats: SwitchStats | None) -
     for absorbed in ABSORBED.values():
         for reason in absorbed:
             own.pop(reason, None)
-    yield from (LossResult(name, None, reason, packets) for reason, packets in own.items() if packets)
+    # The program counts by reason, the switch by port: both are known together where there is one port.
+    ports = {each["port"] for each in by_program if _file(each) == COUNTED_SOURCES[0]}
+    port = ports.pop() if len(ports) == 1 else None
+    yield from (LossResult(name, port, reason, packets) for reason, packets in own.items() if packets)
     if rest > 0:
         yield from _uncounted(name, by_program, rest, counts_itself=counted_packets > 0)
     for each in losses:
@@ -104,12 +107,16 @@ def _uncounted(
 ) -> Iterator[LossResult]:
     """Yield what a program has dropped and not counted: all, unless parts of Weft's own program count for it."""
     if counts_itself:
-        by_program = [each for each in by_program if each["source"].partition(":")[0] not in COUNTED_SOURCES]
+        by_program = [each for each in by_program if _file(each) not in COUNTED_SOURCES]
     for each in by_program:
         packets = min(rest, each["packets"])
         rest -= packets
         if packets:
             yield _dropped_by_program(name, each, packets)
+
+
+def _file(loss: SwitchLoss) -> str:
+    return loss["source"].partition(":")[0]
 
 
 def _dropped_by_program(name: str, loss: SwitchLoss, packets: int) -> LossResult:
@@ -157,7 +164,8 @@ def _condition(loss: LossResult) -> str:
         return f"drop {loss.reason.removeprefix('switch ')}"
     if loss.reason.startswith(f"{_PROGRAM}:"):
         return "drop"
-    return f"drop and action {loss.reason}"
+    # By its control, as other actions of the program may have the name of a reason.
+    return f"drop and action {DROPS_TABLE}.{loss.reason}"
 
 
 def print_losses(console: Console, losses: Sequence[LossResult], traceable: Traceable | None) -> None:

@@ -22,7 +22,7 @@ class Names:
     """Names as the program has them, without `hdr.`; metadata as `meta.`, standard metadata also by their names alone.
 
     A field may be shortened where no other field of its header begins so (`ipv4.dst` for `ipv4.dst_addr`), a table, an
-    action and a parser state to what follows the last dot.
+    action and a parser state to what follows a dot.
     """
 
     def __init__(self, program: Program) -> None:
@@ -132,7 +132,7 @@ def _by_end(text: str, names: Iterable[str], what: str) -> str:
     known = list(dict.fromkeys(names))
     if text in known:
         return text
-    found = [name for name in known if name.rpartition(".")[2] == text]
+    found = [name for name in known if name.endswith(f".{text}")]
     if len(found) == 1:
         return found[0]
     if found:
