@@ -183,10 +183,12 @@ void bind_switch(py::module_& m) {
             PythonGuard guard(self.engine());
             py::list found;
             for (const Switch::Loss& loss : self.losses())
-              found.append(py::make_tuple(drop_reason_name(loss.reason), loss.site, loss.port, loss.packets));
-            return py::typing::List<py::typing::Tuple<py::str, py::int_, py::int_, py::int_>>(found);
+              found.append(py::make_tuple(drop_reason_name(loss.reason), loss.site, loss.port, loss.is_copy,
+                                          loss.packets));
+            return py::typing::List<py::typing::Tuple<py::str, py::int_, py::int_, py::bool_, py::int_>>(
+                found);
           },
-          "Packets that ended here: reason, drop site (0: none), the port by which they had come, and how "
+          "Packets that ended here: reason, drop site (0: none), port they came by, whether copies, how "
           "many.")
       .def_static(
           "drop_reasons",

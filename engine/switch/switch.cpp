@@ -187,8 +187,8 @@ std::vector<Switch::Loss> Switch::losses() const {
   for (size_t row = 0; row < losses_.size(); ++row)
     for (size_t port = 0; port < losses_[row].size(); ++port)
       if (losses_[row][port] != 0)
-        found.push_back({static_cast<DropReason>(row % kReasons), static_cast<uint32_t>(row / kReasons),
-                         static_cast<uint32_t>(port), losses_[row][port]});
+        found.push_back({static_cast<DropReason>(row % kReasons), static_cast<uint32_t>(row / kReasons / 2),
+                         static_cast<uint32_t>(port), row / kReasons % 2 == 1, losses_[row][port]});
   return found;
 }
 
@@ -196,7 +196,10 @@ std::vector<Switch::Loss> Switch::losses() const {
 void Switch::forget_drop_sites() {
   const std::vector<Loss> before = losses();
   losses_.clear();
-  for (const Loss& loss : before) note_loss(loss.reason, 0, loss.port, loss.packets);
+  for (Loss loss : before) {
+    loss.site = 0;
+    note(loss);
+  }
 }
 
 bool Switch::spend_pass(PacketState& state) {
@@ -297,7 +300,7 @@ void Switch::parse(Packet& packet) {
 void Switch::receive(int port, PacketPtr packet) {
   received_packets_ += packet->packets();
   if (objects_ == nullptr) {
-    drop(DropReason::kNoPipeline, *packet, static_cast<uint32_t>(port), 0, {});
+    drop(*packet, {DropReason::kNoPipeline, 0, static_cast<uint32_t>(port), false, packet->packets()}, {});
     return;
   }
   if (packet->packets() > 1) [[unlikely]]
@@ -615,7 +618,8 @@ void Switch::bypass_queue(uint32_t port, PacketPtr packet) {
 PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) {
   StateBlock* block = state_of(*packet);
   if (block == nullptr || block->pool != states_.get()) {
-    drop(DropReason::kPipelineReplaced, *packet, static_cast<uint32_t>(port), 0, {});
+    drop(*packet, {DropReason::kPipelineReplaced, 0, static_cast<uint32_t>(port), false, packet->packets()},
+         {});
     return nullptr;
   }
   PacketState& state = block->state;
@@ -644,7 +648,7 @@ void Switch::deliver(uint32_t port, PacketPtr packet) {
     if (events_.push(std::move(event)))
       engine_.conservation().leave(PacketEnd::kToController, packet->traffic());
     else
-      drop(DropReason::kCpuQueueFull, *packet, port, 0, {});
+      drop(*packet, {DropReason::kCpuQueueFull, 0, port, false, packet->packets()}, {});
   }
 }
 

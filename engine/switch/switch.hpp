@@ -102,12 +102,14 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   const SwitchOptions& options() const { return options_; }
   Engine& engine() override { return engine_; }
   uint64_t dropped(DropReason reason) const { return dropped_[static_cast<size_t>(reason)]; }
-  // Packets that ended here: why, what had marked them (PacketState::drop_site, 0 where nothing did), and the
-  // port by which they had come. Not those that a port refused, which it counts itself.
+  // Packets that ended here: why, what had marked them (PacketState::drop_site, 0 where nothing did), the
+  // port by which they had come, and whether they were copies of others, as those that a program takes out of
+  // a flood. Not those that a port refused, which it counts itself.
   struct Loss {
     DropReason reason;
     uint32_t site;
     uint32_t port;
+    bool is_copy;
     uint64_t packets;
   };
   std::vector<Loss> losses() const;
@@ -198,22 +200,26 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   // A packet ends here. Its state is still there.
   void drop(DropReason reason, const Packet& packet, const PacketState& state) {
     const bool by_program = reason == DropReason::kProgramIngress || reason == DropReason::kProgramEgress;
-    drop(reason, packet, state.ingress_port, by_program ? state.drop_site : 0, state.trace);
+    const bool is_copy =
+        by_program && (state.instance_type == kReplicated || state.instance_type == kIngressClone ||
+                       state.instance_type == kEgressClone);
+    drop(packet, {reason, by_program ? state.drop_site : 0, state.ingress_port, is_copy, packet.packets()},
+         state.trace);
   }
-  void drop(DropReason reason, const Packet& packet, uint32_t port, uint32_t site, TraceNumbers of) {
-    engine_.conservation().drop(DropPlace::kSwitch, static_cast<size_t>(reason), packet.traffic());
-    count(reason, packet.traffic());
-    note_loss(reason, site, port, packet.packets());
-    record(of, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
+  void drop(const Packet& packet, const Loss& loss, TraceNumbers of) {
+    engine_.conservation().drop(DropPlace::kSwitch, static_cast<size_t>(loss.reason), packet.traffic());
+    count(loss.reason, packet.traffic());
+    note(loss);
+    record(of, TraceSite::kDropped, {static_cast<uint32_t>(loss.reason)});
   }
-  void note_loss(DropReason reason, uint32_t site, uint32_t port, uint64_t packets) {
-    const size_t row = site * kReasons + static_cast<size_t>(reason);
+  void note(const Loss& loss) {
+    const size_t row = (loss.site * 2 + (loss.is_copy ? 1 : 0)) * kReasons + static_cast<size_t>(loss.reason);
     if (row >= losses_.size()) [[unlikely]]
       losses_.resize(row + 1);
     std::vector<uint64_t>& by_port = losses_[row];
-    if (port >= by_port.size()) [[unlikely]]
-      by_port.resize(port + 1);
-    by_port[port] += packets;
+    if (loss.port >= by_port.size()) [[unlikely]]
+      by_port.resize(loss.port + 1);
+    by_port[loss.port] += loss.packets;
   }
   void forget_drop_sites();
   // Something is not done, and the packet lives on, or its end is accounted for elsewhere.
@@ -254,7 +260,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   uint64_t* captured_count_ = nullptr;       // set while process_repeatedly() runs
   uint64_t received_packets_ = 0;
   std::array<uint64_t, kReasons> dropped_{};
-  std::vector<std::vector<uint64_t>> losses_;  // by site and reason, then by port
+  std::vector<std::vector<uint64_t>> losses_;  // by site, copies and reason, then by port
 };
 
 }  // namespace weft

@@ -67,6 +67,7 @@ def test_a_missing_entry_is_counted_by_switch_port_and_table(lossy: tuple[Path, 
             "action": "Route.drop",
             "outcome": "miss",
             "source": "forward.p4:55",
+            "copies": False,
         }
     ]
     assert sum(each["packets"] for each in found["packet_conservation"]["dropped"].values()) == 3

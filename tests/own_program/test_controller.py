@@ -63,7 +63,10 @@ def test_a_learning_switch_learns_and_floods_no_more(clock: str) -> None:
         fabric.incast("h0", 8192)
         assert fabric.lab.user_controller is not None
         fabric.lab.controller.call(fabric.lab.user_controller.handled())
-        first = fabric.summary().drops
+        before = fabric.summary()
+        first = before.drops
+        assert first["program: learning.p4:99"] > 0
+        assert all(each.copies for each in before.losses), "a flood's copies for the ports by which it came"
         fabric.incast("h0", 8192)
         assert fabric.summary().drops == first, "what is known is flooded no more"
         for switch in TOPOLOGY.switches:

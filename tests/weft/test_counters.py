@@ -30,7 +30,7 @@ def port(depth_bytes=0, tail_dropped=0, lost=0, corrupted=0, uplink=True):
 
 def by_program(packets, port=1, table="", action="", outcome="", source="drops.p4:125"):
     site = {"table": table, "action": action, "outcome": outcome, "source": source}
-    return {"reason": "program_ingress", "port": port, "packets": packets, **site}
+    return {"reason": "program_ingress", "port": port, "packets": packets, "is_copy": False, **site}
 
 
 def daemon_stats(ports, drops=None, losses=None):

@@ -161,11 +161,12 @@ def _notices(run: RunDirectory) -> str:
 def _losses(results: Results) -> str:
     """Where packets ended in switches, and how to see one: the page does not know the scenario's file."""
     traceable = Traceable("SCENARIO")
+    losses = [each for each in results.losses if not each.copies]
     lines = [
         f"{sentence(each)}: {trace_command(each, traceable)}" if each.is_of_a_switch else sentence(each)
-        for each in worst_of(results.losses)
+        for each in worst_of(losses)
     ]
-    more = len(results.losses) - len(lines)
+    more = len(losses) - len(lines)
     return _notice(
         "losses", "Lost in switches and hosts", [*lines, *([f"and {more} more places"] if more else [])]
     )

@@ -47,11 +47,13 @@ class LossResult:
     """Whether an entry of the table had matched."""
     source: str = ""
     """Where the program marks them, `FILE:LINE`, if its compiler says so."""
+    copies: bool = False
+    """Whether they were copies of others, as that of a flood for the port by which it came: then nothing is lost."""
 
     @property
     def is_of_a_switch(self) -> bool:
-        """Return whether a switch dropped them, so that `weft trace` can show one."""
-        return self.reason != UNRESOLVED
+        """Return whether a switch has lost them, so that `weft trace` can show one."""
+        return self.reason != UNRESOLVED and not self.copies
 
     @property
     def place(self) -> str:
@@ -127,7 +129,8 @@ def _dropped_by_program(name: str, loss: SwitchLoss, packets: int) -> LossResult
         action, what = "", source
     else:
         what = action or loss["reason"].removeprefix(f"{_PROGRAM}_")
-    return LossResult(name, loss["port"], f"{_PROGRAM}: {what}", packets, table, action, outcome, source)
+    reason = f"{_PROGRAM}: {what}"
+    return LossResult(name, loss["port"], reason, packets, table, action, outcome, source, loss["is_copy"])
 
 
 def sums_by_reason(losses: Iterable[LossResult]) -> Counter[str]:
@@ -170,6 +173,7 @@ def _condition(loss: LossResult) -> str:
 
 def print_losses(console: Console, losses: Sequence[LossResult], traceable: Traceable | None) -> None:
     """Print where packets ended in switches and hosts, those with the most first, and how to see one if it is known."""
+    losses = [each for each in losses if not each.copies]
     if not losses:
         return
     worst = worst_of(losses)

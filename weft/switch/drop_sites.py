@@ -34,12 +34,16 @@ class DropSite:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Packets that ended in a switch: the reason's name, the port by which they had come, and what marked them."""
+    """Packets that ended in a switch: the reason's name, the port by which they had come, and what marked them.
+
+    `is_copy`: they were copies of others, which a program takes out of a flood or a mirror.
+    """
 
     reason: str
     port: int
     packets: int
     site: DropSite | None
+    is_copy: bool = False
 
 
 def marks_to_drop(action: Action) -> bool:

@@ -27,12 +27,14 @@ class SwitchPortStats(TypedDict):
 class SwitchLoss(TypedDict):
     """Packets that ended in a switch: why, and the port by which they had come. Not what a port's queue refused.
 
-    Where the program dropped them, the rest says what marked them (`weft.switch.drop_sites.DropSite`), if it is known.
+    `is_copy`: they were copies of others. Where the program dropped them, the rest says what marked them
+    (`weft.switch.drop_sites.DropSite`), if it is known.
     """
 
     reason: str
     port: int
     packets: int
+    is_copy: bool
     table: str
     action: str
     outcome: Outcome

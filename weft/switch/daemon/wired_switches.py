@@ -187,6 +187,7 @@ def _loss(loss: Loss) -> SwitchLoss:
         "reason": loss.reason,
         "port": loss.port,
         "packets": loss.packets,
+        "is_copy": loss.is_copy,
         "table": site.table if site is not None else "",
         "action": site.action if site is not None else "",
         "outcome": site.outcome if site is not None else "",
