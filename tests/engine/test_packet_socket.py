@@ -108,6 +108,12 @@ def run_until(engine: Engine, condition: Callable[[], bool]) -> None:
     pytest.fail("the condition never held")
 
 
+def lost_on_the_way(packet_socket: PacketSocket) -> int:
+    """Frames that the kernel lost, as it may on a busy machine, and counted."""
+    stats = packet_socket.stats()
+    return stats["no_buffer_packets"] + stats["interface_dropped_packets"]
+
+
 def frame(payload: bytes, destination: bytes = NEAR, source: bytes = FAR) -> bytes:
     return destination + source + struct.pack("!H", ETH_P_TEST) + payload.ljust(46, b"\0")
 
@@ -142,13 +148,18 @@ def test_frames_go_out_and_are_not_heard_back(
     for data in frames:
         real_engine.inject(packet_socket, 0, data)
     received: list[bytes] = []
-    run_until(real_engine, lambda: received.extend(wire.receive()) or len(received) >= 300)
-    assert received == frames
+    run_until(
+        real_engine,
+        lambda: received.extend(wire.receive()) or len(received) + lost_on_the_way(packet_socket) >= 300,
+    )
+    assert received == [data for data in frames if data in set(received)]
+    assert len(received) + lost_on_the_way(packet_socket) == 300
     wire.send(frame(b"the last"))
     run_until(real_engine, lambda: collector.received_packets > 0)
     assert [data for _, _, data in collector.packets] == [frame(b"the last")]
     stats = packet_socket.stats()
-    assert (stats["transmitted_packets"], stats["transmitted_bytes"]) == (300, sum(map(len, frames)))
+    assert stats["transmitted_packets"] + stats["no_buffer_packets"] == 300
+    assert stats["transmitted_bytes"] == stats["transmitted_packets"] * len(frames[0])
 
 
 def test_vlan_tags_survive(real_engine: Engine, wire: Wire, open_socket: Callable[..., PacketSocket]) -> None:
@@ -242,10 +253,36 @@ def test_what_cannot_be_sent_is_counted(
     for data in [good[0], frame(bytes(1501), FAR, NEAR), b"", FAR + b"\0", tagged, good[1]]:
         real_engine.inject(packet_socket, 0, data)
     received: list[bytes] = []
-    run_until(real_engine, lambda: received.extend(wire.receive()) or len(received) >= 3)
-    assert good == [received[0], received[2]]
+    run_until(
+        real_engine,
+        lambda: received.extend(wire.receive()) or len(received) + lost_on_the_way(packet_socket) >= 3,
+    )
+    # A busy machine may lose any of the three that can be sent, but not without a count.
+    assert len(received) + lost_on_the_way(packet_socket) == 3
+    assert [data for data in received if data in good] == [data for data in good if data in received]
     stats = packet_socket.stats()
-    assert (stats["oversize_packets"], stats["runt_packets"], stats["transmitted_packets"]) == (1, 2, 3)
+    assert (stats["oversize_packets"], stats["runt_packets"]) == (1, 2)
+    assert stats["transmitted_packets"] + stats["no_buffer_packets"] == 3
+
+
+@pytest.mark.skipif(
+    tuple(int(part) for part in os.uname().release.split(".")[:2]) < (6, 9),
+    reason="needs Linux 6.9, which counts what an interface without a carrier drops",
+)
+def test_what_the_kernel_takes_and_drops_is_counted(real_engine: Engine, wire: Wire) -> None:
+    """An interface whose other end has never been up takes frames, and sending them succeeds."""
+    ip("-n", wire.near, "link", "add", "d0", "type", "veth", "peer", "name", "d1")
+    ip("-n", wire.near, "link", "set", "d0", "up")
+    with inside(wire.near):
+        packet_socket = PacketSocket(real_engine, "d0")
+    packet_socket.connect(Collector(real_engine))
+    for _ in range(5):
+        real_engine.inject(packet_socket, 0, frame(b"lost", FAR, NEAR))
+    run_until(real_engine, lambda: lost_on_the_way(packet_socket) == 5)
+    stats = packet_socket.stats()
+    assert stats["transmitted_packets"] == stats["interface_dropped_packets"] == 5
+    packet_socket.reset_stats()
+    assert set(packet_socket.stats().values()) == {0}
 
 
 def test_an_interface_may_go_down_and_come_back(
