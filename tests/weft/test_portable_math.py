@@ -21,7 +21,9 @@ import numpy as np
 from weft.jobs.digits_mlp import DigitsMlp
 from weft.jobs.inference.requests import TokenCounts, poisson_requests
 from weft.jobs.compute_variation import ComputeVariation
+from weft.traffic.commands.parameters import ParameterRequests
 from weft.traffic.expert_choice import chosen_experts, skewed_popularity
+from weft.traffic.host_parameters import drawn_requests
 from weft.traffic.workload import _arrivals_ps
 
 model = DigitsMlp(4, 7, 64, 100)
@@ -44,17 +46,30 @@ made = [
 ]
 print(hashlib.sha256(b"".join(each.tobytes() for each in made)).hexdigest())
 """
-ALL_PROCESSORS = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR AVX2 FMA3"
+PLAIN_EXP = """
+import hashlib
+import numpy as np
+print(hashlib.sha256(np.exp(-np.arange(5000) / 700).tobytes()).hexdigest())
+"""
+
+
+def dispatched() -> str:
+    """The processors' features by which this NumPy chooses its loops."""
+    try:
+        from numpy._core._multiarray_umath import __cpu_dispatch__
+    except ImportError:  # before NumPy 2
+        from numpy.core._multiarray_umath import __cpu_dispatch__
+    return " ".join(__cpu_dispatch__)
 
 
 def processor_has(feature: str) -> bool:
     return feature in Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
 
 
-def digest_with(**variables: str) -> str:
+def digest_with(program: str = DIGEST, **variables: str) -> str:
     environment = {**os.environ, **variables, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
-        [sys.executable, "-c", DIGEST], env=environment, check=True, capture_output=True, text=True
+        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
     )
     return done.stdout
 
@@ -69,7 +84,13 @@ def test_inputs_of_runs_are_the_same_under_every_kernel_and_number_of_threads() 
         kernel: digest_with(OPENBLAS_CORETYPE=kernel, OPENBLAS_NUM_THREADS=str(1 + number % 2))
         for number, kernel in enumerate(kernels)
     }
-    digests["NumPy's plain loops"] = digest_with(NPY_DISABLE_CPU_FEATURES=ALL_PROCESSORS)
+    digests["libm without FMA"] = digest_with(
+        GLIBC_TUNABLES="glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"
+    )
+    digests["NumPy's plain loops"] = digest_with(NPY_DISABLE_CPU_FEATURES=dispatched())
+    if processor_has("avx512f"):
+        plain = digest_with(PLAIN_EXP, NPY_DISABLE_CPU_FEATURES=dispatched())
+        assert digest_with(PLAIN_EXP) != plain, "NumPy's own loops do not differ, so nothing was compared"
     assert len(set(digests.values())) == 1, digests
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.jobs.command_times import Integers, ready_ps
+from weft.quantities import portable_math
 from weft.quantities.readable import format_time
 from weft.traffic.jobs import NO_STREAM, Job, OperationsBuilder, OperationsError, RankPart, RankTimes
 from weft.traffic.jobs.operations import MAX_DURATION_PS
@@ -126,7 +127,7 @@ def _drawn(described: RemoteReads, client: int) -> tuple[Sequence[int], Sequence
     if described.interval_ps is None:
         return [0] * described.reads, range(client, client + described.reads)
     generator = np.random.default_rng([described.seed, client])
-    times_ps = np.cumsum(generator.exponential(described.interval_ps, described.reads))
+    times_ps = np.cumsum(portable_math.exponential(generator, described.reads) * described.interval_ps)
     # Written so that it refuses what is no number, too.
     if not times_ps[-1] <= MAX_DURATION_PS:
         raise OperationsError(

@@ -56,8 +56,8 @@ def exp(exponents: ArrayLike) -> Floats:
 
 
 def log(numbers: ArrayLike) -> Floats:
-    """Return the natural logarithm of each number, all of which are positive and finite."""
-    mantissa, twos = np.frexp(np.asarray(numbers, np.float64))
+    """Return the natural logarithm of each number, all of which are finite and above 0; of 0 it is that of 2^-1074."""
+    mantissa, twos = np.frexp(np.maximum(np.asarray(numbers, np.float64), 5e-324))
     below = mantissa < math.sqrt(0.5)
     mantissa = np.where(below, 2 * mantissa, mantissa)
     twos = twos - below
@@ -73,3 +73,8 @@ def log(numbers: ArrayLike) -> Floats:
 def exponential(generator: np.random.Generator, count: int) -> Floats:
     """Return numbers of the exponential distribution with mean 1, by its inverse: NumPy may change how it draws one."""
     return -log(1.0 - generator.random(count))
+
+
+def gumbel(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Return numbers of the standard Gumbel distribution, by its inverse; NumPy's own are libm's to the last bit."""
+    return -log(exponential(generator, math.prod(shape)).reshape(shape))

@@ -177,10 +177,11 @@ def chosen_experts(
     host_count = min(hosts_per_token, hosts)
     count = min(top_k, host_count * experts_per_host)
     chosen_hosts = _largest(
-        portable_math.log(popularity.sum(axis=1)) + generator.gumbel(size=(tokens, hosts)), host_count
+        portable_math.log(popularity.sum(axis=1)) + portable_math.gumbel(generator, (tokens, hosts)),
+        host_count,
     )
-    weights = portable_math.log(popularity[chosen_hosts]) + generator.gumbel(
-        size=(tokens, host_count, experts_per_host)
+    weights = portable_math.log(popularity[chosen_hosts]) + portable_math.gumbel(
+        generator, (tokens, host_count, experts_per_host)
     )
     picked = _largest(weights.reshape(tokens, host_count * experts_per_host), count)
     nth, local = np.divmod(picked, experts_per_host)

@@ -10,6 +10,7 @@ from weft.engine.records import RunStatus
 from weft.traffic.answers import Memory, ParameterRecords, StoreCounts
 from weft.traffic.commands.parameters import ParameterRequests, PrepareParameters
 from weft.traffic.commands.runs import Start
+from weft.traffic.expert_choice import skewed_popularity
 from weft.traffic.host import Host
 
 
@@ -18,7 +19,7 @@ def drawn_requests(
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
     """Return the blocks of a client's requests, and which of them are pushes; block 0 is the most popular."""
     generator = np.random.default_rng([asked.seed, client])
-    weights = np.arange(1, asked.blocks + 1, dtype=np.float64) ** -asked.skew
+    weights = skewed_popularity(asked.blocks, asked.skew)
     shares = np.cumsum(weights) / weights.sum()
     drawn = np.searchsorted(shares, generator.random(asked.requests), side="right")
     blocks = np.minimum(drawn, asked.blocks - 1).astype(np.uint32)
