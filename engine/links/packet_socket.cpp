@@ -165,6 +165,8 @@ void PacketSocket::count_transmit_error(int error) {
       ++counters_.interface_down_packets;
       break;
     case ENOBUFS:
+      ++refused_by_interface_;
+      [[fallthrough]];
     case EAGAIN:
       ++counters_.no_buffer_packets;
       break;
@@ -182,13 +184,14 @@ void PacketSocket::read_statistics() {
   // Reading sets the kernel's counters to zero.
   if (getsockopt(file_descriptor(), SOL_PACKET, PACKET_STATISTICS, &statistics, &size) == 0)
     counters_.ring_dropped_packets += statistics.tp_drops;
-  // Of some of these newer kernels say so (ENOBUFS), and then they are no_buffer_packets already.
+  // Of some of these newer kernels say so (ENOBUFS), and then they are no_buffer_packets already. 0: no
+  // answer.
   const uint64_t dropped = socket_->interface_dropped_packets();
-  const uint64_t refused = counters_.no_buffer_packets - refused_before_;
   const uint64_t dropped_now = dropped - std::min(dropped, interface_dropped_before_);
-  counters_.interface_dropped_packets += dropped_now - std::min(dropped_now, refused);
+  if (dropped_now == 0) return;
+  counters_.interface_dropped_packets += dropped_now - std::min(dropped_now, refused_by_interface_);
   interface_dropped_before_ = dropped;
-  refused_before_ = counters_.no_buffer_packets;
+  refused_by_interface_ = 0;
 }
 
 const PacketSocketCounters& PacketSocket::counters() {
@@ -199,7 +202,6 @@ const PacketSocketCounters& PacketSocket::counters() {
 void PacketSocket::reset_counters() {
   read_statistics();
   counters_ = PacketSocketCounters();
-  refused_before_ = 0;
 }
 
 }  // namespace weft

@@ -89,7 +89,7 @@ class PacketSocket : public Node, public Pollable {
   PacketSocketCounters counters_;
   int64_t realtime_minus_monotonic_ns_ = 0;
   uint64_t interface_dropped_before_ = 0;
-  uint64_t refused_before_ = 0;
+  uint64_t refused_by_interface_ = 0;  // since then
   std::shared_ptr<PcapWriter> sent_capture_;
 };
 

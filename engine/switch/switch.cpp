@@ -611,15 +611,17 @@ void Switch::bypass_queue(uint32_t port, PacketPtr packet) {
   PacketState& state = state_of(*packet)->state;
   state.enqueue_timestamp = state.egress_timestamp = timestamp(engine_.now());
   state.enqueue_depth = state.dequeue_depth = state.dequeue_time_delta = 0;
+  const uint32_t came_by = state.ingress_port;
   packet = run_egress(port, std::move(packet), nullptr);
-  if (packet != nullptr) deliver(port, std::move(packet));
+  if (packet != nullptr) deliver(port, came_by, std::move(packet));
 }
 
 PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) {
   StateBlock* block = state_of(*packet);
   if (block == nullptr || block->pool != states_.get()) {
-    drop(*packet, {DropReason::kPipelineReplaced, 0, static_cast<uint32_t>(port), false, packet->packets()},
-         {});
+    // The port by which it came is in its state, if that is still there.
+    const uint32_t came_by = block == nullptr ? static_cast<uint32_t>(port) : block->state.ingress_port;
+    drop(*packet, {DropReason::kPipelineReplaced, 0, came_by, false, packet->packets()}, {});
     return nullptr;
   }
   PacketState& state = block->state;
@@ -633,7 +635,7 @@ PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp
   return packet;
 }
 
-void Switch::deliver(uint32_t port, PacketPtr packet) {
+void Switch::deliver(uint32_t port, uint32_t came_by, PacketPtr packet) {
   packet->materialise();
   const bool captured = captured_count_ != nullptr || captured_ != nullptr;
   if (captured) engine_.conservation().leave(PacketEnd::kCollected, packet->traffic());
@@ -648,7 +650,7 @@ void Switch::deliver(uint32_t port, PacketPtr packet) {
     if (events_.push(std::move(event)))
       engine_.conservation().leave(PacketEnd::kToController, packet->traffic());
     else
-      drop(*packet, {DropReason::kCpuQueueFull, 0, port, false, packet->packets()}, {});
+      drop(*packet, {DropReason::kCpuQueueFull, 0, came_by, false, packet->packets()}, {});
   }
 }
 

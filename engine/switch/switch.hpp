@@ -196,7 +196,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   PacketPtr run_egress(uint32_t port, PacketPtr packet, const QueueStamp* stamp);
   Arrival admitted_again(const QueueStamp* stamp) const;
   void deparse(Packet& packet);
-  void deliver(uint32_t port, PacketPtr packet);
+  void deliver(uint32_t port, uint32_t came_by, PacketPtr packet);
   // A packet ends here. Its state is still there.
   void drop(DropReason reason, const Packet& packet, const PacketState& state) {
     const bool by_program = reason == DropReason::kProgramIngress || reason == DropReason::kProgramEgress;

@@ -80,3 +80,15 @@ def test_a_packet_for_a_port_that_is_not_there_ends_in_the_switch() -> None:
     switch.table_insert(ROUTES, TableEntry((LpmMatch(0, 0),), ActionCall("Route.forward", (1, 9))))
     switch.native.receive(4, ipv4(0x0A000001))
     assert switch.losses() == [Loss("unknown_port", 4, 1, None)]
+
+
+def test_a_packet_that_the_controller_does_not_take_is_lost_by_the_port_by_which_it_came() -> None:
+    switch = NativeSwitch(cpu_port=510)
+    switch.load(load_program(compile_artifacts(PROGRAM).json_text))
+    switch.table_insert(ROUTES, TableEntry((LpmMatch(0, 0),), ActionCall("Route.forward", (1, 510))))
+    # Nobody takes any; the queue holds a bounded number.
+    for _ in range(100_000):
+        switch.native.receive(4, ipv4(0x0A000001))
+        if switch.losses():
+            break
+    assert switch.losses() == [Loss("cpu_queue_full", 4, 1, None)]

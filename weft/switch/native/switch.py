@@ -136,8 +136,9 @@ class NativeSwitch:
 
     def losses(self) -> list[Loss]:
         """Packets that ended in the switch since the start, but for those that a port's queue refused."""
-        found = self.native.losses()
-        sites = self._running.drop_sites if any(site for _, site, *_ in found) else ()
+        with self.engine.lock():  # sites are numbered by program, and another one may be loaded
+            found = self.native.losses()
+            sites = self._running.drop_sites if any(site for _, site, *_ in found) else ()
         # Egress may drop without a mark: what ingress has left in the packet's state is no reason then.
         return [
             Loss(reason, port, packets, _of_pipeline(sites[number - 1], reason) if number else None, is_copy)
