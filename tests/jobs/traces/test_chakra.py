@@ -131,6 +131,9 @@ def test_the_processors_part_of_pytorchs_communication_is_a_computation(trace):
     assert operations.stream.tolist()[:3] == [1, 1, 1]
     assert found.job.calls == (CollectiveCall("allreduce", 64),)
     assert any("PyTorch's callers, left out: 8" in each for each in found.notes)
+    assert any("taken as computations of the processor: 4" in each for each in found.notes)
+    # Without the kernels nothing would be left to send.
+    assert "none has a type and a size" in refusal(trace(part[:3], part[:3]))
 
 
 def test_a_control_dependency_on_no_node_is_refused_but_for_pytorchs_callers(trace):

@@ -47,8 +47,9 @@ def _is_launch(attributes: Attributes, place: str) -> bool:
 class RankReader:
     """Reads one rank's file.
 
-    After `read`, `node_ids` are the nodes of its operations, `ignored` counts attributes, and `callers` the control
-    dependencies that are left out.
+    After `read`, `node_ids` are the nodes of its operations, `ignored` counts attributes, `callers` the control
+    dependencies that are left out, `launches` nodes of communication that are the processor's part alone, and
+    `transfers` all other nodes of communication.
     """
 
     def __init__(
@@ -78,6 +79,8 @@ class RankReader:
         self.node_ids: array[int] = array("Q")
         self.ignored: Counter[str] = Counter()
         self.callers = 0
+        self.launches = 0
+        self.transfers = 0
         self._is_recorded = False
 
     def read(self, data: bytes) -> RankAssembler:
@@ -112,8 +115,12 @@ class RankReader:
             valid = ", ".join(f"{each.name} {each.value}" for each in NodeType)
             raise TraceError(f"{place}: type {node.type} (valid: {valid})") from None
         attributes = Attributes(node)
-        if node.type in _COMMUNICATION and _is_launch(attributes, place):
-            add = self._add_compute
+        if node.type in _COMMUNICATION:
+            if _is_launch(attributes, place):
+                add = self._add_compute
+                self.launches += 1
+            else:
+                self.transfers += 1
         try:
             add(node, attributes, place)
         except OperationsError as error:

@@ -43,13 +43,21 @@ class Chakra(TraceFormat):
         files = found_files(path, options.groups)
         job = JobAssembler(files.name)
         groups = ProcessGroups(job, len(files.ranks), files.groups)
-        nodes, ignored, callers = [], Counter[str](), 0
+        nodes, ignored, callers, launches, transfers = [], Counter[str](), 0, 0, 0
         for rank, file in enumerate(files.ranks):
             reader = RankReader(job, groups, rank, str(file), options)
             job.add_rank(rank, reader.read(read_bytes(file, MAX_FILE_BYTES)), str(file))
             nodes.append(reader.node_ids)
             ignored.update(reader.ignored)
             callers += reader.callers
+            launches += reader.launches
+            transfers += reader.transfers
+        if launches and not transfers:
+            raise TraceError(
+                f"{files.ranks[0].parent / files.name}: {launches} nodes of communication are the processor's part "
+                "alone, and none has a type and a size (valid: traces with the accelerator's kernels, which have "
+                "comm_type and comm_size)"
+            )
         try:
             made = job.job()
         except JobError as error:
@@ -57,7 +65,7 @@ class Chakra(TraceFormat):
         return Trace(
             made,
             locate=lambda rank, operation: f"{files.ranks[rank]}: node {nodes[rank][operation]}",
-            notes=_notes(ignored, callers),
+            notes=_notes(ignored, callers, launches),
         )
 
     def write(self, job: Job, path: Path) -> list[Path]:
@@ -76,11 +84,15 @@ class Chakra(TraceFormat):
         return written
 
 
-def _notes(ignored: Counter[str], callers: int) -> list[str]:
+def _notes(ignored: Counter[str], callers: int, launches: int) -> list[str]:
     notes = []
     if ignored:
         shown = ", ".join(f"{name} ({count})" for name, count in ignored.most_common(20))
         notes.append(f"attributes that nothing reads: {shown}")
     if callers:
         notes.append(f"control dependencies on PyTorch's callers, left out: {callers}")
+    if launches:
+        notes.append(
+            f"nodes of communication without type and size, taken as computations of the processor: {launches}"
+        )
     return notes
