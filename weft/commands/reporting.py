@@ -57,7 +57,7 @@ def run_and_show(
         path = found.save(directory) if directory is not None else None
         show_run(found, as_json, traceable)
         if path is not None and not as_json:
-            click.echo(f"\nresults of what ran before in {path}")
+            click.echo(f"\nresults up to the failure in {path}")
 
     try:
         if processes.count == 1:

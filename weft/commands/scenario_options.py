@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -74,7 +75,7 @@ scenario_options = with_options(
     ),
     click.option("--dilation", type=float, help="Real seconds that an emulated second takes."),
     click.option("--workers", type=int, help="Threads that serve a virtual run; the results are the same."),
-    click.option("--seed", type=int, help="Of faults, weights and random data."),
+    click.option("--seed", type=int, help="Draws all that is random, collisions of hashes included."),
     click.option(
         "--link-down",
         "links_down",
@@ -110,8 +111,9 @@ def as_assignments(options: Mapping[str, object], *, clock: str | None) -> list[
     texts = list(cast("Sequence[str]", given.pop("assignments", ())))
     links = cast("Sequence[str]", given.pop("links_down", ()))
     texts += [f"{name}={value}" for name, value in given.items()]
-    texts += [f"events[]={{link: {link}, state: down}}" for link in links]
-    if clock != "virtual":
+    texts += [f"events[]={json.dumps({'link': link, 'state': 'down'})}" for link in links]
+    # The scenario itself may name the real one, though an option has run it with the virtual one.
+    if clock != "virtual" or options.get("clock") is not None:
         texts.append("clock=virtual")
     return [word for text in texts for word in ("--set", text)]
 
