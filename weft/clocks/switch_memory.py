@@ -125,11 +125,13 @@ def host_credits(
 
 
 def lossless_memory_bytes(fabric: FabricSpec, options: FabricOptions, frame_bytes: int) -> int:
-    """Return the memory of the switches on the longest path, which may be full before a packet; 0 without flow control.
+    """Return the memory of the switches on the longest path, which may be full before a packet of data.
 
+    0 where no class of data is lossless: a packet that is late was dropped there.
     Routes by intermediates may pass twice as many switches.
     """
-    if not (options.pfc.classes or options.credits.classes) or len(fabric.hosts) < 2:
+    lossless = {*options.pfc.classes, *options.credits.classes}
+    if lossless.isdisjoint(options.scheduling.data_classes) or len(fabric.hosts) < 2:
         return 0
     capacities_bytes = [
         each.capacity_bytes

@@ -23,6 +23,7 @@ from weft.results.model import LATENESS_BOUND, IntPath, Lateness, PlaneResult, R
 from weft.results.packet_conservation import print_packet_conservation
 from weft.results.queue_depth_ages import print_queue_depth_ages
 from weft.results.switch_memory import print_memory
+from weft.traffic.int_stack import MOST_QUEUE_BYTES
 
 
 def make_console() -> Console:
@@ -137,7 +138,7 @@ def _print_int_path(console: Console, path: IntPath) -> None:
             str(hop.hop),
             hop.switch,
             format_rate(hop.rate_bps),
-            str(hop.queue_bytes),
+            f"{'≥ ' if hop.queue_bytes >= MOST_QUEUE_BYTES else ''}{hop.queue_bytes}",
             str(hop.timestamp_ns),
             str(hop.tx_bytes),
         )

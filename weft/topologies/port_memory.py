@@ -18,8 +18,8 @@ Trident 4 (132 MB for 12.8 Tb/s) have."""
 def default_queue_capacity_bytes(rate_bps: int) -> int:
     """Return what a congested port may hold that has memory of its own: 512 KiB for each 10 Gb/s, and at least that.
 
-    Switches share their memory, of which one port may take half and more: 5 of 9 MB of a Trident+ (at 10 Gb/s), 16 of
-    32 MB of a Trident 3 with an alpha of 1 (at 100 Gb/s).
+    Switches share their memory, of which one port may take half: 16 of 32 MB of a Trident 3 with an alpha of 1. At 100
+    Gb/s this is a third of that, as several ports are congested at a time.
     """
     return max(_LEAST_BYTES, _LEAST_BYTES * rate_bps // _LEAST_OF_BPS)
 

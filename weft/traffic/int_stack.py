@@ -19,6 +19,8 @@ INT_SHIM_BYTES = 6 + 8 * INT_HOP_SLOTS
 
 TX_UNIT_BYTES = 128
 QUEUE_CELL_BYTES = 80
+MOST_QUEUE_BYTES = 0xFFFF * QUEUE_CELL_BYTES
+"""What the field of 16 bits says of any deeper queue, too."""
 
 
 def stack_in_bytes(
