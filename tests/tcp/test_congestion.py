@@ -16,7 +16,9 @@ def control_of(name: str, window_segments: int = 10, **parameters: float) -> Tcp
 
 def test_names() -> None:
     assert {"cubic", "dctcp", "newreno"} <= set(tcp_congestion_control_names())
-    with pytest.raises(ValueError, match=r"unknown TCP congestion control 'reno' \(valid: 'cubic', 'dctcp'"):
+    with pytest.raises(
+        ValueError, match=r"unknown TCP congestion control 'reno' \(valid: .*'cubic', .*'dctcp'"
+    ):
         control_of("reno")
     with pytest.raises(ValueError, match="beta"):
         control_of("cubic", beta=2)

@@ -32,8 +32,8 @@ def control(name: str, preset: str = "", **parameters: float) -> CongestionContr
 
 
 def test_names_and_parameters_are_checked() -> None:
-    assert congestion_control_names() == ["dcqcn", "fixed-window", "hpcc", "swift"]
-    with pytest.raises(ValueError, match=r"unknown congestion control 'cubic' \(valid: 'dcqcn', "):
+    assert {"dcqcn", "fixed-window", "hpcc", "swift"} <= set(congestion_control_names())
+    with pytest.raises(ValueError, match=r"unknown congestion control 'cubic' \(valid: .*'dcqcn'"):
         control("cubic")
     with pytest.raises(ValueError, match="'cubic'"):
         congestion_control_kind("cubic")
