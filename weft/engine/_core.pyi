@@ -284,6 +284,9 @@ class PacketSocketStats(typing.TypedDict):
     """Dropped."""
     no_buffer_packets: int
     """Dropped: the kernel had no memory."""
+    interface_dropped_packets: int
+    """Dropped by the interface after the kernel had taken them: it was not active yet, or the receiver's backlog
+    was full."""
     send_error_packets: int
     """Dropped for any other reason."""
 
