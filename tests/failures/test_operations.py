@@ -284,7 +284,7 @@ def test_files_of_results_with_operations_do_not_depend_on_the_workers(tmp_path:
         run(
             workers=workers,
             fabric=FABRIC | {"spines": 3},
-            events=[FLAPPING, {"switch": "p0s0", "state": "drained", "at": "300us"}],
+            events=[FLAPPING, {"switch": "p0s0", "state": "drained", "at": "220us"}],
             controller=DAMPING | {"link_watch": {"least_packets": 100}},
             traffic=[{"permutation": "256KiB"}],
         ).save(tmp_path / str(workers))

@@ -208,7 +208,7 @@ def test_every_drop_of_queues_and_links_has_a_statistic():
     }
     counted = [name for names in counted_drops().values() for name in names.values()]
     assert sorted(counted) == sorted(
-        name for name in drop_names().values() if name.startswith(("queue ", "link "))
+        name for name in drop_names().values() if name.startswith(("queue ", "link ", "ip "))
     )
     for record, names in counted_drops().items():
         assert names.keys() <= record_types()[record].keys()

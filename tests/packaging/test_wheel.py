@@ -45,7 +45,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     commands = ["build", "--build-lib", folder / "lib", "egg_info", "--egg-base", folder]
     commands += ["bdist_wheel", "--bdist-dir", folder / "bdist", "--dist-dir", folder]
     run(sys.executable, "setup.py", "--quiet", *commands, cwd=ROOT)
-    (made,) = folder.glob("weft-*.whl")
+    (made,) = folder.glob("weft_fabric-*.whl")
     return made
 
 

@@ -73,6 +73,7 @@ def test_kept_connections_have_learnt():
     """The preceding incast has left HPCC's senders with small windows."""
     scenario = {
         "clock": "virtual",
+        "seed": 2,  # by whose hashes the flows of the incast share links with the slowest ones
         "fabric": {"planes": 1, "leaves": 4, "spines": 2, "hosts_per_leaf": 2, "host_rate": "100Gbps"},
         "traffic": [
             {"collective": "alltoall", "algorithms": ["direct"], "data": "lengths", "sizes": ["256KiB"]},

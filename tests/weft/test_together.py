@@ -72,7 +72,10 @@ def test_an_item_that_begins_late_has_its_time():
     ("item", "what"),
     [
         ({"together": []}, r"traffic\[0\].together: \[\] is not valid"),
-        ({"together": [{"incas": "h0"}]}, r"needs exactly one of collective, flow_list,"),
+        (
+            {"together": [{"incas": "h0"}]},
+            r"together\[0\]\.incas: is no kind of traffic; did you mean 'incast'",
+        ),
         ({"together": [{"together": [INCAST]}]}, r"together\[0\]: nothing can run beside together"),
         ({"together": [INCAST | {"incast": "h9"}]}, r"traffic\[0\].together\[0\].incast: no host 'h9'"),
         ({"together": [INCAST | {"at": -1}]}, r"traffic\[0\].together\[0\].at"),
@@ -83,7 +86,10 @@ def test_an_item_that_begins_late_has_its_time():
             "together.0..sizes: beside other items there must be one",
         ),
         ({"together": [REDUCTION | {"repetitions": 2}]}, "together.0..repetitions: .* runs once"),
-        ({"together": [{"inacst": "h0"}]}, "together.0.: needs exactly one of"),
+        (
+            {"together": [{"inacst": "h0"}]},
+            r"together\[0\]\.inacst: is no kind of traffic; did you mean 'incast'",
+        ),
         ({"together": [INCAST | {"bytes": 4}]}, "unknown key 'traffic.0..together.0..bytes'"),
     ],
 )

@@ -97,7 +97,8 @@ def test_a_new_kind_is_one_file(tmp_path: Path) -> None:
             {"neighbours": "64KiB", "distances": 2},
             "unknown key 'traffic\\[0\\].distances'; did you mean 'distance'",
         ),
-        ({"neighbour": "64KiB"}, "needs exactly one of .*collective, .*incast, .*neighbours, .*pattern"),
+        ({"neighbour": "64KiB"}, r"neighbour: is no kind of traffic; did you mean 'neighbours'"),
+        ({"flood": "64KiB"}, "needs exactly one of .*collective, .*incast, .*neighbours, .*pattern"),
         ({"neighbours": "64KiB", "incast": "h0"}, "needs exactly one of"),
     ],
 )

@@ -20,6 +20,7 @@ from weft.controller.features.acl import AclRule
 from weft.errors import BadInputError, CheckFailedError
 from weft.run.runner import run_scenario
 from weft.scenario import (
+    AggregationSection,
     ControlSection,
     EcnSection,
     FaultsSection,
@@ -210,7 +211,7 @@ def test_an_in_network_all_reduce_takes_what_the_formula_says(size_bytes, spines
     frame_ps = serialisation_ps(AGGREGATION_FRAME, rate_bps)
     packets = size_bytes // AGGREGATED_BYTES
     inputs = [np.arange(size_bytes // 4, dtype=np.int32)] * len(topology.hosts)
-    with virtual_fabric(topology) as fabric:
+    with virtual_fabric(topology, aggregation=AggregationSection(lanes=64)) as fabric:
         run = fabric.collective("allreduce", inputs, "in-network")
     assert run.result.ok
     assert run.result.time_ps == (packets + links - 1) * frame_ps + links * delay_ps
