@@ -91,7 +91,8 @@ BOUNDS = {
     ("permutation", "fixed-window"): 1,
     ("permutation", "dcqcn"): 5,
     ("permutation", "swift"): 5,
-    ("training step", "fixed-window"): 1,
+    # A window that only just fills the path: one flow of a ring gets 377 Gb/s in place of 399, and all wait for it.
+    ("training step", "fixed-window"): 4,
     ("training step", "dcqcn"): 1,
     ("training step", "swift"): 1,
 }
