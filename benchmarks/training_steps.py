@@ -70,7 +70,10 @@ class Step:
 
     @property
     def tflops(self) -> float:
-        """Operations per second of a rank, as Narayanan et al. 2021 count them (equation 3): recomputation included."""
+        """Operations per second of a rank, as Narayanan et al. 2021 count them (equation 3).
+
+        Recomputation is included, and all of attention's scores, while a step computes their causal half alone.
+        """
         return self.result.plan.all_scores_flops * 4 / 3 / self.result.plan.ranks / self.result.step_ps
 
 
