@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weft import topologies
+from weft.clocks.endpoint_settings import patient_timeout_ps
 from weft.clocks.marking_checks import marking_warnings
 from weft.clocks.switch_configs import switch_configs
 from weft.controller.features.ecn import scaled_profile
@@ -13,6 +14,7 @@ from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario import parse_scenario
 from weft.topologies.files.writing import WRITTEN_FORMATS, written
+from weft.topologies.paths import serialisation_ps
 from weft.topologies.port_memory import default_queue_capacity_bytes, default_shared_bytes, link_of
 
 GBPS = 10**9
@@ -199,3 +201,9 @@ def test_the_warning_comes_before_the_run_and_stays_in_its_results():
     assert "does not mark" in warning
     began = next(index for index, line in enumerate(said) if "compiling" in line)
     assert said.index(f"warning: {warning}") < began
+
+
+def test_no_timeout_waits_for_more_than_the_memory_that_ports_share():
+    fabric = topologies.leaf_spine(planes=1, leaves=2, spines=1, host_rate_bps=100 * GBPS)
+    whole, shared = (patient_timeout_ps(fabric, 1128, shared_bytes=each) for each in (None, 512 * 1000))
+    assert whole - shared == serialisation_ps(5 * MIB - 512 * 1000, 100 * GBPS)

@@ -150,19 +150,26 @@ def _switches(path: Path) -> int:
 
 
 def patient_timeout_ps(
-    fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0, lossless_memory_bytes: int = 0
+    fabric: FabricSpec,
+    frame_bytes: int,
+    switch_latency_ps: int = 0,
+    lossless_memory_bytes: int = 0,
+    shared_bytes: int | None = None,
 ) -> int:
     """Return a retransmission timeout that no full queue exceeds: four round trips, and the time to drain such a queue.
 
     This is for queue pairs, which go back by a window when it expires: if an incast's queue outlasts the timeout, the
-    queue fills with packets sent before. Under flow control one queue may hold nearly all of a switch's memory, and
-    the queues behind it wait as long. Aggregation repeats single packets, so its timeout is shorter
-    (`weft.traffic.host.Host.timeout_ps`).
+    queue fills with packets sent before. Where ports share `shared_bytes`, no queue holds more than that. Under flow
+    control one queue may hold nearly all of a switch's memory, and the queues behind it wait as long. Aggregation
+    repeats single packets, so its timeout is shorter (`weft.traffic.host.Host.timeout_ps`).
     """
-    drain_ps = max(
-        serialisation_ps(max(link.link.queue_capacity_bytes, lossless_memory_bytes), link.link.rate_bps)
-        for link in fabric.links
-    )
+    drain_ps = 0
+    for link in fabric.links:
+        own_bytes = link.link.queue_capacity_bytes
+        queue_bytes = own_bytes if shared_bytes is None else min(own_bytes, shared_bytes)
+        drain_ps = max(
+            drain_ps, serialisation_ps(max(queue_bytes, lossless_memory_bytes), link.link.rate_bps)
+        )
     return 4 * loaded_round_trip_ps(fabric, frame_bytes, switch_latency_ps) + drain_ps
 
 

@@ -104,6 +104,7 @@ class Endpoints:
             lab.frame_bytes,
             lab.options.switching.latency,
             lossless_memory_bytes(lab.fabric, lab.options, lab.frame_bytes),
+            lab.options.buffer.capacity,
         )
         return lab.options.transport.settings(
             max(floor_ps, timeout_ps), lab.options.reorders, lab.options.lossless_classes

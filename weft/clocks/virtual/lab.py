@@ -273,6 +273,7 @@ class VirtualLab(Lab):
                 self.frame_bytes,
                 latency_ps,
                 lossless_memory_bytes(slowest, self.options, self.frame_bytes),
+                self.options.buffer.capacity,
             ),
             self.options.reorders,
             self.options.lossless_classes,
