@@ -41,9 +41,9 @@ EXERCISE = Exercise(
         SAME,
         at_most(
             Figure("the exposed time of the best step", exposed_us, "µs"),
-            4_000,
-            "5 ms are exposed in step 3. When can the first bucket start, what is lost meanwhile, and why? "
-            "Which congestion control keeps queues short?",
+            3_450,
+            "4.3 ms are exposed in step 3. When can the first bucket start? And is all that is sent again lost? "
+            "(drops, transport.reordering_window)",
         ),
         named(
             "busiest_links",
