@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -143,7 +144,8 @@ class MininetLab(Lab):
             self.operations,
             self.epoch_ns,
             self.network.restore_routes,
-            self.host_metrics,
+            # Not a method of the lab's, which would hold it after it was left.
+            functools.partial(read_host_metrics, self._metrics_sockets()),
         )
         stack.callback(self._link_events.close)
         if self.controller_stays:
@@ -269,9 +271,10 @@ class MininetLab(Lab):
 
     def host_metrics(self) -> dict[str, HostMetrics]:
         """See Lab."""
-        return read_host_metrics(
-            {host.name: metrics_socket(self.directory, host) for host in self.fabric.hosts}
-        )
+        return read_host_metrics(self._metrics_sockets())
+
+    def _metrics_sockets(self) -> dict[str, Path]:
+        return {host.name: metrics_socket(self.directory, host) for host in self.fabric.hosts}
 
     def reset_switch_stats(self) -> None:
         """See Lab."""
