@@ -38,7 +38,7 @@ SMALL = {
     "bench_start.py": "--repetitions 1",
     "bench_switch.py": "--bytes 128 --seconds 0.05",
     "bench_tables.py": "",
-    "bench_tcp_linux.py": "--duration 0.2",
+    "bench_tcp_linux.py": "--duration 3",
     "bench_torus.py": "--shape 3 3 --bytes 65536",
     "bench_traces.py": "--nodes 2000",
     "bench_training_job.py": "--pipeline 2 --data 2 --layers 2 --micro-batches 2 --shrink 16",
