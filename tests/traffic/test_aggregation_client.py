@@ -1,6 +1,7 @@
 """The aggregation client against a model of the switches, under every fault that the protocol must survive."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from slot_machine import Output
 
 from weft.engine import _core
+from weft.paths import ROOT
 from weft.run.collectives import random_elements
+from weft.scenario.options import MAX_SLOTS
 from weft.traffic.data_types import FLOAT_FORMATS, DataType, elements_of, numbers
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
@@ -378,3 +381,12 @@ def test_senseless_parameters_are_refused_by_name(options, message):
     }
     with pytest.raises(ValueError, match=message):
         _core.AggregationClient(nic, 0, executor, **(parameters | options))
+
+
+def test_the_slots_of_a_switch_are_the_program_s() -> None:
+    """Exponents lead by as many packets as p4/include/aggregation.p4 has slots for; scenarios may name as many."""
+    program = (ROOT / "p4" / "include" / "aggregation.p4").read_text(encoding="utf-8")
+    engine = (ROOT / "engine" / "hosts" / "aggregation_request.hpp").read_text(encoding="utf-8")
+    (slots, lanes) = re.search(r"#define SLOTS +\((\d+) \* (\d+) / AGGREGATION_LANES\)", program).groups()  # type: ignore[union-attr]
+    assert f"kSwitchLanes = {slots} * {lanes};" in engine
+    assert int(slots) == MAX_SLOTS

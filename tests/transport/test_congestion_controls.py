@@ -419,19 +419,29 @@ def test_swift_starts_with_ten_packets_and_doubles_them_until_the_target_or_a_lo
     ).window_bytes == pytest.approx(FRAME_BYTES, abs=1)
 
 
+NEAR_PS, HOP_PS = 4 * US, 2 * US
+
+
+def swift_in_three_tiers(**parameters: float) -> CongestionControl:
+    """Swift where the nearest pair has one router between it and the farthest five."""
+    return make_congestion_control(
+        "swift",
+        line_rate_bps=RATE_BPS,
+        base_round_trip_ps=NEAR_PS + 4 * HOP_PS,
+        nearest_round_trip_ps=NEAR_PS,
+        nearest_hops=1,
+        hop_round_trip_ps=HOP_PS,
+        frame_bytes=FRAME_BYTES,
+        parameters=parameters,
+    )
+
+
 def test_swift_gives_flows_of_one_rate_the_same_room_for_a_queue() -> None:
     """Windows as their round trips: with the window itself in the target, the farther flow has the lower one."""
 
     def grows(window_packets: float, round_trip_ps: int, hops: int, **parameters: float) -> bool:
-        swift = make_congestion_control(
-            "swift",
-            line_rate_bps=RATE_BPS,
-            base_round_trip_ps=NEAR_PS + 4 * HOP_PS,
-            nearest_round_trip_ps=NEAR_PS,
-            nearest_hops=1,
-            hop_round_trip_ps=HOP_PS,
-            frame_bytes=FRAME_BYTES,
-            parameters={"initial_window_packets": window_packets, "max_window_packets": 200} | parameters,
+        swift = swift_in_three_tiers(
+            initial_window_packets=window_packets, max_window_packets=200, **parameters
         )
         before = swift.window_bytes
         swift.on_acknowledgement(1000 * US, round_trip_ps=round_trip_ps, hops=hops)
@@ -453,24 +463,12 @@ def test_swift_gives_flows_of_one_rate_the_same_room_for_a_queue() -> None:
         assert room_ps(rate, 5, flow_scaling_round_trip_ps=0) < room_ps(rate, 1, flow_scaling_round_trip_ps=0)
 
 
-NEAR_PS, HOP_PS = 4 * US, 2 * US
-
-
 @pytest.mark.parametrize("hops", [1, 3, 5])
 def test_swift_s_target_grows_with_the_path_by_default(hops: int) -> None:
     """Each path's target is its idle round trip and the same queue, a quarter of the nearest pair's round trip."""
     target_ps = NEAR_PS + (hops - 1) * HOP_PS + NEAR_PS // 4
     for late_ps in (-1000, 1000):
-        swift = make_congestion_control(
-            "swift",
-            line_rate_bps=RATE_BPS,
-            base_round_trip_ps=NEAR_PS + 4 * HOP_PS,
-            nearest_round_trip_ps=NEAR_PS,
-            nearest_hops=1,
-            hop_round_trip_ps=HOP_PS,
-            frame_bytes=FRAME_BYTES,
-            parameters={"flow_scaling_range_ps": 0},
-        )
+        swift = swift_in_three_tiers(flow_scaling_range_ps=0)
         before = swift.window_bytes
         swift.on_acknowledgement(1000 * US, round_trip_ps=target_ps + late_ps, hops=hops)
         assert (swift.window_bytes > before) == (late_ps < 0)
