@@ -106,7 +106,7 @@ TRAFFIC: dict[str, dict[str, Any]] = {
 
 @dataclass
 class Healthy:
-    """What healthy runs came to: how many of each kind, which were refused, and what was found in which."""
+    """Counts of healthy runs by kind, of refused ones, and the links found in each."""
 
     runs: int = 0
     refused: int = 0
