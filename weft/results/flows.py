@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from rich.console import Console
@@ -32,6 +32,8 @@ class FlowsResult:
     Completion times are those of the single flows, from a flow's own start to its last acknowledgement. `records` has a
     row per flow; it is no part of the results file, but of a table beside it.
     """
+
+    derived: ClassVar[Mapping[str, str]] = {}
 
     pattern: str
     """What it was: an incast and its receiver, a permutation, your class, or a file."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -31,6 +31,8 @@ class JobTraceResult:
     ([definitions](traffic.md#trace)). `records` has a row per operation; it is no part of the results file, but of a
     table beside it.
     """
+
+    derived: ClassVar[Mapping[str, str]] = {}
 
     name: str
     """Of the trace."""

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from rich.console import Console
 
@@ -21,9 +21,11 @@ from weft.topologies import FabricSpec
 class ItemResult(Protocol):
     """What a run of an item found: a frozen dataclass of plain fields, which are read back as they were written.
 
-    The text below a field is its meaning in docs/results-reference.md. `derived`, a `ClassVar[Mapping[str,
-    str]]`, if there is one, names the properties that `as_dict` adds, by their keys.
+    The text below a field is its meaning in docs/results-reference.md.
     """
+
+    derived: ClassVar[Mapping[str, str]]
+    """The properties that `as_dict` adds, by their keys in results.json."""
 
     @property
     def ok(self) -> bool:
@@ -92,7 +94,7 @@ class ResultKind(Generic[R]):
 
     def __post_init__(self) -> None:
         """Raise TypeError if the model's `derived` is not what the reference and the reader of results take."""
-        derived = getattr(self.model, "derived", {})
+        derived = getattr(self.model, "derived", None)
         if not isinstance(derived, Mapping):
             raise TypeError(
                 f"{self.model.__name__}.derived is a {type(derived).__name__} (valid: a mapping from keys "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.console import Console
 
@@ -57,6 +57,8 @@ class OperationResult:
 @dataclass(frozen=True)
 class RdmaResult:
     """Programs of hosts, which began at the same time, until the last one returned."""
+
+    derived: ClassVar[Mapping[str, str]] = {}
 
     time_ps: int
     """How long it took."""

@@ -23,6 +23,8 @@ _LATENCIES = ("alone", "mean", "largest")
 class BarrierResult:
     """Barriers of some ranks, one after the other."""
 
+    derived: ClassVar[Mapping[str, str]] = {}
+
     algorithm: str
     """`in_network`: switches count ranks and release them. Others are messages between hosts."""
     ranks: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,8 @@ class WorkloadResult:
 
     `records` has a row per flow; it is no part of the results file, but of a table beside it.
     """
+
+    derived: ClassVar[Mapping[str, str]] = {}
 
     flow_sizes: str
     """The distribution of sizes."""
