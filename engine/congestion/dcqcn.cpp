@@ -10,6 +10,7 @@
 #include <string>
 
 #include "congestion/registry.hpp"
+#include "time/time.hpp"
 
 namespace weft {
 namespace {
@@ -45,6 +46,7 @@ constexpr CongestionParameter kParameters[] = {
 };
 
 struct DcqcnParameters {
+  uint32_t frame_bytes = 0;    // of a full packet
   uint64_t line_rate_bps = 0;  // where a flow starts, and never above
   uint64_t min_rate_bps = 0;   // never below
   double gain = 1.0 / 256;     // g
@@ -89,9 +91,15 @@ void fill_nic(DcqcnParameters& parameters) {
 }
 
 // run.py gives rates for 25 Gb/s (R_AI 5 Mb/s, R_HAI 50 Mb/s) and scales them, and 1 Gb/s as the least.
+// Alpha's clock is that of 25 Gb/s and frames of 1,000 bytes, too. A slower port or a larger frame leaves no
+// marked packet for most of its steps, alpha decays before the sender has found its rate, and a queue without
+// flow control overflows. So a step takes no less than two frames: the first cut leaves half of the line
+// rate.
 void fill_comparison(DcqcnParameters& parameters) {
   fill_nic(parameters);
   const uint64_t line_rate_bps = parameters.line_rate_bps;
+  parameters.alpha_timer_ps = std::max(
+      parameters.alpha_timer_ps, BitRate::serialisation_ps(2ull * parameters.frame_bytes, line_rate_bps));
   parameters.min_rate_bps = line_rate_bps / 100;
   parameters.additive_increase_bps = line_rate_bps / 5000;
   parameters.hyper_increase_bps = line_rate_bps / 500;
@@ -114,7 +122,8 @@ using Fill = void (*)(DcqcnParameters&);
 constexpr std::array<CongestionPreset, 3> kPresets = {{
     {"hpcc-comparison",
      "HPCC's simulator (alibaba-edu/High-Precision-Congestion-Control: rdma-hw.cc, \"Mellanox's version of "
-     "DCQCN\"; run.py --cc dcqcn): marks are reported packet by packet",
+     "DCQCN\"; run.py --cc dcqcn): marks are reported packet by packet; alpha decays "
+     "each 1 us, or each two frames at line rate if that is longer",
      0},
     {"connectx", "NVIDIA, DCQCN parameters: the defaults of ConnectX-4 and later adapters", 4 * kPsPerUs},
     {"paper-2015", "Zhu et al., SIGCOMM 2015, sections 3.1 and 5.2", 50 * kPsPerUs},
@@ -172,6 +181,7 @@ class Dcqcn final : public CongestionControl {
 
 DcqcnParameters DcqcnParameters::read(const PathProperties& path, ParameterReader& reader) {
   DcqcnParameters parameters;
+  parameters.frame_bytes = path.frame_bytes;
   parameters.line_rate_bps = path.line_rate_bps;
   reader.read("line_rate_bps", parameters.line_rate_bps);
   if (parameters.line_rate_bps == 0) {

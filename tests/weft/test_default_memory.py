@@ -95,10 +95,14 @@ def test_parameters_of_a_fabric_with_default_memory_make_it_again():
 
 
 @pytest.mark.parametrize(
-    ("rate_gbps", "mtu"), [(10, 1024), (100, 1024), (100, 4096), (400, 4096), (800, 4096)]
+    ("rate_gbps", "mtu"),
+    [(10, 1024), (10, 4096), (25, 4096), (40, 4096), (100, 1024), (100, 4096), (400, 4096), (800, 4096)],
 )
 def test_an_incast_under_dcqcn_is_marked_and_ends_near_the_ideal(rate_gbps, mtu):
-    """With 512 KiB at any rate it takes fifty times the ideal at 100 Gb/s, and nothing is marked at 400 and 800."""
+    """With 512 KiB at any rate it takes fifty times the ideal at 100 Gb/s, and nothing is marked at 400 and 800.
+
+    With an alpha that decays every microsecond at any rate, packets are repeated twice each at 10 Gb/s and 4,096 bytes.
+    """
     traffic = [{"incast": "h0", "bytes_per_sender": SENT_BYTES, "data": "lengths"}]
     result = run_scenario(parse_scenario({**star(rate_gbps), "mtu": mtu, "traffic": traffic}))
     (flows,) = result.flows
