@@ -1,1 +1,1 @@
-"""What runs a fabric: the real clock (`real/`), the virtual clock (`virtual/`), and what both share."""
+"""Run a fabric: the real clock (`real/`), the virtual clock (`virtual/`), and their common parts."""

@@ -28,7 +28,7 @@ from weft.traffic.transport_settings import CreditSettings
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """Of the farthest and the nearest pair of hosts, and what each switch beyond those of the nearest adds."""
+    """Round trips of the farthest and the nearest pair of hosts, and the time that each further switch adds."""
 
     farthest_ps: int
     nearest_ps: int
@@ -50,9 +50,9 @@ def nic_settings(
 ) -> tuple[NicConfig, ...]:
     """Return the settings of a host's NICs.
 
-    `round_trips` are `loaded_round_trips` of the fabric; `pfc_quanta` those of its priority flow control, 0 without;
-    `credits_of` returns those of a link between a NIC and a switch's port; `classes_of_dscps` are of each plane
-    (`weft.clocks.switch_memory.classes_of_dscps`); `quantum_bytes` as in `NicConfig`.
+    `round_trips` are the fabric's `loaded_round_trips`; `pfc_quanta` is the pause time of its priority flow control, 0
+    without; `credits_of` returns the credits of a link between a NIC and a switch's port; `classes_of_dscps` are each
+    plane's (`weft.clocks.switch_memory.classes_of_dscps`); `quantum_bytes` as in `NicConfig`.
     """
     return tuple(
         NicConfig(
@@ -108,12 +108,12 @@ def path_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: 
 
 
 def _latencies_ps(path: Path, switch_latency_ps: int) -> int:
-    """What the switches of a path take there and back."""
+    """Time that a path's switches take there and back."""
     return 2 * _switches(path) * switch_latency_ps
 
 
 def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> int:
-    """Return the round trip that windows and timeouts are sized for: that of a path that also carries other traffic.
+    """Return the round trip for sizing windows and timeouts: on a path that also carries other traffic.
 
     Beyond the base round trip, an acknowledgement waits at every hop for a frame that is being sent. A window of the
     idle path's bandwidth-delay product would leave links idle.

@@ -1,4 +1,4 @@
-"""Counters of hosts' NICs, as the controller has those of switches."""
+"""Counters of hosts' NICs, in the form in which the controller reads switches' counters."""
 
 from __future__ import annotations
 

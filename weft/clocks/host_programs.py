@@ -20,7 +20,7 @@ class HostProgram:
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """Name in messages."""
         if self.spec is not None:
             return self.spec.reference
         return getattr(self.run, "__qualname__", None) or type(self.run).__name__
@@ -28,7 +28,7 @@ class HostProgram:
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """What is run: programs of different hosts, which begin at the same time.
+    """Programs of different hosts, which begin at the same time.
 
     `first_queue_pair` is the number of each host's first queue pair; with `telemetry` data carries INT.
     """
@@ -42,7 +42,7 @@ class ProgramRun:
 
 @dataclass(frozen=True)
 class ProgramOutcome:
-    """What a host's program left, and when it began and returned, in emulated time."""
+    """Outcome of a host's program, and when it began and returned, in emulated time."""
 
     host: str
     name: str

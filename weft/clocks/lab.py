@@ -74,7 +74,7 @@ class Lab(abc.ABC):
     controller_stays: ClassVar[bool] = True
     """Whether the controller remains primary, follows links and takes requests, once the switches are programmed."""
     circuits: CircuitControl | None = None
-    """What changes circuits' configurations; None where there are none, and before hosts have been started."""
+    """Changes circuits' configurations; None without circuits, and before hosts have been started."""
 
     def __init__(
         self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
@@ -88,7 +88,7 @@ class Lab(abc.ABC):
         self.user_controller: RunningController | None = None
         self._has_lost_int = False
         self.reducing_key = ""
-        """Of the scenario: what reduces in the network, for which switches' programs must aggregate; "" if nothing."""
+        """The scenario's item that reduces in the network, so switches' programs must aggregate; "" if none does."""
         self.controller: BlockingFabricController
         self.operations: Operations
         self._progress = progress
@@ -190,9 +190,9 @@ class Lab(abc.ABC):
         self.controller.call(operations.begin(running.run()))
 
     def left_out(self) -> list[str]:
-        """Return what of Weft's is off because switches' programs have no place for it, as sentences.
+        """Return a sentence for each Weft feature that switches' programs have no tables for, so it is disabled.
 
-        Nothing in a network file's fabric, whose programs and entries are written without Weft in mind.
+        Empty in a network file's fabric: its programs and entries are written without Weft in mind.
         """
         if self.fabric.parameters.get("kind") == network.NAME:
             return []
@@ -259,7 +259,7 @@ class Lab(abc.ABC):
         return {}
 
     def links_down(self) -> frozenset[LinkEnds]:
-        """Return the links that are down, as far as the lab knows at this moment, those of failed switches included."""
+        """Return the links that the lab knows to be down at this moment, including all links of failed switches."""
         failures = self.controller.controller.failures
         of_switches = {
             link.ends
@@ -311,7 +311,7 @@ class Lab(abc.ABC):
 
     @cached_property
     def int_rates(self) -> IntRates:
-        """What the rate codes of INT stand for."""
+        """Rates that INT's codes stand for."""
         return int_rates(self.fabric) if self.options.int_telemetry else STANDARD_INT_RATES
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What of a fabric is lost to runs while they go on."""
+"""Losses of a fabric's parts during runs."""
 
 from __future__ import annotations
 

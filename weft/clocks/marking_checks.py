@@ -1,4 +1,4 @@
-"""Whether ECN can mark at all: queues that are full, or whose senders are paused, before its thresholds are reached."""
+"""Checks that ECN can mark: a queue must not fill, nor PFC pause its senders, below the thresholds."""
 
 from __future__ import annotations
 

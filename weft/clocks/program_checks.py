@@ -1,4 +1,4 @@
-"""What switches' own programs can do of what a scenario asks for, and what is off because they cannot."""
+"""Checks which features of a scenario switches' own programs support, and which are disabled because they do not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OFF = {name: f"{name} is off" for name in FEATURES} | {
     "neighbours": "they do not answer ARP and neighbour discovery",
     "time exceeded": "traceroute does not see them",
 }
-"""What is so where a feature has no place."""
+"""Consequence of a feature that a program has no tables for."""
 _SERVICE_TABLES: dict[Service, tuple[str, ...]] = {
     "synchronisation": FEATURES.named("services").tables,
     "parameter_cache": FEATURES.named("parameter cache").tables,
@@ -153,7 +153,7 @@ def _lacking(pipelines: Pipelines, table: str) -> list[str]:
 
 
 def _where(pipelines: Pipelines, holds: Callable[[Pipeline], bool]) -> list[str]:
-    """Return the switches of whose program something holds, looking at each program once."""
+    """Return the switches whose programs pass a test; each program is tested once."""
     known = {id(each): each for each in pipelines.values()}
     found = {number for number, each in known.items() if holds(each)}
     return [name for name, each in pipelines.items() if id(each) in found]

@@ -72,9 +72,9 @@ def _switch_config(
 
 
 def _cpu_port(switch: SwitchSpec, options: FabricOptions) -> int:
-    """Return the port whose packets are P4Runtime's.
+    """Return the port for P4Runtime's packet-ins and packet-outs.
 
-    In virtual time no program sniffs at an interface, so it is the one that leads to a controller, if there is one.
+    In virtual time no program sniffs at an interface, so this port exists only where a controller does.
     """
     if options.clock == "real":
         return CPU_PORT

@@ -53,7 +53,7 @@ def pfc_config(
 
 
 def credits_config(switch: SwitchSpec, options: FabricOptions, frame_bytes: int) -> CreditsConfig:
-    """Return the credits of a port whose link has them. Raises KeyProblem if they are too few for a frame."""
+    """Return the credits of a port with credit flow control. Raises KeyProblem if they are too few for a frame."""
     _require_credits_for_a_frame(options, frame_bytes)
     return CreditsConfig(
         classes=tuple(sorted(set(options.credits.classes))),
@@ -145,9 +145,9 @@ def lossless_memory_bytes(fabric: FabricSpec, options: FabricOptions, frame_byte
 def quantum_by_class(fabric: FabricSpec, options: FabricOptions, frame_bytes: int) -> tuple[int, ...]:
     """Return the quantum of each class at the switches' ports, 0 for strict ones.
 
-    The lanes that routes make of the class of data are classes, but none is more urgent than another: unless the
-    options say, they take turns by a frame. Beside further classes of data they cannot: whatever has no quantum goes
-    before what has one.
+    Routes divide the class of data into lanes, each a class. None is more urgent than another, so by default they take
+    turns by a frame. With further classes of data they cannot, because a class without a quantum goes before those with
+    one.
     """
     given, data_classes = options.scheduling.quantum_by_class, options.scheduling.data_classes
     if any(given) or len(data_classes) > 1:

@@ -20,7 +20,7 @@ def compare(first: Path, second: Path, output: Path | None) -> None:
     """Compare the runs that have left their results in the directories A and B.
 
     Shows which parameters differ, the results of both with B over A, and the ports whose loads differ most. Results
-    belong together that have the same labels (collective, algorithm, size, …); those left over, in their order.
+    with the same labels (collective, algorithm, size, …) are compared; the rest are paired in their order.
     """
     from rich.markup import escape
 

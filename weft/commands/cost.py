@@ -114,7 +114,7 @@ def _fabric_of(file: Path, changes: Sequence[Change]) -> tuple[str, FabricSpec]:
 
 
 def _named(fabrics: Sequence[tuple[str, FabricSpec]], files: Sequence[Path]) -> list[tuple[str, FabricSpec]]:
-    """Give fabrics of one name those of their files, with the folder where these are the same."""
+    """Name fabrics that share a name after their files, with the folder where file names are the same."""
     times = Counter(name for name, _ in fabrics)
     stems = Counter(file.stem for file in files)
     return [

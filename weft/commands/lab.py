@@ -33,8 +33,8 @@ def lab(
 ) -> None:
     """Bring SCENARIO's fabric up and leave it up until you leave Mininet's prompt.
 
-    Hosts are h0, h1, …; `h0 ping h1`, `pingall` and `h0 iperf3 …` work at the prompt, `weft controller …` and
-    tcpdump on any switch interface beside it. Its traffic section is not run.
+    Hosts are h0, h1, …; `h0 ping h1`, `pingall` and `h0 iperf3 …` work at the prompt; `weft controller …` and
+    tcpdump on any switch interface work in another terminal. Its traffic section is not run.
 
     SCENARIO may be lab:NAME (`weft labs`); or a network of p4lang's tutorials (topology.json) or of p4-utils
     (p4app.json): its names stay, any P4Runtime controller may take the switches over, logs and captures are where users

@@ -40,7 +40,7 @@ WITHOUT_ANSWERS = click.option("--without-answers", is_flag=True, help="Leave th
 def copy(name: str, folder: Path | None, without_answers: bool) -> None:
     """Copy the lab NAME to FOLDER (default: a folder of its name), which must not exist.
 
-    Commands of the copy's page, README.md, run in the copy; its docs are a link to those of this Weft. If the lab has
+    Commands of the copy's page, README.md, run in the copy; its docs are a link to this Weft's docs. If the lab has
     an exercise, `weft check FOLDER` says which of its goals the copy reaches.
     """
     lab = find_lab(name.removeprefix(LAB_PREFIX))

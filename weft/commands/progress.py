@@ -1,4 +1,4 @@
-"""What long runs show on stderr: emulated time, share done, packets a second, the time left."""
+"""Progress of long runs on stderr: emulated time, share done, packets a second, the time left."""
 
 from __future__ import annotations
 

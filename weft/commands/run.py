@@ -71,10 +71,10 @@ def run(
     """Build SCENARIO's fabric, run its traffic, check the results, take everything down.
 
     SCENARIO may be lab:NAME, a lab that ships with Weft (`weft labs`); or a network of p4lang's tutorials
-    (topology.json) or of p4-utils (p4app.json), whose clock is the virtual one by default, and whose traffic pings
-    between all hosts.
+    (topology.json) or of p4-utils (p4app.json), which runs under the virtual clock by default and pings between all
+    hosts.
 
-    Exits with 1 if a result is not what NumPy computes. `mpirun -n N weft run` has N processes serve the fabric.
+    Exits with 1 if a result differs from NumPy's. `mpirun -n N weft run` has N processes serve the fabric.
     """
     from weft.live import AttachedShown, Place, Shown
     from weft.results.losses import Traceable

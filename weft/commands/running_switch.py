@@ -10,9 +10,9 @@ EMBEDDED = "embedded"
 
 
 def find_running_switch(name: str, device_id: int) -> tuple[str, int, str]:
-    """P4Runtime address, device id and target (EMBEDDED where only an address is given) of a switch.
+    """Return a switch's P4Runtime address, device id and target (EMBEDDED where only an address is given).
 
-    `name` is one of the running lab, or HOST:PORT or unix:PATH, whose device id is `device_id`.
+    `name` is a switch of the running lab, or HOST:PORT or unix:PATH; `device_id` belongs to these two.
 
     Raises:
         BadInputError: the lab has no such switch. EnvironmentLacksError: no lab runs.

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def run_by_all(processes: MpiProcesses, command: Callable[[], int]) -> int:
-    """Carry a command out in all processes; returns its exit code, or that of the process that failed.
+    """Run a command in all processes; returns its exit code, or the failed process's.
 
-    Process 0 reports errors, also those of others; if it does not come to that, the process that ends it does.
+    Process 0 reports every process's errors; if it cannot, the process that ends the run does.
     """
     from weft.clocks.virtual.processes import of_all
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_PROBLEMS = 10
 _MAX_ROWS = 200
-"""Of the table as it is printed."""
+"""Most rows of the printed table."""
 
 
 @click.command()

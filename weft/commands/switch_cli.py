@@ -107,7 +107,7 @@ async def _read_lines(running: CommandSession) -> int:
 async def _line_at_prompt() -> str:
     """Return a line of the terminal. Raises EOFError.
 
-    It is read in a thread of its own, which an interrupted session leaves behind; those of asyncio are waited for.
+    A separate thread reads it, which an interrupted session leaves behind; asyncio would wait for its own threads.
     """
     loop = asyncio.get_running_loop()
     read: asyncio.Future[str] = loop.create_future()

@@ -24,7 +24,7 @@ LANES = [str(each) for each in get_args(LaneCount)]
 MEMORY = SIZE.between(1, 2**50, example="22MiB")
 MAX_JOBS = 2**20
 MAX_JOB_SLOTS = 2**16 - 1
-"""What the packet's field `slot` counts."""
+"""Count in the packet's field `slot`."""
 
 
 @click.command("switch-cost")

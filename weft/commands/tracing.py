@@ -28,7 +28,7 @@ MAX_CAPTURE_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class ProgramToTrace:
-    """What `weft trace PROGRAM` was asked for: packets are hexadecimal digits or capture files."""
+    """Request of `weft trace PROGRAM`: packets are hexadecimal digits or capture files."""
 
     path: Path
     packets: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What `weft trace` prints and writes of packets, wherever they come from."""
+"""Prints and writes the packets of `weft trace`, from any source."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ MOST_NAMED = 20
 
 @dataclass(frozen=True)
 class RunToTrace:
-    """What `weft trace SCENARIO` was asked for."""
+    """Request of `weft trace SCENARIO`."""
 
     scenario: Path
     assignments: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Types of the dictionaries and tuples that the native module takes and returns.
 
-Those of statistics are not here: the engine declares them (`weft.engine.record_types()`).
+The engine declares the types of statistics (`weft.engine.record_types()`).
 """
 
 from collections.abc import Sequence
@@ -25,19 +25,19 @@ class TrafficCounter(TypedDict):
 
 
 class MissingTraffic(TypedDict):
-    """What entered and is nowhere; below 0: came from nowhere."""
+    """Packets that entered and are nowhere; below 0: packets that came from nowhere."""
 
     packets: int
     bytes: int
 
 
 class ConservationCounts(TypedDict):
-    """What became of all packets: entered + resized_bytes = left + dropped + what is held, or some are missing.
+    """Fate of all packets: entered + resized_bytes = left + dropped + held, or some are missing.
 
     `entered`: sent (by hosts), from_controller, multicast and cloned (copies by switches), duplicated (by faults),
     flow_control (made by MACs), injected (by callers). `left`: delivered (to queue pairs), to_controller, flow_control
-    (taken by MACs), collected (by callers). `dropped`: by the names of `drop_names`, those that there were. Held are
-    `queued`, `in_flight` on links, and `in_switches`, whose pipelines take time.
+    (taken by MACs), collected (by callers). `dropped`: by name (`drop_names`), without zeros. Held are
+    `queued`, `in_flight` on links, and `in_switches`, within pipelines that take time.
     """
 
     entered: dict[str, TrafficCounter]
@@ -51,7 +51,7 @@ class ConservationCounts(TypedDict):
 
 
 class HopLatency(TypedDict):
-    """Of a hop of a path, sums over all stacks; `counts` are by the buckets of `hop_latency_edges_ns`."""
+    """A hop of a path: sums over all stacks; `counts` are by the buckets of `hop_latency_edges_ns`."""
 
     latency_ns: int
     queue_cells: int
@@ -59,7 +59,7 @@ class HopLatency(TypedDict):
 
 
 class PathLatencies(TypedDict):
-    """What packets to a rank over a plane have met at each hop. `path_id` is the XOR of its switches' ids."""
+    """Telemetry of packets to a rank over a plane, by hop. `path_id` is the XOR of its switches' ids."""
 
     peer: int
     plane: int
@@ -79,7 +79,7 @@ class Lateness(TypedDict):
 
 
 class IntHopFields(TypedDict, total=False):
-    """What one switch stamped."""
+    """One switch's stamp."""
 
     rate_code: int
     timestamp_ns: int
@@ -161,8 +161,8 @@ class AggregationFields(TypedDict, total=False):
 class RoceHeaders(TypedDict, total=False):
     """Everything of a packet above its payload; MAC and IP addresses are text.
 
-    `telemetry` is the INT shim; `identification` and `dont_fragment` are IPv4's, `flow_label` is IPv6's. Of
-    the extension headers (`deth` to `aggregation`) a packet has those of its opcode.
+    `telemetry` is the INT shim; `identification` and `dont_fragment` are IPv4's, `flow_label` is IPv6's. A packet has
+    the extension headers (`deth` to `aggregation`) of its opcode.
     """
 
     destination_mac: str
@@ -273,7 +273,7 @@ class PathOptions(TypedDict):
 
 
 class PathArguments(TypedDict):
-    """What a congestion control knows of its path when it starts; the last four are optional."""
+    """Path properties given to a congestion control at its start; the last four are optional."""
 
     line_rate_bps: int
     base_round_trip_ps: int

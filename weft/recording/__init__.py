@@ -1,1 +1,1 @@
-"""What a run records besides its results: from probes' columns to named tables, files and traces."""
+"""Records of a run in addition to its results: from probes' columns to named tables, files and traces."""

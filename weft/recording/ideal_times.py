@@ -21,7 +21,7 @@ Links = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class MessageKind:
-    """Header bytes that a message's first and last packet have besides those of all packets, or the only one has."""
+    """Header bytes that a message's first and last packet, or its only one, have in addition to every packet's."""
 
     first: int
     last: int
@@ -35,9 +35,9 @@ READ_RESPONSE = MessageKind(first=AETH, last=AETH, only=AETH)
 
 @dataclass(frozen=True)
 class Framing:
-    """What a message, by default a WRITE with immediate, becomes on a link, in bytes from Ethernet to iCRC.
+    """Size of a message on a link, in bytes from Ethernet to iCRC; by default a WRITE with immediate.
 
-    Besides the last packet, every `ack_interval_packets`-th asks for an acknowledgement.
+    In addition to the last packet, every `ack_interval_packets`-th asks for an acknowledgement.
     """
 
     mtu_bytes: int
@@ -70,7 +70,7 @@ class IdealTimes:
 
     @classmethod
     def of_fabric(cls, fabric: FabricSpec, options: FabricOptions) -> IdealTimes:
-        """Return those of a fabric with these options."""
+        """Return the ideal times of a fabric with these options."""
         framing = Framing(
             options.mtu_bytes,
             options.int_telemetry,
@@ -182,8 +182,7 @@ class IdealTimes:
     def _data_ps(self, links: Links, sizes_bytes: Integers, behind_ps: Integers) -> Integers:
         """Return when flows' last frames have passed all links, without delays.
 
-        It counts as at least so long behind the frame before: the time after which an acknowledgement of the last one
-        finds that of the other out of its way.
+        Each frame counts as at least so far behind the one before that their acknowledgements do not meet.
         """
         packets = self._packets(sizes_bytes)
         first, full, last = self._frames([rate_bps for rate_bps, _ in links], sizes_bytes)

@@ -1,7 +1,7 @@
 """The operations of a job that has run, as a table, and as a trace for Perfetto.
 
-In the trace a rank is a process and each of its streams a thread. Operations without a stream overlap: those of a kind
-are spread over as many threads as were under way at once.
+In the trace a rank is a process and each of its streams a thread. Operations without a stream overlap, so
+each kind is spread over as many threads as it had operations at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from weft.traffic.jobs import NO_STREAM, Job, Kind
 from weft.traffic.jobs.breakdown import Times
 
 MOST_ROWS = 200_000
-"""Of a table; of a job with more operations it has the first ranks'."""
+"""Most rows of a table. Of a larger job it has the first ranks' operations."""
 OPERATIONS = TableSchema(
     (
         ColumnSchema("rank", smallest=0),

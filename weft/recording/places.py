@@ -10,7 +10,7 @@ from weft.topologies import FabricSpec, LinkSpec
 
 
 class Places:
-    """Every port of switches and hosts, NODE:PORT, and then every switch; the numbers are those of probes' columns."""
+    """Every port of switches and hosts, NODE:PORT, and then every switch, numbered as in probes' columns."""
 
     def __init__(self, fabric: FabricSpec) -> None:
         self._links: dict[str, tuple[str, LinkSpec]] = {}

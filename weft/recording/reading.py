@@ -207,7 +207,7 @@ def _check_digits(table: SavedTable, column: str, values: Names) -> None:
 def check_names(
     table: SavedTable, schema: TableSchema, valid: Callable[[Holds], Sequence[str] | None], source: str
 ) -> None:
-    """Check that names are those of a fabric.
+    """Check that a fabric has these names.
 
     Args:
         table: the table.

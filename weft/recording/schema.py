@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 LARGEST = 2**61
-"""Of any number in a run's files: 26 days in picoseconds. Sums and differences of two fit int64."""
+"""Limit of any number in a run's files: 26 days in picoseconds. Sums and differences of two fit int64."""
 STEP_KINDS = ("write", "wait", "reduce", "copy", "aggregate", "delay", "read")
 """Kinds of a schedule's nodes, in the order of the engine's numbers."""
 
 
 class Holds(Enum):
-    """What the cells of a column are."""
+    """Kind of a column's cells."""
 
     NUMBER = "a number"
     WIDE_NUMBER = "a number of any width"

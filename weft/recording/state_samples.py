@@ -15,11 +15,11 @@ from weft.switch.debug.series_items import Item, SeriesError
 from weft.switch.native import NativeSwitch
 
 MOST_VALUES = 20_000
-"""Of a sample, over all switches."""
+"""Most values of a sample, over all switches."""
 MOST_ROWS = 2_000_000
-"""Of the table; what is beyond is counted."""
+"""Most rows of the table; further ones are counted."""
 GONE = -1
-"""Of an entry that has been removed, or of what another program does not have."""
+"""State of a removed entry, or of an object that another program lacks."""
 
 
 @dataclass

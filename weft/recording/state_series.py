@@ -1,4 +1,4 @@
-"""What switches held at a moment of a run, by its table `state_series`."""
+"""State of switches at a moment of a run, from its table `state_series`."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _NAMES = {_COMPUTE: "compute", _SCALE_UP: "scale-up writes", _IN_NETWORK: "in th
 
 @dataclass(frozen=True)
 class Moments:
-    """What a trace shows above all ranks: phases with begin and end, and what happened at one moment."""
+    """Rows above all ranks of a trace: phases with begin and end, and instant events."""
 
     phases: Sequence[tuple[str, int, int]] = ()
     instants: Sequence[tuple[str, int]] = ()

@@ -1,4 +1,4 @@
-"""Points run by threads on this machine, or by Dask on a cluster whose workers see the same files."""
+"""Runs points with threads on this machine, or with Dask on a cluster with shared files."""
 
 from __future__ import annotations
 

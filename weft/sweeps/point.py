@@ -11,7 +11,7 @@ from weft.switch.daemon.process import die_with_parent
 
 
 def run_here() -> None:
-    """Run the point whose directory is this process's first argument, and exit as `weft run` does."""
+    """Run the point in the directory given as first argument, and exit as `weft run` does."""
     die_with_parent()
     directory = Path(sys.argv[1])
     sys.argv[1:] = ["run", str(directory / SCENARIO), "--clock", "virtual", "--out", str(directory)]

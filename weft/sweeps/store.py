@@ -86,7 +86,7 @@ class SweepStore:
         return self._points / point.identity
 
     def outcome(self, point: Point) -> Outcome:
-        """Outcome of a point, in this sweep or an earlier one; a point whose outcome is damaged is to be run anew."""
+        """Outcome of a point, in this sweep or an earlier one. A damaged outcome means that the point runs again."""
         path = self.directory_of(point) / _OUTCOME
         try:
             return validated(_ADAPTER, path, read_object(path))
@@ -110,7 +110,7 @@ class SweepStore:
         return running
 
     def keep(self, point: Point, outcome: Outcome) -> None:
-        """Store a run's files in place of those of an earlier run."""
+        """Store a run's files in place of an earlier run's."""
         running = self._points / f"{point.identity}{_RUNNING}"
         write_object(_ADAPTER, running / _OUTCOME, outcome)
         final = self.directory_of(point)

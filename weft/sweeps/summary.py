@@ -147,7 +147,7 @@ def summarise(rows: Sequence[Row], parameters: Sequence[str]) -> Summary:
 def _of_bare_rows(rows: Sequence[Row], labels: Sequence[str]) -> list[str]:
     """Return the labels to add so that rows without any of `labels` have a name, too.
 
-    An incast beside collectives differs by having no algorithm, but a reader looks for its name.
+    An incast among collectives is distinct by its missing algorithm, but a reader looks for its name.
     """
     bare = [row for row in rows if not any(shown(row.get(label)) for label in labels)] if labels else []
     needed = {next((label for label in _labels() if shown(row.get(label))), "measured") for row in bare}
@@ -155,10 +155,10 @@ def _of_bare_rows(rows: Sequence[Row], labels: Sequence[str]) -> list[str]:
 
 
 def names_of_rows(summary: Summary) -> list[str]:
-    """Return what each row is of, so that the rows of one thing have one name at all points.
+    """Return each row's subject, so that its rows have the same name at all points.
 
-    Where all points have as many rows, those in one place are one thing, whose labels may change with an axis (the
-    number of buckets does, with their size); its name consists of those that do not change.
+    Where all points have as many rows, rows in the same place have the same subject. Some of its labels may change with
+    an axis (the number of buckets does, with their size); its name consists of the labels that do not change.
     """
     places, counts = _places(summary.rows)
     if len(set(counts.values())) > 1:
@@ -173,7 +173,7 @@ def names_of_rows(summary: Summary) -> list[str]:
 
 
 def _places(rows: Sequence[Row]) -> tuple[list[int], dict[str, int]]:
-    """Return each row's place among those of its point, and how many rows each point has."""
+    """Return each row's place within its point, and how many rows each point has."""
     counts: dict[str, int] = {}
     places = []
     for row in rows:

@@ -87,7 +87,7 @@ def sweep(
     Points that have already finished in `out` are not run again. The table is the same for any number of workers.
 
     Args:
-        file: a scenario, or a sweep's file, whose own axes come first.
+        file: a scenario, or a sweep's file; the axes in the file come first.
         out: directory of table.csv and of points/.
         grid: values by dotted path of a parameter, as {"fabric.spines": [2, 4], "seed": "1..5"}.
         zip: values of parameters that change together.

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 class MeasuredPoint(Protocol):
-    """What a table needs to know of a point."""
+    """A point, as a table needs it."""
 
     @property
     def identity(self) -> str:

@@ -1,4 +1,4 @@
-"""What a worker (a thread here, or one of Dask's) does: start a process for a point, wait for it, report its end."""
+"""A worker's task (in a thread here, or in Dask): start a process for a point, wait for it, report its end."""
 
 from __future__ import annotations
 

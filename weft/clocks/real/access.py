@@ -68,7 +68,7 @@ class LabAccess:
     def publish(self, program: Program, number: int = 0) -> tuple[str, str]:
         """Copy P4Info and JSON here, where the owner can read them; returns both paths.
 
-        `number` tells the programs of a lab apart, whose files may have the same names.
+        `number` keeps the programs of a lab apart, since their files may have the same names.
         """
         folder = self.directory / f"program-{number}" if number else self.directory
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -85,7 +85,7 @@ class LabAccess:
 
 
 def hand_over(paths: Iterable[Path]) -> None:
-    """Give files to the user on whose behalf this runs; those that are not there are left."""
+    """Give existing files to the user who called sudo; skip missing ones."""
     user, group = owner()
     if user == os.geteuid():
         return

@@ -41,7 +41,7 @@ def enter(pid: int) -> list[str]:
 
 
 def hosts_file(fabric: FabricSpec) -> str:
-    """Return an /etc/hosts: a host's name is that of its first NIC, an interface's and a switch's are their own.
+    """Return an /etc/hosts: a host's name stands for its first NIC; interfaces and switches have their own names.
 
     IPv6 addresses have the same names after `ip6-`.
     """

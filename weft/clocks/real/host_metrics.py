@@ -1,4 +1,4 @@
-"""What host processes say of themselves while they run, read from their sockets (`weft.traffic.host_metrics`)."""
+"""Metrics of running host processes, read from their sockets (`weft.traffic.host_metrics`)."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class RealPrograms:
         )
 
     def _follow(self, programs: Mapping[int, HostProgram], asked: ProgramRun) -> list[int]:
-        """Carry messages until all programs have ended or time is up; returns the hosts whose programs have not."""
+        """Carry messages until all programs have ended or time is up; returns the hosts where programs still run."""
         deadline_s = time.monotonic() + asked.timeout_s
         running = list(programs)
         mail: dict[int, list[OutOfBandMessage]] = {host: [] for host in programs}

@@ -34,9 +34,9 @@ class LabState:
     All interfaces that the lab makes are in `interface_group` (`weft.clocks.real.interfaces`). `hosts` gives the
     process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations` the
     socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it did not take,
-    `tenants` the quotas of those who share it. `p4info` and `json` are the files of the switches' program,
-    `programs` those of the switches that run another one. `routing` and `hash_seed` are the controller's. `units` are
-    those of queue depths and times in the program.
+    `tenants` the tenants' quotas. `p4info` and `json` are the files of the switches' program, `programs` the files of
+    switches that run another one. `routing` and `hash_seed` are the controller's. `units` are the program's units of
+    queue depth and time.
     """
 
     owner: ProcessId

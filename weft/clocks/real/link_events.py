@@ -76,7 +76,7 @@ class EmulatedLinkEvents(LinkEvents):
         ]
 
     async def _read_hosts(self) -> HostCounters:
-        """See LinkEvents; those of hosts that answer in time."""
+        """See LinkEvents; only hosts that answer in time report."""
         found = await asyncio.to_thread(self._host_metrics)
         return {
             Endpoint(name, port): counted

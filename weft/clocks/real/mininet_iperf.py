@@ -65,7 +65,7 @@ class MeasuringMininet(Mininet):  # type: ignore[misc]
 
 
 class _Output:
-    """What a program on a host has printed so far."""
+    """Output of a program on a host so far."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process

@@ -60,7 +60,7 @@ class FabricSwitch(Switch):  # type: ignore[misc]
 
 
 class FabricInterface(Intf):  # type: ignore[misc]
-    """An interface that the fabric brings up, and whose removal leaves others' interfaces alone."""
+    """An interface that the fabric brings up. Removing it leaves other interfaces alone."""
 
     def __init__(self, *arguments: Any, group: int, **parameters: Any) -> None:
         self._group = group
@@ -71,7 +71,7 @@ class FabricInterface(Intf):  # type: ignore[misc]
         return super().config(up=up, **parameters)
 
     def delete(self) -> None:
-        """Remove it, unless another of its name has taken its place; those of hosts go with their namespaces."""
+        """Remove it, unless another of its name has replaced it. Interfaces of hosts go with their namespaces."""
         if not self.node.inNamespace:
             interfaces.delete(self.name, self._group)
         self.node.delIntf(self)

@@ -38,7 +38,7 @@ from weft.topologies import Endpoint, FabricSpec, LinkEnds
 from weft.topologies.networks import Network, NetworkHost, p4_utils, p4_utils_graph
 
 LOWEST_ELECTION_ID = 1
-"""That of the tutorials' controllers, so that they become primary when the lab's has left."""
+"""Election id of the tutorials' controllers, so that they become primary when the lab's has left."""
 _COMMAND_TIMEOUT_S = 60
 _BESIDE_SOURCES = "."
 _WEFT_PYTHON = Path(sys.executable)
@@ -92,7 +92,7 @@ class NetworkLab(MininetLab):
         self._ports_down = ends if up else ends | {Endpoint(switch, port)}
 
     def links_down(self) -> frozenset[LinkEnds]:
-        """See Lab. The controller has left, so these are the links whose ports have no carrier."""
+        """See Lab. The controller has left, so links count as down when their ports have no carrier."""
         return frozenset(self.fabric.link_at(end).ends for end in self._ports_down)
 
     @property
@@ -208,7 +208,7 @@ class NetworkLab(MininetLab):
             yield from (each for each in (setup.runtime_json, setup.commands) if each is not None)
 
     def _program_folder(self, source: Path) -> Path:
-        """Return where a program's compiled files go; p4-utils' are beside their source. Raises BadInputError."""
+        """Return the folder for a program's compiled files: p4-utils' are next to their source. Raises BadInputError."""
         if self._places.programs == _BESIDE_SOURCES and source.parent.is_relative_to(self.source.folder):
             return source.parent
         return self._folder(self._places.programs)
@@ -278,7 +278,7 @@ class NetworkLab(MininetLab):
                 self._progress(": ".join(filter(None, (host, f"{command!r} {ended}", end_of(output)))))
 
     def _folder(self, name: str) -> Path:
-        """Return a folder beside the network's paths, made if it is not there. Raises BadInputError."""
+        """Return a folder next to the network's file, made if it does not exist. Raises BadInputError."""
         folder = self.source.folder / name
         if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
             raise BadInputError(f"{folder} is not a folder, which the lab's files are to go to")

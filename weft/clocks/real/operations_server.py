@@ -54,7 +54,7 @@ class OperationsServer:
 
 
 class RequestAnswers:
-    """What the lab's controller does and says for a request."""
+    """The lab controller's actions and answers, by request."""
 
     def __init__(self, controller: BlockingFabricController, operations: Operations, dilation: float) -> None:
         self._controller = controller

@@ -26,9 +26,9 @@ def open_mpi_command(
 
     Args:
         hosts: names, one for each rank.
-        command: of a rank.
-        network: of the plane whose links it uses, in CIDR notation; for mpirun's own messages, too.
-        parameters: further ones of Open MPI (`--mca`).
+        command: each rank's command.
+        network: addresses of the plane that it uses, in CIDR notation; mpirun's own messages use it, too.
+        parameters: further Open MPI parameters (`--mca`).
     """
     settings = {
         "plm_rsh_agent": f"{sys.executable} -m weft exec",

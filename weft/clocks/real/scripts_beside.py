@@ -1,4 +1,4 @@
-"""Commands that run beside a lab until it ends, outside its hosts: p4-utils' `exec_scripts`, mostly controllers."""
+"""Commands that run during a lab, outside its hosts: p4-utils' `exec_scripts`, mostly controllers."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Entry:
 
 
 class Running(Protocol):
-    """What a controller needs of the run that it is in."""
+    """The run, as a controller needs it."""
 
     @property
     def later(self) -> LaterCalls:
@@ -59,10 +59,10 @@ class Running(Protocol):
 
 
 class Controller:
-    """A controller of yours: `controller: mine.py:Class` in a scenario. Weft's own stays beside it.
+    """A controller of yours: `controller: mine.py:Class` in a scenario. Weft's own controller keeps running.
 
-    Its methods are called one at a time, in the order of what happened, and may call methods of switches, which return
-    when the switch has answered. Parameters of `__init__` are the scenario's `controller.parameters`.
+    Its methods are called one at a time, in the order of events, and may call methods of switches, which return when
+    the switch has answered. Parameters of `__init__` are the scenario's `controller.parameters`.
 
     Attributes:
         fabric: hosts, switches, links; there from `on_start` on.

@@ -20,7 +20,7 @@ _LOOK_FOR_SIGNALS_S = 0.25
 
 
 class _Closed(BaseException):
-    """Ends a method whose fabric is being left."""
+    """Ends a controller's method when its fabric is left."""
 
 
 class Handoff:

@@ -39,9 +39,9 @@ class TimerExpired:
 
 
 class RunningController:
-    """A user's controller beside Weft's, from `begin` to `close`.
+    """A user's controller, which runs together with Weft's from `begin` to `close`.
 
-    `on_failure` is called with what ends the run: an error of the user's code.
+    `on_failure` is called with an error of the user's code, which ends the run.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from weft.controller.runtime_entries import runtime_entries
 
 
 class ArrayMethods(SwitchAccess):
-    """What a switch has beside its tables. An index of None is all cells of an array."""
+    """A switch's counters, meters and registers. An index of None means all cells of an array."""
 
     def read_register(self, name: str, index: int) -> int:
         """Return a register's cell."""

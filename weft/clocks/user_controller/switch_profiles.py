@@ -20,7 +20,7 @@ class Member:
 
 
 class ProfileMethods(SwitchAccess):
-    """What a switch has for tables that choose by an action profile. Numbers of members and groups begin with 1."""
+    """Members and groups of a switch's action profiles. Their numbers begin with 1."""
 
     def set_member(self, profile: str, member_id: int, action: str, params: Values | None = None) -> None:
         """Add a member, or change its action."""

@@ -35,7 +35,7 @@ class _Aborted(Exception):
 
 
 class _Context:
-    """What of grpc.ServicerContext the service uses."""
+    """The part of grpc.ServicerContext that the service uses."""
 
     def __init__(self) -> None:
         self._trailing: tuple[tuple[str, Any], ...] = ()
@@ -53,8 +53,8 @@ class InProcessChannel:
 
     Args:
         devices: by device id.
-        loop: the event loop whose time passes.
-        latency_ps: of a request and its answer together.
+        loop: the event loop that keeps virtual time.
+        latency_ps: from a request to its answer.
         on_served: called after each call that may have changed a device.
         shared: given a device and what it answers to a Read here, returns what it answers in the process that serves
             it (`weft.clocks.virtual.processes`).

@@ -26,7 +26,7 @@ class VirtualCircuits:
         self._switches = switches
         self._far_ends: dict[tuple[Endpoint, Endpoint], int] = {}
         self._led: set[Endpoint] = set()
-        """Ports that are dark at the start and whose links have their first far end."""
+        """Ports that are dark at the start, and links at their first far end."""
         self._ends: LinkEnds | None = None
         for circuit in fabric.circuits.circuits if fabric.circuits is not None else ():
             for sender, receiver in (circuit, circuit[::-1]):

@@ -144,12 +144,12 @@ class DeadlockWatch:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a look sees at a switch.
+    """State of a switch at one look.
 
     Attributes:
-        waiting: packets in queues by the port where they wait, of ports that have any.
-        macs: the statistics of the MACs of those ports.
-        ingress: of the shared buffer by port; None without one.
+        waiting: waiting packets by port; only ports that have any.
+        macs: the statistics of these ports' MACs.
+        ingress: shared buffer in use by port; None without a shared buffer.
 
     """
 

@@ -12,9 +12,9 @@ _PS_PER_NS = 1000
 
 
 class EventPump:
-    """Of one switch: packet-ins and digests as they come, digest lists and idle timeouts as they fall due.
+    """Passes on one switch's packet-ins and digests as they come, digest lists and idle timeouts as they fall due.
 
-    `owner` is which of the `processes` serves the switch.
+    `owner` is the number of the process that serves the switch.
     """
 
     def __init__(

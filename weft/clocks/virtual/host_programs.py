@@ -23,7 +23,7 @@ from weft.traffic.host import Host
 from weft.traffic.host_verbs import HostVerbs
 
 OUT_OF_BAND_LATENCY_PS = 50_000_000
-"""What a message between programs takes beside the fabric: a management network's."""
+"""Latency of a message between programs outside the fabric, as over a management network."""
 _CAUSE_COMES_WITHIN_S = 0.01
 """Virtual time after which no peer is going to say why a request was flushed."""
 _OF_PROGRAM: contextvars.ContextVar[list[asyncio.Task[Any]] | None] = contextvars.ContextVar(

@@ -111,7 +111,7 @@ class LinkEnds:
         return (min(first for first, _ in found), max(last for _, last in found)) if found else None
 
     def host_counters(self) -> dict[Endpoint, PortCounters]:
-        """Return what hosts' NICs have counted, by port: frames that nodes see, and not those of the MAC."""
+        """Return the counters of hosts' NICs by port. They count frames that nodes see, not the MAC's own frames."""
         own = {
             Endpoint(name, port): counted
             for name, host in self._hosts.items()

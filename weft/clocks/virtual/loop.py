@@ -21,7 +21,7 @@ _Result = TypeVar("_Result")
 
 
 class SimulatedClock(Protocol):
-    """What of `engine.Engine` and `engine.Partitions` a loop needs; see there."""
+    """The part of `engine.Engine` and `engine.Partitions` that a loop needs; see there."""
 
     @property
     def now_ps(self) -> int:

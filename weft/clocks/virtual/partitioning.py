@@ -12,9 +12,9 @@ def partition_nodes(fabric: FabricSpec) -> list[list[str]]:
     """Return the nodes of each partition, by name, in the fabric's order.
 
     A switch has a partition of its own. Hosts share one if they are attached to the same leaves. Where hosts have
-    several ranks, those of a host share one, because scale-up links know no partitions; with the others at their
-    leaves they would be whole blocks of rails, too much for workers to share out. Nodes joined by links without delay
-    share one, too, because between partitions it is the delay that lets each go ahead alone.
+    several ranks, the ranks of a host share one, because scale-up links cannot join partitions; together with other
+    hosts at their leaves they would be whole blocks of rails, too large for workers to share out. Nodes joined by
+    links without delay share one, too, because only a delay lets partitions go ahead alone.
     """
     nodes = [*(switch.name for switch in fabric.switches), *(host.name for host in fabric.hosts)]
     together: dict[str, list[str]] = {node: [] for node in nodes}

@@ -1,4 +1,4 @@
-"""Gives every node of a fabric its engine: that of its partition."""
+"""Gives every node of a fabric the engine of its partition."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from weft.topologies import FabricSpec
 def engines_by_node(fabric: FabricSpec, partitions: Partitions) -> dict[str, Engine]:
     """Return a new partition's engine for each set of nodes that share one.
 
-    The switches of a plane are a group, if there are several planes. As a group, those of a single plane would leave
-    the hosts to the other workers, and every packet of a host would come from another worker.
+    If there are several planes, the switches of each are a group. A single plane is no group: its hosts would go to the
+    other workers, and every packet of a host would come from another worker.
     """
     planes = {switch.name: switch.plane for switch in fabric.switches} if fabric.planes > 1 else {}
     engines: dict[str, Engine] = {}

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Processes(Protocol):
-    """Of a run; all of them make the same calls in the same order."""
+    """Processes of a run, which all make the same calls in the same order."""
 
     number: int
     """This process's."""

@@ -1,4 +1,4 @@
-"""What switches have in registers from the runs before: none of it is to be seen in the next one."""
+"""Clears switches' registers between runs, so that no run sees an earlier one's values."""
 
 from __future__ import annotations
 

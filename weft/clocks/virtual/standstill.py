@@ -27,10 +27,10 @@ def standstill_ends(
     in_program: Callable[[], bool],
     limit_s: float,
 ) -> Iterator[None]:
-    """While inside, raise StandstillError in a task of a program that holds virtual time for so much processor time.
+    """While inside, raise StandstillError in a program's task that holds virtual time for so much processor time.
 
-    The error is raised at the line that runs, in whose context `in_program` is asked. It takes a signal, so nothing is
-    watched outside the main thread.
+    The error is raised at the running line, and `in_program` is asked in that line's context. It takes a signal, so
+    only the main thread is watched.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -10,13 +10,13 @@ from weft.switch.daemon.stats import SwitchesStats
 from weft.topologies import FabricSpec
 
 _OF_HOST = ("uplink", "uplink_link")
-"""What of a port's parts is in its host's partition."""
+"""Parts of a port that are in its host's partition."""
 
 
 def stats_of_all(
     fabric: FabricSpec, local: SwitchesStats, owners: Mapping[str, int], processes: Processes
 ) -> SwitchesStats:
-    """Return the counters of all processes; `local` are those of this one, `owners` the nodes' by name."""
+    """Return the counters of all processes: `local` are this process's counters, `owners` the process of each node."""
     if processes.count == 1:
         return local
     of_host_ports = {
