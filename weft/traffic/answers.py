@@ -1,4 +1,4 @@
-"""What hosts answer to commands (`weft.traffic.commands`)."""
+"""Hosts' answers to commands (`weft.traffic.commands`)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class EndedFlows:
 
 @dataclass(frozen=True)
 class FlowRecords:
-    """Those of the flows that the host has sent which have ended."""
+    """Flows that the host has sent and that have ended."""
 
     run: int
     records: EndedFlows
@@ -137,7 +137,7 @@ class ServiceRecords:
 
 @dataclass(frozen=True)
 class ApplicationRecords:
-    """What each program of a host's part of a run has found, in their order."""
+    """Findings of the programs in a host's part of a run, in their order."""
 
     run: int
     records: tuple[Any, ...]
@@ -145,7 +145,7 @@ class ApplicationRecords:
 
 @dataclass(frozen=True)
 class StoreCounts:
-    """What a parameter store has answered: pulls, pushes that it carried out, those that it had carried out before."""
+    """Answers of a parameter store: pulls, pushes that it applied, and repeated pushes that it had applied before."""
 
     pulls: int = 0
     pushes: int = 0
@@ -232,7 +232,7 @@ class OperationTimes:
 
 @dataclass(frozen=True)
 class ProgramProgress:
-    """What a user's program has sent to others, whether it has ended, and the traceback if it has raised."""
+    """Messages of a user's program to others, whether it has ended, and the traceback if it has raised."""
 
     run: int
     sent: tuple[OutOfBandMessage, ...] = ()
@@ -242,7 +242,7 @@ class ProgramProgress:
 
 @dataclass(frozen=True)
 class ProgramLeft:
-    """What a user's program has left (`weft.rdma.reports`), and what it awaited if it had not ended."""
+    """Reports of a user's program (`weft.rdma.reports`), and the operation that it awaited if it had not ended."""
 
     run: int
     started_ps: int

@@ -1,4 +1,4 @@
-"""What joins a port of a host's NIC to its fabric: a packet socket, or links to and from the leaf's port."""
+"""Joins a port of a host's NIC to its fabric: a packet socket, or links to and from the leaf's port."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Attachment(Protocol):
 
     @property
     def link(self) -> Link:
-        """What the port transmits into."""
+        """Takes the frames that the port transmits."""
 
     def connect(self, node: Node, port: int) -> None:
         """Deliver what arrives to the port."""

@@ -22,7 +22,7 @@ RequirePath = Callable[[int, int, int], None]
 
 
 class Connections:
-    """What is connected, and the numbers of queue pairs that are next. IPv4 or IPv6, as `ip_version` says."""
+    """Existing connections, and the next numbers of queue pairs; over IPv4 or IPv6 as `ip_version` says."""
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ from weft.traffic.traffic_kinds import TrafficKinds
 from weft.traffic.training import TrainingStep, training_step_schedule
 
 MOST_TCP_FLOWS = 4096
-"""Of a run."""
+"""Most TCP flows of a run."""
 _FIRST_TCP_PORT = 5001
 _TCP_PORTS = 40_000
 A = TypeVar("A")
@@ -65,11 +65,11 @@ A = TypeVar("A")
 class EndpointGroup:
     """All endpoints of a fabric, by rank. Commands go to all of them before any answer is read.
 
-    `ip_version` is that of the connections; jobs bring theirs. `clock` is the hosts' wall clock unless given. Endpoints
-    that are in this process (`shares_memory`) are given schedules as they are; others make the same ones.
+    Connections use `ip_version`; jobs bring theirs. `clock` is the hosts' wall clock unless given. Endpoints in this
+    process (`shares_memory`) are given schedules as they are; others make the same ones.
     `require_path` is called with two ranks and the number of their NICs before they are connected, and raises an error
-    if nothing joins them. `losses` says which planes are lost: runs go on over others, see `PlaneDetours`; and which
-    hosts are, without which runs end with an error.
+    if nothing joins them. `losses` says which planes are lost (runs go on over others, see `PlaneDetours`) and which
+    hosts (runs without them end with an error).
     Errors of `HostEndpoint.read_answer` pass through; RunError is about runs.
     """
 
@@ -114,7 +114,7 @@ class EndpointGroup:
     def follow_parted(self, parted: Callable[[], PartedHosts | None]) -> None:
         """Have runs that cannot end fail: `parted` says which hosts links keep apart for good, None for none.
 
-        It is a method, whose object is not kept: hosts in an error's traceback would else keep a fabric that was left.
+        The method's object is not kept: otherwise hosts in an error's traceback would keep a fabric that was left.
         """
         method = weakref.WeakMethod(parted)
 
@@ -246,7 +246,7 @@ class EndpointGroup:
         payload: Payload = AS_BYTES,
         aggregation_jobs: Sequence[tuple[int, ...]] = (),
     ) -> int:
-        """As `prepare_collective`, for a training step whose gradients the buffers are."""
+        """As `prepare_collective`, for a training step; the buffers hold its gradients."""
         spec = self._next_tagged(spec)
         schedules = [training_step_schedule(step, algorithm, spec, rank) for rank in range(spec.rank_count)]
         number = self._connect_for_run(schedules, telemetry)
@@ -347,7 +347,7 @@ class EndpointGroup:
         )
 
     def application_records(self, run: int) -> list[ApplicationRecords]:
-        """Return what the programs of a run have found: those of each rank, in order of its ranks."""
+        """Return the findings of a run's programs, by rank in the run's order."""
         return list(
             self._calls.all(dict.fromkeys(self._runs.ranks(run), AskApplicationRecords(run))).values()
         )
@@ -359,7 +359,7 @@ class EndpointGroup:
     def prepare_tcp_flows(self, ends: Mapping[int, Sequence[TcpEnd]], sample_interval_ps: int = 0) -> int:
         """Have ranks make their ends of TCP flows ready; returns the run.
 
-        The ends' ports are replaced by such as no other run beside it has.
+        The ends' ports are replaced by ports that no concurrent run uses.
         """
         number = self._new_run_number()
 

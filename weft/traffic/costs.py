@@ -1,8 +1,8 @@
-"""What an algorithm costs: how long it takes over links of known latency and rate, as the algorithm's own file states.
+"""Costs of algorithms: time over links of known latency and rate, as each algorithm's own file states.
 
-The model is that of alpha and beta: messages that wait for each other take a latency each, and the busiest link takes a
-time a byte (Hockney, "The communication challenge for MPP", Parallel Computing 20(3), 1994). What it leaves out, such
-as packets of different messages that meet at a switch, is measured (`weft.run.tuner`).
+The model has alpha and beta: messages that wait for each other take a latency each, and the busiest link takes a
+time a byte (Hockney, "The communication challenge for MPP", Parallel Computing 20(3), 1994). It leaves out
+such effects as packets of different messages that meet at a switch; those are measured (`weft.run.tuner`).
 """
 
 from __future__ import annotations

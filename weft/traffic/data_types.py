@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 DataTypeName = Literal["float32", "float16", "bfloat16", "int32", "int16", "int8"]
-"""Those of `DataType`."""
+"""Members of `DataType`."""
 
 
 class DataType(StrEnum):
@@ -73,7 +73,7 @@ FLOAT_FORMATS = {
 
 
 def data_type_of(storage: np.dtype[Any]) -> DataType | None:
-    """Return the type of an array's elements by its NumPy type, also that of ml_dtypes; None for others."""
+    """Return the type of an array's elements by its NumPy or ml_dtypes type; None for others."""
     if storage == np.uint16:
         return DataType.BFLOAT16
     return DataType(storage.name) if storage.name in list(DataType) else None

@@ -70,7 +70,7 @@ class Endpoint:
         self.serve_waits()
 
     def _failed(self, failure: str) -> Refused:
-        """Return the answer of a host whose engine has stopped; with `user_error` if a user's code raised."""
+        """Return the answer of a host with a stopped engine; with `user_error` if a user's code raised."""
         if self._user_error is None:
             try:
                 self._host.engine.stop()  # raises what ended the engine's thread
@@ -82,7 +82,7 @@ class Endpoint:
         return Refused(f"wait: the engine has stopped: {failure}", self._user_error)
 
     def serve_waits(self) -> None:
-        """Answer the waits whose run has ended or whose time is up."""
+        """Answer waits for runs that have ended, and waits that have timed out."""
         self._host.executor.take_ended()
         waits, self._waits = self._waits, []
         failure = self._host.engine.failure

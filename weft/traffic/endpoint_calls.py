@@ -16,7 +16,7 @@ class HostEndpoint(Protocol):
     """A host that carries out commands: a process in its own namespace, or an object of this process."""
 
     def send(self, command: Command[Any], number: int) -> None:
-        """Send a command; `number` is that of its answer."""
+        """Send a command; its answer will have this `number`."""
 
     def read_answer(self, command: Command[A], number: int, timeout_s: float) -> A:
         """Return the answer to a command that was sent, dropping those before it.
@@ -31,7 +31,7 @@ class HostEndpoint(Protocol):
 class EndpointCalls:
     """Calls of endpoints, by rank. Errors of `HostEndpoint.read_answer` pass through.
 
-    Ranks are numbered as the endpoints are until some have exchanged theirs; those of spares come last.
+    Ranks are numbered as the endpoints are until some have exchanged theirs; spares' ranks come last.
     """
 
     def __init__(self, endpoints: Sequence[HostEndpoint], answer_timeout_s: float) -> None:

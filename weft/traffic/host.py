@@ -74,7 +74,7 @@ class Host:
         self._opened: list[_core.RcQueuePair] = []
         self._closed_totals: Counter[str] = Counter()
         self.hop_latencies: _core.HopLatencies | None = None
-        """What INT has told of hops; None unless it is counted (`count_hops`)."""
+        """INT's telemetry by hop; None unless it is counted (`count_hops`)."""
         self._captures: dict[int, PcapWriter] = {}
         self.probe: Probe | None = None
         if config.recording.any:
@@ -154,7 +154,7 @@ class Host:
         completions: _core.CompletionHandler,
         **options: Unpack[QueuePairOptions],
     ) -> _core.RcQueuePair:
-        """Return a queue pair of a program's, whose completions go to `completions`. ValueError: as for `connect`."""
+        """Return a program's queue pair; its completions go to `completions`. ValueError: as for `connect`."""
         plane = self.plane(connection.plane)
         queue_pair = self.transport.make_queue_pair(
             self.nic, plane.port, plane.config, completions, connection, **options
@@ -185,9 +185,9 @@ class Host:
         self.nic.detach(client)
 
     def suspend(self, channel: Channel) -> int:
-        """Stop a connection whose plane is lost; returns how many messages have arrived over it.
+        """Stop a connection on a lost plane; returns how many messages have arrived over it.
 
-        What is posted to it is kept until `detour`. Raises ValueError if there is no such connection.
+        Messages posted to it are kept until `detour`. Raises ValueError if there is no such connection.
         """
         connection = self._connections.pop(channel, None)
         if connection is None:
@@ -416,7 +416,7 @@ class Host:
 
 
 def _totals_of(counters: Mapping[str, Any]) -> dict[str, int]:
-    """Return those of a queue pair's counters that are summed."""
+    """Return a queue pair's counters that are summed over a host."""
     return {name: counters[name] for name in _QUEUE_PAIR_TOTALS}
 
 
@@ -429,7 +429,7 @@ def start_engine(engine: Engine, realtime_priority: int) -> None:
 
 
 def host_of_namespace(config: HostConfig) -> Host:
-    """Return a host of the real clock, whose interfaces are those of this process's network namespace.
+    """Return a host of the real clock, with the interfaces of this process's network namespace.
 
     Raises OSError if one cannot be opened and ValueError for invalid addresses.
     """

@@ -1,4 +1,4 @@
-"""A host's programs on its IP stack: those of one run."""
+"""One run's programs on a host's IP stack."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ A = TypeVar("A")
 
 
 class HostCommands:
-    """Carries out commands on a host; errors are those of what they do."""
+    """Carries out commands on a host; their errors pass through."""
 
     def __init__(self, host: Host) -> None:
         self._host = host

@@ -81,7 +81,7 @@ class HostFlows:
 
 
 def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
-    """Return a generator of flows whose ports are the planes, with queue pairs as `Host.connect` makes them."""
+    """Return a generator of flows with a port for each plane, and queue pairs as `Host.connect` makes them."""
     generator = _core.FlowGenerator(host.nic, host.executor)
     config, applied = host.config, host.transport
     transport = config.transport

@@ -16,9 +16,8 @@ DEFAULT_QUEUE_PACKETS = 1000
 class IpNicConfig:
     """How a NIC takes part in IP.
 
-    `addresses` are with their prefixes, which are on the link; `routes` lead by prefix to the addresses of gateways.
-    `neighbours` have static entries, MACs by address. `mtu_bytes` is that of IP packets; `queue_packets` may wait in
-    each class.
+    `addresses` have prefixes, which are on the link; `routes` map prefixes to the addresses of gateways. `neighbours`
+    are static entries, MACs by address. `mtu_bytes` limits IP packets; `queue_packets` may wait in each class.
     """
 
     addresses: tuple[str, ...]
@@ -29,9 +28,9 @@ class IpNicConfig:
 
 
 def make_ip_stack(nic: Nic, interfaces: tuple[IpNicConfig, ...]) -> IpStack:
-    """Return a stack whose interfaces are the NIC's ports, in order.
+    """Return a stack with an interface for each NIC port, in order.
 
-    Raises ValueError for what is no address, prefix or MAC.
+    Raises ValueError for an invalid address, prefix or MAC.
     """
     stack = IpStack(nic)
     for port, config in enumerate(interfaces):

@@ -1,6 +1,6 @@
-"""What a host process says of itself to whoever watches its lab, over a socket of its own.
+"""Metrics of a host process, read by monitors of its lab over a separate socket.
 
-Nothing of it goes by the commands' way: a scrape waits for no command, and no command for a scrape. The format is
+Commands use another socket: a scrape waits for no command, and no command for a scrape. The format is
 `HostMetrics`, an object of JSON, after which the connection ends (docs/spec/endpoint-protocol.md).
 """
 
@@ -47,7 +47,7 @@ class SendingMetrics(TypedDict):
 
 
 class HostMetrics(TypedDict):
-    """A host: `totals` as of `HostStats`, packets that its NICs dropped by reason, what INT tells of its paths.
+    """A host: `totals` as in `HostStats`, packets that its NICs dropped by reason, INT's telemetry of its paths.
 
     `ports` are those of its NIC, by number.
     """

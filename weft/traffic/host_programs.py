@@ -1,4 +1,4 @@
-"""A user's program in an endpoint process: in a thread and an event loop of its own, beside the endpoint's commands."""
+"""Runs a user's program in an endpoint process, in a separate thread and event loop while commands are served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the probe of a host's engine records."""
+"""Records of the probe in a host's engine."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ REDUCTION_TOTALS = {
     "aggregation_overflowed_packets": "overflowed_messages",
     "aggregation_repeated_messages": "repeated_messages",
 }
-"""What is summed over all clients of a host, by the name of the sum: a counter."""
+"""Counters that are summed over all clients of a host, by the name of the sum."""
 
 
 def _totals_of(client: _core.AggregationClient) -> dict[str, int]:

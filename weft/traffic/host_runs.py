@@ -303,7 +303,7 @@ class HostRuns:
         """Release a run, cancelling it if it has not ended. Nothing reads or writes its buffers afterwards.
 
         Unless it has finished, its connections and aggregation jobs go, too: their queue pairs may still have
-        requests on buffers whose files the runner is free to truncate.
+        requests on buffers, and the runner may truncate the buffers' files.
         """
         if (native := self._native(number)) is not None:
             for runs in self._native_runs():
@@ -336,11 +336,11 @@ class HostRuns:
 def flows_of_writes(
     flows_by_node: Mapping[int, int], writes: Iterable[tuple[int, int, int, int]]
 ) -> EndedFlows:
-    """Return the flows all of whose writes are done, from the first one's start to the last one's end.
+    """Return the flows with all writes done, from the first write's start to the last one's end.
 
     Args:
         flows_by_node: the flow of each write; several where it is divided among queue pairs.
-        writes: of each that is done: node, when it was posted and completed (ps), packets sent again.
+        writes: for each that is done: node, when it was posted and completed (ps), packets sent again.
     """
     of_flow: dict[int, list[tuple[int, int, int]]] = {}
     for node, *row in writes:

@@ -38,7 +38,7 @@ class HostPlaneStats(TypedDict):
 
 
 class PortTraffic(TypedDict):
-    """What a NIC's port has sent and received, without frames of the MAC (PFC, credits)."""
+    """Frames that a NIC's port has sent and received, without the MAC's own (PFC, credits)."""
 
     sent_packets: int
     sent_bytes: int

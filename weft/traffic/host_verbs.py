@@ -1,4 +1,4 @@
-"""What `weft.rdma` needs of a host: its NIC, queue pairs made as the host's transport settings say."""
+"""Serves `weft.rdma` on a host: its NIC, and queue pairs with the host's transport settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LABEL = "rdma"
 
 
 class HostVerbs:
-    """A `weft.rdma.device.DevicePort`. `ranks` are those of the hosts by name; with `telemetry` data carries INT."""
+    """A `weft.rdma.device.DevicePort`. `ranks` are the hosts' ranks by name; with `telemetry` data carries INT."""
 
     def __init__(self, host: Host, ranks: Mapping[str, int], telemetry: bool, ip_version: int) -> None:
         self.nic = host.nic

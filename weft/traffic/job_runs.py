@@ -23,7 +23,7 @@ from weft.traffic.traffic_kinds import TrafficKinds
 
 
 class JobRuns:
-    """Makes jobs ready on a fabric's endpoints; those of other processes take operations from files."""
+    """Makes jobs ready on a fabric's endpoints; endpoints in other processes take operations from files."""
 
     def __init__(
         self, calls: EndpointCalls, connections: Connections, runs: PreparedRuns, *, shares_memory: bool
@@ -48,8 +48,8 @@ class JobRuns:
     ) -> int:
         """Connect the ranks of a job and have them make ready; returns the run. Raises JobError.
 
-        `aggregation_jobs` are those of `PlacedRanks.reductions`, in order. `buffers` and `results` are of the job's
-        ranks, as those of a collective; without, collectives have lengths.
+        `aggregation_jobs` belong to `PlacedRanks.reductions`, in order. `buffers` and `results` are the job's ranks',
+        as a collective's are; without them collectives have lengths.
         """
         shared, with_data = SharedParts(), bool(buffers)
         tag = number % (MAX_RUN_TAG + 1)

@@ -1,8 +1,8 @@
-"""What one rank does in a collective, as lanes: short programs with loops that run concurrently.
+"""One rank's part in a collective, as lanes: short programs with loops that run concurrently.
 
-A lane runs its loops in order. Formulas over the turn and the lane give what it sends, receives and reduces at each
-turn, so a schedule is as small for many chunks as for few; the engine unrolls it as it runs. A rank whose
-steps follow no such pattern uses a `weft.traffic.schedule_nodes.RankSchedule` instead. The same executor runs both.
+A lane runs its loops in order. Formulas over the turn and the lane give the chunks to send, receive and reduce at each
+turn, so a schedule is as small for many chunks as for few; the engine unrolls it as it runs. A rank without such a
+pattern uses a `weft.traffic.schedule_nodes.RankSchedule` instead. The same executor runs both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OF_DATA = (REDUCE, COPY)
 
 
 class InNetwork(StrEnum):
-    """What the network does with elements. Where each rank has its own, they are the ranges of a chunk table."""
+    """The network's work on elements. Where each rank has its own, they are the ranges of a chunk table."""
 
     ALL_REDUCE = "all_reduce"
     REDUCE = "reduce"
@@ -51,7 +51,7 @@ _BY_LANE = Formula(0, 0, 1)
 
 
 class Chunk(NamedTuple):
-    """The chunk of a table whose number the formula gives, or of it the lane's piece: as many as there are lanes."""
+    """The chunk of a table with the formula's number, or the lane's piece of it; it has a piece for each lane."""
 
     table: int
     first: int = 0
@@ -131,11 +131,11 @@ class LaneSchedule:
         return list(dict.fromkeys(self.named_channels))
 
     def written_peers(self) -> list[int]:
-        """Return the ranks whose memory is written to, each once."""
+        """Return the ranks that this rank writes to, each once."""
         return list(dict.fromkeys(self.named_channels[number].peer for number in sorted(self.written)))
 
     def planes_aggregated(self) -> list[int]:
-        """Return the planes in whose network something is aggregated, in order."""
+        """Return the planes with aggregation in their network, in order."""
         return sorted(self._planes)
 
     @property
@@ -223,7 +223,7 @@ class LaneSchedule:
     ) -> None:
         """Write to the peer's data, or its scratch buffer, `shift` elements further on, and go on.
 
-        With `ahead`, the step and the transfer are those of so many turns later.
+        With `ahead`, the step and the transfer belong to that many turns later.
         """
         self.written.update(
             channel.first + channel.per_turn * turn + channel.per_lane * lane
@@ -242,11 +242,11 @@ class LaneSchedule:
         self.native.receive(chunk, channel, transfer, in_turn, slot)
 
     def reduce(self, chunk: Chunk, *, slot: int, shift: int = 0) -> None:
-        """Reduce elements of the scratch buffer, `shift` further on, into those of the data."""
+        """Reduce elements of the scratch buffer, `shift` further on, into elements of the data."""
         self.native.reduce(chunk, shift, slot)
 
     def copy(self, chunk: Chunk, *, slot: int, shift: int = 0) -> None:
-        """Copy elements of the scratch buffer, `shift` further on, to those of the data."""
+        """Copy elements of the scratch buffer, `shift` further on, to elements of the data."""
         self.native.copy(chunk, shift, slot)
 
     def aggregate(
@@ -279,4 +279,4 @@ class LaneSchedule:
 
 
 Schedule = LaneSchedule | RankSchedule
-"""What a rank does: compact where it follows a pattern, else step by step."""
+"""A rank's schedule: compact where it follows a pattern, else step by step."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 
 def map_data(dtype: str, count: int, source: Path, result: str | None) -> npt.NDArray[Any]:
-    """Map elements for work in place: those of `source` itself, or of the file `result` with a copy of them.
+    """Map elements for work in place: in `source` itself, or in a copy of it in the file `result`.
 
     Raises ValueError for a source that is too short.
     """

@@ -32,10 +32,10 @@ _ORDER = [
 
 @dataclass(frozen=True)
 class Agreed:
-    """What a job's workers agree on about a stream: the first message that one of them has no result of.
+    """State of a stream on which a job's workers agree: the first message without a result at one of them.
 
-    Messages before `posted` have been posted by all of them. `repeated` is how many messages were sent from there on,
-    by all workers together.
+    All of them have posted the messages before `posted`. `repeated` is how many messages all workers together sent from
+    there on.
     """
 
     first_message: int

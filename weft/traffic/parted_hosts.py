@@ -12,7 +12,7 @@ Pair = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class PartedHosts:
-    """What links that are down leave connected, when no scheduled event brings any of them up.
+    """Parts of the network that stay connected when links are down and no scheduled event brings any of them up.
 
     `parts` has the connected part of each host's NIC, by number of the NIC and index of the host; `down` names links.
     """
@@ -21,7 +21,7 @@ class PartedHosts:
     down: tuple[str, ...]
 
     def among(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Return those of the pairs that nothing joins, each once, in order."""
+        """Return the pairs that no path joins, each once, in order."""
         apart = {
             (nic, min(hosts), max(hosts))
             for nic, *hosts in pairs

@@ -21,10 +21,10 @@ Connection = tuple[int, Channel]
 
 @dataclass(frozen=True)
 class Losses:
-    """What is lost and what is left.
+    """Lost and remaining parts of a fabric.
 
-    Numbers of every host's NICs, those in planes that are lost and those that may be used; the indices of hosts that
-    are lost, without whose ranks no run can end, where spares can take these; and those of all that have no link.
+    Numbers of every host's NICs in lost planes and in usable ones; indices of lost hosts with ranks that spares can
+    take, since no run can end without them; and indices of all hosts without a link.
     """
 
     nics: frozenset[int] = frozenset()

@@ -65,7 +65,7 @@ class PreparedRun:
 
 
 class PreparedRuns:
-    """Runs by their numbers. `names` are those of the ranks, for errors.
+    """Runs by their numbers. `names` are the ranks' names, for errors.
 
     `parted` says which hosts links keep apart for good, None for none: a run between such ends with an error.
     """
@@ -168,7 +168,7 @@ class PreparedRuns:
         return RunOutcome(run, tuple(start for start, _ in times), tuple(end for _, end in times))
 
     def _connections_in_use(self) -> list[tuple[int, Channel]]:
-        """Return those of all runs that have started and not been seen to finish."""
+        """Return the runs that have started and not been seen to finish."""
         return [each for run in self._runs.values() if run.state == "started" for each in run.connections]
 
     def _require_hosts(self, run: int) -> None:
@@ -286,7 +286,7 @@ def _any_ended_badly(states: Mapping[int, RunState]) -> bool:
 
 
 def _advice(troubles: Iterable[str]) -> str:
-    """Return what people may change whose packets were never answered; empty for other troubles."""
+    """Return advice for packets that were never answered; empty for other troubles."""
     if not any(_NO_ANSWER in each for each in troubles):
         return ""
     return (

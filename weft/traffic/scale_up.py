@@ -13,16 +13,16 @@ from weft.traffic.schedule_nodes import Channel
 
 @dataclass(frozen=True)
 class ScaleUpLinks:
-    """The links of a host: `ranks` are those of its ports, in order."""
+    """The links of a host: `ranks` are its ports' ranks, in order."""
 
     domain: _core.ScaleUpDomain
     ranks: tuple[int, ...]
 
     @classmethod
     def to_processes(cls, config: ScaleUpConfig, rank: int, engine: Engine) -> ScaleUpLinks:
-        """Return the links of a rank to those of its host, each of which is a process of its own.
+        """Return a rank's links to the other ranks of its host, each a separate process.
 
-        Raises ValueError for sockets to other ranks than these, OSError for descriptors that are none.
+        Raises ValueError for sockets to other ranks than these, OSError for invalid descriptors.
         """
         if rank not in config.ranks or not set(config.sockets) <= set(config.ranks):
             raise ValueError(

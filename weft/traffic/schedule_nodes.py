@@ -1,4 +1,4 @@
-"""What one rank does, step by step: a dependency graph of plain values, named by plane, peer and buffer.
+"""One rank's steps: a dependency graph of plain values, named by plane, peer and buffer.
 
 It serves flows and everything else without a regular pattern; collectives use `weft.traffic.lane_schedule`.
 `weft.traffic.native_schedule` turns either into what the engine's executor runs.
@@ -22,13 +22,13 @@ SCRATCH = "scratch"
 ZEROS = "zeros"
 """A source of zeros without memory behind it."""
 SINK = "sink"
-"""A destination whose bytes are counted and discarded."""
+"""A destination that counts and discards bytes."""
 SCALE_UP = "scale-up"
 """Label of channels over the links between the ranks of a host."""
 
 
 def scale_up_label(label: str) -> str:
-    """Return the label of the channels over scale-up links that stand beside those of a label."""
+    """Return the label for scale-up channels that go with a label's channels over planes."""
     return f"{SCALE_UP}/{label}"
 
 
@@ -57,10 +57,10 @@ def run_immediate(run_tag: int, index: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A reliable connection to `peer` (a rank) over `plane`; `label` distinguishes those of the same pair.
+    """A reliable connection to `peer` (a rank) over `plane`; `label` distinguishes connections of the same pair.
 
-    For one over scale-up links (`is_scale_up`), which uses no plane's network, `plane` only distinguishes those of the
-    same pair. `traffic_class` is that of the fabric in which what it carries travels.
+    Over scale-up links (`is_scale_up`), which use no plane's network, `plane` only distinguishes connections of the
+    same pair. Its messages travel in the fabric's `traffic_class`.
     """
 
     plane: int
@@ -189,9 +189,9 @@ class RankSchedule:
         return list(dict.fromkeys(used))
 
     def written_peers(self) -> list[int]:
-        """Return the ranks whose memory the nodes write to, each once."""
+        """Return the ranks that the nodes write to, each once."""
         return list(dict.fromkeys(node.channel.peer for node in self.nodes if isinstance(node, Write)))
 
     def planes_aggregated(self) -> list[int]:
-        """Return the planes in whose network something is aggregated, in order."""
+        """Return the planes with aggregation in their network, in order."""
         return sorted({node.plane for node in self.nodes if isinstance(node, Aggregate)})

@@ -26,6 +26,6 @@ def stripe(element_count: int, plane_rates_bps: Sequence[int]) -> list[range]:
 
 
 def split_evenly(elements: range, parts: int) -> list[range]:
-    """Cut a range into `parts` ranges whose lengths differ by at most one; some are empty if it is short."""
+    """Cut a range into `parts` ranges with lengths that differ by at most one; some are empty if it is short."""
     bounds = [elements.start + len(elements) * part // parts for part in range(parts + 1)]
     return [range(start, end) for start, end in pairwise(bounds)]

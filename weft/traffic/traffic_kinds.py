@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 OTHERS = "others"
-"""What no job sends, and kinds beyond those that ports can count."""
+"""Traffic that no job sends, and kinds beyond the number that ports can count."""
 CONTROL = "acknowledgements"
 """Acknowledgements and CNPs, whatever they are for."""
 _OTHERS_NUMBER, _CONTROL_NUMBER = 0, 255
@@ -16,7 +16,7 @@ class TrafficKinds:
         self._numbers = {OTHERS: _OTHERS_NUMBER, CONTROL: _CONTROL_NUMBER}
 
     def number(self, name: str) -> int:
-        """Return the number of a kind; that of others once none are left."""
+        """Return the number of a kind; the number of `OTHERS` once none are left."""
         if name not in self._numbers:
             number = len(self._numbers) - 1
             if number == _CONTROL_NUMBER:

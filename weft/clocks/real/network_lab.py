@@ -208,7 +208,7 @@ class NetworkLab(MininetLab):
             yield from (each for each in (setup.runtime_json, setup.commands) if each is not None)
 
     def _program_folder(self, source: Path) -> Path:
-        """Return the folder for a program's compiled files: p4-utils' are next to their source. Raises BadInputError."""
+        """Return the folder for a program's compiled files: p4-utils' stand by their source. Raises BadInputError."""
         if self._places.programs == _BESIDE_SOURCES and source.parent.is_relative_to(self.source.folder):
             return source.parent
         return self._folder(self._places.programs)

@@ -12,7 +12,7 @@ from weft.traffic.schedules.tree import tree_broadcast, tree_pass_cost
 
 
 class Broadcast(Collective):
-    """What one rank has, for everybody."""
+    """One rank's data, for everybody."""
 
     name = "broadcast"
     algorithms = (

@@ -30,13 +30,13 @@ class Algorithm:
     """A way to run a collective.
 
     Args:
-        name: what scenarios, commands and results call it.
+        name: its name in scenarios, commands and results.
         generator: makes every rank's schedule.
         unsuitable: returns why the algorithm cannot do what a spec asks and what is valid, "" if it can.
         in_network: whether switches reduce. The hosts then join an aggregation job before the run, and the errors of
             float32 sums are those of block floating point.
-        by_rail: of what switches reduce, whether ranks of the same number on all hosts do so among themselves.
-        cost: what it takes for a spec over given links, by which `auto` chooses.
+        by_rail: whether switches reduce separately for the ranks of the same number on all hosts.
+        cost: predicts its time for a spec over given links, by which `auto` chooses.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Collective(abc.ABC):
         Args:
             spec: what was run.
             inputs: every rank's data beforehand, in which `input_part` counts.
-            rank: whose data to return.
+            rank: the rank of the data to return.
         """
 
     @abc.abstractmethod
@@ -102,14 +102,13 @@ class Collective(abc.ABC):
         return range(spec.element_count)
 
     def element_count(self, input_elements: int, ranks: int) -> int:
-        """Return the elements of every rank's data, given those of an input."""
+        """Return the elements of every rank's data, given an input's."""
         return input_elements
 
     def input_elements(self, size_elements: int, ranks: int) -> int:
-        """Return the elements of a rank's input for nccl-tests' size, which is that of the larger of input and result.
+        """Return the elements of a rank's input for nccl-tests' size: of input or result, whichever is larger.
 
-        The size is in elements, too. As there, one that must be split evenly among the ranks and cannot be is rounded
-        down.
+        The size is in elements, too. As in nccl-tests, a size to be split evenly among the ranks is rounded down.
         """
         return size_elements // ranks * ranks if self.is_parted else size_elements
 

@@ -1,4 +1,4 @@
-"""Dispatch of a mixture of experts: an all-to-all whose sizes follow from which experts the tokens choose."""
+"""Dispatch of a mixture of experts: an all-to-all with sizes that depend on the experts that tokens choose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _algorithms(choice: ExpertChoice) -> tuple[Algorithm, ...]:
 
 
 class MoeDispatch(Collective):
-    """Every rank's tokens for the ranks whose experts they have chosen.
+    """Every rank sends its tokens to the ranks of the experts that they have chosen.
 
     A rank's input is its tokens; its data have room for all that it accepts, `ExpertChoice.data_per_input` times as
     much. A subclass with another `choice` is another collective.
@@ -69,7 +69,7 @@ class MoeDispatch(Collective):
         return input_elements * self.choice.data_per_input
 
     def input_elements(self, size_elements: int, ranks: int) -> int:
-        """Return the elements of the tokens whose data are of that size, rounded down."""
+        """Return the elements of the tokens that have data of this size, rounded down."""
         return size_elements // self.choice.data_per_input
 
     def least_elements(self, ranks: int) -> int:

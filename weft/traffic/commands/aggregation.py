@@ -16,7 +16,7 @@ from weft.traffic.schedule_nodes import TrafficClass
 
 @dataclass(frozen=True)
 class Membership:
-    """A host's part in an aggregation job on a plane; field names are those of `weft.controller.memberships`."""
+    """A host's part in an aggregation job on a plane; fields are named as in `weft.controller.memberships`."""
 
     plane: int
     job_id: int
@@ -69,8 +69,8 @@ class MoveStreams(Command[Done], name="move_streams"):
 
 @dataclass(frozen=True)
 class StreamPart:
-    """Messages of a stopped stream from `first` to before `end`, those whose lanes hold integers of a type and have one
-    operation of switches.
+    """Messages of a stopped stream from `first` to before `end`, with lanes of one integer type and one operation of
+    switches.
     """
 
     job_id: int

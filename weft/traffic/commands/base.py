@@ -1,4 +1,4 @@
-"""What a command is, and how commands and answers become messages of docs/spec/endpoint-protocol.md."""
+"""Commands, and how they and their answers become messages of docs/spec/endpoint-protocol.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COMMAND, _NUMBER = "command", "id"
 
 
 class Command(Generic[A]):
-    """A command whose answer is an A. `name` is that of the protocol."""
+    """A command answered by an A. `name` is its name in the protocol."""
 
     name: ClassVar[str]
 

@@ -17,7 +17,7 @@ from weft.traffic.training import TrainingStep
 
 @dataclass(frozen=True)
 class Provided:
-    """What a runner in the same process hands to a host, which otherwise makes or maps its own."""
+    """Objects that a runner in the same process hands to a host, which otherwise makes or maps its own."""
 
     schedule: Schedule
     data: npt.NDArray[Any] | None = None
@@ -28,7 +28,7 @@ class _OverData:
     """A run over a buffer.
 
     `buffer` and `result` name files. `rank` is the host's own unless given. `aggregation_jobs` are the ids of the
-    jobs whose trees reduce, if the network does.
+    jobs that reduce in the network, if any.
     """
 
     run: int
@@ -56,4 +56,4 @@ class _OfStep:
 
 @dataclass(frozen=True)
 class PrepareTrainingStep(_OverData, _OfStep, Command[Prepared], name="training_step"):
-    """Make a training step ready; `spec` is that of its gradients."""
+    """Make a training step ready; `spec` describes the all-reduce of its gradients."""

@@ -55,7 +55,7 @@ class Disconnect(Command[Done], name="disconnect"):
 
 @dataclass(frozen=True)
 class Suspend(Command[Suspended], name="suspend"):
-    """Stop connections whose plane is lost, and keep what their peers have not acknowledged."""
+    """Stop connections on a lost plane, and keep the messages that peers have not acknowledged."""
 
     channels: tuple[Channel, ...]
 

@@ -17,7 +17,7 @@ from weft.traffic.messages import AS_BYTES, IN_PROCESS, Payload
 
 @dataclass(frozen=True)
 class ProvidedJob:
-    """What a runner in the same process hands to a host: its operations, what all ranks of the job share, its data."""
+    """Objects that a runner in the same process hands to a host: its operations, the job's common objects, its data."""
 
     operations: _core.JobOperations
     shared: SharedParts

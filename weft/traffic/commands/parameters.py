@@ -24,7 +24,7 @@ class ParameterPart:
 
 @dataclass(frozen=True)
 class ParameterRequests:
-    """What each client asks of a store: blocks drawn by Zipf's law with this exponent, some of them to push."""
+    """Requests of each client to a store: blocks drawn by Zipf's law with this exponent, some of them to push."""
 
     requests: Annotated[int, Between(1)]
     blocks: Annotated[int, Between(1)]

@@ -16,7 +16,7 @@ from weft.traffic.commands.connections import QueuePairNumber
 class StartProgram(Command[Done], name="program"):
     """Load a user's program, `path/to/file.py:Name`, and let it run with these parameters; see `weft.rdma`.
 
-    `hosts` are those of all programs of the run, `ranks` those of all hosts.
+    `hosts` are all hosts of the run's programs, `ranks` the ranks of all hosts.
     """
 
     run: int

@@ -12,7 +12,7 @@ from weft.traffic.messages import Between
 
 @dataclass(frozen=True)
 class ServiceRequests:
-    """What a host asks of a service of switches; `cells` are used in turn, `window` requests are under way."""
+    """A host's requests to a service of switches; `cells` are used in turn, `window` requests are under way."""
 
     operation: Literal["barrier", "fetch_and_add", "compare_and_swap"]
     requests: Annotated[int, Between(1)]
@@ -23,7 +23,7 @@ class ServiceRequests:
 
 @dataclass(frozen=True)
 class ServicePart:
-    """A host's part in a group; the field names are those of controller.services.ServiceMembership."""
+    """A host's part in a group; fields are named as in controller.services.ServiceMembership."""
 
     nic: int
     group_id: int

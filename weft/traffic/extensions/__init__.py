@@ -1,4 +1,4 @@
-"""What users write in Python: traffic patterns, congestion controls, choices of path."""
+"""Classes that users write in Python: traffic patterns, congestion controls, choices of path."""
 
 from weft.engine import Acknowledgement, CongestionNeeds, ExtensionError
 from weft.traffic.extensions.congestion import (

@@ -16,11 +16,11 @@ from weft.traffic.extensions.loading import ClassSpec, load_class, make, overrid
 
 @dataclass(frozen=True)
 class PathProperties:
-    """What a congestion control knows of its path when it starts.
+    """Path properties that a congestion control gets when it starts.
 
-    The rate is that of the sender's port, the round trip that of an idle path to the farthest peer, and `frame_bytes`
-    the size of a full data packet from Ethernet to iCRC. The way to the nearest peer has `nearest_hops` routers (0:
-    nobody knows); each one more adds `hop_round_trip_ps`. `int_rates_bps`: what the 16 rate codes of INT stand for.
+    The rate is the sender's port's, the round trip an idle path's to the farthest peer, and `frame_bytes` the size of a
+    full data packet from Ethernet to iCRC. The way to the nearest peer has `nearest_hops` routers (0: unknown); each
+    further one adds `hop_round_trip_ps`. `int_rates_bps`: the rates that INT's 16 codes stand for.
     """
 
     line_rate_bps: int

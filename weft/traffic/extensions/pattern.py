@@ -14,7 +14,7 @@ from weft.traffic.extensions.loading import user_code
 from weft.traffic.patterns import Flow
 
 MAX_FLOWS = 1 << 20
-"""Of one run: what an immediate's index counts."""
+"""Most flows of one run, which an immediate's index counts."""
 
 
 class TrafficPattern(abc.ABC):

@@ -1,6 +1,6 @@
-"""What each rank's time went to, from its first operation to the end of the job: computing, or waiting, and for what.
+"""Divides each rank's time, from its first operation to the end of the job, into computing and kinds of waiting.
 
-A rank computes while any of its computations runs. All other time is divided by what the rank then waited for. The
+A rank computes while any of its computations runs. All other time is divided by the operation that it waited for. The
 computation that comes next (at the end, the rank's last operation) followed the one of its predecessors that was the
 last to be done; that one followed another, and so on back to the beginning of the gap. While a collective or a receive
 is the one waited for, its time counts
@@ -9,8 +9,8 @@ is the one waited for, its time counts
   sent;
 * before that as a *bubble*, if it waits for a message, and as a *stall*, if it waits for other ranks of a group.
 
-A rank that has done its part waits for the end of the job: a bubble, too. What is left is a stall: timers, and streams
-that other operations keep.
+A rank that has done its part waits for the end of the job: a bubble, too. The rest is stalls: timers, and streams that
+other operations keep.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Times(Protocol):
 
     @property
     def started_ps(self) -> Integers:
-        """Of each operation."""
+        """Start of each operation."""
 
     @property
     def finished_ps(self) -> Integers:
-        """Of each operation."""
+        """End of each operation."""
 
 
 @dataclass

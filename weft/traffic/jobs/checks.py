@@ -30,11 +30,11 @@ def check_job(job: Job, locate: Locate | None = None) -> None:
 
 
 def problems(job: Job, locate: Locate | None = None) -> Iterator[str]:
-    """Yield what keeps a job from coming to an end; a deadlock only if sends, receives and calls match.
+    """Yield the problems that keep a job from ending; a deadlock only if sends, receives and calls match.
 
     A send needs no receive to be done. A collective is done on a rank when all ranks of its group have begun it: a
-    program must not rely on less (MPI 4.0, section 6.14). Streams whose operations do not follow each other can make a
-    job wait for ever in an order of events that only a run shows.
+    program must not rely on less (MPI 4.0, section 6.14). Streams of unordered operations can make a job wait
+    for ever in an order of events that only a run shows.
     """
     where = _Names(job, locate)
     transfers, calls = transfers_of(job), calls_of(job)
@@ -48,7 +48,7 @@ def problems(job: Job, locate: Locate | None = None) -> Iterator[str]:
 
 
 class _Names:
-    """What operations are called in messages."""
+    """Names of operations in messages."""
 
     def __init__(self, job: Job, locate: Locate | None) -> None:
         self._job = job

@@ -15,7 +15,7 @@ from weft.traffic.jobs.job import Job, JobError, RankPart
 from weft.traffic.jobs.operations import TRANSFERS, Kind, Operations
 
 MESSAGES = "messages"
-"""What traffic classes call messages, and READs, without a category."""
+"""Name in traffic classes for messages, and READs, without a category."""
 KindNumber = Callable[[str], int]
 """Returns by which number ports count a kind of traffic."""
 _UNSAID = -1
@@ -24,14 +24,14 @@ _MOST_SHOWN = 20
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """The slots of an operations' peers and calls, each divided by the classes in which its operations travel.
+    """The slots of operations' peers and calls, each divided by the classes in which its operations travel.
 
     Attributes:
-        operations: whose slots they are.
-        target: of each operation, its slot among these.
-        peers: of each slot for peers, that of the operations and the class.
-        calls: the same of slots for collectives.
-        kinds: of each call of the operations, the name of the collective.
+        operations: the operations with these slots.
+        target: each operation's slot among these.
+        peers: for each slot for peers, the operations' slot and the class.
+        calls: the same for collectives' slots.
+        kinds: the collective's name for each call of the operations.
     """
 
     operations: Operations
@@ -82,7 +82,7 @@ class JobClasses:
 
     @cached_property
     def names(self) -> set[str]:
-        """What `Job.traffic_classes` may name."""
+        """Categories that `Job.traffic_classes` may name."""
         job, named = self._job, set[str]()
         for operations in {id(part.operations): part.operations for part in job.parts}.values():
             sending = np.isin(operations.kind, (*TRANSFERS, Kind.COLLECTIVE))

@@ -32,7 +32,7 @@ Place = tuple[int, int]
 
 
 class StretchKind(StrEnum):
-    """What a stretch of the path went to."""
+    """Activity of a stretch of the path."""
 
     COMPUTE = "compute"
     TRANSFER = "transfer"
@@ -48,7 +48,7 @@ class StretchKind(StrEnum):
 class Stretch:
     """A part of the path, on a rank, in ps from the job's start.
 
-    `source` is the rank that sent a message, whose memory was read, or that began a collective last; else `rank`.
+    `source` is the rank that sent a message, served a read, or began a collective last; else `rank`.
     """
 
     kind: StretchKind

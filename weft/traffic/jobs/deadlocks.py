@@ -17,7 +17,7 @@ from weft.traffic.jobs.operations import Kind, Operations
 
 _STARTED, _DONE, _ARRIVED = 1, 2, 4
 _ANY = None
-"""Of the edges that wait for a start and those that wait for an end."""
+"""Any edge, waiting for a start or for an end."""
 _SEND, _RECEIVE, _COLLECTIVE = int(Kind.SEND), int(Kind.RECEIVE), int(Kind.COLLECTIVE)
 
 
@@ -29,7 +29,7 @@ class Deadlock:
 
 
 def deadlock_of(job: Job, transfers: Transfers, calls: Calls) -> Deadlock | None:
-    """Return a deadlock of a job whose transfers and collectives all match, None if it can come to an end."""
+    """Return a deadlock of a job, or None if it can end. All its transfers and collectives must match."""
     progress = _Progress(job, transfers, calls)
     progress.run()
     blocked = progress.first_blocked()

@@ -49,7 +49,7 @@ def ideal_times(job: Job) -> list[OperationTimes]:
 
 
 class _Program:
-    """What follows each operation, as lists, which Python reads faster than arrays."""
+    """Successors of each operation, as lists, which Python reads faster than arrays."""
 
     def __init__(self, operations: Operations) -> None:
         count = len(operations)
@@ -80,7 +80,7 @@ class _Rank:
         self.started = [NEVER_PS] * len(program.kind)
         self.finished = [NEVER_PS] * len(program.kind)
         self.ready: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        """Of each stream, when operations could start, and which."""
+        """Operations that each stream could start, and when."""
         self.busy: set[int] = set()
         """Streams that compute, or are about to choose."""
 
@@ -91,7 +91,7 @@ class _Rank:
 
 
 class _Run:
-    """Events in order of time; those of one time in the order in which they were made."""
+    """Events in order of time; at equal times in the order in which they were made."""
 
     def __init__(self, job: Job) -> None:
         self._job = job

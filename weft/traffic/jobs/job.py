@@ -12,7 +12,7 @@ MAX_NAME_LENGTH = 200
 
 
 class JobError(ValueError):
-    """A job whose ranks do not fit together; the message names ranks and operations."""
+    """The ranks of a job do not fit together; the message names ranks and operations."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class CollectiveCall:
 
     Attributes:
         collective: one of `weft.traffic.collectives`.
-        size_bytes: nccl-tests' size, that of the larger of input and result.
+        size_bytes: nccl-tests' size: of input or result, whichever is larger.
         algorithm: one of the collective's; "" for the first that suits the group.
-        dtype: of the elements.
-        operation: of a collective that reduces.
-        root: a group rank, of a broadcast or a reduce.
+        dtype: type of the elements.
+        operation: reduces the elements, if the collective reduces.
+        root: a broadcast's or a reduce's root, a group rank.
     """
 
     collective: str
@@ -55,13 +55,13 @@ class CollectiveCall:
 
 @dataclass(frozen=True)
 class RankPart:
-    """What one rank does.
+    """One rank's operations.
 
     Attributes:
         operations: maybe shared with other ranks.
         peers: the rank in each slot for peers, each once.
         groups: the place in `Job.groups` of the group in each slot for groups, each once.
-        compute_scale: by which all its computations are longer (a straggler is above 1).
+        compute_scale: factor on all its computing times (a straggler is above 1).
     """
 
     operations: Operations
@@ -72,14 +72,14 @@ class RankPart:
 
 @dataclass(frozen=True)
 class Job:
-    """What ranks 0 to n-1 do together. `weft.traffic.jobs.checks` says whether they can come to an end.
+    """Operations of ranks 0 to n-1. `weft.traffic.jobs.checks` says whether they can all end.
 
     Attributes:
         name: for people.
-        parts: of each rank, in order.
-        groups: that collectives are called in.
-        calls: that operations name.
-        traffic_classes: of each category that has one of its own, the class of the fabric in which it travels.
+        parts: each rank's operations, in order.
+        groups: groups of ranks that run collectives.
+        calls: collectives that operations name.
+        traffic_classes: the fabric's class for each category that has one.
     """
 
     name: str

@@ -103,7 +103,7 @@ def _keys(sends: Ends, receives: Ends) -> tuple[Integers, Integers]:
 
 
 def _places(ends: Ends) -> Integers:
-    """Return each transfer's place among those of equal sender, receiver and tag."""
+    """Return each transfer's place among transfers with equal sender, receiver and tag."""
     count = len(ends.source)
     if not count:
         return np.zeros(0, np.int64)

@@ -24,7 +24,7 @@ STRIPE_BYTES = 64 * 1024
 
 
 class SharedParts:
-    """What ranks of a job share, made once: the engine's operations, and schedules of collectives in group ranks."""
+    """Objects that ranks of a job share: the engine's operations, and schedules of collectives in group ranks."""
 
     def __init__(self) -> None:
         self._schedules: dict[tuple[str, str, CollectiveSpec, int, bool], Schedule] = {}
@@ -63,7 +63,7 @@ def channels_of(part: RankJob, shared: SharedParts) -> Iterator[Channel]:
 
 
 def written_ranks(part: RankJob, shared: SharedParts) -> list[int]:
-    """Return the fabric's ranks to whose memory a rank may write, each once."""
+    """Return the fabric's ranks that a rank may write to, each once."""
     peers = (paths.channels[0].peer for paths in part.peers)
     members = (call.ranks[peer] for call in part.calls for peer in shared.schedule(call).written_peers())
     return list(dict.fromkeys((*peers, *members)))

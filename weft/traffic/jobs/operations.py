@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NO_STREAM = -1
-"""Of an operation that starts as soon as what it follows is done, whatever else the rank does."""
+"""Stream of an operation that starts as soon as its predecessors are done, whatever else the rank does."""
 MAX_STREAMS = 4096
 MAX_OPERATIONS = 20_000_000
 MAX_SIZE_BYTES = 1 << 46
@@ -33,7 +33,7 @@ class OperationsError(ValueError):
 
 
 class Kind(IntEnum):
-    """What an operation is."""
+    """Kind of an operation."""
 
     COMPUTE = 0
     """Keeps its stream busy for `duration_ps`."""
@@ -50,7 +50,7 @@ class Kind(IntEnum):
 
 
 TRANSFERS = (Kind.SEND, Kind.RECEIVE, Kind.READ)
-"""What moves `size_bytes` between the rank and the peer in slot `target`."""
+"""Kinds that move `size_bytes` between the rank and the peer in slot `target`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ Pair = tuple[int, int]
 
 
 class PairsOfStretches:
-    """Of a job whose rank r is the fabric's rank `ranks[r]`."""
+    """Pairs of a job, with rank r placed on the fabric's rank `ranks[r]`."""
 
     def __init__(self, job: Job, ranks: Sequence[int], places: RankPlaces) -> None:
         self._job, self._ranks, self._places = job, tuple(ranks), places

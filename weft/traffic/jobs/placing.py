@@ -30,8 +30,8 @@ def _aligned(size_bytes: int) -> int:
 
 @dataclass(frozen=True)
 class RankPlaces:
-    """What of a fabric a job depends on: each rank's host, each plane's rate, 0 where it is out of use, and the classes
-    of data that switches keep apart.
+    """The fabric, as a job needs it: each rank's host, each plane's rate (0: out of use), and the classes of data that
+    switches keep apart.
     """
 
     hosts: tuple[int, ...]
@@ -51,7 +51,7 @@ class PlacedCall:
 
 @dataclass(frozen=True)
 class RankCollective:
-    """A rank's part in the collective `number` of a group; where its data begin among those of all its collectives."""
+    """A rank's part in the collective `number` of a group; its data begin at an offset in all its collectives' data."""
 
     group: int
     number: int
@@ -62,9 +62,9 @@ class RankCollective:
 
 
 class PlacedRanks:
-    """A job whose rank r is the fabric's rank `ranks[r]`.
+    """A job, with rank r placed on the fabric's rank `ranks[r]`.
 
-    Raises JobError for ranks that the fabric has not, too few or too many of them, or one twice.
+    Raises JobError for ranks that the fabric lacks, too few or too many of them, or one twice.
     """
 
     def __init__(self, job: Job, ranks: Sequence[int], places: RankPlaces) -> None:
@@ -194,7 +194,7 @@ class PlacedRanks:
             )
 
     def _peers(self, rank: int) -> tuple[tuple[int, int], ...]:
-        """Return the peer and the class of each slot, then those of other ranks that read this one's memory."""
+        """Return the peer and the class of each slot, then of each other rank that reads this one's memory."""
 
         def pairs(of: int) -> Iterator[tuple[int, int]]:
             peers = self.job.parts[of].peers
@@ -261,10 +261,10 @@ class PlacedRanks:
 
 
 def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) -> PlacedCall:
-    """Return how a call is carried out in a group whose ranks are on these hosts.
+    """Return how a group with ranks on these hosts carries out a call.
 
     A size that does not divide among the ranks is rounded up; the network reduces only where the call says so. Raises
-    ValueError for what cannot be.
+    ValueError for an impossible call.
     """
     collective = collective_named(call.collective)
     ranks = len(hosts)

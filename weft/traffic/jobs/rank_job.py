@@ -17,7 +17,7 @@ SHARE_UNIT = 1 << 16
 
 
 def shares_of_planes(rates_bps: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
-    """Return the planes in use, whose rate is not 0, and up to which part (in 1/65536) each carries a message."""
+    """Return the planes in use (rate above 0), and up to which part (in 1/65536) each carries a message."""
     planes = [plane for plane, rate_bps in enumerate(rates_bps) if rate_bps]
     ends = accumulate(rates_bps[plane] for plane in planes)
     return planes, tuple(SHARE_UNIT * end // sum(rates_bps) for end in ends)
@@ -45,9 +45,9 @@ class PeerPaths:
 class RankCall:
     """A rank's part in a collective of a group, over connections of the group's own (`label`) in a traffic class.
 
-    `ranks` are those of the fabric, by group rank; `spec` and the schedule speak of group ranks. With `data`, the name
-    of what the collective works on, it has data that begin at an offset among those of the rank's collectives. With
-    `aggregation_job`, the trees of that job reduce.
+    `ranks` are the fabric's, by group rank; `spec` and the schedule use group ranks. With `data` (their name), the
+    collective has data, which begin at an offset in the data of all the rank's collectives. With `aggregation_job`,
+    this job's trees reduce.
     """
 
     collective: str
@@ -74,10 +74,10 @@ class RankCall:
 
 @dataclass(frozen=True)
 class RankJob:
-    """What a host needs of a job besides the operations: by slot, the paths to peers, and calls of collectives.
+    """A rank's paths to peers and calls of collectives, by slot, which a host needs in addition to the operations.
 
-    There is a call for each slot of the operations, or where collectives have data for each collective. Behind the
-    peers in slots are further ones, which read from the rank. `read_bytes` is the largest READ of its memory by a peer.
+    There is a call for each slot of the operations, or, where collectives have data, for each collective. After the
+    peers in slots come further ones, which read from the rank. `read_bytes` is the largest READ by a peer.
     """
 
     peers: tuple[PeerPaths, ...]

@@ -1,4 +1,4 @@
-"""Whose memory ranks of a job read: the ranks that need connections and memory for READs, though they do nothing."""
+"""Ranks that serve READs of a job: they need connections and memory, though they have no operations for it."""
 
 from __future__ import annotations
 

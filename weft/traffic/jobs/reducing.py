@@ -13,7 +13,7 @@ _NONE = -1
 
 
 class JobReduction(NamedTuple):
-    """A group whose collectives in a traffic class the network reduces: its number, and its ranks of the fabric."""
+    """A group with collectives in a traffic class that the network reduces: its number, and its ranks of the fabric."""
 
     group: int
     traffic_class: int

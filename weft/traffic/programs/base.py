@@ -1,4 +1,4 @@
-"""What programs on hosts' IP stacks have in common."""
+"""Base of programs on hosts' IP stacks."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EchoRecord:
-    """What became of requests, in the order in which they were sent; `round_trip_ps` is 0 without an answer.
+    """Outcomes of requests, in the order in which they were sent; `round_trip_ps` is 0 without an answer.
 
     `outcome` is lost, answered, time_exceeded, unreachable or not_sent, `responder` the address that answered.
     """

@@ -26,9 +26,9 @@ _MOST_FRAME_BYTES = 9216 + 14
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What a scripted host knows of itself and of the others: names, MACs and addresses of their first NICs.
+    """A scripted host's own and other hosts' names, MACs and addresses of their first NICs.
 
-    `gateway_mac` is the MAC of the switch's port, `peers` has all hosts by name, the host itself too.
+    `gateway_mac` is the MAC of the switch's port, `peers` has all hosts by name, including the host itself.
     """
 
     name: str
@@ -41,7 +41,7 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class ScriptRecord:
-    """What a script has printed, each line with its time, and reported; frames that it has sent and seen."""
+    """Lines that a script has printed, with their times, its reports, and the frames that it has sent and seen."""
 
     lines: tuple[tuple[int, str], ...]
     reports: dict[str, Any]
@@ -55,11 +55,11 @@ class ScriptedHost:
 
     Times are emulated picoseconds. A host sees every frame at its NICs that is not RoCEv2's, whatever its MAC or
     EtherType; ARP, neighbour discovery and ping are answered by the host's stack all the same. Each host has an object
-    of its own. Keep what it knows in it: what objects share is not the same with several `workers`.
+    of its own. Keep its state in the object: state that objects share differs with several `workers`.
     A scenario's `parameters` are keyword arguments.
 
     Attributes:
-        host: the host's name and addresses, and in `host.peers` those of all hosts by name.
+        host: the host's name and addresses; `host.peers` has all hosts' by name.
     """
 
     host: HostFacts
@@ -152,7 +152,7 @@ class ScriptedHost:
 
 
 def reply_to(request: Packet) -> Packet:
-    """Return headers of an answer: those of a frame with source and destination exchanged, up to UDP or TCP ports."""
+    """Return the headers of an answer: a frame's with source and destination exchanged, up to UDP or TCP ports."""
     from scapy.layers.inet import IP, UDP
     from scapy.layers.inet6 import IPv6
     from scapy.layers.l2 import Ether

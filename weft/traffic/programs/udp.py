@@ -27,7 +27,7 @@ class UdpSent:
 
 @dataclass(frozen=True)
 class UdpReceived:
-    """What a sink has counted, each datagram's one-way delay in the order of arrival, and when the last one came."""
+    """A sink's counts, each datagram's one-way delay in the order of arrival, and when the last one came."""
 
     counts: UdpSinkStats
     delays_ps: NDArray[np.int64]
@@ -36,7 +36,7 @@ class UdpReceived:
 
 @dataclass(frozen=True)
 class UdpLoad:
-    """What a source sends, as the engine's `UdpSource` names it; `bursts` is empty for a constant rate."""
+    """A source's traffic, in the terms of the engine's `UdpSource`; `bursts` is empty for a constant rate."""
 
     rate_bps: int
     packet_bytes: int

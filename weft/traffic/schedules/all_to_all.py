@@ -46,7 +46,7 @@ def _chunks_by_position(spec: CollectiveSpec, plane: int) -> ChunkTable:
 
 
 class _Exchange:
-    """What one rank exchanges over one plane: at step s it sends to s positions further on, and receives from s back.
+    """One rank's exchange over one plane: at step s it sends to s positions further on, and receives from s back.
 
     A received chunk replaces the one sent the other way: it is copied there from the scratch buffer once it has arrived
     and the one sent is acknowledged.

@@ -22,7 +22,7 @@ from weft.traffic.schedules.spec import CollectiveSpec
 
 
 def direct_dispatch(choice: ExpertChoice, spec: CollectiveSpec, rank: int) -> RankSchedule:
-    """Write a token to every rank whose expert it has chosen."""
+    """Write a token to every rank with an expert that it has chosen."""
     part = _Part(choice, spec, rank)
     for hop in part.dispatch.hops[rank]:
         token = part.dispatch.tokens[hop.token]
@@ -64,7 +64,7 @@ def hierarchical_dispatch(choice: ExpertChoice, spec: CollectiveSpec, rank: int)
 
 
 class _Part:
-    """What one rank does: transfers to and from each other rank are numbered in their order."""
+    """One rank's transfers, to and from each other rank, numbered in their order."""
 
     def __init__(self, choice: ExpertChoice, spec: CollectiveSpec, rank: int) -> None:
         self.dispatch, self.spec, self.rank = choice.dispatch(spec), spec, rank

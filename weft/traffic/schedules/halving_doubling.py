@@ -101,9 +101,9 @@ class _Lane:
 class _Halving:
     """The exchange among a power of two of members, from the view of one of them.
 
-    `distances` are those of the partners, step by step; each is a power of two. `chunks` are as many as members, and
-    member m is left with the one that its bits, in the order of the distances, name. What arrives lands in scratch from
-    element `landing` on: as much as all chunks, and one element a step because halves are rounded.
+    `distances` lead to the partners, step by step; each is a power of two. There is a chunk for each member, and member
+    m is left with the chunk that its bits name, in the order of the distances. Arriving elements land in scratch from
+    element `landing` on: as many as all chunks have, and one a step because halves are rounded.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class _Halving:
         return [message for elements in joined for message in cut(elements, _MESSAGE_BYTES, element_bytes)]
 
     def _landings(self, member: int, step: int) -> list[tuple[range, int]]:
-        """The step's pieces, and where in a member's scratch buffer they land: behind those of the steps before."""
+        """The step's pieces, and where in a member's scratch buffer they land: after the pieces of earlier steps."""
         start = self.landing + sum(
             len(elements)
             for before in range(step)

@@ -1,4 +1,4 @@
-"""All-reduce in three phases where several ranks share a host, whose scale-up links are faster than its NICs.
+"""All-reduce in three phases where several ranks share a host with scale-up links faster than its NICs.
 
 Inside every host a reduce-scatter leaves each rank one chunk; ranks of the same number on all hosts all-reduce it by
 rings over their own NICs, so that every rail carries as much; an all-gather inside every host ends it. A NIC carries

@@ -1,7 +1,7 @@
-"""All-reduce inside hosts over scale-up links first, then by the switches, each rail by trees of its own.
+"""All-reduce inside hosts over scale-up links first, then in the switches, with separate trees for each rail.
 
-A reduce-scatter inside every host leaves each rank one chunk. Switches add up those of the ranks of the same number on
-all hosts, and an all-gather inside every host ends it. A NIC carries 1/r of the data, for hosts of r ranks, however
+A reduce-scatter inside every host leaves each rank one chunk. Switches add up the chunks of ranks with the same number
+on all hosts, and an all-gather inside every host ends it. A NIC carries 1/r of the data, for hosts of r ranks, however
 many hosts there are.
 """
 
@@ -19,7 +19,7 @@ from weft.traffic.striping import BLOCK_ELEMENTS, split_evenly
 
 _PIECE_ELEMENTS = 16 * 1024
 _EXCHANGED_PIECE_ELEMENTS, _MAX_EXCHANGED_PIECES = 64 * 1024, 8
-"""Of a sum of floats: each piece waits for its blocks' exponents, a round trip."""
+"""Pieces of a sum of floats: each waits for its blocks' exponents, a round trip."""
 
 
 def hierarchical_in_network_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:

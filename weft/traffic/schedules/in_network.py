@@ -30,12 +30,12 @@ def in_network_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
 
 
 def in_network_broadcast(spec: CollectiveSpec, rank: int) -> LaneSchedule:
-    """Broadcast: the root's data go up its branch of the tree and down all others, whose ranks contribute headers."""
+    """Broadcast: the root's data go up its branch of the tree and down all others; other ranks contribute headers."""
     return _of_stripes(InNetwork.BROADCAST, spec, rank)
 
 
 def in_network_reduce_scatter(spec: CollectiveSpec, rank: int) -> LaneSchedule:
-    """Reduce-scatter: each chunk's result goes to the rank whose chunk it is."""
+    """Reduce-scatter: each chunk's result goes to its rank."""
     return _of_chunks(InNetwork.REDUCE_SCATTER, spec, rank)
 
 

@@ -22,8 +22,8 @@ from weft.traffic.striping import split_evenly
 
 MAX_PIECES = 64
 MAX_PIECES_IN_A_HOST = 8
-"""As many as a connection of NCCL has under way (NCCL_STEPS, src/include/device.h). Over scale-up links, whose latency
-is short, more would take as long.
+"""As many as a connection of NCCL has under way (NCCL_STEPS, src/include/device.h). Scale-up links have a
+short latency; more would take as long.
 """
 _Schedule = TypeVar("_Schedule")
 
@@ -53,7 +53,7 @@ class Plan(Generic[_Schedule]):
         self.first_transfer = first_transfer
 
     def from_transfer(self, number: int) -> Self:
-        """Return a plan of the same schedule whose transfers count from `number` of this one."""
+        """Return a plan of the same schedule that numbers transfers from `number` of this one."""
         return type(self)(self.spec, self.rank, self.schedule, self.plane, self.first_transfer + number)
 
     def channel_to(self, peer: int) -> Channel:

@@ -50,7 +50,7 @@ class Ring:
     def reduce_scatter(self, after: int | None = None, marks: int | None = None) -> None:
         """Add lanes that reduce this rank's own chunk in n-1 steps.
 
-        They take elements of the data as they are marked in `after`, and mark those of the own chunk in `marks`.
+        They take elements of the data as they are marked in `after`, and mark the own chunk's elements in `marks`.
         """
         plan, schedule, steps, pieces = self.plan, self.plan.schedule, self.count - 1, self.piece_count
         to_next, from_previous = self._channels(self.position - 1)

@@ -1,4 +1,4 @@
-"""What a collective is: how many ranks, how much data, over which planes, and which ranks share a host."""
+"""A collective's ranks, data and planes, and which ranks share a host."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ MAX_RANKS = 1 << 16
 
 @dataclass(frozen=True)
 class CollectiveSpec:
-    """What is exchanged, and over which planes; `run_tag` as in `run_immediate`.
+    """The data exchanged, and the planes used; `run_tag` as in `run_immediate`.
 
     Every rank's data is `element_count` elements. Where ranks contribute or get different parts of it
     (reduce-scatter, all-gather, all-to-all), part r is `chunk(r)`; an all-gather's input is the rank's own chunk in
-    its place. `root` is that of a broadcast or a reduce.
+    its place. `root` is a broadcast's or a reduce's root.
 
-    `ranks_per_host` ranks share a host, whose ranks are `rank_stride` apart: 1 where a host's ranks follow each other,
-    the number of hosts on a leaf where every rank of a host has a leaf (rail) of its own. A *position* counts the ranks
-    host by host. Where ranks share hosts in another way, `hosts` has the host of each: scale-up links join those of the
-    same host, and nothing else follows from it.
+    `ranks_per_host` ranks share a host and are `rank_stride` apart: 1 where a host's ranks follow each other,
+    the number of hosts on a leaf where every rank of a host has its own leaf (rail). A *position* counts the ranks
+    host by host. Where ranks share hosts in another way, `hosts` has the host of each: scale-up links join ranks of the
+    same host; it has no other effect.
 
     In the network every plane has `trees`, over which its elements are striped. Schedules name tree t of plane p as
     plane p + t times the number of planes.

@@ -23,7 +23,7 @@ TREES = 2
 def parent_of(role: int, count: int) -> int | None:
     """Return the parent of a role in the in-order binary tree over roles 1 to count-1, below role 0.
 
-    A role's height is that of its lowest set bit, so odd roles are leaves.
+    A role's height is the place of its lowest set bit, so odd roles are leaves.
     """
     if role == 0:
         return None
@@ -73,7 +73,7 @@ class _Tree:
 
 
 class _Pass:
-    """What one rank does in one tree on one plane: a lane for each piece."""
+    """One rank's part in one tree on one plane: a lane for each piece."""
 
     def __init__(self, plan: LanePlan, tree: _Tree, elements: range, piece_count: int) -> None:
         self.plan, self.tree, self.piece_count = plan, tree, piece_count
