@@ -33,7 +33,7 @@ NOTHING = "–"
 SAME = "="
 _MOST_PORTS = 20
 _LEAST_DIFFERENCE = 0.001
-"""Of two loads that are listed, as a share of the link's rate."""
+"""Least difference of two loads that is listed, as a share of the link's rate."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class _Pair:
 
 
 def _pairs(first: ComparedRun, second: ComparedRun) -> Iterator[_Pair]:
-    """Pair results of a kind: those of the same labels, first with first, and of the rest those in the same order."""
+    """Pair results of a kind: with the same labels, first with first; then the rest in their order."""
     rows = [[row for row in each.rows if "measured" in row] for each in (first, second)]
     labels = {measured_name(kind.key): (kind.name, *kind.labels, "data") for kind in result_kinds()}
     for kind in dict.fromkeys(row["measured"] for side in rows for row in side):
@@ -238,7 +238,7 @@ def _chart(first: ComparedRun, second: ComparedRun) -> CurveFigure:
 
 
 def _loads(first: ComparedRun, second: ComparedRun) -> ReportTable:
-    """List the ports whose loads differ most, where both fabrics have them."""
+    """List the ports with the largest differences of load that both fabrics have."""
     ours, theirs = first.run.utilisation, second.run.utilisation
     both = [port for port in ours if port in theirs and abs(ours[port] - theirs[port]) > _LEAST_DIFFERENCE]
     both.sort(key=lambda port: -abs(ours[port] - theirs[port]))

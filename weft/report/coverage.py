@@ -28,7 +28,7 @@ _COVERAGES = TypeAdapter(list[ProgramCoverage])
 
 
 def read_coverage(directory: Path) -> list[ProgramCoverage]:
-    """What earlier runs reached; nothing where there was none. BadInputError: coverage.json is something else."""
+    """Coverage of earlier runs; empty without one. BadInputError: coverage.json is something else."""
     path = directory / COUNTS
     if not path.exists():
         return []
@@ -57,7 +57,7 @@ def add_coverage(directory: Path, found: Sequence[ProgramCoverage]) -> list[Prog
 
 @contextlib.contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """Tests that run beside each other add to a directory one after the other."""
+    """Concurrent tests add to a directory one after the other."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -87,7 +87,7 @@ def totals_table(coverage: ProgramCoverage) -> ReportTable:
 
 
 def never_table(coverage: ProgramCoverage, most_rows: int = MOST_ROWS) -> ReportTable:
-    """What no packet reached."""
+    """Parts that no packet reached."""
     found = never(coverage)
     left_out = len(found) - most_rows
     note = f"{left_out} more are left out" if left_out > 0 else ""
@@ -114,7 +114,7 @@ def _source(file: str, coverage: ProgramCoverage) -> str:
 
 
 def outcomes_by_line(file: str, coverage: ProgramCoverage) -> dict[int, list[tuple[str, int]]]:
-    """What can happen at each line of a file that has conditions or cases, and how often it did."""
+    """Outcomes of each line of a file that has conditions or cases, and their counts."""
     found: dict[int, list[tuple[str, int]]] = {}
     for branch in coverage.branches.values():
         if branch.file == file:

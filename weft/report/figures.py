@@ -33,7 +33,7 @@ _LANES = ("delay", "write", "aggregate", "wait")
 MOST_HOSTS = 64
 MOST_PAUSED = 32
 _SHORTEST_SHARE = 1 / 4000
-"""Of the run's time: gaps of a timeline below this are not shown."""
+"""Share of the run's time: shorter gaps of a timeline are not shown."""
 
 
 def all_figures(run: RunDirectory) -> dict[str, Figure]:

@@ -120,7 +120,7 @@ class Section:
 
     @staticmethod
     def table(table: ReportTable, links: Mapping[str, str] | None = None) -> str:
-        """Return a table; cells of the first column whose text is in `links` lead to these pages."""
+        """Return a table; cells of the first column with a text in `links` lead to these pages."""
         note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
         head = "".join(
             f'<th scope="col" class="{_kind(cell)}">{escape(column)}</th>'

@@ -145,7 +145,7 @@ def _invalid(results: Results) -> str:
 
 
 def _notices(run: RunDirectory) -> str:
-    """What is missing from the page, though readers may expect it."""
+    """Parts missing from the page that readers may expect."""
     notices = [*run.missing, *run.results.incomplete_captures]
     if run.results.rows_lost:
         notices.append(
@@ -247,7 +247,7 @@ def _phases(run: RunDirectory) -> list[dict[str, Any]]:
 
 
 def _events(run: RunDirectory) -> list[dict[str, Any]]:
-    """Links' failures and repairs as marks on charts; those of one moment share a mark."""
+    """Links' failures and repairs as marks on charts; simultaneous ones share a mark."""
     found: dict[tuple[int, str], list[str]] = {}
     for event in run.results.link_events:
         if event.happened_ps is not None:

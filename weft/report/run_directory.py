@@ -75,7 +75,7 @@ class RunDirectory:
 
     @property
     def traffic_ps(self) -> int:
-        """Time in which any phase ran, in picoseconds of emulated time; those beside each other count once."""
+        """Time in which any phase ran, in picoseconds of emulated time; concurrent phases count once."""
         starts = np.array([phase.start_ps for phase in self.phases], np.int64)
         ends = np.array([phase.end_ps for phase in self.phases], np.int64)
         begins, stops = unions(starts, ends)
@@ -109,7 +109,7 @@ class RunDirectory:
 
     @cached_property
     def failures(self) -> dict[FabricLink, list[LinkEventResult]]:
-        """What happened to each link that failed or came back, in order."""
+        """Events of each link that failed or came back, in order."""
         events: dict[FabricLink, list[LinkEventResult]] = {}
         for event in self.results.link_events:
             events.setdefault(_link_of(self.fabric, event), []).append(event)

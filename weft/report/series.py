@@ -17,7 +17,7 @@ MOST_CURVES = 12
 MOST_ROWS = 32
 """Rows of a heat map."""
 _SMALLEST_SHARE = 0.01
-"""Of the largest queue: rows of a heat map that never reach it are left out."""
+"""Share of the largest queue: rows of a heat map that never reach it are left out."""
 _SLOTS = 400
 """Slots of time in a heat map, and in a curve of rates, where a slot is never shorter than a sample."""
 

@@ -13,7 +13,7 @@ from weft.report.series import MOST_CURVES, thinned
 
 _PS_PER_US = 1e6
 _LARGEST = 1e300
-"""Of what is drawn; registers may hold more."""
+"""Most values drawn; registers may hold more."""
 QUANTITIES: Mapping[str, Sequence[str]] = {
     "registers": ("value",),
     "counted": ("packets", "green_packets", "yellow_packets", "red_packets"),

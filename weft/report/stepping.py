@@ -1,4 +1,4 @@
-"""A page on which a traced packet is stepped through: the source with the current line, and the headers beside it."""
+"""A page that steps through a traced packet: the source with the current line, and the headers next to it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _MAKERS: Mapping[str, Callable[[RunDirectory], ReportTable | None]] = {
 
 
 def all_tables(run: RunDirectory) -> dict[str, ReportTable]:
-    """Return the tables that the run has data for, by name, without those of kinds of results."""
+    """Return the tables that the run has data for, by name, except the tables of kinds of results."""
     made = {name: make(run) for name, make in _MAKERS.items()}
     return {name: table for name, table in made.items() if table is not None and table.rows}
 

@@ -1,4 +1,4 @@
-"""A run's fabric as a drawing whose links show how busy they were."""
+"""A drawing of a run's fabric; its links show how busy they were."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.report.utilisation import FAILED_COLOUR, colour_of, width_of
 from weft.topologies import FabricLink, LinkStyle, to_svg
 
 _MOST_LINKS = 4096
-"""Of a drawing; beyond, a fabric is drawn in groups, so that pages stay small and open."""
+"""Most nodes of a drawing; larger fabrics are drawn in groups, so that pages stay small."""
 
 
 def topology_section(run: RunDirectory, title: str = "Topology and utilisation") -> str:

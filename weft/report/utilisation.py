@@ -7,7 +7,7 @@ from itertools import pairwise
 # From idle to full: grey, sky blue, orange, vermilion (Okabe and Ito's, which colour-blind readers can distinguish).
 _STOPS = ((0.0, (148, 163, 178)), (0.35, (86, 180, 233)), (0.7, (230, 159, 0)), (1.0, (200, 60, 10)))
 FAILED_COLOUR = "#d1007a"
-"""Of links that failed: none of the ramp's, and drawn dashed."""
+"""Colour of links that failed, outside the ramp; they are drawn dashed."""
 _THINNEST, _WIDEST = 0.8, 4.5
 
 

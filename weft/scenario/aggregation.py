@@ -17,7 +17,7 @@ LaneCount = Literal[64, 128, 256, 1024]
 
 
 class AggregationSection(Section):
-    """What packets of in-network aggregation carry, and where its trees go."""
+    """Packets and trees of in-network aggregation."""
 
     lanes: LaneCount | None = None
     """int32 values of a packet with data. The program is compiled for them; a switch has the memory of 4,096 slots of
@@ -26,8 +26,8 @@ class AggregationSection(Section):
     bytes or more, 64 lanes up to 17 Gb/s, 128 up to 32 Gb/s, 256 above. It is 64 where `slots` or a tenant's `slots`
     count what a switch has."""
     placement: Annotated[str, Name("placement of trees", lambda: PLACEMENTS)] = DEFAULT_PLACEMENT
-    """By what the controller chooses among the smallest trees that have room. `load`: the one whose fullest link is
-    promised least to other jobs. `hash`: by the job's id. `first`: the first switch that serves."""
+    """How the controller chooses among the smallest trees that have room. `load`: the tree with the least load
+    promised to other jobs on its fullest link. `hash`: by the job's id. `first`: the first switch that serves."""
 
     lease: PositiveTime | None = None
     """How long a job may move no packet before its slots may be given to another that lacks some, once that is known:

@@ -1,4 +1,4 @@
-"""What no single key of a scenario shows."""
+"""Checks that involve several keys of a scenario."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Share = Annotated[float, number(0, 1, above=True, example="0.001")]
 class FlapDampingSection(Section):
     """Flap damping (RFC 2439): a link that fails often stays out of the routes for a while.
 
-    Each failure adds a penalty of 1000. The values are those of BGP routers, with milliseconds in place of minutes.
+    Each failure adds a penalty of 1000. The values are BGP routers', with milliseconds in place of minutes.
     """
 
     half_life: PositiveTime = FlapDamping.half_life_ps
@@ -63,15 +63,15 @@ class LinkWatchSection(Section):
 
 
 class ControllerSection(Section):
-    """What the controller does about links that flap, lose packets or are slow (docs/controller.md), and one of yours.
+    """How the controller treats links that flap, lose packets or are slow (docs/controller.md), and your controller.
 
     A class alone, `controller: mine.py:Class`, stands for a section with this `class`.
     """
 
     controller_class: ClassReference | None = Field(None, alias="class")
-    """A `weft.Controller` of yours beside Weft's own (docs/extending.md): path/to/file.py:Class."""
+    """Your `weft.Controller`, which runs together with Weft's (docs/extending.md): path/to/file.py:Class."""
     parameters: dict[str, Any] = Field(default={})
-    """Of its `__init__`."""
+    """Arguments of its `__init__`."""
     flap_damping: FlapDampingSection | None = None
     link_watch: LinkWatchSection | None = None
     interval: Annotated[int, TIME.between(_US, example="100us")] = OperationsSettings.interval_ps
@@ -103,7 +103,7 @@ class ControllerSection(Section):
 
 
 class _OrClass:
-    """What editors know of a section that a class alone may stand for."""
+    """Return the schema for editors of a section that a class alone may stand for."""
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler

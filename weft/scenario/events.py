@@ -1,4 +1,4 @@
-"""What happens to a fabric while it runs: links that fail and come back, and what its operator does."""
+"""Events of a running fabric: links fail and come back, operators drain and restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a scenario, in Weft's words: place, key, value, and what would be valid."""
+"""Turns pydantic's errors about a scenario into Weft's: place, key, value, and what would be valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What segments in place of packets do not go with: what would mislead is refused."""
+"""Refuses scenarios in which segments in place of packets would mislead."""
 
 from __future__ import annotations
 

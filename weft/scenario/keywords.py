@@ -71,7 +71,7 @@ class FabricKeywords(TypedDict, total=False):
 
 
 class FabricMark(FabricKeywords, total=False):
-    """What the mark `fabric` takes: the parameters of `weft.topologies.leaf_spine`, and the options of a fabric."""
+    """Keywords of the mark `fabric`: the parameters of `weft.topologies.leaf_spine`, and the options of a fabric."""
 
     planes: int
     leaves: int

@@ -1,4 +1,4 @@
-"""What a scenario says about links, held to its fabric before anything is built."""
+"""Checks a scenario's links against its fabric before anything is built."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def events_in_order(events: Sequence[EventSection]) -> list[EventSection]:
 def links_of_event(
     fabric: FabricSpec, options: FabricOptions, event: EventSection, place: str
 ) -> list[FabricLink]:
-    """Return the links that an event names, or those of its plane or host. Raises as `check_events`."""
+    """Return the links that an event names, or all links of its plane or host. Raises as `check_events`."""
     key = f"{place}.{event.names}"
     if event.link is not None:
         links = _links(fabric, event.link, key)

@@ -16,11 +16,11 @@ LinkName = Annotated[
         "p0l0<->p0s1",
     ),
 ]
-"""What `LinkChoice.parse` reads."""
+"""Text that `LinkChoice.parse` reads."""
 
 
 class FaultsOfLinks(Section):
-    """Faults of some links, in place of those of all links."""
+    """Faults of some links, in place of all links' faults."""
 
     link: LinkName
     """Which links: p0l0<->p0s1, h0->p0l0 for one direction, p0l*<->p0s* for several."""
@@ -37,7 +37,7 @@ class FaultsOfLinks(Section):
 
 
 class LinkFaults(Section):
-    """What goes wrong on a link, a packet or a bit at a time."""
+    """Faults of a link, a packet or a bit at a time."""
 
     loss: Probability = 0.0
     """Probability that a packet never arrives."""

@@ -51,11 +51,11 @@ class SchedulingSection(Section):
     """How a port chooses among its classes: by strict priority, or by deficit weighted round robin."""
 
     classes: list[DataClass] = Field(default=[], max_length=len(DATA_CLASSES))
-    """Classes of data that switches keep apart, beside class 3; a job's `classes` name them. The highest number goes
-    first; acknowledgements, in class 6, before all data."""
+    """Classes of data that switches keep apart, in addition to class 3; a job's `classes` name them. The highest number
+    goes first; acknowledgements, in class 6, before all data."""
     quantum: dict[PriorityClass, Annotated[int, SIZE.between(64, 2**31 - 1)]] = Field(default={})
     """Bytes a round, by class, in deficit weighted round robin; classes not named are strict and go before. Where
-    routes need lanes, those of data take turns by a frame by default, unless there are further `classes`."""
+    routes need lanes, lanes of data take turns by a frame by default, unless there are further `classes`."""
 
     @property
     def data_classes(self) -> tuple[int, ...]:

@@ -16,12 +16,12 @@ from weft.topologies.kinds.leaf_spine import LeafSpineSection
 
 
 class _NamedFabric(Section):
-    """What a scenario says first."""
+    """Top level of a scenario."""
 
     name: Annotated[
         str, Text("a name of up to 41 of a-z, 0-9 and -", r"\A[a-z0-9][a-z0-9-]{0,40}\Z", "incast-100g")
     ] = "fabric"
-    """Of the results' directory."""
+    """Name of the results' directory."""
     fabric: Fabric = LeafSpineSection()
 
 
@@ -29,7 +29,7 @@ class Scenario(FabricOptions, _NamedFabric):
     """All that a run depends on, except the machine."""
 
     traffic: list[Traffic] = Field(default=[])
-    """What is run, one item after the other."""
+    """Items to run, one after the other."""
 
     @cached_property
     def places(self) -> Places:
@@ -37,6 +37,6 @@ class Scenario(FabricOptions, _NamedFabric):
         return Places("scenario")
 
     def at(self, places: Places) -> Scenario:
-        """Return the scenario, whose keys stand there."""
+        """Return the scenario with these places for its keys."""
         self.__dict__["places"] = places
         return self

@@ -1,7 +1,7 @@
 """A network file as a scenario: its fabric, the programs of its switches, their entries and commands.
 
-Programs are P4 sources. The tutorials name compiled files, `build/firewall.json`, whose source `firewall.p4` is in the
-exercise's folder; what no switch names is the Makefile's `DEFAULT_PROG`, or the folder's only `*.p4`.
+Programs are P4 sources. The tutorials name compiled files, `build/firewall.json`; the source, `firewall.p4`, is in the
+exercise's folder. Switches without a program run the Makefile's `DEFAULT_PROG`, or the folder's only `*.p4`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _BMV2_UNITS = {"depth_unit": "packets", "time_unit": "us"}
 def load_scenario_or_network(
     path: Path, changes: Sequence[Change] = (), clock: str | None = None
 ) -> tuple[Scenario, Network | None]:
-    """Return the scenario of a file, and the network if it is a network file, whose clock is `clock` by default.
+    """Return the scenario of a file, and the network if it is a network file, with `clock` as its default.
 
-    With the virtual clock by default its traffic is, too: a ping between all hosts.
+    If that is the virtual clock, its default traffic is a ping between all hosts.
 
     Raises:
         BadInputError: as `load_scenario`; or the network file is wrong, or its program cannot be found.

@@ -8,10 +8,10 @@ from weft.traffic.transport_settings import NO_COSTS, NicCosts
 
 
 class NicSection(Section):
-    """What the way between a host's memory and the link costs; nothing unless given."""
+    """Cost of the way between a host's memory and the link; free unless given."""
 
     pcie_rate: Rate | None = None
-    """Of payload, in each direction, shared by all ports; unlimited by default."""
+    """Payload rate in each direction, shared by all ports; unlimited by default."""
     dma_latency: ShortTime = 0
     """From the end of a transfer until its bytes are there."""
     per_message_overhead: ShortTime = 0

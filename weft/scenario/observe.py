@@ -1,4 +1,4 @@
-"""What a run records, beside its results."""
+"""Records of a run, in addition to its results."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ _Pair = Annotated[str, Text("a pair of hosts, SOURCE->DESTINATION", r"\A[^\s>]+-
 
 
 _Array = Annotated[str, Text("a name or pattern", r"\A[^\s]{1,256}\Z", "MyIngress.*")]
-"""Of a counter or register in P4Info, maybe with `*` and `?`."""
+"""Name of a counter or register in P4Info, maybe with `*` and `?`."""
 
 _Series = Annotated[str, Text("a name or pattern, maybe with cells", rf"\A{ITEM}\Z", "port_tx_bytes[0..7]")]
-"""Of a table, counter, meter or register; of an array maybe one cell or a range."""
+"""Name of a table, counter, meter or register; for an array maybe one cell or a range."""
 
 
 class ObserveSection(Section):
-    """What is recorded; nothing unless asked for. Files and columns: docs/results.md."""
+    """Records; none unless asked for. Files and columns: docs/results.md."""
 
     interval: Annotated[int, TIME.between(1)] = 10**7
     """Between samples of queues and rates."""
     queues: Literal["all"] | list[_Port] = Field(default=[])
-    """Ports whose queues and rates are sampled."""
+    """Ports for samples of queues and rates."""
     flows: bool = False
     """Every message's completion time."""
     int_flows: Literal["all"] | list[_Pair] = Field(default=[], alias="int")
     """Pairs of hosts; INT's record of the path of their data is kept for every acknowledgement."""
     timelines: bool = False
-    """What every host's schedule does when."""
+    """Times of every host's schedule steps."""
     loads: bool = False
-    """What each port sends of each kind of traffic of jobs."""
+    """Bytes that each port sends of each kind of jobs' traffic."""
     drops: bool = False
     """Every drop: when, where, why."""
     pauses: bool = False
     """Every pause of flow control."""
     counters: Literal["all"] | list[_Array] = Field(default=[])
-    """Counters of the P4 program, direct ones, too, whose final values are kept; names or patterns."""
+    """Counters of the P4 program to keep the final values of, direct ones, too; names or patterns."""
     registers: Literal["all"] | list[_Array] = Field(default=[])
-    """Registers of the P4 program whose final values are kept; names or patterns."""
+    """Registers of the P4 program to keep the final values of; names or patterns."""
     state_at: list[PositiveTime] = Field(default=[], max_length=100)
     """Moments at which what switches hold is kept: entries, registers, counters, groups (docs/debugging.md)."""
     state_series: list[_Series] = Field(default=[], max_length=100)
@@ -52,9 +52,9 @@ class ObserveSection(Section):
     state_interval: Annotated[int, TIME.between(1)] | None = None
     """Between samples of `state_series`; by default `interval`."""
     captures: list[_Port] = Field(default=[])
-    """Ports whose frames are kept, in pcapng files."""
+    """Ports to keep all frames of, in pcapng files."""
     format: Literal["csv", "parquet"] = "csv"
-    """Of the tables."""
+    """Format of the tables."""
 
     @property
     def of_switches(self) -> list[str]:

@@ -56,7 +56,7 @@ class FabricOptions(Section):
     """Under the real clock: how controllers reach the embedded switches. `unix`: a socket of the user who runs the lab.
     `tcp`: a port of the loopback, open to every user of the machine."""
     ip_version: Literal[4, 6] = 4
-    """Of RoCEv2 and aggregation packets."""
+    """MTU of RoCEv2 and aggregation packets."""
     dilation: Annotated[float, number(1.0, 1e6, example="1000")] = 1000.0
     """Under the real clock: real seconds that an emulated second takes."""
     seed: Annotated[int, whole(0, 2**63 - 1)] = 1
@@ -80,7 +80,7 @@ class FabricOptions(Section):
     compiler: Literal["embedded", "p4c"] = "embedded"
     """Which compiler compiles it."""
     services: list[Service] = Field(default=[])
-    """What switches do for groups of hosts, modules of the program. `synchronisation`: barriers and counters.
+    """Services of switches for groups of hosts, modules of the program. `synchronisation`: barriers and counters.
     `parameter_cache`: answers in place of a parameter store."""
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = Field(1024, alias="mtu")
     """Payload bytes of a full RoCEv2 packet."""
@@ -89,8 +89,8 @@ class FabricOptions(Section):
     link_mtu_bytes: Annotated[int, whole(1280, 9216)] = Field(9000, alias="link_mtu")
     """Largest packet of a link, from IP or INT's shim on. Larger ones are refused before a run."""
     slots: Annotated[int, whole(1, MAX_SLOTS)] | None = None
-    """Of an aggregation job at each switch; by default two bandwidth-delay products, shared out among `trees`, or an
-    equal part of a switch's where a collective has so many jobs."""
+    """Slots of an aggregation job at each switch; by default two bandwidth-delay products, shared out among `trees`,
+    or an equal part of a switch's slots where a collective has many jobs."""
     trees: Annotated[int, whole(1, MAX_TREES)] = 1
     """Aggregation trees of each plane, with roots of their own where there are enough, over which data are striped."""
     aggregation: AggregationSection = AggregationSection()
@@ -110,7 +110,7 @@ class FabricOptions(Section):
     observe: ObserveSection = ObserveSection()
     circuits: CircuitsSection = CircuitsSection()
     tenants: dict[TenantName, TenantSection] = Field(default={})
-    """Who shares the fabric, by name; `tenant` of an item of the traffic says whose its reductions are."""
+    """Tenants of the fabric, by name; an item of the traffic charges its reductions to its `tenant`."""
     events: list[EventSection] = Field(default=[])
     """Links that fail and come back, and what an operator does."""
 

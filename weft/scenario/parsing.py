@@ -34,7 +34,7 @@ _Section = TypeVar("_Section", bound=Section)
 class Change:
     """A key that an option of a command sets: `option` is what people gave, for errors.
 
-    A key that ends in [] is that of a list of the scenario itself, which gets an item more.
+    A key that ends in [] names a list of the scenario itself and adds an item to it.
     """
 
     key: str
@@ -43,7 +43,7 @@ class Change:
 
 
 def load_scenario(path: Path, changes: Sequence[Change] = ()) -> Scenario:
-    """Read and check a scenario file, after `changes`, whose relative paths lie below the working directory.
+    """Read and check a scenario file, after `changes`; their relative paths lie below the working directory.
 
     Raises:
         BadInputError: the file cannot be read, is no YAML, or a key or value is not valid; the message names
@@ -82,7 +82,7 @@ def apply_changes(tree: dict[str, Any], changes: Sequence[Change]) -> dict[str, 
 def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
     """Make the files that a scenario's tree names absolute; relative ones lie below `folder`.
 
-    These are the P4 programs, files of entries, a topology's file, those of items of the traffic
+    These are the P4 programs, files of entries, a topology's file, files of items of the traffic
     (`TrafficSection.files`) and every `path/to/file.py:Class`, wherever it stands.
     """
     sections = [section for name in _BY_SWITCH if isinstance(section := tree.get(name), dict)]
@@ -207,7 +207,7 @@ def _validated(
     context: dict[str, Any],
     above: Sequence[str | int] = (),
 ) -> _Section:
-    """Return the section that a tree holds, whose own key is `above`. Raises BadInputError."""
+    """Return the section that a tree holds at the key `above`. Raises BadInputError."""
     try:
         return model.model_validate(dict(tree), context=context)
     except pydantic.ValidationError as error:

@@ -19,7 +19,7 @@ PRESET_KEY = "preset"
 
 @dataclass(frozen=True)
 class Presets:
-    """Names for a section: one may stand in its place, or at its key `preset`, beside keys that differ.
+    """Names for a section: one may stand in its place, or at its key `preset`, together with keys that differ.
 
     Args:
         what: the section describes.

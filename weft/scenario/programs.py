@@ -17,7 +17,7 @@ from weft.topologies import FabricSpec
 
 @dataclass(frozen=True)
 class Programs:
-    """The program of every switch, by its name; those of one file are one object."""
+    """The program of every switch, by its name; switches with the same file share one object."""
 
     of_switch: Mapping[str, Program]
 
@@ -28,7 +28,7 @@ class Programs:
 
     @cached_property
     def pipelines(self) -> dict[str, Pipeline]:
-        """What the controller takes, by switch; of one program there is one object."""
+        """Pipelines for the controller, by switch; switches with the same program share one object."""
         loaded = {each: Pipeline.load(each.p4info, each.json) for each in self.distinct}
         return {name: loaded[program] for name, program in self.of_switch.items()}
 

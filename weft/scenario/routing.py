@@ -39,13 +39,13 @@ class RoutingSection(Section):
 
     `flow`: by a hash of the five-tuple. `flow_and_queue_pair`: that and RoCEv2's destination queue pair. `flowlet`: at
     random, again after a pause of the flow. `round_robin`, `random`: each packet of a flow takes the next one, or any.
-    `adaptive`: by the depths of three queues, the flow's own (for packets, that of the next one) and two at random.
+    `adaptive`: by the depths of three queues, the flow's own (for packets, the next one's) and two at random.
     """
     flowlet_gap: PositiveTime = DEFAULT_FLOWLET_GAP_PS
     """A pause so long lets `flowlet`, and `adaptive` by flowlets, choose again."""
     adaptive_unit: Literal["packet", "flowlet"] | None = None
-    """What `adaptive` chooses for; by default packets if `transport.retransmission` is selective-repeat, which takes
-    them in any order, otherwise flowlets."""
+    """Unit that `adaptive` chooses for; by default packets if `transport.retransmission` is selective-repeat, which
+    accepts any order, otherwise flowlets."""
     hysteresis: SizeOrZero = DEFAULT_HYSTERESIS_BYTES
     """`adaptive` keeps to a flow's own next hop unless another one's queue is shorter by at least this."""
     depth_lifetime: PositiveTime = DEFAULT_DEPTH_LIFETIME_PS

@@ -1,4 +1,4 @@
-"""What a scenario says about routing, held to its other sections and to its fabric before anything is built."""
+"""Checks a scenario's routing against its other sections and its fabric before anything is built."""
 
 from __future__ import annotations
 

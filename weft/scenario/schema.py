@@ -31,7 +31,7 @@ class Key:
 
     @property
     def valid(self) -> str:
-        """What it may hold, in words."""
+        """Valid values, in words."""
         return valid_values(self.field.annotation, self.field.metadata)
 
 

@@ -30,12 +30,12 @@ class FaultsSection(LinkFaults):
 
     @cached_property
     def everywhere(self) -> LinkFaults:
-        """What goes wrong on a link that none of `links` is about."""
+        """Faults of a link that matches none of `links`."""
         return LinkFaults(**{name: getattr(self, name) for name in LinkFaults.model_fields})
 
     @property
     def variants(self) -> list[LinkFaults]:
-        """Those of all links, and each of `links` on top of them."""
+        """Faults of all links, and each of `links` on top of them."""
         return [self.everywhere, *(self.everywhere.with_those_of(some) for some in self.links)]
 
     @property
@@ -64,6 +64,6 @@ class ControlSection(Section):
     """The way between controller and switches."""
 
     latency: ShortTime = 0
-    """Of a request and its answer together, under the virtual clock."""
+    """Time from a request to its answer, under the virtual clock."""
     detection: Annotated[int, TIME.between(0, 10 * 10**12)] = 0
     """From when a link fails or comes back until the switches at its ends know."""

@@ -1,4 +1,4 @@
-"""What a scenario says of some switches: by name, by a pattern of names, or by role."""
+"""A scenario's choice of switches: by name, by a pattern of names, or by role."""
 
 from __future__ import annotations
 

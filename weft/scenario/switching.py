@@ -14,16 +14,16 @@ class SwitchingSection(Section):
     mode: Literal["store-and-forward", "cut-through"] = "store-and-forward"
     """`store-and-forward`: once its last bit has come. `cut-through`: once its headers have.
 
-    A packet onto a link so fast that it would overtake its own end is stored first, and so is one whose payload the
-    program parses (a contribution to an aggregation).
+    A packet is stored first if it would overtake its own end on a faster link, or if the program parses its payload (a
+    contribution to an aggregation).
     """
     latency: ShortTime = 0
     """From then until it is handed on."""
     depth_unit: Literal["cells", "packets"] = "cells"
-    """Of `enq_qdepth` and `deq_qdepth`, of 19 bits: cells of 80 B, or packets as BMv2 always has them. Cells have
+    """Unit of `enq_qdepth` and `deq_qdepth`, of 19 bits: cells of 80 B, or packets as BMv2 always has them. Cells have
     160 B, 320 B, … where ECN's `kmax` would not fit otherwise, by default beyond 2.6 Tb/s."""
     time_unit: Literal["ns", "us"] = "ns"
-    """Of timestamps and `deq_timedelta`: nanoseconds, or microseconds as BMv2 always has them."""
+    """Unit of timestamps and `deq_timedelta`: nanoseconds, or microseconds as BMv2 always has them."""
 
     @property
     def cut_through(self) -> bool:

@@ -27,7 +27,7 @@ class TenantSection(Section):
     hosts: list[str] = Field(default=[])
     """That take part in its reductions; by default any may."""
     slots: Annotated[int, whole(1, MAX_TENANT_SLOTS)] | None = None
-    """Of each switch, set aside for its jobs, which have no others; by default they share those of nobody."""
+    """Slots of each switch reserved for its jobs, which get no others; by default they share the unreserved slots."""
     bandwidth: Annotated[float, number(0, 1, above=True, example="0.25")] | None = None
     """Share of each link that its jobs together are promised, in equal parts: hosts send at it, and switches drop what
     exceeds it. A job's part is 125 kb/s or more. By default there is no limit, and nothing is promised."""

@@ -20,7 +20,7 @@ AlgorithmName = Annotated[str, Name("algorithm", algorithm_names)]
 AlgorithmOrAuto = Annotated[str, Name("algorithm", lambda: (AUTO, *algorithm_names()))]
 
 FlowData = Literal["zeros", "lengths"]
-"""What flows carry: bytes, all of them zero, or only the number of bytes, for large runs in virtual time."""
+"""Payload of flows: bytes, all of them zero, or only the number of bytes, for large runs in virtual time."""
 FLOW_DATA: tuple[str, ...] = get_args(FlowData)
 
 
@@ -34,7 +34,7 @@ class TrafficSection(Section):
     """Keys that name files, relative to the scenario's: `key`, or `section.key`."""
 
     at: Time = 0
-    """Of an item of `together`: how long after the start of the first ones it begins."""
+    """Start of an item of `together`, after the first ones."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check what no single key shows. Raises KeyProblem for a key below `key`, the item's own."""
@@ -49,7 +49,7 @@ class TrafficSection(Section):
 
 
 def check_starts_by_itself(item: TrafficSection, key: str) -> None:
-    """Check that an item which nothing runs beside has no time of its own. Raises KeyProblem."""
+    """Check that an item that runs alone has no start time. Raises KeyProblem."""
     if "at" in item.model_fields_set:
         raise KeyProblem(f"{key}.at", "is for items of together; others begin when the one before has ended")
 
@@ -104,6 +104,6 @@ def _kinds_beside_others() -> list[type[TrafficSection]]:
 
 
 TOGETHER = "together"
-"""The kind whose items are items of the traffic."""
+"""The kind that holds these items."""
 TrafficBesideOthers = Annotated[TrafficSection, OfAnyKind(_item_of, _kinds_beside_others)]
 Traffic = Annotated[TrafficSection, OfAnyKind(_item_of, lambda: TRAFFIC_KINDS.values())]

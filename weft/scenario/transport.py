@@ -38,16 +38,16 @@ _ANY_PATH: dict[str, Any] = {"line_rate_bps": 10**11, "base_round_trip_ps": 10**
 
 
 class CongestionSection(Section):
-    """The congestion control of the connections whose data travel in a class."""
+    """Congestion control of the connections with data in a class."""
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
     """One of Weft's, or path/to/file.py:Class, a `weft.CongestionControl` of yours."""
     preset: str | None = Field(None, validate_default=True)
     """A set of parameters that the congestion control declares; by default its first."""
     parameters: dict[str, Any] = Field(default={}, validate_default=True)
-    """Of the congestion control, such as `{increase_timer: 55us}`; the rest is the preset's, made for the fabric.
+    """Parameters of the congestion control, such as `{increase_timer: 55us}`; the rest comes from the preset.
 
-    Those of a class of yours are its keyword arguments.
+    Your own class gets them as keyword arguments.
     """
 
     @field_validator("congestion_control")
@@ -88,7 +88,7 @@ class TransportSection(CongestionSection):
     """The RC queue pairs of all hosts."""
 
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
-    """What is sent again after a loss."""
+    """Packets sent again after a loss."""
     retransmission_timeout: PositiveTime | None = None
     """By default as long as the path needs: four round trips and the time to drain one full queue; with PFC or credits,
     the memory of all switches on the longest path."""
@@ -111,10 +111,10 @@ class TransportSection(CongestionSection):
     cnp_interval: Time | None = None
     """A receiver's CNPs for a flow come at most so often; by default as the preset has it."""
     connections: Literal["fresh", "kept"] = "fresh"
-    """`fresh` ones for every run of an item of the traffic, whose figures then do not depend on what ran before, or
+    """`fresh` ones for every run of an item of the traffic, so that its figures do not depend on earlier runs, or
     `kept` with all that they have learnt."""
     classes: dict[DataClass, CongestionSection] = Field(default={})
-    """Of some classes of data, a congestion control of their own."""
+    """Separate congestion controls for some classes of data."""
 
     @field_validator("path")
     @classmethod

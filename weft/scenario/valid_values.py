@@ -1,4 +1,4 @@
-"""What the keys of a scenario may hold, in words: for errors, and for the reference of scenarios."""
+"""Valid values of a scenario's keys, in words: for errors, and for the reference of scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sections of a scenario file are made of, beside quantities (weft/quantities)."""
+"""Values of a scenario file's sections other than quantities (weft/quantities)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class SectionKeyError(ValueError):
-    """What a check of a whole section finds wrong with one of its keys."""
+    """A problem of one key that a check of a whole section found."""
 
     def __init__(self, key: str, problem: str) -> None:
         super().__init__(f"{key}: {problem}")
@@ -78,7 +78,7 @@ class Name:
 
 @dataclass(frozen=True)
 class OfAnyKind:
-    """A section of one of several kinds: `read` makes it from data, `sections` returns those of all kinds."""
+    """A section of one of several kinds: `read` makes it from data, `sections` returns all kinds' sections."""
 
     read: Callable[[object], Section]
     sections: Callable[[], Iterable[type[Section]]]
