@@ -34,7 +34,7 @@ SOLUTIONS = [
 ]
 LABS = sorted((ROOT / "labs").glob("*/README.md"))
 PAGES = [ROOT / "README.md", *LABS, *SOLUTIONS, *DOCS]
-"""Those of which tests/labs/test_pages.py runs every `console` block."""
+"""tests/labs/test_pages.py runs every `console` block of these pages."""
 
 LEFT_OUT = "…"
 _FENCE = re.compile(r"^```(\w*)\s*$")

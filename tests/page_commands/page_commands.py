@@ -1,4 +1,4 @@
-"""The command lines of the fenced blocks of all pages, and which test runs each."""
+"""Finds the command lines in the fenced blocks of all pages, and which test runs each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PROGRAM = re.compile(
     r"wget|prometheus|promtool|podman|docker|vagrant|ssh|scp|mpirun|srun|torchrun|jupyter|ip|tc|apt|apt-get|bash|sh|"
     r"p4c[\w-]*|simple_switch\w*|mn|ping|iperf3|for|export|source|\w+\.sh)(?=\s|$)"
 )
-"""Programs with which a block without a language begins where it lists commands."""
+"""A block without a language lists commands if it begins with one of these programs."""
 _REMARK = re.compile(r"\s{2,}\S|\s+# ")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _BENCHMARK = re.compile(r"^python3? benchmarks/(bench_\w+\.py)")
@@ -122,14 +122,14 @@ def _commands_of_block(lines: Sequence[str], language: str, page: str, begin: in
 
 
 def without_remark(line: str) -> str:
-    """Return a command without what a page says behind it, after two spaces or a "#"."""
+    """Return a command without the page's remark, which follows two spaces or a "#"."""
     hidden = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), line)
     remark = _REMARK.search(hidden)
     return line[: remark.start()] if remark else line
 
 
 def beginning_in(table: Iterable[str], command: str) -> str | None:
-    """Return the longest key of a table with which a command begins, word by word."""
+    """Return the longest key of a table with which a command begins, word by word; None if there is none."""
     keys = [key for key in table if command == key or command.startswith(f"{key} ")]
     return max(keys, key=len, default=None)
 
@@ -152,17 +152,20 @@ def unknown_options(command: CommandLine, benchmark: str) -> set[str]:
 
 
 def alternatives(command: CommandLine) -> list[str]:
-    """Return what `a|b|c` in a command abbreviates, as the beginnings of commands."""
+    """Return the beginnings of the commands that a command with `a|b|c` abbreviates."""
     found = _ALTERNATIVES.search(command.text)
     return [command.text[: found.start()] + each for each in found[0].split("|")] if found else []
 
 
 def runner_of(command: CommandLine) -> str | None:
-    """Return who runs a command: "page", "benchmark", "elsewhere", "nobody", "written out", "lab", "root" or "alone".
+    """Return which tests run a command, None if nothing says so.
 
-    "page" are the tests of pages with `console` blocks, "elsewhere" and "nobody" the tables of this folder, "written
-    out" are the commands of other lines that a line abbreviates; the last three are for the tests of this folder: in a
-    running lab, as root with a lab of their own, or without either. None where nobody is named.
+    - "page": the tests of `console` blocks, which run it or an equal command
+    - "benchmark": the small runs of benchmarks
+    - "elsewhere", "nobody": the tables ELSEWHERE, WHOLE_PAGES and NO_TEST say which, or why none can
+    - "written out": the line abbreviates commands of other lines
+    - "lab", "root", "alone": the tests of this folder's tables, beside a running lab, as root in a lab of the command's
+      own, or without a lab
     """
     is_shown = command.language == "console" and ROOT / command.page in pages.PAGES
     whole = WHOLE_PAGES.get(command.page)
@@ -193,11 +196,17 @@ def _plain(command: str) -> str:
 
 
 def blocks_for(runner: str) -> list[list[CommandLine]]:
-    """Return the commands that one runner runs, by block; a block that another one repeats is left out."""
+    """Return the commands of one runner, by block, without repetitions.
+
+    Commands in a lab do not depend on each other, so each runs once. Other commands use files of earlier ones in their
+    block, so a block is left out only if another one has all its commands.
+    """
     blocks: dict[tuple[str, int], list[CommandLine]] = {}
+    seen: set[str] = set()
     for command in all_commands():
-        if runner_of(command) == runner:
+        if runner_of(command) == runner and not (runner != "alone" and command.text in seen):
             blocks.setdefault((command.page, command.block), []).append(command)
+            seen.add(command.text)
     kept: list[list[CommandLine]] = []
     for block in sorted(blocks.values(), key=len, reverse=True):  # stable: of equal ones the first stays
         texts = {command.text for command in block}

@@ -1,4 +1,4 @@
-"""Runs a block of a page's commands as a reader would, at small size, and checks what comes of each."""
+"""Runs a block of a page's commands as a reader would, at small size, and checks each command's outcome."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _first_commands() -> dict[tuple[str, int], str]:
 
 
 def block_of(command: CommandLine) -> Block:
-    """Return what a reader brings to the block in which a command is."""
+    """Return the stand-ins for the reader's files in the block of a command."""
     key = beginning_in(BLOCKS, _first_commands()[command.page, command.block])
     return Block() if key is None else BLOCKS[key]
 
@@ -47,7 +47,7 @@ def as_run(command: CommandLine) -> str:
 
 
 def prepared(commands: Sequence[CommandLine], directory: Path) -> Path:
-    """Make the directory in which a block's commands run, with what the reader brings."""
+    """Make the directory in which a block's commands run, with files in place of the reader's own."""
     pages.workplace(directory, ROOT)
     block = block_of(commands[0])
     if block.yaml:
@@ -75,12 +75,15 @@ def in_shell(text: str, directory: Path, typed: str = "") -> subprocess.Complete
 
 
 def run(command: CommandLine, directory: Path, typed: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a command; check its exit status, that it wrote what it names or printed, and that runs are right.
+    """Run a command; check its exit status, and that it wrote the files that it names, or else printed something.
 
-    A run is right if all that it verifies is, and if under the virtual clock, where no time depends on the machine,
-    no packet was lost.
+    The results of runs must be verified and, under the virtual clock, without lost packets. Under the real clock a slow
+    machine may lose some.
     """
     text = as_run(command)
+    for name in _WRITTEN.findall(text):
+        inside = (directory / name).resolve().is_relative_to(ROOT)
+        assert not inside, f"{command.place}: a test would overwrite the project's {name}"
     before = set(directory.rglob("*"))
     done = in_shell(text, directory, typed)
     said = f"{command.place}: $ {text}\n{done.stdout}{done.stderr}"

@@ -1,4 +1,4 @@
-"""How tests run the commands of pages: sizes, the reader's own names, and who else runs the same.
+"""How tests run the commands of pages: small sizes, files in place of the reader's own, and other tests that run them.
 
 A key of a table is a command as `CommandLine.text` has it, or its first words; the longest one counts.
 """
@@ -22,10 +22,10 @@ SMALL = {
     "weft run SCENARIO --set fabric.host_rate=100Gb/s": Small(
         "--set 'traffic[0].bytes_per_sender=16KiB' --set 'traffic[1].sizes=[4KiB]'"
     ),
-    "weft sweep SCENARIO --grid": Small(_SHORT, {"=1,2,4": "=1,2", "1..5": "1..2"}),
+    "weft sweep SCENARIO --grid": Small(_SHORT, {"=1,2,4": "=1,2", "1..5": "1..1"}),
     "weft sweep SCENARIO.yaml --out DIR --grid fabric.spines=1,2,4": Small(
         _SHORT,
-        {"DIR": "grid", "=1,2,4": "=1,2", "1..5": "1..2"},
+        {"DIR": "grid", "=1,2,4": "=1,2", "1..5": "1..1"},
     ),
     "weft sweep SCENARIO.yaml --out DIR --zip": Small(
         _SHORT,
@@ -33,10 +33,12 @@ SMALL = {
     ),
     "weft sweep SCENARIO.yaml --out DIR --grid transport.congestion_control=dcqcn,hpcc,swift": Small(
         _SHORT,
-        {"DIR": "workers", "--workers 8": "--workers 2"},
+        {"DIR": "workers", "dcqcn,hpcc,swift": "dcqcn,swift", "--workers 8": "--workers 2"},
     ),
     "weft sweep examples/timely.yaml": Small("--set 'traffic[0].bytes_per_sender=64KiB'"),
-    "weft sweep examples/load_balancing.yaml": Small("--set 'traffic[0].permutation=20KB'"),
+    "weft sweep examples/load_balancing.yaml": Small(
+        "--set 'traffic[0].permutation=20KB'", {"examples/load_balancing.yaml": "two_modes.yaml"}
+    ),
     "weft run labs/24-telemetry/scenario.yaml --metrics": Small(_SHORT, {"--metrics": "--metrics 0"}),
     # Ports that another program of the machine may have.
     "weft lab SCENARIO --web": Small(instead={"--web": "--web 0"}),
@@ -46,19 +48,18 @@ SMALL = {
     "weft run SCENARIO --metrics": Small(instead={"--metrics": "--metrics 0"}),
     "tcpdump": Small("-c 1"),
 }
-"""What runs for more than seconds, or for ever, at the size that a page has."""
+"""Commands that would run for more than a few seconds, or until they are interrupted, at the page's size."""
 
 STATUS = {"weft check 20-topology-design": 1}
-"""Exit codes other than 0 that a page's command has: the exercise is not solved."""
+"""Exit codes of commands that do not end with 0: the copied exercise is not solved yet."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """What a reader brings to a block of commands.
+    """Stands in for the reader's own files in a block of commands.
 
-    `words` are names that stand for the reader's own and what a test puts there. `before` are commands of a shell that
-    come first, in the block's folder. `yaml` names the file into which the page has the reader write its first block
-    of YAML.
+    `words` maps the page's words for the reader's own names to the names that a test uses. `before` is a shell command
+    that runs first, in the block's folder. `yaml` names the file for the page's first block of YAML.
     """
 
     words: dict[str, str] = field(default_factory=dict)
@@ -111,6 +112,9 @@ BLOCKS = {
         },
         "weft compile examples/debugging/router.p4 -o basic.json",
     ),
+    "python benchmarks/bench_load_balancing.py --hosts 1024 --retransmission selective-repeat": Block(
+        before="sed 's/: .flow, .*/: [flow, adaptive]/' examples/load_balancing.yaml > two_modes.yaml"
+    ),
     "weft run scenario.yaml": Block(before="weft new my-switch && cp -r my-switch/. ."),
     "weft lab SCENARIO --web": Block({"SCENARIO": "real.yaml"}, f"{_OWN_NETWORK} && {_REAL}"),
     "weft lab SCENARIO --metrics": Block({"SCENARIO": "real.yaml"}, _REAL),
@@ -123,7 +127,7 @@ WHOLE_PAGES = {
     "docs/debugging.md": "tests/dropin/test_debugging_page.py::test_the_page_shows_what_the_command_prints",
     "docs/own-network.md": "tests/own_network/test_page.py::test_the_output_is_that_of_the_run",
 }
-"""Pages of whose commands with a prompt another test runs every one."""
+"""Another test runs every command with a prompt on these pages."""
 
 _TUTORIALS = "p4lang's tutorials are not part of Weft (WEFT_TUTORIALS names a clone for tests/own_network)"
 _RUNNING_SWITCH = "tests/dropin/test_running_switch.py"
@@ -137,13 +141,12 @@ ELSEWHERE = {
     "mininet> h0 mpirun": "tests/end_to_end/test_mpi.py::test_mpi_reduces_between_hosts",
     "mininet> py": _LIVE_LAB,
     "mpirun -n 2 weft run": "tests/weft/test_mpi.py::test_processes_of_mpirun_write_what_one_writes",
-    "prometheus": "tests/metrics/test_metrics.py::test_the_rules_are_valid_and_fire_when_they_should",
+    "prometheus": "tests/metrics/test_storm.py::test_the_alerts_of_a_storm_fire_and_resolve",
     "pytest": "tests/own_program/test_new.py::test_the_test_of_a_new_project_passes",
     "python labs/07-sweep/plot.py real.csv": "tests/labs/test_real_programs.py::test_a_table_is_what_lab_7_draws",
     "python labs/22-communication-analysis/real_programs.py": (
         "tests/labs/test_real_programs.py::test_sums_of_all_sizes_are_numpys"
     ),
-    "python setup.py build_ext": "tests/packaging/test_wheel.py::test_a_wheel_holds_one_package",
     "tshark": "tests/traffic/test_wireshark.py::test_aggregation_fields_and_lanes_are_shown",
     "vagrant/soft-roce.sh --first-namespace --pyverbs": (
         f"{_VM}::test_soft_roce_runs_the_parameter_server_of_lab_21"
@@ -183,13 +186,13 @@ ELSEWHERE = {
     ),
     "WEFT_STF_DIR=p4c/testdata/p4_16_samples pytest": _CONFORMANCE,
 }
-"""Commands that another test runs, alike or at another size."""
+"""Commands that another test runs, as they are or at another size."""
 
 NO_TEST = {
     "PATH=$PATH python3 ../../utils/run_exercise.py": _TUTORIALS,
     "apt install": "it installs packages of the machine",
     "cd tutorials/exercises/basic": _TUTORIALS,
-    "cd vagrant": "it precedes those of a virtual machine",
+    "cd vagrant": "it needs a hypervisor",
     "git clone": "it needs the Internet",
     "make demo": "it installs packages of the machine",
     "make test": "it installs packages of the machine and runs the tests",
@@ -198,7 +201,8 @@ NO_TEST = {
     "pip install": "it needs the Internet",
     "podman": "it builds and runs a container from the Internet's images",
     "python -m pytest tests/controller": "it runs the tests",
+    "python setup.py build_ext": "it builds the engine with which the tests run, for minutes",
     "ssh": "it needs another machine",
     "vagrant": "it needs a hypervisor",
 }
-"""Commands that no test can run, and why."""
+"""Commands that no test can run, with the reason."""
