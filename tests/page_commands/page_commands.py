@@ -109,8 +109,8 @@ def _commands_of_block(lines: Sequence[str], language: str, page: str, begin: in
                 continue
             line = _PROMPT.sub("", line)
         elif not _PROGRAM.match(line.strip()):
-            # A remark that goes on below its command is indented; a comment of a shell is one.
-            if line.strip() and not line.startswith((" ", "#")):
+            # Lists without a language indent remarks that go on below their command.
+            if line.strip() and not line.startswith("#" if language in _SHELL else (" ", "#")):
                 raise ValueError(f"{page}:{begin + at}: not a command of a known program: {line!r}")
             continue
         while line.endswith("\\") and number < len(lines):

@@ -100,6 +100,12 @@ def test_an_unknown_program_in_a_list_is_an_error_with_its_place(language: str) 
         commands_of(f"```{language}\nweft labs\nfrobnicate it\n```\n", "a.md")
 
 
+def test_scripts_have_comments_and_no_remarks() -> None:
+    assert texts("```sh\n# why\nweft labs  # all\n```\n") == [(3, "weft labs", False)]
+    with pytest.raises(ValueError, match=r"a\.md:3: "):
+        commands_of("```sh\nweft labs\n  of which all\n```\n", "a.md")
+
+
 def test_output_and_scenarios_are_no_commands() -> None:
     assert texts("```\nlargest queue 12 B\n```\n```yaml\nweft: run\n```\n```text\nweft: no\n```\n") == []
 
