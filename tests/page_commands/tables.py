@@ -43,7 +43,6 @@ SMALL = {
     # Ports that another program of the machine may have.
     "weft lab SCENARIO --web": Small(instead={"--web": "--web 0"}),
     "weft lab SCENARIO --metrics": Small(instead={"--metrics": "--metrics 0"}),
-    "weft lab topology.json --web 8080": Small(instead={"8080": "0"}),
     "weft run SCENARIO --clock real --web": Small(instead={"--web": "--web 0"}),
     "weft run SCENARIO --metrics": Small(instead={"--metrics": "--metrics 0"}),
     "tcpdump": Small("-c 1"),
@@ -116,7 +115,7 @@ BLOCKS = {
         before="sed 's/: .flow, .*/: [flow, adaptive]/' examples/load_balancing.yaml > two_modes.yaml"
     ),
     "weft run scenario.yaml": Block(before="weft new my-switch && cp -r my-switch/. ."),
-    "weft lab SCENARIO --web": Block({"SCENARIO": "real.yaml"}, f"{_OWN_NETWORK} && {_REAL}"),
+    "weft lab SCENARIO --web": Block({"SCENARIO": "real.yaml"}, _REAL),
     "weft lab SCENARIO --metrics": Block({"SCENARIO": "real.yaml"}, _REAL),
     "weft lab mpi.yaml": Block(yaml="mpi.yaml"),
     "vagrant/soft-roce.sh --install": Block(yaml="soft-roce.yaml"),
@@ -162,6 +161,9 @@ ELSEWHERE = {
     ),
     "weft controller circuits show": "tests/controller/test_circuit_commands.py::test_configurations_are_shown",
     "weft job-trace show": "tests/jobs/traces/test_page.py::test_the_example_prints_what_the_page_shows",
+    "weft lab topology.json --web 8080": (
+        "tests/live/test_live_lab.py::test_a_network_of_somebody_elses_program_is_shown_too"
+    ),
     "weft run examples/tcp.yaml": "tests/tcp/test_page.py::test_the_page_shows_what_the_example_prints",
     "weft run examples/topologies/torus.yaml --clock real": (
         "tests/end_to_end/test_every_topology.py::test_all_reduces_are_right"
