@@ -26,6 +26,15 @@ from traitlets.config import Config
 from weft.labs.console import Example, examples_of
 from weft.labs.notebook import SKIPPED, notebook_of
 from weft.labs.page import read_lab_page
+from weft.paths import ROOT
+
+DOCS = [ROOT / "docs" / name for name in ("cost.md", "parameter-server.md", "rdma.md", "topologies.md")]
+SOLUTIONS = [
+    page for page in sorted((ROOT / "labs").glob("*/solution.md")) if "```console" in page.read_text("utf-8")
+]
+LABS = sorted((ROOT / "labs").glob("*/README.md"))
+PAGES = [ROOT / "README.md", *LABS, *SOLUTIONS, *DOCS]
+"""tests/labs/test_pages.py runs every `console` block of these pages."""
 
 LEFT_OUT = "…"
 _FENCE = re.compile(r"^```(\w*)\s*$")
@@ -78,7 +87,7 @@ def outputs_of_notebook(page: Path, directory: Path) -> list[list[str]]:
         on_notebook_start=_leave_signals,
         resources={"metadata": {"path": str(directory)}},
     )
-    asyncio.run(client.async_execute(env=_environment()))
+    asyncio.run(client.async_execute(env=environment()))
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.outputs == [] for cell in cells if SKIPPED in tags(cell))
     return [_printed(cell) for cell in command_cells(notebook)]
@@ -110,7 +119,8 @@ def _printed(cell: nbformat.NotebookNode) -> list[str]:
     return [line.rstrip() for line in text.splitlines()]
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """Return the environment of a page's commands: this Weft, and output as on a page."""
     return os.environ | {
         "COLUMNS": "110",
         "NO_COLOR": "1",
@@ -123,7 +133,7 @@ def output_of(command: str, directory: Path) -> list[str]:
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=directory,
-        env=_environment(),
+        env=environment(),
         capture_output=True,
         text=True,
         check=False,

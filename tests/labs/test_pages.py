@@ -10,24 +10,17 @@ import pytest
 import pages
 from weft.paths import ROOT
 
-DOCS = [ROOT / "docs" / name for name in ("cost.md", "parameter-server.md", "rdma.md", "topologies.md")]
-SOLUTIONS = [
-    page for page in sorted((ROOT / "labs").glob("*/solution.md")) if "```console" in page.read_text("utf-8")
-]
-LABS = sorted((ROOT / "labs").glob("*/README.md"))
-PAGES = [ROOT / "README.md", *LABS, *SOLUTIONS, *DOCS]
-
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT).with_suffix("")))
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: str(page.relative_to(ROOT).with_suffix("")))
 def test_a_page_shows_what_its_commands_print(page: Path, tmp_path: Path) -> None:
     directory = pages.workplace(tmp_path, ROOT)
     shown = pages.examples(page)
     assert shown, (
         f"{page} shows no command whose output is checked (a fenced block of the language 'console')"
     )
-    run = pages.outputs_of_notebook if page in LABS else pages.outputs_of_commands
+    run = pages.outputs_of_notebook if page in pages.LABS else pages.outputs_of_commands
     outputs = list(zip(shown, run(page, directory), strict=True))
     if os.environ.get("WEFT_RENEW_PAGES"):
         pages.renew(page, outputs)
