@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import weft
+
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = {
     "architectures": set(),
@@ -89,9 +91,18 @@ def wrong_imports(package: str, allowed: Iterable[str]) -> dict[str, list[str]]:
 
 
 def test_a_process_of_a_host_starts_without_pydantic() -> None:
-    """A lab starts one for each host (ARCHITECTURE.md, "Endpoints")."""
+    """A lab starts one for each host (docs/design/hosts.md, "Endpoints")."""
     program = "import sys, weft.traffic.endpoint; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
+
+
+def test_dir_lists_the_public_names_before_any_is_imported() -> None:
+    program = "import sys, weft; print(*dir(weft)); sys.exit('weft.run' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == sorted(weft.__all__)
+    assert [name for name in dir(weft) if not hasattr(weft, name)] == []
 
 
 def test_weft_does_not_import_its_fuzzer() -> None:

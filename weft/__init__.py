@@ -72,3 +72,8 @@ def __getattr__(name: str) -> Any:
     if name in _IMPORTED_LATE:
         return getattr(importlib.import_module(_IMPORTED_LATE[name]), name)
     raise AttributeError(f"module 'weft' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    # The public names, so that completion offers those that are imported late and none of this module's own.
+    return sorted(__all__)
