@@ -261,6 +261,7 @@ class JobTable:
         for job in self.jobs:
             if not self.is_hit_by(job.job_id, failures):
                 continue
+            # Before it is planned anew: its own slots and promise must not stand in its way.
             self.remove(job.job_id)
             try:
                 rebuilt.append(
@@ -332,6 +333,7 @@ class JobTable:
                         f"of which others of its tenant have {load.own.get(port, 0.0):g} (valid: {owner.bandwidth:g} "
                         "together)"
                     )
+        # All trees or none: a job on some of its planes would wait for the others for ever.
         reserved: list[str] = []
         planned: list[PlannedTree] = []
         try:
@@ -357,6 +359,7 @@ class JobTable:
                 for port in planned.tree.ports():
                     promised[port] += other.weight
                     own[port] += other.share if owner is not NOBODY and other.tenant == owner.name else 0.0
+        # A full switch is not excluded here, only preferred least: the error then names the switch and its free range.
         full = {name for name, pool in self._pools.items() if not pool.has_room(job.slot_count, owner.name)}
         load = TreeLoad(roots, promised, own, owner.bandwidth, job.share, full)
         return self._placement.view(load, job.job_id)

@@ -141,9 +141,11 @@ def plan_updates(installed: EntitySet, desired: EntitySet) -> list[EncodedUpdate
     changes: list[EncodedUpdate] = []
     for key, entity in desired.items():
         present = installed.get(key)
+        # Most entities are the same objects as in the plan before (encoding.py): nothing of them is compared.
         if present is entity:
             continue
         if present is None or present.data != entity.data:
+            # A default entry exists as soon as the table does.
             is_new = present is None and not entity.is_default
             changes.append(entity.update(p4r.Update.INSERT if is_new else p4r.Update.MODIFY))
     removals = [
@@ -151,6 +153,8 @@ def plan_updates(installed: EntitySet, desired: EntitySet) -> list[EncodedUpdate
         for key, entity in installed.items()
         if key not in desired and not entity.is_default
     ]
+    # A stable sort: within a rank the plan's order stays, and adjacent inserts into one table go to the engine
+    # together.
     changes.sort(key=lambda update: update.entity.rank)
     removals.sort(key=lambda update: -update.entity.rank)
     return [*changes, *removals]
@@ -193,9 +197,11 @@ def table_key(table_entry: p4r.TableEntry) -> p4r.TableEntry:
 
 def stable_entity(entity: p4r.Entity) -> p4r.Entity:
     """Return an entity in canonical order and without what changes by itself."""
+    # The plan's entities are shared by switches, so they must not be changed in place.
     stable = copy.deepcopy(entity)
     if stable.HasField("table_entry"):
         entry = stable.table_entry
+        # They change with every packet, and would make each entry differ from the plan.
         for volatile in ("counter_data", "meter_counter_data", "time_since_last_hit"):
             entry.ClearField(volatile)
         fields = sorted(entry.match, key=lambda field: field.field_id)

@@ -108,6 +108,7 @@ def plan_tree(
         JobError: a node would have more children than a bitmap has bits, or no root reaches all leaves.
 
     """
+    # A tree of one switch needs no root above it, and no link between switches.
     workers = _workers_by_leaf(fabric, plane, hosts, failures)
     if len(workers) == 1:
         leaf, workers_ports = next(iter(workers.items()))
@@ -202,6 +203,8 @@ def _ports_up(
         ]
         ways.sort(
             key=lambda port: (
+                # Straight to the root first, then to nodes that the tree has anyway: each further switch costs slots
+                # and a hop.
                 port.peer.node != root.name,
                 port.peer.node not in pending,
                 not load.has_room([port.peer.node]),
@@ -270,6 +273,7 @@ def _ports_inwards(
             for port in failures.live_ports(fabric.switch(name))
             if distance[port.peer.node] == distance[name] - 1
         ]
+        # A slot's bitmap has 32 bits, so children are spread over the parents that there are.
         best = min(ways, key=lambda port: (children[port.peer.node], port.number))
         chosen[name] = best
         children[best.peer.node] += 1

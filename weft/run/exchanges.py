@@ -113,6 +113,7 @@ class Exchanges:
         """
         self._replace_hosts()
         if self._lab.options.transport.connections == "fresh":
+            # Packets of the run before would count as this one's, and take its place in queues.
             is_quiet = self._lab.settle(draw)
             self.hosts.disconnect(draw if is_quiet else None)
         if reducing:
@@ -122,6 +123,7 @@ class Exchanges:
 
     def _replace_hosts(self) -> bool:
         """Give the ranks of hosts that are out of use to spares; return whether any went."""
+        # Jobs name hosts: with another host behind a rank they have to be joined again.
         replaced = replace_hosts(self._lab.fabric, self._lab.operations, self.hosts)
         if replaced:
             self._jobs.leave()
@@ -170,6 +172,7 @@ class Exchanges:
         return self._counted_since(before, False)
 
     def _counted_since(self, before: HostTotals, in_network: bool) -> HostTotals:
+        # Raises what an event of the run has met: counters behind it would mean nothing.
         self._lab.link_events.results_now()
         stats = self.hosts.stats()
         controller = self._lab.controller
@@ -282,11 +285,13 @@ class Exchanges:
     def _data_of(self, task: Task[Any], stack: contextlib.ExitStack) -> _Data:
         """Return copies of a task's inputs: arrays, or files in a directory of their own, which goes with the stack."""
         inputs = task.inputs or []
+        # A run works in place, and the caller's arrays are needed to verify the result.
         if self._lab.shares_memory:
             return _Data([array.copy() for array in inputs], [])
         directory = stack.enter_context(tempfile.TemporaryDirectory(dir=self._lab.directory))
         files = [Path(directory, f"rank{rank}.bin") for rank in range(len(inputs))]
         for file, array in zip(files, inputs, strict=True):
+            # Ranks are other processes.
             array.tofile(file)
         return _Data(files, [file.with_suffix(".result") for file in files], [each.dtype for each in inputs])
 

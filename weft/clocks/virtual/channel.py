@@ -73,6 +73,7 @@ class InProcessChannel:
         self._service = P4RuntimeService(devices)
         self._loop = loop
         self._there_ps = latency_ps // 2
+        # The remainder, so that an odd latency is not a picosecond short.
         self._back_ps = latency_ps - self._there_ps
         self._on_served = on_served
         self._shared = shared
@@ -137,10 +138,12 @@ class InProcessChannel:
         request = parse_request(name, data, shared)
         try:
             answers = serve(request, _Context())
+            # Writes reach the tables of every process, so only what is read has to come from the switch's owner.
             if name == _READ:
                 answers = self._shared(request.device_id, answers)
         except _Aborted as aborted:
             failure = aborted.error
+        # Also after an error: the other updates of the batch may have been written.
         self._on_served(request.device_id)
         await self._loop.sleep_ps(self._back_ps)
         if failure is not None:
@@ -174,6 +177,7 @@ class InProcessStream:
         """Send a message. Raises asyncio.InvalidStateError once the switch has ended the stream."""
         if self._ended or self._cancelled:
             raise asyncio.InvalidStateError("the stream has ended")
+        # Now, not on arrival: the sender may go on to change its message.
         data = message.SerializeToString()
         self._loop.call_after_ps(self._there_ps, lambda: self._arrive(data))
 

@@ -39,6 +39,7 @@ class EventPump:
         self._scheduled = False
         events, idle_ns = self._processes.of(self._owner, self._what, self._take)
         for event in events:
+            # Python learns of an event one window late; a control latency counts from the event itself.
             with self._loop.as_of(self._happened_ps(event)):
                 self._device.on_event(event)
         digests_s = self._device.on_time()
@@ -65,6 +66,7 @@ class EventPump:
         return self._loop.now_ps()
 
     def _happened(self) -> None:
+        # One call takes all that a window has queued; a call per packet-in would cost a stop of all partitions each.
         if not self._scheduled:
             self._scheduled = True
             self._loop.wake(self.pump)
@@ -76,6 +78,7 @@ class EventPump:
             self._loop.call_after_ps(wait_ps, lambda: self._on_due(due_ps))
 
     def _on_due(self, due_ps: int) -> None:
+        # An earlier deadline has replaced others, whose calls cannot be taken back.
         if due_ps == self._due_ps:
             self._due_ps = None
             self.pump()

@@ -64,9 +64,11 @@ class _EventSelector(selectors.SelectSelector):
         self.is_woken = False
         if timeout is None:
             self._clock.run()
+            # All partitions are idle and no timer is set: without this error the run would hang for ever.
             if not self.is_woken:
                 raise StalledError("the controller waits, and nothing is going to happen in the fabric")
         elif timeout > 0:
+            # At least a picosecond: rounded to none, a timer just ahead would have the loop spin without time passing.
             self._clock.run_for(max(1, round(timeout * _PS_PER_SECOND)))
         return []
 
@@ -122,6 +124,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def wake(self, callback: Callable[[], object]) -> None:
         """Have the loop call something as soon as the present event is served; to be called from events."""
         self.call_soon(callback)
+        # The present window still ends: Python acts between windows only, so that results do not depend on workers.
         self._virtual.is_woken = True
         self._clock.request_stop()
 

@@ -42,11 +42,13 @@ def emit_deparser(emit: Emitter, deparser: Deparser | None, room: Value, room_by
     wide = emit.builder.zext(room_bytes, I64)
     position = emit.local(8)
     emit.store(wide, position, 8)
+    # From the last to the first: the payload stays where it is, and headers grow towards the front of the packet.
     for name in reversed(deparser.order) if deparser is not None else ():
         place = header_place(emit, name)
         with _may_be_valid(emit, place), emit.when(is_valid(emit, place)):
             end = emit.load(position, I64, 8)
             size = emit.builder.zext(header_bytes(emit, place), I64)
+            # The caller makes room and calls again; few packets grow beyond their headroom.
             with emit.when(emit.builder.icmp_unsigned("<", end, size), likely=False):
                 emit.builder.ret(I32(emit.shared.abi["kNoRoom"]))
             start = emit.builder.sub(end, size)

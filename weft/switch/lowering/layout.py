@@ -128,6 +128,7 @@ def _chunks(slots: Iterable[FieldSlot], fixed_bytes: int) -> tuple[Chunk, ...]:
     chunks: list[Chunk] = []
     offset = 0
     while offset < fixed_bytes:
+        # Aligned, so that no store crosses a cache line.
         size = next(size for size in (8, 4, 2, 1) if offset % size == 0 and offset + size <= fixed_bytes)
         if size == 8 and offset + 4 not in crossed:
             size = 4
@@ -275,6 +276,7 @@ def state_layout(
         if block.size_bytes > LARGE_HEADER_BYTES and name not in layout.union_siblings
     }
     offset = _place_headers(layout, {name: single[name] for name in single if name not in large}, offset)
+    # Everything up to here is cleared for each packet, so what is small and often used lies in front.
     layout.cleared_bytes = align(offset, CLEARED_ALIGNMENT)
     offset = _place_headers(
         layout, {name: single[name] for name in single if name in large}, layout.cleared_bytes
@@ -309,6 +311,7 @@ def _place_stacks(program: Program, layout: StateLayout, offset: int) -> int:
         for index, name in enumerate(stack.headers):
             layout.blocks[name] = block
             layout.offsets[name] = offset + index * block.size_bytes
+        # The spare block takes what an index out of range would write, so that no access needs a branch.
         offset += (len(stack.headers) + 1) * block.size_bytes
     return offset
 

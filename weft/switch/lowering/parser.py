@@ -118,6 +118,7 @@ class ParserLowering:
 
     def _state(self, state: ParseState) -> None:
         emit = self._emit
+        # A parser without loops passes each state at most once, so it needs no limit.
         if self._has_loops:
             steps = emit.load(self._steps, I32, 4)
             self._require(emit.builder.icmp_unsigned("!=", steps, I32(0)), "ParserTimeout")

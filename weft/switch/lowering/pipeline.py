@@ -47,6 +47,7 @@ class Actions:
         function.linkage = "internal"
         mark_arguments(function)
         if action.id in self._shared.called_once:
+            # As a part of its caller, its temporaries stay in registers.
             function.attributes.add("alwaysinline")
         emit = Emitter(self._shared, function, function.args[0], function.args[1])
         for kind, address in zip(kinds, function.args[3:], strict=True):
@@ -91,6 +92,8 @@ class PipelineLowering:
         """Emit every node that can be reached, then continue in the end block."""
         emit = self._emit
         emit.make_temporaries()
+        # Metadata begins as 0. These fields are not in the state that is cleared, so the pipeline clears them on its
+        # stack.
         for header, name in emit.shared.zeroed[self._pipeline.name]:
             slot = emit.layout.blocks[header].fields[name]
             place = field_place(emit, FieldRef(header, name, slot.width_bits, slot.signed))
@@ -130,6 +133,7 @@ class PipelineLowering:
         emit = self._emit
         temporaries = [emit.temporaries[kind] for kind in self._actions.temporaries(action)]
         emit.call(self._actions.function(action), [emit.state, emit.context, data, *temporaries])
+        # Only actions that contain `exit` pay for the test.
         if may_leave_early(action.primitives):
             leave = emit.builder.icmp_unsigned("!=", emit.load_state("exit_requested"), I32(0))
             emit.builder.cbranch(leave, self._end, target)
@@ -138,6 +142,7 @@ class PipelineLowering:
 
     def _table(self, table: Table) -> None:
         emit = self._emit
+        # No key and a constant default action: there is nothing to look up.
         if table.has_fixed_action:
             assert table.default_entry is not None
             action = table.default_entry.action
@@ -146,6 +151,7 @@ class PipelineLowering:
             self._note_drop(table.name, action, None)
             self._call(action, POINTER(None), self._next(table, action, None))
             return
+        # Where a miss does nothing the default entry, another cache line, is not read.
         missed = emit.block("missed") if table.misses_do_nothing else None
         result = apply_table(emit, table, missed)
         nothing = emit.block("no_action")

@@ -39,6 +39,7 @@ def _cell(emit: Emitter, array: str, index: Value) -> Value:
     base = emit.address(registers, layout.offset_bytes)
     if emit.lane is not None and array in emit.lane.arrays:
         base = emit.lane_address(base, emit.lane.arrays[array])
+    # Arrays of equal size and stride that are used at one index share the multiplication and the comparison.
     offset = emit.once(
         ("register cell", layout.size, layout.stride_bytes, index),
         lambda: emit.builder.mul(bounded_index(emit, layout.size, index), I64(layout.stride_bytes)),
