@@ -145,6 +145,7 @@ class FabricController:
     async def __aenter__(self) -> Self:
         try:
             await self.connect()
+            # Without loading a program switches keep the entries of an earlier controller, and the jobs among them.
             if not self._switches.push:
                 await self.recover()
             await self.apply()
@@ -239,6 +240,8 @@ class FabricController:
             touched = [
                 name
                 for name in self._switches.names
+                # After a failure most switches have the same objects in both plans; they are neither compared nor
+                # written.
                 if name not in kept and not self._switches.holds(name, plans[name])
             ]
             written = Written()
@@ -265,6 +268,7 @@ class FabricController:
         controller that enters without `push` does so by itself.
         """
         names = [name for name in self._switches.names if name not in self._failures.switches]
+        # Others may have written meanwhile, so nothing that was known of a switch holds.
         for name in names:
             self._switches.forget(name)
         held = await on_all(lambda name: read_held_jobs(self._switches.session(name)), names)
@@ -590,6 +594,7 @@ class FabricController:
 
 def _with_single_paths(pipelines: Pipelines) -> frozenset[str]:
     """Return the switches whose program has no ECMP, looking at each program once."""
+    # By identity: hundreds of switches share a program.
     known = {id(each): takes_single_paths(each.names) for each in pipelines.values()}
     return frozenset(name for name, each in pipelines.items() if known[id(each)])
 

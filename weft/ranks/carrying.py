@@ -48,9 +48,11 @@ class Carrier:
     def carry(self, met: Met, timeout_s: float) -> Carried:
         """Carry a collective that all ranks have called. Raises WeftError."""
         call, count = met.call, len(met.call.ranks)
+        # Calls of one stream follow each other, as on a GPU; streams of other groups do not wait for this one.
         stream = call.stream, call.ranks
         began_ps = max(self._ended_ps[stream], *met.issued_ps.values())
         data = [met.data[place] for place in range(count)]
+        # A group of one has nobody to exchange with, and no collective is defined for it.
         if count == 1:
             return Carried(began_ps, data, [began_ps])
         self._advance(began_ps)
@@ -80,6 +82,7 @@ class Carrier:
         [(figures, ended)] = self._fabric.run_together([task.with_run()], timeout_s)
         if not figures.ok:
             raise CheckFailedError(f"{figures.wrong} elements are not what NumPy computes")
+        # The fabric's clock is not the ranks': only the times since the common start are.
         start_ps = min(ended.outcome.started_ps)
         results = [np.ascontiguousarray(each).reshape(-1) for each in task.arrays(ended.outputs)]
         return results, [each - start_ps for each in ended.outcome.finished_ps]

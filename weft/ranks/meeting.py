@@ -59,6 +59,8 @@ class Meeting:
         own = (call.stream, call.ranks, rank)
         number = self._numbers[own]
         self._numbers[own] += 1
+        # Matched by order alone, as MPI and NCCL do: calls carry no tags, so different calls under one number are a
+        # mistake.
         key = (call.stream, call.ranks, number)
         met = self._waiting.setdefault(key, Met(call, number, rank, now_s))
         if not met.call.matches(call):

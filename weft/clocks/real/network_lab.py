@@ -88,6 +88,7 @@ class NetworkLab(MininetLab):
 
     def _note_port(self, switch: str, port: int, up: bool) -> None:
         """Record that a port has gained or lost its carrier; `PortWatch` calls this in its thread."""
+        # A new set each time: another thread may be reading the old one.
         ends = self._ports_down - {Endpoint(switch, port)}
         self._ports_down = ends if up else ends | {Endpoint(switch, port)}
 
@@ -135,12 +136,14 @@ class NetworkLab(MininetLab):
 
     def _daemon_config(self, address: str) -> DaemonConfig:
         config = super()._daemon_config(address)
+        # A TCP port on loopback is open to every user of the machine, so the server asks whose process calls.
         users = None if self.options.grpc == "tcp" else tuple(sorted({0, owner()[0]}))
         addresses = tuple(self.addresses.values())
         return config.model_copy(update={"more_grpc_addresses": addresses, "grpc_users": users})
 
     def _new_controller(self, targets: Mapping[str, GrpcTarget]) -> BlockingFabricController:
         blocking = super()._new_controller(targets)
+        # The tutorials' controllers bid with 1, and a server takes no bid below the highest that it has seen.
         blocking.controller.first_election_id = LOWEST_ELECTION_ID
         blocking.controller.written = {}
         return blocking
@@ -148,6 +151,7 @@ class NetworkLab(MininetLab):
     def _run_commands(self) -> None:
         """As all labs; then hand the switches over to whoever comes, run the hosts' commands, and begin the scripts."""
         super()._run_commands()
+        # Before the user's controllers begin: two primaries would write over each other.
         self.controller.call(self.controller.controller.close())
         compiled = self._write_programs()
         if self.source.format == p4_utils.FORMAT:

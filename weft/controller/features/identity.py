@@ -29,6 +29,7 @@ class TrafficClassSettings:
 
 def switch_id(switch: SwitchSpec) -> int:
     """Id that INT carries: the low 12 bits of the device id (HPCC's path id has no more)."""
+    # Ids repeat beyond 4,096 switches; a flow's planned paths tell which are meant (planned_paths.py).
     return switch.device_id % (1 << SWITCH_ID_BITS)
 
 

@@ -90,6 +90,8 @@ def mode_entities(settings: LoadBalancingSettings, target: TargetFacts) -> tuple
 
 def candidate_entities(routes: Iterable[Entity]) -> list[Entity]:
     """Return what the tables of candidates and their selectors hold beside these routes."""
+    # A table is applied once per packet, and p4c copies a table's actions, so each candidate has a table and a
+    # selector.
     found = [(each, table) for each in routes for table in CANDIDATE_TABLES]
     return [copy for each, table in found if (copy := _for_candidates(each, table)) is not None]
 
@@ -112,6 +114,7 @@ def selector_of(table: str) -> str:
 
 def time_units(time_ps: int, target: TargetFacts) -> int:
     """Return a time in the target's unit; one above 0 is at least one unit."""
+    # Rounded up: a gap below one unit of BMv2's would be 0, which means for every packet.
     return -(-time_ps // (_PS_PER_NS * target.ns_per_time_unit))
 
 

@@ -74,6 +74,7 @@ class SwitchRoutes:
     def groups(self) -> dict[NextHops, int]:
         """Group ids, from 1, of all sets of several next hops; the largest sets first."""
         sets = [next_hops for next_hops in self.towards if len(next_hops) > 1]
+        # The largest sets keep their numbers when a failure adds smaller ones, so fewer entries change.
         ordered = sorted(sets, key=lambda hops: (-len(hops), hops))
         return {hops: group_id for group_id, hops in enumerate(ordered, start=1)}
 
@@ -137,6 +138,7 @@ def member_weights(rates_bps: Sequence[int]) -> list[int]:
     weights = [rate_bps // divisor for rate_bps in rates_bps]
     most = max(MOST_WEIGHT, len(weights))
     if sum(weights) > most:
+        # A weight of 0 would leave a slow link unused.
         weights = [max(1, round(rate_bps * most / sum(rates_bps))) for rate_bps in rates_bps]
     return weights
 
@@ -162,6 +164,7 @@ def _selector_entities(switch: SwitchSpec, groups: dict[NextHops, int]) -> list[
     entities: list[Entity] = [
         finsy.P4ActionProfileMember(
             SELECTOR,
+            # Ports identify members: the same number for every group, before and after a failure.
             member_id=hop.port,
             action=finsy.P4TableAction(
                 "set_next_hop",

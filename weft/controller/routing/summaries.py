@@ -79,6 +79,8 @@ def summarised(tree: Branch, towards: Mapping[_Way, int]) -> list[tuple[Destinat
         inside = [(way, bits) for way, whole in routes if (bits := whole & switches)]
         if not inside:
             continue
+        # One way covers the whole branch. A switch without a route is in no way's bits, so its branch never matches
+        # here.
         if inside[0][1] == switches:
             found.append((branch.destinations, inside[0][0]))
         else:
