@@ -21,6 +21,7 @@ class LineCoverage:
 
     def __init__(self, path_beginnings: tuple[str, ...]) -> None:
         root = Path(__file__).resolve().parent.parent
+        # Lines of Python, traced by Python: atheris' edges would stop at Python, too, and it is one more toolchain.
         self._roots = tuple(str(root / beginning) for beginning in path_beginnings)
         self._seen: dict[CodeType, set[int]] = {}
         self._idle_calls: dict[CodeType, int] = {}

@@ -55,6 +55,7 @@ class LivePageServer(LabServer):
 
     def answer(self, request: Request) -> Answer:
         """Return the answer to a request."""
+        # DNS rebinding: another site's name may lead a browser here, and its scripts would read the answers.
         if not is_own_name(request.headers.get("host", "")):
             return _refused(HTTPStatus.FORBIDDEN, "ask for this page by localhost or an IP address")
         try:
@@ -63,6 +64,7 @@ class LivePageServer(LabServer):
         except ValueError:
             return _refused(HTTPStatus.BAD_REQUEST, "this is no address of the page's")
         said = request.headers.get("authorization", "").removeprefix("Bearer ") or query.get("token", "")
+        # In constant time; and before anything is read, so that nobody without a token makes work.
         if not hmac.compare_digest(said.encode(), self._token.encode()):
             return _refused(
                 HTTPStatus.FORBIDDEN, "the token is missing or wrong: open the address that weft printed"
@@ -78,6 +80,7 @@ class LivePageServer(LabServer):
             return _refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
 
     def _page(self, _: Mapping[str, str]) -> Answer:
+        # Another one for each answer: a script that got into the page, by a switch's name for instance, has none.
         nonce = secrets.token_urlsafe(_TOKEN_BYTES)
         policy = (
             f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "

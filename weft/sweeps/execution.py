@@ -52,6 +52,7 @@ def run_points(
 def _here(directories: Mapping[str, Point], workers: int) -> Outcomes:
     """Yield points as they end. Threads, because each point has a process of its own; nothing listens to a port."""
     sweep = uuid.uuid4().hex
+    # Dask's own local cluster would open two web servers that every user of the machine can read.
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         futures = {pool.submit(run_point, sweep, each): point for each, point in directories.items()}
         try:

@@ -75,6 +75,7 @@ class SweepStore:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise BadInputError(f"{self.directory}: another sweep is writing there") from None
+            # Directories without their final name are of runs that were cut off.
             self._remove_unfinished()
             try:
                 yield
@@ -116,6 +117,7 @@ class SweepStore:
         final = self.directory_of(point)
         if final.exists():
             shutil.rmtree(final)
+        # Atomic: whoever looks sees a whole run or none.
         os.replace(running, final)
 
     def _remove_unfinished(self) -> None:

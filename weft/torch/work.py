@@ -75,6 +75,7 @@ class WeftWork(dist._Work):
             raise RanksError(f"weft: {self._calls[0].call}: no result within {seconds:g} s")
         if self._failure is not None:
             raise self._failure
+        # Only the rank that waits has lost the time; a collective that ends behind its computing costs it nothing.
         self._waited(max((call.ended_ps for call in self._calls), default=0))
         return True
 

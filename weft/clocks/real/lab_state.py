@@ -109,6 +109,7 @@ def claim(path: Path | None = None) -> LabState:
         owner = ProcessId.of(os.getpid())
         assert owner is not None
         state = LabState(owner)
+        # Before anything is made: a lab that is killed at once is found, too.
         state.save(path)
         return state
 

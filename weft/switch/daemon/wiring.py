@@ -65,6 +65,8 @@ class Wiring(WiredSwitches):
     def start(self, realtime_priority: int = 0) -> None:
         """Start the engine's thread under SCHED_FIFO, or as any other thread where that is not permitted."""
         try:
+            # The thread sleeps most of the time. At an ordinary priority the kernel may let it wait for milliseconds
+            # once cores are busy: at a dilation of 1,000 a whole round trip.
             self.engine.start(realtime_priority=realtime_priority)
         except PermissionError as error:
             _LOGGER.warning(

@@ -65,6 +65,7 @@ _Tree = Callable[[list[bool]], bool]
 """Combines what the atoms saw."""
 
 
+# By hand: six rules are no reason for a library, and errors point at the character.
 class _Parser:
     """Recursive descent by precedence: or, and, not, comparison, `&`."""
 
