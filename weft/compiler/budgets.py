@@ -117,6 +117,7 @@ def _start(run: Callable[[], None]) -> threading.Thread:
     tries = _STARTS
     while True:
         with _lock:
+            # The stages recurse along the tree, and chains of operators may be as long as their budget.
             usual = threading.stack_size(_STACK_BYTES)
             try:
                 thread.start()

@@ -74,6 +74,7 @@ class PlaneDetours:
             return
         telemetry = self._connections.telemetry_of(connections[0])
         lost = self._losses()
+        # New connections: those that were suspended do not know what has passed since.
         back = [each for each in self.moved if each[1].plane not in lost.nics]
         if back:
             self._connections.forget(back)
@@ -99,6 +100,7 @@ class PlaneDetours:
         by_rank: dict[int, list[Channel]] = {}
         for rank, channel in away:
             by_rank.setdefault(rank, []).append(channel)
+        # Both ends stop before either counts: a message between would be sent twice, or never.
         answers = self._calls.all({rank: Suspend(tuple(channels)) for rank, channels in by_rank.items()})
         received = {
             (rank, channel): count
@@ -121,6 +123,7 @@ class PlaneDetours:
     def _stand_ins(self, end: Connection, planes: Sequence[int]) -> tuple[Channel, ...]:
         """Return the channels that are to stand for one: on each plane, known by whom they stand for."""
         rank, channel = end
+        # A stand-in may lose its plane, too: who stands in for it carries the first one's messages.
         origin = self._stands_for.get(end, channel)
         label = f"{origin.label}, for plane {origin.plane}"
         channels = tuple(Channel(plane, channel.peer, label, origin.traffic_class) for plane in planes)

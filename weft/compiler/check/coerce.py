@@ -40,6 +40,7 @@ def check_expression(context: CheckContext, expression: ast.Expression, target: 
 def coerce(context: CheckContext, expression: ast.Expression, target: Type, what: str = "") -> bool:
     """Convert `expression` (already inferred) to `target` in place; report and return False if impossible."""
     actual = expression.type
+    # An error has been reported where the type became unknown; another here would only follow from it.
     if actual is UNKNOWN or target is UNKNOWN or actual is None or actual == target:
         return True
     if actual is INTEGER:

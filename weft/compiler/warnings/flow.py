@@ -125,6 +125,7 @@ class _Block:
     def _sequence(self, statements: list[ast.Node], state: State | None) -> State | None:
         reached = state is not None
         for statement in statements:
+            # Once for each sequence: whatever follows is unreachable for the same reason.
             if state is None and reached and not isinstance(statement, ast.Empty | ast.Declaration):
                 if not self._expressions.quiet:
                     self._reporter.warn(Kind.UNREACHABLE, "this statement is never reached", statement.span)
