@@ -148,6 +148,7 @@ class SwitchSession:
                 return
             if not preempt:
                 break
+            # Another controller may bid higher at the same moment, so more than one attempt may be needed.
             election_id = max(election_id, self._highest_election_id) + 1
         other = f" with election id {self._highest_election_id}" if self._highest_election_id else ""
         await self.close()
@@ -167,6 +168,7 @@ class SwitchSession:
             election_id=U128.encode(self._election_id),
             action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
         )
+        # The program is a megabyte for each switch, all at the same time: requests share its bytes.
         request = SharedRequest(head.SerializeToString(), self._encoder.pipeline_config_field)
         try:
             await self._while_it_answers(
@@ -179,6 +181,8 @@ class SwitchSession:
         """Wait for a call's end as long as the switch answers another one meanwhile. Raises AioRpcError."""
         ending = asyncio.ensure_future(call)
         try:
+            # A machine may need minutes to compile a program for all its switches; one that answers other calls is not
+            # hung.
             while not (await asyncio.wait([ending], timeout=self._timeout_s))[0]:
                 await self._api_version()
             await ending
@@ -221,6 +225,8 @@ class SwitchSession:
             await self._wait_until_primary()
             batch = updates[start : start + BATCH_UPDATES]
             head = p4r.WriteRequest(device_id=self.device_id, election_id=U128.encode(self._election_id))
+            # Put together from bytes: fields of a protobuf message may follow each other in any order, and the updates
+            # of most switches are encoded already.
             request = b"".join((head.SerializeToString(), *(update.field for update in batch)))
             try:
                 await self._stub.Write(request, timeout=self._timeout_s)

@@ -84,6 +84,7 @@ class MininetLab(Lab):
         self._state.save()
 
     def _build(self, stack: contextlib.ExitStack) -> None:
+        # First: all that follows is written there before it is made, so that `weft clean` finds it.
         self._state = lab_state.claim()
         stack.callback(self._release)
         self.directory = stack.enter_context(scratch_directory())
@@ -122,6 +123,7 @@ class MininetLab(Lab):
             plain_hosts=self._plain_hosts(),
         )
         stack.callback(self.network.stop)
+        # By process id and start time, which is how `weft exec` enters a host's namespaces.
         self._state.hosts = {
             host.name: process
             for host in self.fabric.hosts
@@ -226,6 +228,7 @@ class MininetLab(Lab):
             stack.callback(bmv2.close)
             self.switch_processes = bmv2.watched
             return {name: GrpcTarget(address, device) for name, (address, device) in bmv2.addresses.items()}
+        # A socket of the user's own: a TCP port on loopback is open to every user of the machine.
         address = self._access.grpc_address if self.options.grpc == "unix" else LOOPBACK
         self.daemon = SwitchDaemon(self._daemon_config(address), self.directory)
         stack.callback(self.daemon.close)

@@ -93,12 +93,14 @@ class NativeSwitch:
     def load(self, program: Program, preinitialized: Collection[str] = ()) -> None:
         """Replace the program and all state. UnsupportedProgramError leaves the switch as it was."""
         compiled = _compiled(program)
+        # Before the lock is taken: compiling takes seconds, and packets wait for the lock.
         self.trace.prepare(program)
         with self.engine.lock():
             self.native.load(compiled.native)
             self.trace.loaded(compiled)
             self._running.replace(compiled, frozenset(preinitialized))
             self._failover.clear()
+            # The new program's groups know nothing yet of ports that are down.
             for port in self._failover.ports_down:
                 self._set_watch_port_up(port, False)
             self._entries.start()

@@ -79,6 +79,7 @@ class PlainInserts:
             table = self._pipeline.tables.get(entry.table_id)
             if table is None or not self._tables.takes_plain_inserts(table) or not entry.action:
                 return None
+            # Idle timeouts, metadata, meters and the like need the ordinary way.
             if entry.ListFields()[-1][0].number > _LAST_PLAIN_FIELD or len(update.entity.ListFields()) > 1:
                 return None
             action = self._action(table, entry.action)
@@ -113,5 +114,7 @@ class PlainInserts:
 
 def _keep(kept: dict[Any, Any], key: object, prepared: object) -> None:
     if len(kept) >= _MOST_KEPT:
+        # All at once: entries that many switches have come again soon, and a list of the least used would cost each
+        # look-up.
         kept.clear()
     kept[key] = prepared
