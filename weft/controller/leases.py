@@ -65,6 +65,7 @@ class Leases:
 
         """
         others = [job.job_id for job in table().jobs if job.job_id not in keep]
+        # On a copy, before anybody waits or is removed.
         admit_in_place_of(table().copy(), others, admit)  # raises if even all of them are not enough
         clock = asyncio.get_running_loop()
         due_s = clock.time()
@@ -74,6 +75,7 @@ class Leases:
             now_s = max(clock.time(), due_s)  # a loop's timers may fire a moment early
             idle = self.idle(packets, now_s, lease_of)
             jobs = table()
+            # A job may have been added again while packets were read: its new life is not idle.
             free = [each for each, epoch in idle if jobs.epoch(each) == epoch and each not in keep]
             try:
                 return admit_in_place_of(jobs, free, admit)
@@ -112,6 +114,7 @@ def admit_in_place_of(jobs: JobTable, idle: Sequence[int], admit: Admit) -> list
                     jobs.put_back(job)
                 raise
         removed.append(jobs.remove(pending.pop(0)))
+    # Slots are ranges, so room for one job may need several gone, of which some may then fit again.
     return [job for job in removed if not _fits_still(jobs, job)]
 
 

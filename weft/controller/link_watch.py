@@ -154,6 +154,7 @@ class DirectionWatch:
         Counters that have fallen (the switch was restarted) start a new comparison.
         """
         last, self._last = self._last, reading
+        # A switch that has started anew counts from 0: differences to earlier readings mean nothing.
         if last is not None and not last.is_before(reading):
             self.restart()
             last, self._last = None, reading

@@ -85,6 +85,7 @@ async def read_held_jobs(session: SwitchSession) -> HeldJobs:
     held = await read_job_entries(session)
     try:
         tags = await read_register(session, _TAG_REGISTER)
+    # BMv2 does not read registers over P4Runtime.
     except (RequestRefusedError, SettingError):
         return HeldJobs(held)
     return HeldJobs(held, frozenset(tag >> _ROUND_BITS for tag in tags.values()) - {0})
@@ -185,6 +186,7 @@ def _tree(fabric: FabricSpec, plane: int, held: Mapping[str, HeldJob]) -> Aggreg
             if not fabric.switch(node.switch).port(child.port).peer_is_host:
                 _require_child(nodes, node, child)
                 pending.append(child.name)
+        # A cycle of parents, which only entries of several lives of a job can make.
         if len(reached) > len(nodes):
             raise JobError(f"its entries in plane {plane} make no tree")
     if len(reached) != len(nodes):
@@ -222,6 +224,7 @@ def _workers(fabric: FabricSpec, tree: AggregationTree, notes: Mapping[str, JobN
     found: dict[int, str] = {}
     for node in tree.nodes:
         hosts = node.hosts(fabric)
+        # Entries know a worker by its rank below a switch; its number in the whole job is in the note alone.
         numbers = notes[node.switch].workers
         if len(hosts) != len(numbers):
             raise JobError(f"{node.switch} notes {len(numbers)} workers and has {len(hosts)}")

@@ -113,6 +113,7 @@ class IdealTimes:
         count = len(sources)
         attached = self._attachments(np.concatenate([sources, destinations]), np.tile(planes, 2))
         pairs = attached[:count] * (attached.max(initial=0) + 1) + attached[count:]
+        # One path for all flows between two places: a workload has millions of flows and few places.
         _, examples, of_pair = np.unique(pairs, return_index=True, return_inverse=True)
         numbers: dict[Links, int] = {}
         of_links = [

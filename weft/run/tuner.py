@@ -112,6 +112,7 @@ class Tuner:
         guesses = self._guesses(question, element_count)
         by_guess = sorted(guesses, key=lambda name: guesses[name].total_ps)
         most_ps = _HOPELESS * guesses[by_guess[0]].total_ps
+        # The second always: a choice says what it is better than.
         candidates = by_guess[:2] + [name for name in by_guess[2:] if guesses[name].total_ps <= most_ps]
         found = [self._fitted(question, name, element_count, guesses[name]) for name in candidates]
         ranked = sorted(filter(None, found), key=lambda each: each.cost.total_ps)

@@ -48,6 +48,7 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
     """
     try:
         with path.open("rb") as file:
+            # One byte more than is valid, which shows that there is more without reading all of it.
             content = file.read(MAX_FILE_BYTES + 1)
         text = content.decode("utf-8")
     except OSError as error:
@@ -75,6 +76,7 @@ def read_yaml(text: str, place: str) -> Any:
     yaml.Constructor = _Constructor
     try:
         limits = _Limits(place)
+        # Before anything is built: a few lines of aliases may stand for more than memory holds.
         for event in yaml.parse(text):
             limits.see(event)
         tree = yaml.load(text)
@@ -150,6 +152,7 @@ class _Limits:
             self._alias(event)
 
     def _alias(self, event: AliasEvent) -> None:
+        # A structure that contains itself would have every later check recurse for ever.
         if any(anchor == event.anchor for anchor, _ in self._open):
             raise self._error(event, f"*{event.anchor} stands within what it stands for")
         nodes, depth = self._anchored.get(event.anchor, (1, 0))

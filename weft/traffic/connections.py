@@ -34,6 +34,7 @@ class Connections:
         self._calls = calls
         self._hosts = hosts
         self._ip_version = ip_version
+        # Drawn from the seed: a first sequence number decides when it wraps, so results would differ from run to run.
         self._psn = random.Random(hosts[0].seed if hosts else 0)
         self._next_queue_pair = [count(FIRST_QUEUE_PAIR) for _ in hosts]
         self._connected: dict[tuple[int, Channel], bool] = {}
@@ -70,6 +71,8 @@ class Connections:
         ends: dict[int, list[Connection]] = {}
         try:
             for rank, channel in channels:
+                # A queue pair's packets carry INT or not for its whole life, so the other kind needs another
+                # connection.
                 if self._connected.get((rank, channel)) != telemetry:
                     self._require_path(
                         self._calls.host_of(rank), self._calls.host_of(channel.peer), channel.plane

@@ -109,6 +109,7 @@ class PreparedRuns:
         """
         prepared = self._runs[run]
         if start_ps is None:
+            # Processes learn of the start one after the other; all begin when the last one knows.
             start_ps = self._clock.now_ps() + self._clock.start_margin_ps(len(prepared.ranks))
         prepared.state = "started"
         self._calls.all(
@@ -137,6 +138,7 @@ class PreparedRuns:
         # would be awaited until its timeout; each round also shows how many steps are done, and which planes are lost.
         # A round that is interrupted, because planes are lost or there again, takes no more than its time.
         while unfinished and not is_over and not _any_ended_badly(answers):
+            # Each round, because a plane may be lost, or come back, at any moment of a run.
             self._detours.follow(self._connections_in_use())
             self._require_hosts(run)
             round_s = _WAITING_ROUND_S
