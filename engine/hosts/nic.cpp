@@ -267,28 +267,29 @@ Nic::Nic(Engine& engine, std::string name, const NicConfig& config)
   if (engine.partition() != nullptr) engine.partition()->add_visited({this, &Nic::fetch});
 }
 
-void Nic::fetch(const void* nic, int step) {
+void Nic::fetch(const void* nic, PrefetchStep step) {
   // More than that are not all at work at once.
   constexpr size_t kFew = 32;
   const auto& self = *static_cast<const Nic*>(nic);
   const bool few = self.attached_.size() <= kFew;
-  if (step == 0) prefetch<CacheLevel::kSecond>(nic, sizeof(Nic));
-  if (step == 1) {
+  if (step == PrefetchStep::kObject) prefetch<CacheLevel::kSecond>(nic, sizeof(Nic));
+  if (step == PrefetchStep::kOneAway) {
     prefetch<CacheLevel::kSecond>(self.ports_.data(), self.ports_.size() * sizeof(self.ports_[0]));
     self.by_number_.fetch();
     if (few)
       prefetch<CacheLevel::kSecond>(self.attached_.data(), self.attached_.size() * sizeof(Attachment*));
   }
-  if (step == 2)
+  if (step == PrefetchStep::kTwoAway)
     for (const auto& port : self.ports_) prefetch<CacheLevel::kSecond>(port.get(), sizeof(Port));
-  if (step == 3)
+  if (step == PrefetchStep::kThreeAway)
     for (const auto& port : self.ports_)
       prefetch<CacheLevel::kSecond>(port->addresses.data(), port->addresses.size() * sizeof(roce::IpAddress));
-  if (step < 2 || !few) return;
+  if (step < PrefetchStep::kTwoAway || !few) return;
   for (const Attachment* attachment : self.attached_) {
-    if (step == 2) prefetch<CacheLevel::kSecond>(attachment, sizeof(Attachment));
-    if (step == 3) prefetch<CacheLevel::kSecond>(&attachment->queue_pair, sizeof(QueuePair));
-    if (step >= 4) attachment->queue_pair.fetch(step - 4);
+    if (step == PrefetchStep::kTwoAway) prefetch<CacheLevel::kSecond>(attachment, sizeof(Attachment));
+    if (step == PrefetchStep::kThreeAway)
+      prefetch<CacheLevel::kSecond>(&attachment->queue_pair, sizeof(QueuePair));
+    if (step >= PrefetchStep::kFourAway) attachment->queue_pair.fetch(step - PrefetchStep::kFourAway);
   }
 }
 

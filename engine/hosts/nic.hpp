@@ -17,6 +17,7 @@
 #include "hosts/recovery_times.hpp"
 #include "links/node.hpp"
 #include "links/transmit_port.hpp"
+#include "memory/prefetch_step.hpp"
 #include "observe/statistics.hpp"
 #include "packets/roce_codec.hpp"
 #include "time/engine.hpp"
@@ -116,7 +117,7 @@ class Nic final : public Node {
   struct Port;
 
   // See Visited.
-  static void fetch(const void* nic, int step);
+  static void fetch(const void* nic, PrefetchStep step);
   Port& port_at(int port);
   const Port& port_at(int port) const;
   Attachment& attachment_for(QueuePair& queue_pair, int port);

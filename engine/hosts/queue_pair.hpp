@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "hosts/recovery_times.hpp"
+#include "memory/prefetch_step.hpp"
 #include "packets/packet.hpp"
 #include "packets/roce_codec.hpp"
 #include "time/time.hpp"
@@ -111,7 +112,7 @@ class QueuePair {
   virtual void on_deadline(TimePs now) = 0;
 
   // Prefetches what packets in either direction pass by, `step` pointers away from this.
-  virtual void fetch(int /*step*/) const {}
+  virtual void fetch(PrefetchStep /*step*/) const {}
 
   // Where it notes when what it sent again arrives; null: nowhere.
   virtual void set_recovery_times(RecoveryTimes* /*times*/) {}

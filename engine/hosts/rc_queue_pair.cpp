@@ -42,8 +42,8 @@ RcQueuePair::RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryR
       requester_(config_, counters_, pool, gate_, path_choice_.get(), handler),
       responder_(config_, counters_, pool, memory, gate_, path_choice_.get(), handler) {}
 
-void RcQueuePair::fetch(int step) const {
-  if (step == 0) {
+void RcQueuePair::fetch(PrefetchStep step) const {
+  if (step == PrefetchStep::kObject) {
     prefetch<CacheLevel::kSecond>(this, sizeof(RcQueuePair));
     return;
   }

@@ -14,6 +14,7 @@
 #include "hosts/rc_requester.hpp"
 #include "hosts/rc_responder.hpp"
 #include "hosts/send_gate.hpp"
+#include "memory/prefetch_step.hpp"
 
 namespace weft {
 
@@ -82,7 +83,7 @@ class RcQueuePair : public QueuePair {
   bool may_have_data() const override { return requester_.may_have_data() || may_have_responses(); }
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
-  void fetch(int step) const override;
+  void fetch(PrefetchStep step) const override;
 
   void set_recovery_times(RecoveryTimes* times) override { requester_.set_recovery_times(times); }
 

@@ -73,14 +73,15 @@ std::vector<PacketPtr> DelayLine::take_all() {
 }
 
 // The packets one by one: each keeps where the next one is.
-void DelayLine::fetch(const void* line, int step) {
+void DelayLine::fetch(const void* line, PrefetchStep step) {
   // About as many full frames as arrive between two visits of a partition.
-  constexpr int kFetchedPackets = 3;
+  constexpr PrefetchStep kLastPacket = PrefetchStep::kThreeAway;
   const auto& self = *static_cast<const DelayLine*>(line);
-  if (step == 0) prefetch<CacheLevel::kSecond>(line, sizeof(DelayLine));
-  if (step == 0 || step > kFetchedPackets) return;
+  if (step == PrefetchStep::kObject) prefetch<CacheLevel::kSecond>(line, sizeof(DelayLine));
+  if (step == PrefetchStep::kObject || step > kLastPacket) return;
   const Packet* packet = self.in_order_.first();
-  for (int before = 1; before < step && packet != nullptr; ++before) packet = packet->follower;
+  for (int before = 1; before < static_cast<int>(step) && packet != nullptr; ++before)
+    packet = packet->follower;
   prefetch_packet<CacheLevel::kSecond>(packet);
 }
 

@@ -9,6 +9,7 @@
 
 #include "links/node.hpp"
 #include "memory/cache_line.hpp"
+#include "memory/prefetch_step.hpp"
 #include "observe/traffic_counter.hpp"
 #include "packets/packet.hpp"
 #include "packets/packet_chain.hpp"
@@ -77,7 +78,7 @@ class alignas(64) DelayLine : public InCacheLines {
   void on_due();
   void drop_damaged(const Packet& packet);
   // See Visited.
-  static void fetch(const void* line, int step);
+  static void fetch(const void* line, PrefetchStep step);
   static void count_held(const void* line, HeldPackets& held);
 
   // What every packet needs comes first.

@@ -65,6 +65,7 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::A
   ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
   const uint64_t size = packet->wire_bytes();
   if (plain_) [[likely]] {
+    // All classes share the port's memory, as fabrics without `buffer` have it.
     if (queue_depth_bytes_ + size > queue_capacity_bytes_) {
       tail_dropped_[static_cast<size_t>(priority_class)].add(packet->traffic());
       drop(QueueDrop::kFull, priority_class, packet->traffic());
@@ -74,7 +75,9 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::A
     return false;
   }
   const TimePs now = engine_.now();
+  // Cut-through: a packet may leave while it arrives, unless its end would then leave before it has come.
   const bool whole = packet->received_ps <= now || now + rate_.serialisation_ps(size) >= packet->received_ps;
+  // The usual case in a fabric that is not congested: no queue is touched.
   if (whole && passes_at_once(priority_class, now)) {
     pass(std::move(packet), priority_class, now);
     return true;
@@ -200,6 +203,7 @@ void TransmitPort::set_up(bool up) {
   up_ = up;
   plain_ = up_ && buffer_ == nullptr;
   if (!up)
+    // As switches flush a port that has lost its link; what is on the link is Link::cut's.
     drop_all_waiting();
   else
     kick();
@@ -261,21 +265,21 @@ void TransmitPort::prefetch_for(int priority_class) const {
   prefetch(&classes_[static_cast<size_t>(priority_class)], sizeof(ClassQueue));
 }
 
-void TransmitPort::fetch(const void* port, int step) {
+void TransmitPort::fetch(const void* port, PrefetchStep step) {
   const auto& self = *static_cast<const TransmitPort*>(port);
   switch (step) {
-    case 0: {
+    case PrefetchStep::kObject: {
       const auto hot_bytes = reinterpret_cast<const char*>(&self.classes_) - static_cast<const char*>(port);
       prefetch<CacheLevel::kSecond>(port, static_cast<size_t>(hot_bytes));
       break;
     }
-    case 1:
+    case PrefetchStep::kOneAway:
       prefetch<CacheLevel::kSecond>(&self.link_, 2 * kCacheLineBytes);
       for (uint32_t left = self.used_classes_; left != 0; left &= left - 1)
         prefetch<CacheLevel::kSecond>(&self.classes_[static_cast<size_t>(std::countr_zero(left))],
                                       sizeof(ClassQueue));
       break;
-    case 2:
+    case PrefetchStep::kTwoAway:
       self.link_.prefetch_far_end();
       self.fetch_waiting(step);
       break;
@@ -285,14 +289,15 @@ void TransmitPort::fetch(const void* port, int step) {
 }
 
 // Of each class, what waits first: where it is noted, then the packets, then their contexts.
-void TransmitPort::fetch_waiting(int step) const {
-  if (step > 4) return;
+void TransmitPort::fetch_waiting(PrefetchStep step) const {
+  if (step > PrefetchStep::kFourAway) return;
   for (uint32_t left = nonempty_classes_ & ~kControlBit; left != 0; left &= left - 1) {
     const RingBuffer<Waiting>& packets = classes_[static_cast<size_t>(std::countr_zero(left))].packets;
-    if (step == 2) prefetch<CacheLevel::kSecond>(packets.first_slot(), kFetchedWaiting * sizeof(Waiting));
-    if (step < 3) continue;
+    if (step == PrefetchStep::kTwoAway)
+      prefetch<CacheLevel::kSecond>(packets.first_slot(), kFetchedWaiting * sizeof(Waiting));
+    if (step < PrefetchStep::kThreeAway) continue;
     for (size_t i = 0; i < std::min(kFetchedWaiting, packets.size()); ++i)
-      step == 3 ? packets[i].prefetch_packet() : packets[i].prefetch_context();
+      step == PrefetchStep::kThreeAway ? packets[i].prefetch_packet() : packets[i].prefetch_context();
   }
 }
 
@@ -331,6 +336,7 @@ bool TransmitPort::send(PacketPtr packet, int priority_class, TimePs start_ps) {
     rest_ps_ = std::max<TimePs>(0, next_ps - end_ps);
     end_ps += rest_ps_;
   }
+  // A port without a rate: the next packet leaves at the same moment.
   if (end_ps == start_ps) return false;
   busy_until_ps_ = end_ps;
   sending_class_ = priority_class;

@@ -12,6 +12,7 @@
 #include "links/traffic_by_kind.hpp"
 #include "links/transmit_observer.hpp"
 #include "memory/prefetch.hpp"
+#include "memory/prefetch_step.hpp"
 #include "memory/ring_buffer.hpp"
 #include "observe/counted_drops.hpp"
 #include "observe/statistics.hpp"
@@ -303,8 +304,8 @@ class TransmitPort : public Node {
   // What the source has given is in the network.
   PacketPtr entered(PacketPtr packet);
   // See Visited.
-  static void fetch(const void* port, int step);
-  void fetch_waiting(int step) const;
+  static void fetch(const void* port, PrefetchStep step);
+  void fetch_waiting(PrefetchStep step) const;
   static void count_held(const void* port, HeldPackets& held);
   void drop_all_waiting();
 

@@ -53,8 +53,8 @@ MatchTable& SwitchObjects::table(uint32_t index) {
   return *table;
 }
 
-void SwitchObjects::fetch(int step, uint32_t port_count) const {
-  if (step == 0) {
+void SwitchObjects::fetch(PrefetchStep step, uint32_t port_count) const {
+  if (step == PrefetchStep::kObject) {
     prefetch<CacheLevel::kSecond>(views_.data(), program_->looked_up_tables * sizeof(TableView));
     const auto* counters = reinterpret_cast<const uint8_t*>(counters_.get());
     for (const auto& [first_byte, stride_bytes] : program_->port_counters)
@@ -66,13 +66,13 @@ void SwitchObjects::fetch(int step, uint32_t port_count) const {
   for (uint32_t table = 0; table < program_->looked_up_tables; ++table) {
     const TableView& view = views_[table];
     const TableShape& shape = program_->tables[table];
-    if (step == 1 && shape.reads_default_entry)
+    if (step == PrefetchStep::kOneAway && shape.reads_default_entry)
       prefetch<CacheLevel::kSecond>(view.default_entry, sizeof(EntryView));
-    if (step == 2 && shape.reads_default_action)
+    if (step == PrefetchStep::kTwoAway && shape.reads_default_action)
       prefetch<CacheLevel::kSecond>(view.default_entry->action, sizeof(ActionData));
-    if (view.entry_count != 0) view.matcher->fetch(step - 1);
+    if (view.entry_count != 0) view.matcher->fetch(step - PrefetchStep::kOneAway);
   }
-  for (const auto& profile : action_profiles_) profile->fetch(step - 1);
+  for (const auto& profile : action_profiles_) profile->fetch(step - PrefetchStep::kOneAway);
 }
 
 void SwitchObjects::replace_code(std::shared_ptr<const SwitchProgram> program) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "memory/prefetch_step.hpp"
 #include "switch/meter.hpp"
 #include "switch/program.hpp"
 #include "switch/tables/match_table.hpp"
@@ -51,7 +52,7 @@ class SwitchObjects : public InCacheLines {
   ActionProfile& action_profile(uint32_t index) { return *action_profiles_.at(index); }
 
   // Prefetches what most packets pass by, `step` pointers away from this; of the ports below `port_count`.
-  void fetch(int step, uint32_t port_count) const;
+  void fetch(PrefetchStep step, uint32_t port_count) const;
 
   std::span<uint8_t> registers() { return {registers_.get(), program_->registers_bytes}; }
   std::span<CounterCell> counters() { return {counters_.get(), program_->counter_count}; }

@@ -52,18 +52,19 @@ Switch::Switch(Engine& engine, SwitchOptions options)
 
 Switch::~Switch() = default;
 
-void Switch::fetch(const void* self, int step) {
+void Switch::fetch(const void* self, PrefetchStep step) {
   const auto& of = *static_cast<const Switch*>(self);
-  if (step == 0) {
+  if (step == PrefetchStep::kObject) {
     prefetch<CacheLevel::kSecond>(self, sizeof(Switch));
   } else if (of.objects_ == nullptr) {
     return;
-  } else if (step == 1) {
+  } else if (step == PrefetchStep::kOneAway) {
+    // The switch itself has been fetched in the step before, so its pointers may be read.
     prefetch<CacheLevel::kSecond>(of.objects_.get(), sizeof(SwitchObjects));
     prefetch<CacheLevel::kSecond>(of.states_.get(), sizeof(StatePool));
     prefetch<CacheLevel::kSecond>(of.ports_.data(), of.port_count_ * sizeof(TransmitPort*));
   } else {
-    of.objects_->fetch(step - 2, of.port_count_);
+    of.objects_->fetch(step - PrefetchStep::kTwoAway, of.port_count_);
   }
 }
 
@@ -165,6 +166,7 @@ PacketPtr Switch::copy_with_state(const Packet& packet) {
   StateBlock* block = states_->acquire();
   const PacketState& from = static_cast<const StateBlock*>(packet.context)->state;
   const SwitchProgram& program = objects_->program();
+  // The copy takes over that none is written, so what the block's last packet has left must go.
   if (from.large_headers_written == 0) clear_large_headers(block->state);
   std::memcpy(static_cast<void*>(&block->state), &from,
               from.large_headers_written == 0 ? program.cleared_bytes : program.state_bytes);

@@ -16,6 +16,7 @@
 #include "links/node.hpp"
 #include "links/transmit_port.hpp"
 #include "memory/cache_line.hpp"
+#include "memory/prefetch_step.hpp"
 #include "memory/ring_buffer.hpp"
 #include "switch/events.hpp"
 #include "switch/objects.hpp"
@@ -150,7 +151,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   };
 
   // See Visited.
-  static void fetch(const void* self, int step);
+  static void fetch(const void* self, PrefetchStep step);
   StateBlock* new_state();
   void clear_state(PacketState& state);
   StateBlock* state_of(Packet& packet) { return static_cast<StateBlock*>(packet.context); }

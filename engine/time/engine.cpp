@@ -194,11 +194,11 @@ void Engine::serve_until(TimePs limit) {
   }
 }
 
-void Engine::fetch(int step) const {
-  if (step == 0) {
+void Engine::fetch(PrefetchStep step) const {
+  if (step == PrefetchStep::kObject) {
     const auto used_bytes = reinterpret_cast<const char*>(&partition_) - reinterpret_cast<const char*>(this);
     prefetch<CacheLevel::kSecond>(this, static_cast<size_t>(used_bytes));
-  } else if (step == 1) {
+  } else if (step == PrefetchStep::kOneAway) {
     events_.fetch();
     packets_.fetch();
   }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "memory/prefetch_step.hpp"
 #include "observe/lateness_histogram.hpp"
 #include "observe/packet_conservation.hpp"
 #include "packets/packet.hpp"
@@ -165,7 +166,7 @@ class Engine {
 
   TimePs next_event_ps() { return events_.next_time(); }
   // Prefetches what every event uses, `step` pointers away from this.
-  void fetch(int step) const;
+  void fetch(PrefetchStep step) const;
   // Serves a partition's events up to and including limit.
   void serve_until(TimePs limit);
   // The partition's engine whose event this thread is serving, or null.

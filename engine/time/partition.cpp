@@ -142,7 +142,8 @@ void PartitionWorker::fetch_ahead(size_t place) const {
 // Only where about as much happens as there is to fetch.
 void PartitionWorker::fetch(const Partition& partition) {
   if (partition.events_in_last_visit_ < partition.visited_.size()) return;
-  for (int step = 0; step < Visited::kSteps; ++step) {
+  for (int pointers = 0; pointers < kPrefetchSteps; ++pointers) {
+    const auto step = static_cast<PrefetchStep>(pointers);
     partition.engine_.fetch(step);
     for (const Visited& visited : partition.visited_) visited.fetch(visited.object, step);
   }

@@ -3,15 +3,14 @@
 // to need it, each piece would take a whole access to memory.
 #pragma once
 
+#include "memory/prefetch_step.hpp"
+
 namespace weft {
 
-// An object that packets pass. `fetch` prefetches what lies `step` pointers away from it, and may read what
-// the steps before have fetched; step 0 reads nothing. It changes nothing that anybody could see.
+// An object that packets pass. `fetch` does one step.
 struct Visited {
-  static constexpr int kSteps = 7;
-
   const void* object = nullptr;
-  void (*fetch)(const void* object, int step) = nullptr;
+  void (*fetch)(const void* object, PrefetchStep step) = nullptr;
 };
 
 }  // namespace weft

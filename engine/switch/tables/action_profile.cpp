@@ -79,11 +79,12 @@ void ActionProfile::remove_group(uint32_t id) {
   groups_.erase(id);
 }
 
-void ActionProfile::fetch(int step) const {
-  if (step == 0) prefetch<CacheLevel::kSecond>(this, sizeof(ActionProfile));
-  if (step == 1 && fetched_stale_) find_fetched();
-  if (step == 1) prefetch<CacheLevel::kSecond>(fetched_.data(), fetched_.size() * sizeof(const void*));
-  if (step != 2) return;
+void ActionProfile::fetch(PrefetchStep step) const {
+  if (step == PrefetchStep::kObject) prefetch<CacheLevel::kSecond>(this, sizeof(ActionProfile));
+  if (step == PrefetchStep::kOneAway && fetched_stale_) find_fetched();
+  if (step == PrefetchStep::kOneAway)
+    prefetch<CacheLevel::kSecond>(fetched_.data(), fetched_.size() * sizeof(const void*));
+  if (step != PrefetchStep::kTwoAway) return;
   for (const void* line : fetched_) prefetch<CacheLevel::kSecond>(line, kCacheLineBytes);
 }
 

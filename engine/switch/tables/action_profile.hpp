@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "memory/cache_line.hpp"
+#include "memory/prefetch_step.hpp"
 #include "switch/abi.hpp"
 
 namespace weft {
@@ -91,7 +92,7 @@ class ActionProfile : public InCacheLines {
   void clear();
 
   // Prefetches what select() goes through, `step` pointers away from this; of many groups some.
-  void fetch(int step) const;
+  void fetch(PrefetchStep step) const;
 
  private:
   // That of a spine with as many uplinks as switches have ports.

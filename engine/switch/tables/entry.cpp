@@ -58,8 +58,8 @@ TableEntry* EntryPool::make() {
   return entry;
 }
 
-void EntryPool::fetch(int step) const {
-  if (step == 0) {
+void EntryPool::fetch(PrefetchStep step) const {
+  if (step == PrefetchStep::kObject) {
     prefetch<CacheLevel::kSecond>(blocks_.data(), blocks_.size() * sizeof(blocks_[0]));
     return;
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "memory/cache_line.hpp"
+#include "memory/prefetch_step.hpp"
 #include "switch/abi.hpp"
 #include "switch/tables/action_profile.hpp"
 
@@ -54,8 +55,8 @@ class EntryPool {
 
   TableEntry* make();
   void free(TableEntry* entry);
-  // Prefetches all entries, once step 0 has fetched where they are.
-  void fetch(int step) const;
+  // Prefetches all entries, once kObject has fetched where they are.
+  void fetch(PrefetchStep step) const;
 
  private:
   struct GiveBack {

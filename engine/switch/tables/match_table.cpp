@@ -65,11 +65,13 @@ TableEntry* MatchTable::lookup(const uint64_t* key) const {
 template <size_t kWords>
 TableEntry* MatchTable::lookup_unindexed(std::array<uint64_t, kWords> key) const {
   if (index_state_ == IndexState::kStale) {
+    // Tuples that hold several masks compare each entry, which the index does not.
     const bool plain =
         std::none_of(order_.begin(), order_.end(), [](const Tuple* tuple) { return tuple->shared; });
     index_state_ = plain && size_ <= kMostIndexed ? IndexState::kReady : IndexState::kNone;
     if (index_state_ == IndexState::kReady) {
       index<kWords>().build(order_);
+      // To prefetch every entry of such a table would evict what else the partition needs.
       recent_ = size_ > kMostFetched ? std::make_unique<RecentSlots>() : nullptr;
       return index<kWords>().find(key).entry;
     }
@@ -83,9 +85,11 @@ template TableEntry* MatchTable::lookup_unindexed(std::array<uint64_t, 2>) const
 template <size_t kWords>
 TableEntry* MatchTable::lookup_in_tuples(const uint64_t* key) const {
   const size_t tuple_count = order_.size();
+  // An exact table, or an LPM table of one prefix length.
   if (tuple_count == 1 && !order_[0]->shared) return order_[0]->chain<kWords>(key);
   TableEntry* best = nullptr;
   for (size_t i = 0; i < tuple_count; ++i) {
+    // Tuples are in order of their highest priority, so none that follows has a better entry.
     if (best != nullptr && best->priority >= highest_priorities_[i]) break;
     const Tuple& tuple = *order_[i];
     TableEntry* entry = tuple.chain<kWords>(key);
@@ -149,6 +153,8 @@ Tuple& MatchTable::tuple_for_new(const EntryMatch& match, const uint64_t* key) {
   }
   const FilingMasks masks = filing_masks(match.mask, match.low.data(), match.high.data());
   if (Tuple* own = tuple_of(masks[kBits])) return *own;
+  // Every tuple costs each lookup a hash. A table of many masks files entries under coarser ones, and
+  // compares.
   if (tuples_.size() < kFewTuples) return make_tuple(masks[kBits]);
   has_coarse_ = true;
   for (const Grain grain : {kBytes, kNibbles}) {
@@ -210,6 +216,7 @@ TableEntry* MatchTable::insert(const EntryMatch& match) {
   entry->priority = match.priority;
   auto mask = masks_.find(match.mask);
   if (mask == masks_.end()) mask = masks_.try_emplace(Words(match.mask.begin(), match.mask.end())).first;
+  // Entries share their masks: a table of a million entries has a few.
   ++mask->second;
   entry->mask = mask->first.data();
   if (has_ranges()) {
@@ -221,49 +228,51 @@ TableEntry* MatchTable::insert(const EntryMatch& match) {
   const bool reorder = tuple.empty() || match.priority > tuple.highest_priority();
   tuple.add(entry);
   ++size_;
+  // Only for an entry that raises its tuple's priority: sorting for each would make filling a table
+  // quadratic.
   if (reorder) order_tuples();
   return entry;
 }
 
-void MatchTable::fetch(int step) const {
-  if (step == 0) {
+void MatchTable::fetch(PrefetchStep step) const {
+  if (step == PrefetchStep::kObject) {
     prefetch<CacheLevel::kSecond>(this, sizeof(MatchTable));
   } else if (index_state_ != IndexState::kReady) {
     return;
   } else if (recent_ != nullptr) {
     key_words_ == 1 ? fetch_recent<1>(step) : fetch_recent<2>(step);
-  } else if (step == 1) {
+  } else if (step == PrefetchStep::kOneAway) {
     key_words_ == 1 ? index_of_1_.fetch() : index_of_2_.fetch();
-    pool_.fetch(0);
-  } else if (step == 2) {
-    pool_.fetch(1);
+    pool_.fetch(PrefetchStep::kObject);
+  } else if (step == PrefetchStep::kTwoAway) {
+    pool_.fetch(PrefetchStep::kOneAway);
   }
 }
 
 template <size_t kWords>
-void MatchTable::fetch_recent(int step) const {
+void MatchTable::fetch_recent(PrefetchStep step) const {
   // With the key and the beginning of its action's data, wherever within a cache line it begins.
   constexpr size_t kViewBytes =
       sizeof(EntryView) + kWords * sizeof(uint64_t) + sizeof(ActionData) + kCacheLineBytes;
   const TableIndex<kWords>& of = index<kWords>();
   const size_t words = (of.slot_count() + 63) / 64;
-  if (step == 1) {
+  if (step == PrefetchStep::kOneAway) {
     prefetch<CacheLevel::kSecond>(recent_->now.data(), words * sizeof(uint64_t));
     prefetch<CacheLevel::kSecond>(recent_->before.data(), words * sizeof(uint64_t));
     of.fetch_probes();
     return;
   }
-  if (step > 3) return;
-  if (step == 2) of.fetch_small_tuples();
+  if (step > PrefetchStep::kThreeAway) return;
+  if (step == PrefetchStep::kTwoAway) of.fetch_small_tuples();
   for (size_t word = 0; word < words; ++word) {
     for (uint64_t left = recent_->now[word] | recent_->before[word]; left != 0; left &= left - 1) {
       const auto& slot = of.slot(64 * word + static_cast<size_t>(std::countr_zero(left)));
-      if (step == 2)
+      if (step == PrefetchStep::kTwoAway)
         prefetch<CacheLevel::kSecond>(&slot, sizeof slot);
       else
         prefetch<CacheLevel::kSecond>(static_cast<const EntryView*>(slot.entry), kViewBytes);
     }
-    if (step == 3) recent_->before[word] = std::exchange(recent_->now[word], 0);
+    if (step == PrefetchStep::kThreeAway) recent_->before[word] = std::exchange(recent_->now[word], 0);
   }
 }
 

@@ -20,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "memory/prefetch_step.hpp"
 #include "switch/tables/entry.hpp"
 #include "switch/tables/index.hpp"
 #include "switch/tables/tuple.hpp"
@@ -72,7 +73,7 @@ class alignas(64) MatchTable : public InCacheLines {
   void clear();
 
   // Prefetches what lookups go through, `step` pointers away from this, unless the table is large.
-  void fetch(int step) const;
+  void fetch(PrefetchStep step) const;
 
   uint64_t size() const { return size_; }
   uint32_t key_bytes() const { return key_bytes_; }
@@ -129,7 +130,7 @@ class alignas(64) MatchTable : public InCacheLines {
   template <size_t kWords>
   TableEntry* lookup_unindexed(std::array<uint64_t, kWords> key) const;
   template <size_t kWords>
-  void fetch_recent(int step) const;
+  void fetch_recent(PrefetchStep step) const;
   template <size_t kWords>
   TableIndex<kWords>& index() const {
     if constexpr (kWords == 1)
