@@ -50,6 +50,7 @@ int headroom_bits(uint32_t rank_count) {
 }
 
 void quantise(const float* block, size_t count, int32_t exponent, int magnitude_bits, int32_t* integers) {
+  // A power of two: scaling is exact, so the only error is the rounding to an integer.
   const double scale = std::ldexp(1.0, magnitude_bits - exponent);
   for (size_t i = 0; i < count; ++i) {
     const double shifted = static_cast<double>(block[i]) * scale + kRoundingShift;

@@ -128,6 +128,7 @@ PacketPtr AggregationClient::pull(TimePs now) {
     const Slot& slot = slot_of(message);
     return !slot.busy || slot.message != message;
   };
+  // A result may have come between the timeout and the NIC's turn.
   while (!resend_.empty() && has_result_meanwhile(resend_.front())) resend_.pop_front();
   if (must_wait(now)) return nullptr;
   if (!resend_.empty()) {
@@ -139,6 +140,8 @@ PacketPtr AggregationClient::pull(TimePs now) {
   }
   if (!can_send_next()) return nullptr;
   const uint64_t message = next_message_++;
+  // In order of the stream: message m uses slot m mod slot_count, which is free once m - slot_count has its
+  // result.
   slot_of(message) = Slot{true, false, message, 0, 0, now};
   ++in_flight_;
   was_sent(message) ? void(++counters_.repeated_messages) : compose(message);
@@ -155,6 +158,7 @@ bool AggregationClient::must_wait(TimePs now) {
 void AggregationClient::pace_after(TimePs now, size_t frame_bytes) {
   if (config_.rate_bps == 0) return;
   const TimePs gap_ps = BitRate::serialisation_ps(frame_bytes, config_.rate_bps);
+  // A worker that the NIC kept waiting may catch up a few packets, as the switches' meters allow.
   next_send_ps_ = std::max(next_send_ps_, now - kCatchUpPackets * gap_ps) + gap_ps;
 }
 
@@ -228,6 +232,7 @@ bool AggregationClient::classify(const roce::ParsedPacket& packet, uint64_t& mes
     return false;
   }
   const Slot& slot = slot_of(message);
+  // A late copy: of a result that came after the timeout, or of another round of the slot.
   if (!slot.busy || slot.message != message) {
     ++counters_.stale_results;
     return false;

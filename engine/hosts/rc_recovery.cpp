@@ -32,6 +32,7 @@ void RcRequester::on_nak(TimePs now, uint64_t sequence, uint8_t syndrome) {
   if (syndrome == roce::kSyndromeNakSequence) {
     ++counters_.sequence_naks_received;
     if (selective_repeat_) return;  // detect_losses() infers it from what arrived
+    // Go-back-N learns of a loss by this NAK alone; selective repeat has its own detection.
     gate_.congestion_control().on_loss(now, false);
     go_back(now);
     return;
@@ -68,6 +69,7 @@ void RcRequester::detect_losses(TimePs now) {
 }
 
 TimePs RcRequester::retransmission_timeout_ps() const {
+  // Bounded, so that a link that is up again is tried soon enough.
   const uint32_t doublings = std::min(retries_, config_.timeout_backoff_limit);
   return std::max(config_.retransmission_timeout_ps, sent_.round_trips().timeout_ps()) << doublings;
 }
@@ -97,6 +99,7 @@ void RcRequester::on_deadline(TimePs now) {
 void RcRequester::on_timeout(TimePs now) {
   ++counters_.timeouts;
   if (refusal_ != CompletionStatus::kSuccess) return fail(refusal_);
+  // The peer has not answered once since: an answer resets the count.
   if (retries_ == config_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
   const TimePs overdue_ps = now - retransmission_timeout_ps();
   ++retries_;

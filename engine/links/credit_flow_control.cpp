@@ -26,6 +26,7 @@ CreditFlowControl::CreditFlowControl(Engine& engine, TransmitPort& port, const C
   if (config.update_interval_ps < 1)
     throw std::invalid_argument("credit update_interval_ps is " + std::to_string(config.update_interval_ps) +
                                 " (1 or more)");
+  // On a slow link updates at the configured interval would take a large part of the line.
   config_.update_interval_ps = std::max(
       config.update_interval_ps, kFramesPerUpdate * port.rate().serialisation_ps(config.largest_frame_bytes));
   for (Lane& lane : lanes_) {
@@ -44,6 +45,7 @@ void CreditFlowControl::set_memory(const SharedBuffer& buffer, uint32_t number) 
 uint32_t CreditFlowControl::own_limit_blocks(int number) const {
   const Lane& lane = lanes_[static_cast<size_t>(number)];
   const uint64_t held_bytes = memory_ == nullptr ? 0 : memory_->group(memory_port_, number).own_used_bytes;
+  // A frame that the MAC has received, and the switch does not hold yet, takes memory, too.
   const uint32_t taken = std::min(blocks(held_bytes) + lane.passing_blocks, buffer_blocks_);
   return (lane.received_blocks + buffer_blocks_ - taken) % kModulus;
 }
@@ -71,6 +73,7 @@ void CreditFlowControl::on_credit_freed(int priority_class, uint64_t /*bytes*/) 
 // rest of the buffer would not hold such a frame, and the far end would wait for this update.
 void CreditFlowControl::tell_if_due(int number) {
   const uint32_t more = (own_limit_blocks(number) - lane_of(number).announced_blocks) % kModulus;
+  // Counts wrap, so a difference beyond half the range is negative.
   if (more <= kHalf && more >= std::min(frame_blocks_, buffer_blocks_ - frame_blocks_ + 1)) send(false);
 }
 
@@ -125,6 +128,7 @@ void CreditFlowControl::update_stalled() {
   const TimePs now = engine_.now();
   for (int each = 0; each < mac_control::kClasses; ++each) {
     if (!is_lane(each)) continue;
+    // For a largest frame, whatever comes next: the port need not look into its queues.
     const bool stalled = available_blocks(each) < frame_blocks_;
     if (stalled == is_stalled(each)) continue;
     stalled_lanes_ ^= 1u << each;
@@ -149,6 +153,7 @@ void CreditFlowControl::on_timer() {
 }
 
 void CreditFlowControl::restart() {
+  // A limit of 0 blocks sending until the far end has answered the request with its own.
   for (Lane& lane : lanes_) lane.sent_blocks = lane.limit_blocks = lane.received_blocks = 0;
   update_stalled();
   send(true);

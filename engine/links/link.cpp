@@ -41,6 +41,7 @@ void Link::check(const FaultConfig& faults) {
 
 Link::FarEnd Link::far_end_at(Node& node, int port) {
   Engine& far = node.engine();
+  // The delay is what lets both partitions go ahead alone, so the shortest one bounds the window.
   if (&far != &engine_) Partitions::join(engine_, far, delay_ps_);
   FarEnd made{std::make_unique<DelayLine>(far, this), {}};
   made.delay_line->connect(&node, port);
@@ -89,6 +90,7 @@ void Link::join(size_t far_end) {
   if (delay_line_->size() != 0)
     throw std::logic_error("a link with packets on it is cut before it is joined anew");
   set_capture(nullptr);
+  // Kept, with its counters: the circuit may come back.
   far_ends_[present_] = {std::move(delay_line_), std::move(outbox_)};
   delay_line_ = std::move(far_ends_[far_end].delay_line);
   outbox_ = std::move(far_ends_[far_end].outbox);
@@ -112,6 +114,7 @@ void Link::set_faults(FaultConfig faults) {
   check(faults);
   faults_ = faults;
   faulty_ = faults.any();
+  // log1p and expm1, because 1 - 1e-12 would lose most of the rate's digits.
   log_bit_intact_ = std::log1p(-faults.bit_error_rate);
 }
 

@@ -96,6 +96,8 @@ TimePs PacketSocket::take_frame(const tpacket2_hdr& header) {
                              htons(header.tp_vlan_tci)};
     static_assert(sizeof tag == kVlanTagBytes);
     uint8_t* front = packet->prepend(kVlanTagBytes);
+    // The kernel takes the tag out of the frame, so it is put back: switches and captures see the frame as it
+    // was sent.
     std::memmove(front, front + kVlanTagBytes, kMacAddressesBytes);
     std::memcpy(front + kMacAddressesBytes, tag, kVlanTagBytes);
   }
@@ -130,6 +132,8 @@ void PacketSocket::receive(int /*port*/, PacketPtr packet) {
 }
 
 void PacketSocket::flush() {
+  // Without PACKET_QDISC_BYPASS: frames that bypass the queueing layer are seen by no sniffer on the
+  // interface.
   std::array<iovec, kTransmitBatch> vectors{};
   std::array<mmsghdr, kTransmitBatch> messages{};
   const size_t count = transmit_batch_.size();

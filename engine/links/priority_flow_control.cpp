@@ -43,11 +43,13 @@ void PriorityFlowControl::send(uint32_t classes) {
     pause.quanta[each] = wanted ? config_.pause_quanta : uint16_t{0};
     ++(wanted ? counters_[each].pauses_sent : counters_[each].resumes_sent);
   }
+  // Pause frames pass all queues, and are never paused themselves.
   port_.send_control(mac_control::make_priority_pause(engine_.packets(), config_.source_mac, pause));
 }
 
 void PriorityFlowControl::on_refresh() {
   send(wanted_classes_);
+  // Half the pause: one lost or late frame then does not let the sender go on.
   refresh_.arm(engine_.now() + std::max<TimePs>(1, duration_ps(config_.pause_quanta) / 2));
 }
 
@@ -98,6 +100,7 @@ void PriorityFlowControl::on_expiry() {
 void PriorityFlowControl::restart() {
   for (int each = 0; each < mac_control::kClasses; ++each) set_paused(each, false);
   apply();
+  // The link is new to the far end, which has forgotten that it was asked to pause.
   if (wanted_classes_ != 0) send(wanted_classes_);
 }
 

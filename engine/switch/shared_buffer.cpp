@@ -87,6 +87,7 @@ SharedBuffer::Charge SharedBuffer::choose(const Group* group, const Queue& queue
                                           uint64_t size_bytes) const {
   const auto kind = group == nullptr ? IngressLimits::Kind::kNone : group->limits.kind;
   if (kind == IngressLimits::Kind::kCredits) {
+    // The sender counts whole blocks, so the receiver must: a byte of difference would become a drop.
     const bool fits = group->own_used_bytes + in_blocks(size_bytes) <= group->limits.own_bytes;
     return fits ? Charge::kOwn : Charge::kRefusedIngress;
   }
@@ -94,10 +95,12 @@ SharedBuffer::Charge SharedBuffer::choose(const Group* group, const Queue& queue
     return Charge::kReserved;
   const bool shared_has_room = size_bytes <= free_shared_bytes();
   if (kind == IngressLimits::Kind::kPause) {
+    // Headroom is for what arrives after the pause was asked for; taken before, it would be missing then.
     if (!group->is_paused && shared_has_room) return Charge::kShared;
     const bool fits = group->own_used_bytes + size_bytes <= group->limits.own_bytes;
     return fits ? Charge::kOwn : Charge::kRefusedIngress;
   }
+  // Before the packet, not with it: a threshold smaller than a packet still lets one in.
   const bool below = queue.shared_used_bytes < threshold_bytes(priority_class);
   return shared_has_room && below ? Charge::kShared : Charge::kRefusedQueue;
 }
@@ -131,6 +134,7 @@ void SharedBuffer::give_back(Group* group, int lane, uint64_t size_bytes, Charge
   } else if (charge != Charge::kReserved) {
     uint64_t from_headroom = 0;
     if (kind == IngressLimits::Kind::kPause) {
+      // Headroom first: it has to be whole again before the sender may go on.
       from_headroom = std::min(size_bytes, group->own_used_bytes);
       group->own_used_bytes -= from_headroom;
     }

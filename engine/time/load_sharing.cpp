@@ -17,6 +17,7 @@ std::vector<Load> join_neighbours(const std::vector<Load>& single, const Neighbo
     for (const auto& [neighbour, count] : neighbours[partition]) links += count;
     for (const auto& [neighbour, count] : neighbours[partition]) {
       const auto [first, second] = std::minmax({leader_of(partition), leader_of(neighbour)});
+      // Half of the links or more: a host goes with its leaf, a spine with none of its many leaves.
       if (2 * uint64_t{count} >= links) leaders[second] = first;
     }
   }
@@ -28,6 +29,8 @@ std::vector<Load> join_neighbours(const std::vector<Load>& single, const Neighbo
 }
 
 std::vector<Load> share_out(std::vector<Load> loads, size_t workers) {
+  // The heaviest first, each to the least loaded worker (Graham's LPT rule). Stable, so that equal loads keep
+  // an order.
   std::stable_sort(loads.begin(), loads.end(),
                    [](const Load& a, const Load& b) { return a.weight > b.weight; });
   std::vector<Load> shares(workers);
@@ -41,6 +44,7 @@ std::vector<Load> share_out(std::vector<Load> loads, size_t workers) {
 bool is_even(const std::vector<Load>& shares) {
   const auto [least, most] = std::minmax_element(
       shares.begin(), shares.end(), [](const Load& a, const Load& b) { return a.weight < b.weight; });
+  // Within a tenth: workers wait for the slowest at the end of every window.
   return 10 * most->weight <= 11 * least->weight;
 }
 

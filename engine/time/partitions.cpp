@@ -138,6 +138,7 @@ void Partitions::run_until(TimePs time, Engine::InterruptCheck check) {
   if (!assigned_) assign();
   int64_t next_check_ns = 0;
   for (uint64_t turn = 1; !stop_requested_; ++turn) {
+    // Another thread waits, such as one that reads counters: it gets its turn between windows.
     if (lock_.contended()) {
       lock_.unlock();
       lock_.lock();
@@ -158,6 +159,7 @@ void Partitions::run_until(TimePs time, Engine::InterruptCheck check) {
     const TimePs first_ps = std::min(next_ps, next_control_ps);
     if (first_ps > time || first_ps == kNever) break;
     if (next_ps <= next_control_ps)
+      // The last picosecond before a packet that is sent in this window can reach another partition.
       serve_window(std::min({next_ps + window_ps_ - 1, next_control_ps, time}));
     else
       serve_control();
@@ -183,6 +185,7 @@ void Partitions::serve_window(TimePs limit_ps) {
     for (const auto& worker : workers_) worker->serve_window(workers_, limit_ps);
   for (const auto& worker : workers_) {
     served += worker->events_served();
+    // The latest event, not the window's end: what Python schedules then counts from an event's time.
     now_ = std::max(now_, worker->latest_ps());
   }
   events_in_last_window_ = served;
@@ -218,10 +221,13 @@ std::vector<CollectedCall> Partitions::take_hand_overs() {
 }
 
 void Partitions::schedule_calls(std::vector<CollectedCall> calls) {
+  // By time and partition, never by worker: Python's calls come in the same order with any number of workers.
   std::stable_sort(calls.begin(), calls.end(), [](const CollectedCall& a, const CollectedCall& b) {
     return std::tie(a.what.time_ps, a.partition) < std::tie(b.what.time_ps, b.partition);
   });
   for (CollectedCall& call : calls)
+    // Exactly one window later, wherever windows begin: the earliest time that no partition has passed by
+    // then.
     schedule_at(call.what.time_ps + window_ps_,
                 [listener = std::move(call.what.listener)] { listener->call(); });
 }
@@ -258,6 +264,7 @@ std::vector<std::vector<uint32_t>> Partitions::shares_of(size_t most_workers) co
   std::vector<Load> shared;
   if (!groups.empty()) shared = share_out(std::move(whole), workers);
   if (groups.empty() || !is_even(shared)) shared = share_out(join_neighbours(single, neighbours_), workers);
+  // An uneven share costs more than packets that cross workers.
   if (!is_even(shared)) shared = share_out(std::move(single), workers);
   std::vector<std::vector<uint32_t>> result;
   for (Load& load : shared) result.push_back(std::move(load.partitions));

@@ -29,6 +29,7 @@ bool has_prefix(const IpAddress& address, const IpRoute& route) {
 }  // namespace
 
 IpStack::IpStack(Nic& nic) : engine_(nic.engine()), nic_(nic) {
+  // Drawn from the seed, as ECMP hashes source ports: another seed has other collisions.
   Rng rng(nic.entropy_seed(), nic.name() + " ports");
   first_ephemeral_port_ = static_cast<uint32_t>(rng.below(kEphemeralPorts));
   nic.set_non_roce_receiver(this);
@@ -58,6 +59,7 @@ void IpStack::add_route(const IpRoute& route) {
   if (const int most = route.prefix.is_ipv6 ? 128 : 32; route.prefix_bits < 0 || route.prefix_bits > most)
     throw std::invalid_argument("a route's prefix of " + std::to_string(route.prefix_bits) +
                                 " bits (valid: 0 to " + std::to_string(most) + ")");
+  // Longest prefixes first, so that the first match is the route; hosts have a few routes.
   const auto shorter = std::find_if(routes_.begin(), routes_.end(), [&](const IpRoute& other) {
     return other.prefix_bits < route.prefix_bits;
   });
@@ -106,6 +108,7 @@ void IpStack::register_protocol(uint8_t number, IpProtocol* protocol) {
     protocols_.erase(number);
     return;
   }
+  // The stack answers these itself.
   const bool is_own = number == kProtocolIcmp || number == kProtocolIcmpv6 || number == kProtocolUdp;
   if (is_own || !protocols_.emplace(number, protocol).second)
     throw std::invalid_argument("host '" + name() + "': protocol " + std::to_string(number) + " is taken");

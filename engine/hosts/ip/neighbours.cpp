@@ -26,6 +26,7 @@ Neighbours::Entry& Neighbours::entry_of(const IpAddress& address) {
 
 void Neighbours::make_room() {
   if (heard_.size() < limit_) return;
+  // Bounded, so that a flood of forged ARP costs no memory; the neighbour that was silent for longest goes.
   remove(*heard_.front());
   owner_.evicted();
 }
@@ -67,6 +68,7 @@ void Neighbours::set(Entry& entry, const MacAddress& mac) {
 }
 
 void Neighbours::learn(const IpAddress& neighbour, const MacAddress& mac, bool create) {
+  // Messages that are not for this host teach it nothing new (RFC 826), or every host would know all.
   if (!create && !entries_.contains(neighbour)) return;
   Entry& entry = entry_of(neighbour);
   if (entry.is_static) {
