@@ -333,7 +333,7 @@ class JobTable:
                         f"of which others of its tenant have {load.own.get(port, 0.0):g} (valid: {owner.bandwidth:g} "
                         "together)"
                     )
-        # All trees or none: a job on some of its planes would wait for the others for ever.
+        # All trees or none: a job's data are striped over all of its planes.
         reserved: list[str] = []
         planned: list[PlannedTree] = []
         try:

@@ -85,8 +85,8 @@ async def read_held_jobs(session: SwitchSession) -> HeldJobs:
     held = await read_job_entries(session)
     try:
         tags = await read_register(session, _TAG_REGISTER)
-    # BMv2 does not read registers over P4Runtime.
     except (RequestRefusedError, SettingError):
+        # BMv2 does not read registers over P4Runtime.
         return HeldJobs(held)
     return HeldJobs(held, frozenset(tag >> _ROUND_BITS for tag in tags.values()) - {0})
 

@@ -108,8 +108,8 @@ def plan_tree(
         JobError: a node would have more children than a bitmap has bits, or no root reaches all leaves.
 
     """
-    # A tree of one switch needs no root above it, and no link between switches.
     workers = _workers_by_leaf(fabric, plane, hosts, failures)
+    # A tree of one switch needs no root above it, and no link between switches.
     if len(workers) == 1:
         leaf, workers_ports = next(iter(workers.items()))
         return AggregationTree(plane, (TreeNode(leaf, _children(leaf, workers_ports)),))
