@@ -35,4 +35,4 @@ def test_a_result_s_derived_figures_are_a_mapping() -> None:
         derived = ("ok",)
 
     with pytest.raises(TypeError, match=r"Wrong\.derived is a tuple \(valid: a mapping"):
-        ResultKind(key="wrong", meaning="None.", model=Wrong, show=lambda *_: None)  # type: ignore[type-var]
+        ResultKind(key="wrong", meaning="None.", model=Wrong)  # type: ignore[type-var]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol
 
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.operations import Operations
 from weft.controller.repair import Repair, Written
 from weft.controller.routing import plane_routings
+from weft.quantities.plain_data import PlainData
 from weft.topologies import FabricLink, FabricSpec
 
 Outcome = Literal["changed", "nothing to do", "still busy"]
@@ -35,7 +36,7 @@ class CircuitPorts(Protocol):
 
 
 @dataclass(frozen=True)
-class CircuitChange:
+class CircuitChange(PlainData):
     """A change of the circuits' configuration. Times count from when the fabric was up; null: it has not happened."""
 
     derived: ClassVar[Mapping[str, str]] = {"recovery_ps": "recovery_ps"}
@@ -97,10 +98,6 @@ class CircuitChange:
     def lost_packets(self) -> int:
         """All that were lost by it."""
         return self.in_flight_packets + self.queued_packets + self.refused_packets
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with the derived figure."""
-        return {**asdict(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
 
 
 class CircuitControl:

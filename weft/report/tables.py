@@ -41,6 +41,6 @@ def parts_of_traffic(run: RunDirectory) -> dict[str, ReportPart]:
         f"{kind.key}-{number}": part
         for kind, results in run.traffic
         if results
-        for number, part in enumerate(kind.report(results, run.fabric))
+        for number, part in enumerate(kind.parts(results, run.fabric))
         if not part.is_empty
     }

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 from rich.console import Console
-from rich.table import Table
 
 from weft.quantities.readable import counted
 from weft.results.choices import AlgorithmChoice
+from weft.results.columns import PS_PER_US, Column, Look, ResultTable
 from weft.results.counters import HostTotals
-from weft.results.kinds import MeasuredColumn, ResultKind
-from weft.results.report_parts import Cell, ReportTable, microseconds
+from weft.results.figure_tables import Layout
+from weft.results.kinds import ItemResult, ResultKind
+from weft.results.report_parts import ReportTable
 from weft.results.verification import Verdict
 from weft.topologies import FabricSpec
 from weft.traffic.collectives import Collective
@@ -32,7 +33,7 @@ def _nan_for_null(value: object) -> object:
 
 
 @dataclass(frozen=True)
-class CollectiveResult:
+class CollectiveResult(ItemResult):
     """One collective: nccl-tests' figures and how the result compared with NumPy's.
 
     Packets are counted over all repetitions, and over none of the `warmup`. Bandwidths are 0 where no time passed, as
@@ -117,17 +118,13 @@ class CollectiveResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with the derived figures."""
-        plain = {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("choice", "title", "reduces", *self.derived)
-        }
-        if self.choice is not None:
-            plain["choice"] = asdict(self.choice)
+        data = super().as_dict()
+        if self.choice is None:
+            del data["choice"]
         if not math.isfinite(self.largest_error):
             # JSON knows no NaN and no infinity; `wrong` says what happened.
-            plain["largest_error"] = None
-        return plain | {key: getattr(self, name) for key, name in self.derived.items()}
+            data["largest_error"] = None
+        return data
 
 
 def collective_result(
@@ -186,12 +183,60 @@ def collective_result(
     return replace(result, busbw_bytes_per_s=result.algorithm_bandwidth * factor)
 
 
-def _table(*columns: str) -> Table:
-    """Return a table without lines, its columns (in which numbers stand) aligned to the right."""
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap="\n" not in column, vertical="bottom")
-    return table
+def _is_repeated(results: Sequence[CollectiveResult]) -> bool:
+    return any(len(result.times_ps) > 1 for result in results)
+
+
+def _time(
+    title: str, value: str, only_if: Callable[[Sequence[CollectiveResult]], bool] = _is_repeated
+) -> Column[CollectiveResult]:
+    return Column(
+        f"{title}\n", value, unit="µs", scale=PS_PER_US, digits=1, only_if=only_if, page={"digits": 3}
+    )
+
+
+def _bandwidth(title: str, value: str, sweep: Look | None = None) -> Column[CollectiveResult]:
+    return Column(f"{title}\n", value, unit="GB/s", scale=1e9, digits=2, page={"digits": 3}, sweep=sweep)
+
+
+_TABLE = ResultTable[CollectiveResult](
+    "Collectives",
+    # The terminal has nccl-tests' words for what does not apply: no operation, no root.
+    (
+        Column(
+            "algorithm",
+            lambda each: _algorithm(each),
+            page={"title": "collective", "value": lambda each: f"{each.collective}, {_algorithm(each)}"},
+        ),
+        Column("size\n", "size_bytes", unit="B"),
+        Column("count", "count", page=None),
+        Column("type", "dtype"),
+        Column(
+            "redop",
+            lambda each: each.operation if each.reduces else "none",
+            page={"title": "operation", "value": "operation"},
+        ),
+        Column("root", "root", missing="-1", page=None),
+        _time("time", "time_ps", lambda results: not _is_repeated(results)),
+        _time("mean", "time_ps"),
+        _time("least", "least_time_ps"),
+        _time("largest", "largest_time_ps"),
+        Column("repetitions", lambda each: len(each.times_ps), only_if=_is_repeated, terminal=None),
+        _bandwidth("algbw", "algorithm_bandwidth"),
+        _bandwidth("busbw", "busbw_bytes_per_s", sweep={}),
+        Column(
+            "#wrong",
+            lambda each: _wrong(each) if each.verified else "N/A",
+            page={"title": "wrong", "value": lambda each: _wrong(each) if each.verified else "lengths only"},
+        ),
+        Column("error", lambda each: _error(each), page=None),
+        Column("bound", lambda each: _bound(each), page=None),
+        Column("overflowed packets", "overflowed_packets", terminal=None),
+        Column("retransmitted\npackets", "retransmissions"),
+        Column("CNPs", "cnps", terminal=None),
+    ),
+    layout=Layout(is_narrow=True, headings="bottom", whole=True),
+)
 
 
 def _print_table(console: Console, results: Sequence[CollectiveResult]) -> None:
@@ -199,29 +244,7 @@ def _print_table(console: Console, results: Sequence[CollectiveResult]) -> None:
 
     Where there were repetitions, the time is their mean, and the least and the largest stand beside it.
     """
-    repeated = any(len(result.times_ps) > 1 for result in results)
-    table = _table(
-        "algorithm", "size\n(B)", "count", "type", "redop", "root",
-        *(("mean\n(µs)", "least\n(µs)", "largest\n(µs)") if repeated else ("time\n(µs)",)),
-        "algbw\n(GB/s)", "busbw\n(GB/s)", "#wrong", "error", "bound", "retransmitted\npackets",
-    )  # fmt: skip
-    for result in results:
-        # nccl-tests' words for what does not apply: no operation, no root.
-        exact = result.error_bound == 0.0
-        table.add_row(
-            _algorithm(result),
-            str(result.size_bytes),
-            str(result.count),
-            result.dtype,
-            result.operation if result.reduces else "none",
-            str(-1 if result.root is None else result.root),
-            *(f"{time_ps / 1e6:.1f}" for time_ps in _times_ps(result, repeated)),
-            f"{result.algorithm_bandwidth / 1e9:.2f}",
-            f"{result.busbw_bytes_per_s / 1e9:.2f}",
-            *_verdict(result, exact),
-            str(result.retransmissions),
-        )
-    console.print(table)
+    _TABLE.print(console, results)
     for result in results:
         if result.choice is not None:
             console.print(_reason(result, result.choice))
@@ -242,13 +265,14 @@ def _reason(result: CollectiveResult, choice: AlgorithmChoice) -> str:
     )
 
 
-def _verdict(result: CollectiveResult, exact: bool) -> tuple[str, str, str]:
+def _error(result: CollectiveResult) -> str:
     if not result.verified:
-        return "N/A", "not verified", ""
-    wrong = str(_wrong(result))
-    if exact and result.ok:
-        return wrong, "exact", ""
-    return wrong, f"{result.largest_error:.2g}", "" if exact else f"{result.error_bound:.2g}"
+        return "not verified"
+    return "exact" if result.error_bound == 0.0 and result.ok else f"{result.largest_error:.2g}"
+
+
+def _bound(result: CollectiveResult) -> str:
+    return f"{result.error_bound:.2g}" if result.verified and result.error_bound else ""
 
 
 def print_collectives(console: Console, results: Sequence[CollectiveResult]) -> None:
@@ -264,35 +288,8 @@ def print_collectives(console: Console, results: Sequence[CollectiveResult]) -> 
 
 def report_collectives(results: Sequence[CollectiveResult], _: FabricSpec) -> Iterator[ReportTable]:
     """Figures of nccl-tests; of repetitions the mean time, and the least and the largest."""
-    repeated = any(len(each.times_ps) > 1 for each in results)
-    rows: list[list[Cell]] = [
-        [
-            f"{each.collective}, {_algorithm(each)}",
-            each.size_bytes,
-            each.dtype,
-            each.operation,
-            *(microseconds(time_ps) for time_ps in _times_ps(each, repeated)),
-            *((len(each.times_ps),) if repeated else ()),
-            round(each.algorithm_bandwidth / 1e9, 3),
-            round(each.busbw_bytes_per_s / 1e9, 3),
-            _wrong(each) if each.verified else "lengths only",
-            each.overflowed_packets,
-            each.retransmissions,
-            each.cnps,
-        ]
-        for each in results
-    ]
-    times = ("mean (µs)", "least (µs)", "largest (µs)", "repetitions") if repeated else ("time (µs)",)
-    columns = [
-        "collective", "size (B)", "type", "operation", *times, "algbw (GB/s)", "busbw (GB/s)", "wrong",
-        "overflowed packets", "retransmitted packets", "CNPs",
-    ]  # fmt: skip
     warm = max((each.warmup for each in results), default=0)
-    yield ReportTable("Collectives", columns, rows, f"after up to {warm} runs to warm up" if warm else "")
-
-
-def _times_ps(result: CollectiveResult, repeated: bool) -> Sequence[int]:
-    return (result.time_ps, result.least_time_ps, result.largest_time_ps) if repeated else (result.time_ps,)
+    yield _TABLE.part(results, f"after up to {warm} runs to warm up" if warm else "")
 
 
 def _wrong(result: CollectiveResult) -> int | str:
@@ -316,5 +313,5 @@ COLLECTIVES = ResultKind(
     problems=_problems,
     name="collective",
     labels=("algorithm", "size_bytes", "dtype", "operation", "root"),
-    measured=(MeasuredColumn("busbw", "GB/s", 2, "busbw_bytes_per_s", 1e9),),
+    tables=(_TABLE,),
 )

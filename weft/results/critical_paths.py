@@ -9,10 +9,11 @@ from itertools import islice
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from weft.quantities.readable import counted, time_unit
-from weft.results.report_parts import Cell, ReportTable, shown_of
+from weft.quantities.readable import Unit, counted, time_unit
+from weft.results.columns import Column, ResultTable
+from weft.results.figure_tables import Layout
+from weft.results.report_parts import ReportTable, shown_of
 from weft.topologies import FabricSpec, shortest_paths
 from weft.traffic.jobs import Job
 from weft.traffic.jobs.breakdown import Times
@@ -105,6 +106,26 @@ def _shares(pair: Pair, planes: Sequence[int], fabric: FabricSpec) -> dict[str, 
     return shares
 
 
+def shares_table(unit: Unit, total_ps: int) -> ResultTable[tuple[str, int]]:
+    """Return a table of times and their shares of a total; its rows have a name and a time."""
+    return ResultTable(
+        "",
+        (
+            Column("", lambda row: row[0], is_name=True),
+            Column(
+                unit.name,
+                lambda row: unit.of(row[1]),
+                form="{:,.3f}".format,
+                page={"title": f"time ({unit.name})", "form": None, "digits": 3},
+            ),
+            Column(
+                "share", lambda row: 100 * row[1] / total_ps if total_ps else None, form="{:.1f} %".format
+            ),
+        ),
+        layout=Layout(is_narrow=True),
+    )
+
+
 def print_critical_path(console: Console, found: CriticalPathResult) -> None:
     """Print what the path's time went to, and the ranks and ports with the most of it."""
     total_ps = sum(found.parts_ps.values())
@@ -113,12 +134,7 @@ def print_critical_path(console: Console, found: CriticalPathResult) -> None:
     unit = time_unit([total_ps])
     stretches = counted(found.stretches, "stretch", "stretches")
     console.print(f"critical path: {stretches} on {counted(found.rank_count, 'rank')}")
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for column in ("", unit.name, "share"):
-        table.add_column(column, justify="left" if not column else "right")
-    for name, time_ps in found.parts_ps.items():
-        table.add_row(escape(name), f"{unit.of(time_ps):,.3f}", f"{100 * time_ps / total_ps:.1f} %")
-    console.print(table)
+    shares_table(unit, total_ps).print(console, list(found.parts_ps.items()))
     for what, times in (
         ("most of it on ranks", found.ranks_ps),
         ("ports that it could wait for, each", found.ports_ps),
@@ -133,7 +149,7 @@ def print_critical_path(console: Console, found: CriticalPathResult) -> None:
 def critical_path_tables(name: str, found: CriticalPathResult) -> Iterator[ReportTable]:
     """Return tables for a page: what the time went to, ranks, ports."""
     total_ps = sum(found.parts_ps.values()) or 1
-    unit = time_unit([total_ps])
+    table = shares_table(time_unit([total_ps]), total_ps)
     for title, times, note in (
         ("", found.parts_ps, counted(found.stretches, "stretch", "stretches")),
         (" on ranks", found.ranks_ps, shown_of(len(found.ranks_ps), found.rank_count, "those with the most")),
@@ -143,8 +159,4 @@ def critical_path_tables(name: str, found: CriticalPathResult) -> Iterator[Repor
             "time for which what was waited for could use a port; those with the most",
         ),
     ):
-        rows: list[list[Cell]] = [
-            [what, round(unit.of(time_ps), 3), f"{100 * time_ps / total_ps:.1f} %"]
-            for what, time_ps in times.items()
-        ]
-        yield ReportTable(f"Critical path of {name}{title}", ["", f"time ({unit.name})", "share"], rows, note)
+        yield table.part(list(times.items()), note, f"Critical path of {name}{title}")

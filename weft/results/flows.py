@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from weft.quantities.readable import counted, format_time
 from weft.recording.schema import TableSchema
+from weft.results.columns import PS_PER_US, Column, ResultTable
+from weft.results.figure_tables import Layout
 from weft.results.flow_tables import FLOW_COLUMNS, FlowFile, FlowTable, flow_table
-from weft.results.kinds import ResultKind
-from weft.results.report_parts import Cell, ReportTable, microseconds, shown_of
+from weft.results.kinds import ItemResult, ResultKind
+from weft.results.report_parts import ReportTable, shown_of
 from weft.topologies import FabricSpec
 from weft.traffic.answers import EndedFlows
 from weft.traffic.patterns import Flow
@@ -26,14 +27,12 @@ FLOW_FILE = FlowFile("pattern", TableSchema(FLOW_COLUMNS))
 
 
 @dataclass(frozen=True)
-class FlowsResult:
+class FlowsResult(ItemResult):
     """A pattern of one-sided writes: bytes moved and the time until the last was acknowledged.
 
     Completion times are those of the single flows, from a flow's own start to its last acknowledgement. `records` has a
     row per flow; it is no part of the results file, but of a table beside it.
     """
-
-    derived: ClassVar[Mapping[str, str]] = {}
 
     pattern: str
     """What it was: an incast and its receiver, a permutation, your class, or a file."""
@@ -55,15 +54,6 @@ class FlowsResult:
     """Of the same."""
     host_names: Sequence[str] = field(default=(), compare=False, repr=False)
     records: FlowTable = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def ok(self) -> bool:
-        """Return True: what flows carry is not looked at."""
-        return True
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data without the records."""
-        return {name: value for name, value in vars(self).items() if name not in ("host_names", "records")}
 
 
 def flows_result(
@@ -94,6 +84,47 @@ def flows_result(
     )
 
 
+@dataclass(frozen=True)
+class _Flow:
+    """A row of a pattern's table."""
+
+    name: str
+    plane: int
+    size_bytes: int
+    start_ps: int
+    completion_ps: int
+    retransmitted_packets: int
+
+
+def _in_us(title: str, value: str) -> Column[_Flow]:
+    return Column(f"{title}\n", value, unit="µs", scale=PS_PER_US, digits=1, page={"digits": 3})
+
+
+_FLOWS = ResultTable[_Flow](
+    "Flows",
+    (
+        Column("flow", "name"),
+        Column("plane", "plane"),
+        Column("size\n", "size_bytes", unit="B"),
+        _in_us("start", "start_ps"),
+        _in_us("completion", "completion_ps"),
+        Column("retransmitted\npackets", "retransmitted_packets"),
+    ),
+    layout=Layout(is_narrow=True, headings="bottom", whole=True),
+)
+
+
+def _flow_rows(records: FlowTable, shown: npt.NDArray[np.int64], hosts: Sequence[str]) -> list[_Flow]:
+    columns = [records[each.name][shown].tolist() for each in fields(_Flow)[1:]]
+    ends = (records[end][shown].tolist() for end in ("source", "destination"))
+    names = [f"{hosts[source]} → {hosts[destination]}" for source, destination in zip(*ends, strict=True)]
+    return list(map(_Flow, names, *columns))
+
+
+def _slowest(records: FlowTable) -> npt.NDArray[np.int64]:
+    return np.argsort(-records["completion_ps"], kind="stable")[:MOST_SHOWN]
+
+
 def print_patterns(console: Console, results: Sequence[FlowsResult]) -> None:
     """Print every pattern."""
     for number, result in enumerate(results):
@@ -108,26 +139,10 @@ def print_flows(console: Console, number: int, result: FlowsResult) -> None:
     )
     if not result.records:
         return
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for column in ("flow", "plane", "size\n(B)", "start\n(µs)", "completion\n(µs)", "retransmitted\npackets"):
-        table.add_column(column, justify="right", vertical="bottom", no_wrap="\n" not in column)
-    records = result.records
-    shown = np.arange(result.flows)
-    if result.flows > MOST_SHOWN:
-        shown = np.argsort(-records["completion_ps"], kind="stable")[:MOST_SHOWN]
-    for row in shown.tolist():
-        source, destination = (result.host_names[records[end][row]] for end in ("source", "destination"))
-        table.add_row(
-            f"{source} → {destination}",
-            str(records["plane"][row]),
-            str(records["size_bytes"][row]),
-            f"{records['start_ps'][row] / 1e6:.1f}",
-            f"{records['completion_ps'][row] / 1e6:.1f}",
-            str(records["retransmitted_packets"][row]),
-        )
-    console.print(table)
+    shown = _slowest(result.records) if result.flows > MOST_SHOWN else np.arange(result.flows)
+    _FLOWS.print(console, _flow_rows(result.records, shown, result.host_names))
     times_ps = (result.least_completion_ps, result.mean_completion_ps, result.largest_completion_ps)
-    least, mean, largest = (f"{time_ps / 1e6:.1f}" for time_ps in times_ps)
+    least, mean, largest = (f"{time_ps / PS_PER_US:.1f}" for time_ps in times_ps)
     more = f"; the {len(shown)} slowest of {result.flows}, all are in {FLOW_FILE.of(number)}"
     console.print(
         f"completion (µs): least {least}, mean {mean}, largest {largest}"
@@ -135,50 +150,37 @@ def print_flows(console: Console, number: int, result: FlowsResult) -> None:
     )
 
 
+def _time(title: str, value: str) -> Column[FlowsResult]:
+    return Column(title, value, unit="µs", scale=PS_PER_US, digits=3)
+
+
+_PATTERNS = ResultTable[FlowsResult](
+    "Patterns",
+    (
+        Column("pattern", "pattern"),
+        Column("flows", "flows"),
+        Column("delivered", "bytes_delivered", unit="B"),
+        _time("time", "time_ps"),
+        _time("least flow", "least_completion_ps"),
+        _time("mean flow", "mean_completion_ps"),
+        _time("largest flow", "largest_completion_ps"),
+        Column("retransmitted packets", "retransmissions"),
+        Column("CNPs", "cnps"),
+    ),
+)
+
+
 def report_patterns(results: Sequence[FlowsResult], fabric: FabricSpec) -> Iterator[ReportTable]:
     """Patterns as a whole and how long single flows took; then the slowest flows of each."""
-    rows: list[list[Cell]] = [
-        [
-            each.pattern,
-            each.flows,
-            each.bytes_delivered,
-            microseconds(each.time_ps),
-            microseconds(each.least_completion_ps),
-            microseconds(each.mean_completion_ps),
-            microseconds(each.largest_completion_ps),
-            each.retransmissions,
-            each.cnps,
-        ]
-        for each in results
-    ]
-    columns = [
-        "pattern", "flows", "delivered (B)", "time (µs)", "least flow (µs)", "mean flow (µs)", "largest flow (µs)",
-        "retransmitted packets", "CNPs",
-    ]  # fmt: skip
-    yield ReportTable("Patterns", columns, rows)
+    yield _PATTERNS.part(results)
+    hosts = [host.name for host in fabric.hosts]
     for number, each in enumerate(results):
         if each.records:
-            yield _flows_of(number, each, [host.name for host in fabric.hosts])
-
-
-def _flows_of(number: int, result: FlowsResult, hosts: Sequence[str]) -> ReportTable:
-    records = result.records
-    slowest = np.argsort(-records["completion_ps"], kind="stable")[:MOST_SHOWN].tolist()
-    values = {name: column[slowest].tolist() for name, column in records.items()}
-    rows: list[list[Cell]] = [
-        [
-            f"{hosts[values['source'][row]]} → {hosts[values['destination'][row]]}",
-            values["plane"][row],
-            values["size_bytes"][row],
-            microseconds(values["start_ps"][row]),
-            microseconds(values["completion_ps"][row]),
-            values["retransmitted_packets"][row],
-        ]
-        for row in range(len(slowest))
-    ]
-    columns = ["flow", "plane", "size (B)", "start (µs)", "completion (µs)", "retransmitted packets"]
-    note = shown_of(len(rows), len(records["flow"]), f"the slowest; {FLOW_FILE.of(number)} has all")
-    return ReportTable(f"Flows: {result.pattern}", columns, rows, note)
+            rows = _flow_rows(each.records, _slowest(each.records), hosts)
+            note = shown_of(
+                len(rows), len(each.records["flow"]), f"the slowest; {FLOW_FILE.of(number)} has all"
+            )
+            yield _FLOWS.part(rows, note, f"Flows: {each.pattern}")
 
 
 FLOWS = ResultKind(
@@ -186,6 +188,7 @@ FLOWS = ResultKind(
     meaning="Of each incast, permutation and pattern; its place N in the list names `pattern-N-flows.csv`.",
     is_always_written=True,
     model=FlowsResult,
+    tables=(_PATTERNS,),
     show=print_patterns,
     order=2,
     report=report_patterns,

@@ -9,16 +9,15 @@ import numpy as np
 from rich.console import Console
 
 from weft.recording.tables import Integers, Table, integers_of
-from weft.results.figure_tables import print_figures
+from weft.results.columns import PS_PER_MS, Column, ResultTable
 from weft.results.inference_model import LATENCIES, InferenceResult
-from weft.results.kinds import MeasuredColumn, ResultKind
-from weft.results.latencies import COLUMNS, PERCENTILES, Latencies
-from weft.results.report_parts import Axis, BarFigure, Cell, Curve, CurveFigure, ReportPart, ReportTable
+from weft.results.kinds import ResultKind
+from weft.results.latencies import PERCENTILES, Latencies, latency_columns
+from weft.results.report_parts import Axis, BarFigure, Curve, CurveFigure, ReportPart
 from weft.results.request_files import STAGES, RequestFile
 from weft.topologies import FabricSpec
 
 FILE = RequestFile("inference")
-_PS_PER_MS = 1e9
 _MOST_POINTS = 500
 _LATENCY_NAMES = {
     "first_token": "time to first token",
@@ -40,9 +39,9 @@ def print_inference(console: Console, results: Sequence[InferenceResult]) -> Non
     """Print latencies, what they come from, and how busy instances were."""
     for result in results:
         console.print(f"\n[bold]inference of {result.name}[/bold], {_summary(result)} (time is emulated)")
-        print_figures(console, "latency (ms)", ["", *COLUMNS], _latency_rows(result), names=("",))
-        print_figures(console, "where it comes from (ms)", ["", *COLUMNS], _stage_rows(result), names=("",))
-        print_figures(console, "instances", ["", "busy", "batch"], _instance_rows(result), names=("",))
+        _LATENCIES.print(console, _named(_LATENCY_NAMES, result.latency_ps))
+        _STAGES.print(console, _named(_STAGE_NAMES, result.stages_ps))
+        _INSTANCES.print(console, _instances(result))
         console.print(_rates(result))
 
 
@@ -63,34 +62,45 @@ def _rates(result: InferenceResult) -> str:
     return f"{served}; {share:.1f} % of the requests meet the objectives: {goodput}"
 
 
-def _latency_rows(result: InferenceResult) -> list[list[str]]:
-    return _rows(_LATENCY_NAMES, result.latency_ps)
+_Named = tuple[str, Latencies]
+_Instance = tuple[str, float, float | None]
 
 
-def _stage_rows(result: InferenceResult) -> list[list[str]]:
-    return _rows(_STAGE_NAMES, result.stages_ps)
+def _named(names: Mapping[str, str], found: Mapping[str, Latencies]) -> list[_Named]:
+    return [(name, found[key]) for key, name in names.items() if key in found]
 
 
-def _rows(names: Mapping[str, str], found: Mapping[str, Latencies]) -> list[list[str]]:
-    return [[name, *map(_ms, found[key].in_columns())] for key, name in names.items() if key in found]
+def _of_named(row: _Named) -> Latencies:
+    return row[1]
 
 
-def _instance_rows(result: InferenceResult) -> list[list[str]]:
-    prefill = [
-        [f"prefill {number}", f"{100 * busy:.1f} %", ""]
-        for number, busy in enumerate(result.prefill_utilisation)
+def _latencies(title: str, heading: str, name: str) -> ResultTable[_Named]:
+    columns = latency_columns(_of_named, scale=PS_PER_MS, form="{:.3f}".format)
+    return ResultTable(
+        title, (Column("", lambda row: row[0], is_name=True, page={"title": name}), *columns), heading
+    )
+
+
+_LATENCIES = _latencies("Latencies", "latency (ms)", "latency (ms)")
+_STAGES = _latencies("Stages", "where it comes from (ms)", "stage (ms)")
+_INSTANCES = ResultTable[_Instance](
+    "Instances",
+    (
+        Column("", lambda row: row[0], is_name=True, page={"title": "instance"}),
+        Column("busy", lambda row: 100 * row[1], form="{:.1f} %".format),
+        Column("batch", lambda row: row[2], form="{:.1f}".format),
+    ),
+    "instances",
+    "busy: share of the time for which it computed. batch: requests that an iteration served, on average",
+)
+
+
+def _instances(result: InferenceResult) -> list[_Instance]:
+    decode = zip(result.decode_utilisation, result.decode_batch, strict=True)
+    return [
+        *((f"prefill {number}", busy, None) for number, busy in enumerate(result.prefill_utilisation)),
+        *((f"decode {number}", busy, batch) for number, (busy, batch) in enumerate(decode)),
     ]
-    decode = [
-        [f"decode {number}", f"{100 * busy:.1f} %", f"{batch:.1f}"]
-        for number, (busy, batch) in enumerate(
-            zip(result.decode_utilisation, result.decode_batch, strict=True)
-        )
-    ]
-    return prefill + decode
-
-
-def _ms(time_ps: int) -> str:
-    return f"{time_ps / _PS_PER_MS:.3f}"
 
 
 def report_inference(results: Sequence[InferenceResult], _: FabricSpec) -> Iterator[ReportPart]:
@@ -100,14 +110,11 @@ def report_inference(results: Sequence[InferenceResult], _: FabricSpec) -> Itera
         if result.records:
             yield _distributions(title, result.records)
             yield _first_token_parts(title, result.records)
-        yield ReportTable(
-            f"Latencies of {title}", ["latency (ms)", *COLUMNS], _latency_rows(result), _rates(result)
-        )
+        latencies = _named(_LATENCY_NAMES, result.latency_ps)
+        yield _LATENCIES.part(latencies, _rates(result), f"Latencies of {title}")
         note = f"{_summary(result)}; {FILE.of(number - 1)} has a row for each"
-        yield ReportTable(f"Stages of {title}", ["stage (ms)", *COLUMNS], _stage_rows(result), note)
-        rows: Sequence[Sequence[Cell]] = _instance_rows(result)
-        note = "busy: share of the time for which it computed. batch: requests that an iteration served, on average"
-        yield ReportTable(f"Instances of {title}", ["instance", "busy", "batch"], rows, note)
+        yield _STAGES.part(_named(_STAGE_NAMES, result.stages_ps), note, f"Stages of {title}")
+        yield _INSTANCES.part(_instances(result), title=f"Instances of {title}")
 
 
 def _distributions(title: str, records: Table) -> CurveFigure:
@@ -130,7 +137,7 @@ def _distribution(name: str, values: Integers) -> Curve:
     ordered = np.sort(values)
     shown = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), _MOST_POINTS)).round().astype(int))
     shares = (shown + 1) / len(ordered)
-    return Curve(name, (ordered[shown] / _PS_PER_MS).round(6).tolist(), shares.round(6).tolist())
+    return Curve(name, (ordered[shown] / PS_PER_MS).round(6).tolist(), shares.round(6).tolist())
 
 
 def _first_token_parts(title: str, records: Table) -> BarFigure:
@@ -151,7 +158,7 @@ def _first_token_parts(title: str, records: Table) -> BarFigure:
         Axis("time (ms)", "ms"),
         rows=list(groups),
         parts={
-            name: [round(float(values[rows].mean()) / _PS_PER_MS, 6) for rows in groups.values()]
+            name: [round(float(values[rows].mean()) / PS_PER_MS, 6) for rows in groups.values()]
             for name, values in parts.items()
         },
         text="What the time to the first token consists of, on average over the requests.",
@@ -176,7 +183,7 @@ def _problems(result: InferenceResult) -> Iterator[tuple[str, str]]:
         )
 
 
-def _columns(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def _flattened(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return percentiles of a result's plain data, which are lists, and the mean of contention."""
     latencies = {
         f"{name}_p{percentile}_ps": value
@@ -197,12 +204,17 @@ INFERENCE = ResultKind(
     problems=_problems,
     name="name",
     labels=("name", "requests"),
-    measured=(
-        MeasuredColumn("first token p50", "ms", 3, "first_token_p50_ps", _PS_PER_MS),
-        MeasuredColumn("first token p99", "ms", 3, "first_token_p99_ps", _PS_PER_MS),
-        MeasuredColumn("per token p99", "ms", 3, "per_token_p99_ps", _PS_PER_MS),
-        MeasuredColumn("contention", "ms", 3, "contention_ps", _PS_PER_MS),
-        MeasuredColumn("goodput", "requests/s", 3, "requests_per_s"),
+    columns=(
+        *(
+            Column[InferenceResult](title, key, unit="ms", scale=PS_PER_MS, digits=3, sweep={})
+            for title, key in (
+                ("first token p50", "first_token_p50_ps"),
+                ("first token p99", "first_token_p99_ps"),
+                ("per token p99", "per_token_p99_ps"),
+                ("contention", "contention_ps"),
+            )
+        ),
+        Column("goodput", "requests_per_s", unit="requests/s", digits=3, sweep={}),
     ),
-    columns=_columns,
+    flattened=_flattened,
 )

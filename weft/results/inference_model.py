@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from weft.jobs.inference.prefill import PrefillSchedule
 from weft.jobs.inference.transfer_job import RequestTimes
 from weft.recording import tables
 from weft.recording.tables import Integers, integers_of
+from weft.results.kinds import ItemResult
 from weft.results.latencies import Latencies, latencies_of
 from weft.results.request_files import STAGES
 
@@ -23,7 +24,7 @@ LATENCIES = ("first_token", "per_token", "end_to_end", "prompt_done")
 
 
 @dataclass(frozen=True)
-class InferenceResult:
+class InferenceResult(ItemResult):
     """Requests that prefill and decode instances served, from the start to the last request's last token.
 
     A request's time is divided into stages that add up to it ([definitions](inference.md#where-latencies-come-from)).
@@ -71,11 +72,6 @@ class InferenceResult:
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def ok(self) -> bool:
-        """Return that nothing is known to be wrong: caches have no data to check."""
-        return True
-
-    @property
     def output_tokens_per_s(self) -> float:
         """Return tokens that all decode instances generated per second of emulated time."""
         return self._per_s(self.output_tokens)
@@ -87,13 +83,6 @@ class InferenceResult:
 
     def _per_s(self, count: int) -> float:
         return count / (self.time_ps / 10**12) if self.time_ps else 0.0
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with derived figures."""
-        plain = {name: value for name, value in vars(self).items() if name != "records"}
-        for key in ("latency_ps", "stages_ps"):
-            plain[key] = {name: asdict(latencies) for name, latencies in getattr(self, key).items()}
-        return {**plain, **{key: getattr(self, name) for key, name in self.derived.items()}}
 
 
 def inference_result(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from weft.quantities.readable import counted, format_time, time_unit
+from weft.quantities.readable import Unit, counted, format_time, time_unit
 from weft.recording import tables
+from weft.results.columns import Column, ResultTable
 from weft.results.critical_paths import CriticalPathResult, critical_path_tables, print_critical_path
-from weft.results.kinds import ResultKind, lengths_and_sums
+from weft.results.figure_tables import Layout
+from weft.results.kinds import ItemResult, ResultKind, lengths_and_sums
 from weft.results.operation_files import OperationFile, timelines
-from weft.results.report_parts import Axis, BarFigure, ReportPart, ReportTable, shown_of
+from weft.results.report_parts import Axis, BarFigure, ReportPart, shown_of
 from weft.topologies import FabricSpec
 from weft.traffic.jobs.breakdown import Breakdown
 
@@ -24,15 +24,13 @@ _MOST_BARS = 64
 
 
 @dataclass(frozen=True)
-class JobTraceResult:
+class JobTraceResult(ItemResult):
     """A job from a trace, from its start to the end of its last operation.
 
     Each rank's time is divided into computing, exposed communication, bubbles and stalls, which add up to the job's
     ([definitions](traffic.md#trace)). `records` has a row per operation; it is no part of the results file, but of a
     table beside it.
     """
-
-    derived: ClassVar[Mapping[str, str]] = {}
 
     name: str
     """Of the trace."""
@@ -59,11 +57,6 @@ class JobTraceResult:
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def ok(self) -> bool:
-        """Return True: a trace has no data to check."""
-        return True
-
-    @property
     def parts_ps(self) -> dict[str, list[int]]:
         """What each rank's time went to, by what people call it."""
         return {
@@ -72,11 +65,6 @@ class JobTraceResult:
             "bubble": self.bubble_ps,
             "stall": self.stall_ps,
         }
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data without the records."""
-        plain = {name: value for name, value in vars(self).items() if name != "records"}
-        return plain | {"critical_path": asdict(self.critical_path)}
 
 
 def job_trace_result(
@@ -111,6 +99,42 @@ def job_trace_result(
     )
 
 
+_Part = tuple[str, list[int]]
+
+
+def _of_ranks(unit: Unit) -> ResultTable[_Part]:
+    """Return the terminal's table of what ranks' time went to."""
+
+    def figure(title: str, of: Callable[[list[int]], float]) -> Column[_Part]:
+        return Column(title, lambda row: unit.of(of(row[1])), unit=unit.name, form="{:,.3f}".format)
+
+    return ResultTable(
+        "",
+        (
+            Column("of a rank", lambda row: row[0], is_name=True),
+            figure("mean", lambda values: sum(values) / len(values)),
+            figure("least", min),
+            figure("largest", max),
+        ),
+        layout=Layout(is_narrow=True),
+    )
+
+
+def _jobs(unit: Unit) -> ResultTable[JobTraceResult]:
+    """Return a page's table of jobs."""
+    return ResultTable(
+        "Jobs from traces",
+        (
+            Column("trace", "name"),
+            Column("ranks", lambda each: len(each.compute_ps)),
+            Column("operations", "operations"),
+            Column("time", lambda each: unit.of(each.time_ps), unit=unit.name, digits=3),
+            Column("messages", "sent_bytes", unit="B"),
+            Column("retransmitted packets", "retransmissions"),
+        ),
+    )
+
+
 def print_job_traces(console: Console, results: Sequence[JobTraceResult]) -> None:
     """Print what each job took, and where its ranks' time went: mean, least and largest."""
     for result in results:
@@ -119,15 +143,7 @@ def print_job_traces(console: Console, results: Sequence[JobTraceResult]) -> Non
             f"{counted(len(result.compute_ps), 'rank')} in {format_time(result.time_ps)} of emulated time, "
             f"{counted(result.retransmissions, 'packet')} retransmitted"
         )
-        table = Table(box=None, pad_edge=False, collapse_padding=True)
-        unit = time_unit([result.time_ps])
-        table.add_column("of a rank")
-        for column in ("mean", "least", "largest"):
-            table.add_column(f"{column} ({unit.name})", justify="right")
-        for name, values in result.parts_ps.items():
-            figures = (sum(values) / len(values), min(values), max(values))
-            table.add_row(name, *(f"{unit.of(each):,.3f}" for each in figures))
-        console.print(table)
+        _of_ranks(time_unit([result.time_ps])).print(console, list(result.parts_ps.items()))
         print_critical_path(console, result.critical_path)
 
 
@@ -149,22 +165,7 @@ def report_job_traces(results: Sequence[JobTraceResult], _: FabricSpec) -> Itera
         )
         yield from timelines(f"{number} {result.name}", result.records)
         yield from critical_path_tables(f"{number} {result.name}", result.critical_path)
-    unit = time_unit(each.time_ps for each in results)
-    yield ReportTable(
-        "Jobs from traces",
-        ["trace", "ranks", "operations", f"time ({unit.name})", "messages (B)", "retransmitted packets"],
-        [
-            [
-                each.name,
-                len(each.compute_ps),
-                each.operations,
-                round(unit.of(each.time_ps), 3),
-                each.sent_bytes,
-                each.retransmissions,
-            ]
-            for each in results
-        ],
-    )
+    yield _jobs(time_unit(each.time_ps for each in results)).part(results)
 
 
 def _problems(result: JobTraceResult) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Kinds of results: what each item of the traffic leaves in results.json, on the terminal, in pages and in sweeps."""
+"""Kinds of results: what a run leaves in results.json, on the terminal, in pages and in sweeps."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rich.console import Console
 
+from weft.quantities.plain_data import PlainData
+from weft.results.columns import Column, ResultTable
 from weft.results.flow_tables import FlowFile
 from weft.results.operation_files import OperationFile
 from weft.results.report_parts import ReportPart
@@ -18,35 +20,19 @@ from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.topologies import FabricSpec
 
 
-class ItemResult(Protocol):
-    """What a run of an item found: a frozen dataclass of plain fields, which are read back as they were written.
+class ItemResult(PlainData):
+    """A base of what a run of an item found: a frozen dataclass of plain fields, read back as they were written.
 
     The text below a field is its meaning in docs/results-reference.md.
     """
 
-    derived: ClassVar[Mapping[str, str]]
-    """The properties that `as_dict` adds, by their keys in results.json."""
-
     @property
     def ok(self) -> bool:
-        """Whether nothing is known to be wrong."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON, with derived figures."""
+        """Whether nothing is known to be wrong; True where there is no data to check."""
+        return True
 
 
-R = TypeVar("R", bound=ItemResult)
-
-
-@dataclass(frozen=True)
-class MeasuredColumn:
-    """A figure that the points of a sweep are compared by: a key of the result, over `scale`, with so many digits."""
-
-    name: str
-    unit: str
-    digits: int
-    key: str
-    scale: float = 1.0
+R = TypeVar("R", bound=PlainData)
 
 
 def _nothing(*_: Any) -> tuple[()]:
@@ -55,42 +41,45 @@ def _nothing(*_: Any) -> tuple[()]:
 
 @dataclass(frozen=True)
 class ResultKind(Generic[R]):
-    """A kind of result, which a kind of traffic names as `results`.
+    """A kind of result, which a kind of traffic names as `results`, or of the whole run (`weft.results.model.OF_RUN`).
 
     Args:
         key: of results.json, which holds a list of them.
-        meaning: of that list, for docs/results-reference.md.
         model: what each of them is.
-        show: prints all of a run.
+        meaning: of that list, for docs/results-reference.md; the model of results.json has those of the whole run.
+        tables: with a row for each of them, which the terminal and pages show.
+        show: prints all of a run; without it, the tables are printed.
         is_checked: whether one of them was compared with what it must be, so that `ok` says something.
         is_always_written: whether results.json has the list where it is empty, too.
         order: of its place on the terminal, on pages and in sweeps, the lowest first.
-        report: its part of the page of a run, from top to bottom, given all of the run and the fabric.
+        report: its part of the page of a run, from top to bottom, given all of the run and the fabric; without it, the
+            tables.
         flow_file: of the model's `records`, a row per flow, operation or request, which are written beside results.json
             and read back.
         save: writes what else belongs to one of them there, given the directory and its place in the list.
         problems: what the fields' types do not say of one that was read back: a key below it, and what is wrong.
         name: column of a sweep's table that says what a result is of.
         labels: further columns that distinguish the results of one point, the most useful first.
-        measured: figures that points are compared by.
-        columns: further columns of a result's plain data, whose lists are left out otherwise.
+        columns: that sweeps compare first; of those of the tables, only where their order is another.
+        flattened: values of a result's plain data as columns of a sweep's table, which leaves lists out otherwise.
     """
 
     key: str
-    meaning: str
     model: type[R]
-    show: Callable[[Console, Sequence[R]], None]
+    meaning: str = ""
+    tables: tuple[ResultTable[R], ...] = ()
+    show: Callable[[Console, Sequence[R]], None] | None = None
     is_checked: Callable[[R], bool] = lambda _: False
     is_always_written: bool = False
     order: int = 100
-    report: Callable[[Sequence[R], FabricSpec], Iterable[ReportPart]] = _nothing
+    report: Callable[[Sequence[R], FabricSpec], Iterable[ReportPart]] | None = None
     flow_file: FlowFile | OperationFile | RequestFile | None = None
     save: Callable[[R, Path, int], object] = _nothing
     problems: Callable[[R], Iterable[tuple[str, str]]] = _nothing
     name: str = ""
     labels: tuple[str, ...] = ()
-    measured: tuple[MeasuredColumn, ...] = ()
-    columns: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _: {}
+    columns: tuple[Column[R], ...] = ()
+    flattened: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _: {}
 
     def __post_init__(self) -> None:
         """Raise TypeError if the model's `derived` is not what the reference and the reader of results take."""
@@ -100,6 +89,27 @@ class ResultKind(Generic[R]):
                 f"{self.model.__name__}.derived is a {type(derived).__name__} (valid: a mapping from keys "
                 "of as_dict to the properties that they are)"
             )
+
+    def print(self, console: Console, results: Sequence[R]) -> None:
+        """Print all results of a run, of which there is one or more."""
+        if self.show is not None:
+            self.show(console, results)
+            return
+        for table in self.tables:
+            table.print(console, results)
+
+    def parts(self, results: Sequence[R], fabric: FabricSpec) -> Iterable[ReportPart]:
+        """Return its parts of a page; those that are empty are left out there."""
+        if self.report is not None:
+            return self.report(results, fabric)
+        return (table.part(results) for table in self.tables)
+
+    def compared(self) -> Iterator[Column[R]]:
+        """Return the columns that sweeps compare, as they have them: their values are keys of results.json."""
+        of_tables = (each for table in self.tables for each in table.columns)
+        for column in dict.fromkeys((*self.columns, *of_tables)):
+            if (found := column.at("sweep")) is not None:
+                yield found
 
 
 def lengths_and_sums(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from weft.results.columns import Column, T
 
 PERCENTILES = {"50 %": 50, "90 %": 90, "99 %": 99, "99.9 %": 99.9}
 COLUMNS = ("least", "mean", *PERCENTILES, "largest")
@@ -30,6 +32,10 @@ class Latencies:
         """Return them in the order of COLUMNS."""
         return (self.least, self.mean, *self.percentiles, self.largest)
 
+    def at(self, column: str) -> int:
+        """Return one of them by its name among COLUMNS."""
+        return self.in_columns()[COLUMNS.index(column)]
+
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield a key below theirs, and what is wrong with it."""
         if len(self.percentiles) != len(PERCENTILES):
@@ -37,6 +43,17 @@ class Latencies:
                 "percentiles",
                 f"has {len(self.percentiles)} values; there are {len(PERCENTILES)} percentiles",
             )
+
+
+def latency_columns(
+    of: Callable[[T], Latencies | None], names: Sequence[str] = COLUMNS, **options: Any
+) -> tuple[Column[T], ...]:
+    """Return columns of a row's latencies; `options` are those of `Column`."""
+
+    def value(name: str) -> Callable[[T], int | None]:
+        return lambda row: None if (found := of(row)) is None else found.at(name)
+
+    return tuple(Column(name, value(name), **options) for name in names)
 
 
 def problems_of_service(latency_ps: Latencies, time_ps: int) -> Iterator[tuple[str, str]]:

@@ -6,26 +6,23 @@ from collections.abc import Iterator, Sequence
 
 from weft.results.critical_paths import critical_path_tables
 from weft.results.operation_files import timelines
-from weft.results.parameter_server_model import ParameterServerResult, convergence_cells, part_names
+from weft.results.parameter_server_model import ParameterServerResult, part_names
 from weft.results.report_parts import (
     Axis,
     BarFigure,
-    Cell,
     Curve,
     CurveFigure,
     ReportPart,
-    ReportTable,
     shown_of,
 )
-from weft.topologies import FabricSpec
 
 _MOST_BARS = 64
 _MOST_VALUES = 200
 _PS_PER_US = 1e6
 
 
-def report_parameter_servers(results: Sequence[ParameterServerResult], _: FabricSpec) -> Iterator[ReportPart]:
-    """Curves of the loss, bars of steps and of each run's workers, histograms, and a table."""
+def figures_of(results: Sequence[ParameterServerResult]) -> Iterator[ReportPart]:
+    """Curves of the loss, bars of steps and of each run's workers, and histograms."""
     labels = [f"{number} {each.mode}" for number, each in enumerate(results, 1)]
     yield from _loss_figures(labels, results)
     parts = part_names(results)
@@ -52,7 +49,6 @@ def report_parameter_servers(results: Sequence[ParameterServerResult], _: Fabric
         )
         yield from timelines(label, result.records)
         yield from critical_path_tables(label, result.critical_path)
-    yield _table(results)
 
 
 def _loss_figures(labels: Sequence[str], results: Sequence[ParameterServerResult]) -> Iterator[CurveFigure]:
@@ -120,34 +116,3 @@ def _histograms(labels: Sequence[str], results: Sequence[ParameterServerResult])
             text=text,
             note=shown_of(len(values), len(found), "the least"),
         )
-
-
-def _table(results: Sequence[ParameterServerResult]) -> ReportTable:
-    rows: list[list[Cell]] = [
-        [
-            each.mode,
-            each.workers,
-            each.servers,
-            each.parameter_bytes,
-            round(each.step_ps / _PS_PER_US, 3),
-            round(each.gradients_per_s),
-            round(each.gradients_per_s_at_work),
-            *(["", "", "", "", "", ""] if each.convergence is None else convergence_cells(each.convergence)),
-            each.retransmissions,
-        ]
-        for each in results
-    ]
-    columns = [
-        "mode",
-        "workers",
-        "servers",
-        "parameters (B)",
-        "step (µs)",
-        "gradients/s",
-        "at work (/s)",
-        "loss at first",
-        "in the end",
-    ]
-    columns += ["recognised (%)", "target loss", "at step", "at (µs)", "retransmitted packets"]
-    text = "step: mean of workers and steps; at work: the sum of workers' rates, each up to the end of its last step"
-    return ReportTable("Parameter servers", columns, rows, text)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from weft.recording import tables
 from weft.results.critical_paths import CriticalPathResult
-from weft.results.report_parts import Cell
+from weft.results.kinds import ItemResult
 
 _PS_PER_US = 1e6
 _PS_PER_S = 1e12
@@ -51,7 +51,7 @@ class HistogramResult:
 
 
 @dataclass(frozen=True)
-class ParameterServerResult:
+class ParameterServerResult(ItemResult):
     """Training with a parameter server, from its start to the end of its last operation.
 
     Each worker's steps are divided into parts that follow each other and add up to them
@@ -97,11 +97,6 @@ class ParameterServerResult:
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def ok(self) -> bool:
-        """Return that nothing is known to be wrong: messages have no data to check."""
-        return True
-
-    @property
     def step_ps(self) -> float:
         """Return what a step took on average over workers."""
         return sum(self.worker_ps) / (self.workers * self.steps)
@@ -120,31 +115,11 @@ class ParameterServerResult:
         """Return the mean of a part over workers and steps, in µs."""
         return sum(self.parts_ps.get(name, ())) / (self.workers * self.steps) / _PS_PER_US
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with derived figures."""
-        plain = {name: value for name, value in vars(self).items() if name != "records"}
-        for name in ("clock_lags", "update_staleness", "convergence", "critical_path"):
-            plain[name] = None if plain[name] is None else asdict(plain[name])
-        return {**plain, **{key: getattr(self, name) for key, name in self.derived.items()}}
-
 
 def part_names(results: Sequence[ParameterServerResult]) -> list[str]:
     """Return the names of the parts of all results' steps, in their order."""
     found = {name for each in results for name in each.parts_ps}
     return [name for name in ("compute", "push", "wait", "all-reduce", "update", "pull") if name in found]
-
-
-def convergence_cells(found: ConvergenceResult) -> list[Cell]:
-    """Return cells: loss at first and in the end, share recognised, target, the step and the time that reached it."""
-    is_reached = found.target_steps is not None and found.target_ps is not None
-    return [
-        f"{found.losses[0]:.3f}",
-        "diverged" if found.diverged else f"{found.losses[-1]:.3f}",
-        f"{100 * found.accuracy:.1f}",
-        f"{found.target_loss:g}",
-        str(found.target_steps) if is_reached else "not reached",
-        f"{(found.target_ps or 0) / _PS_PER_US:.1f}" if is_reached else "",
-    ]
 
 
 def problems_of(result: ParameterServerResult) -> Iterator[tuple[str, str]]:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
-from rich.console import Console
-
-from weft.results.figure_tables import print_figures
-from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.columns import PS_PER_US, Column, ResultTable, Value, grouped
+from weft.results.figure_tables import Layout
+from weft.results.kinds import ItemResult, ResultKind
 from weft.results.latencies import Latencies, problems_of_service
-from weft.results.report_parts import Cell, ReportPart, ReportTable
-from weft.topologies import FabricSpec
 
 _PS_PER_S = 10**12
-_PS_PER_US = 1e6
 
 
 @dataclass(frozen=True)
-class ParameterStoreResult:
+class ParameterStoreResult(ItemResult):
     """Requests of clients to a parameter store."""
 
     derived: ClassVar[Mapping[str, str]] = {"pulls_per_s": "pulls_per_s", "hit_rate": "hit_rate"}
@@ -78,72 +74,42 @@ class ParameterStoreResult:
         """Return the share of pulls that the switch has answered."""
         return self.hits / self.pulls if self.pulls else 0.0
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with derived figures."""
-        plain = {**vars(self), "latency_ps": asdict(self.latency_ps)}
-        return plain | {key: getattr(self, name) for key, name in self.derived.items()}
+
+def _in_us(title: str, value: Value[ParameterStoreResult]) -> Column[ParameterStoreResult]:
+    return Column(title, value, scale=PS_PER_US, digits=2)
 
 
-_COLUMNS = (
-    "cached",
-    "blocks",
-    "skew",
-    "pulls",
-    "pushes",
-    "hits (%)",
+_PULLS = Column[ParameterStoreResult](
     "million/s",
-    "link (%)",
-    "mean",
-    "99 %",
-    "hit",
-    "miss",
-    "stale",
-    "wrong",
-    "resent",
+    "pulls_per_s",
+    scale=1e6,
+    digits=2,
+    sweep={"title": "pulls", "unit": "million/s", "digits": 3},
 )
-
-
-def _row(each: ParameterStoreResult) -> list[Cell]:
-    def in_us(time_ps: int | None) -> Cell:
-        return "" if time_ps is None else round(time_ps / _PS_PER_US, 2)
-
-    return [
-        each.cached_blocks,
-        each.blocks,
-        each.skew,
-        each.pulls,
-        each.pushes,
-        round(100 * each.hit_rate, 1),
-        round(each.pulls_per_s / 1e6, 2),
-        round(100 * each.store_link_load, 1),
-        in_us(each.latency_ps.mean),
-        in_us(each.latency_ps.percentiles[2]),
-        in_us(each.hit_ps),
-        in_us(each.miss_ps),
-        each.stale,
-        each.wrong,
-        each.retransmissions,
-    ]
-
-
-def _shown(cell: Cell) -> str:
-    return f"{cell:,}" if isinstance(cell, int | float) else str(cell)
-
-
-def print_parameter_stores(console: Console, results: Sequence[ParameterStoreResult]) -> None:
-    """Print a row for each."""
-    print_figures(
-        console,
-        "[bold]parameter stores: pulls, µs[/bold] (time is emulated)",
-        _COLUMNS,
-        (list(map(_shown, _row(each))) for each in results),
-        is_narrow=True,
-    )
-
-
-def report_parameter_stores(results: Sequence[ParameterStoreResult], _: FabricSpec) -> Iterator[ReportPart]:
-    """Return a table with a row for each."""
-    yield ReportTable("Parameter stores", list(_COLUMNS), list(map(_row, results)), "latencies in µs")
+_TABLE = ResultTable[ParameterStoreResult](
+    "Parameter stores",
+    (
+        Column("cached", "cached_blocks"),
+        Column("blocks", "blocks"),
+        Column("skew", "skew"),
+        Column("pulls", "pulls"),
+        Column("pushes", "pushes"),
+        Column("hits", lambda each: 100 * each.hit_rate, unit="%", digits=1),
+        _PULLS,
+        Column("link", lambda each: 100 * each.store_link_load, unit="%", digits=1),
+        _in_us("mean", "latency_ps.mean"),
+        _in_us("99 %", lambda each: each.latency_ps.percentiles[2]),
+        _in_us("hit", "hit_ps"),
+        _in_us("miss", "miss_ps"),
+        Column("stale", "stale"),
+        Column("wrong", "wrong"),
+        Column("resent", "retransmissions"),
+    ),
+    "[bold]parameter stores: pulls, µs[/bold] (time is emulated)",
+    "latencies in µs",
+    Layout(is_narrow=True),
+    grouped,
+)  # fmt: skip
 
 
 PARAMETER_STORES = ResultKind(
@@ -151,14 +117,13 @@ PARAMETER_STORES = ResultKind(
     meaning="Of each item of requests to a parameter store.",
     model=ParameterStoreResult,
     is_checked=lambda _: True,
-    show=print_parameter_stores,
+    tables=(_TABLE,),
     order=9,
-    report=report_parameter_stores,
     problems=lambda each: problems_of_service(each.latency_ps, each.time_ps),
     name="cached_blocks",
     labels=("cached_blocks", "skew"),
-    measured=(
-        MeasuredColumn("pulls", "million/s", 3, "pulls_per_s", 1e6),
-        MeasuredColumn("hit rate", "", 3, "hit_rate"),
+    columns=(
+        _PULLS,
+        Column("hit rate", "hit_rate", digits=3, sweep={}),
     ),
 )

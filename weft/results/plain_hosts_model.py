@@ -1,34 +1,20 @@
-"""What programs on hosts' IP stacks found: a ping, a route, a UDP flow, a replay, a script."""
+"""What programs on hosts' IP stacks found: a ping, a route, a UDP flow, a replay, a script.
+
+Losses and silent hops are findings; where nothing came at all, something is wrong.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from weft.results.kinds import ItemResult
 from weft.results.latencies import Latencies
 
-_PS_PER_S = 1e12
-
 
 @dataclass(frozen=True)
-class _Finding:
-    """What a program has found. Losses and silent hops are findings; where nothing came at all, something is wrong."""
-
-    derived: ClassVar[Mapping[str, str]] = {}
-
-    @property
-    def ok(self) -> bool:
-        """Return whether something has come, where something was asked for."""
-        return True
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with the derived figures."""
-        return {**asdict(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
-
-
-@dataclass(frozen=True)
-class PingResult(_Finding):
+class PingResult(ItemResult):
     """ICMP echo requests from one host to another."""
 
     derived: ClassVar[Mapping[str, str]] = {"loss": "loss"}
@@ -74,7 +60,7 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class RouteResult(_Finding):
+class RouteResult(ItemResult):
     """Hops from one host to another."""
 
     source: str
@@ -88,7 +74,7 @@ class RouteResult(_Finding):
 
 
 @dataclass(frozen=True)
-class UdpResult(_Finding):
+class UdpResult(ItemResult):
     """Datagrams from a source to a sink."""
 
     derived: ClassVar[Mapping[str, str]] = {"lost": "lost", "loss": "loss"}
@@ -133,7 +119,7 @@ class UdpResult(_Finding):
 
 
 @dataclass(frozen=True)
-class ReplayResult(_Finding):
+class ReplayResult(ItemResult):
     """Frames of a capture that a host has sent."""
 
     host: str
@@ -161,7 +147,7 @@ class PrintedLine:
 
 
 @dataclass(frozen=True)
-class ScriptResult(_Finding):
+class ScriptResult(ItemResult):
     """What a scripted host did and said."""
 
     host: str

@@ -69,7 +69,7 @@ def print_run(console: Console, run: Results, traceable: Traceable | None = None
         console.print("the machine served events too late: times, rates and queues below do not hold")
     for kind in result_kinds():
         if found := run.of(kind):
-            kind.show(console, found)
+            kind.print(console, found)
     _print_planes(console, run.planes)
     print_link_loads(console, run.link_loads)
     print_memory(console, run.memory)

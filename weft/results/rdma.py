@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from rich.console import Console
 
 from weft.quantities.readable import counted, format_time
-from weft.results.figure_tables import print_figures
-from weft.results.kinds import ResultKind
-from weft.results.latencies import COLUMNS, Latencies
-from weft.results.report_parts import Axis, Cell, Curve, CurveFigure, ReportPart, ReportTable
+from weft.results.columns import PS_PER_US, Column, ResultTable, grouped
+from weft.results.figure_tables import Layout, print_figures
+from weft.results.kinds import ItemResult, ResultKind
+from weft.results.latencies import Latencies, latency_columns
+from weft.results.report_parts import Axis, Cell, Curve, CurveFigure, ReportPart
 from weft.topologies import FabricSpec
 
-_PS_PER_US = 1e6
 _SHOWN = ("least", "mean", "50 %", "99 %", "largest")
 _MOST_POINTS = 20
 
@@ -55,10 +55,8 @@ class OperationResult:
 
 
 @dataclass(frozen=True)
-class RdmaResult:
+class RdmaResult(ItemResult):
     """Programs of hosts, which began at the same time, until the last one returned."""
-
-    derived: ClassVar[Mapping[str, str]] = {}
 
     time_ps: int
     """How long it took."""
@@ -69,30 +67,28 @@ class RdmaResult:
     retransmissions: int
     """Packets sent again by all hosts meanwhile."""
 
-    @property
-    def ok(self) -> bool:
-        """Return True: what is right is the programs' to say, which raise if it is not."""
-        return True
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
+@dataclass(frozen=True)
+class _Reported:
+    """A number or text that a program reported, in the run of a number."""
+
+    run: int
+    program: ProgramResult
+    name: str
+    value: float | str
 
 
-def _microseconds(latencies: Latencies | None) -> list[float]:
-    return [] if latencies is None else [round(each / _PS_PER_US, 3) for each in latencies.in_columns()]
+def _reported(number: int, result: RdmaResult) -> list[_Reported]:
+    return [
+        _Reported(number, program, name, value)
+        for program in result.programs
+        for name, value in (program.values | program.texts).items()
+    ]
 
 
 def _whole(value: float | str) -> Cell:
     """Return a whole number as one: results that were read back have all as floats."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _shown_latencies(latencies: Latencies | None) -> list[str]:
-    if latencies is None:
-        return [""] * len(_SHOWN)
-    by_column = dict(zip(COLUMNS, latencies.in_columns(), strict=True))
-    return [f"{by_column[name] / _PS_PER_US:,.2f}" for name in _SHOWN]
 
 
 def _failures(result: OperationResult) -> str:
@@ -103,38 +99,60 @@ def _number(value: float) -> str:
     return f"{value:,.6g}" if isinstance(value, float) and not value.is_integer() else f"{value:,.0f}"
 
 
+def _latencies(row: tuple[int, OperationResult]) -> Latencies | None:
+    return row[1].latency_ps
+
+
+_REQUESTS = ResultTable[tuple[int, OperationResult]](
+    "RDMA requests",
+    (
+        Column("run", lambda row: row[0], terminal=None),
+        Column(
+            "requests",
+            lambda row: row[1].opcode.removeprefix("IBV_WR_").removeprefix("IBV_WC_"),
+            is_name=True,
+            page={"title": "opcode", "value": lambda row: row[1].opcode},
+        ),
+        Column("count", lambda row: row[1].operations),
+        Column("bytes", lambda row: row[1].bytes),
+        *(
+            replace(each, terminal={"form": "{:,.2f}".format} if each.title in _SHOWN else None)
+            for each in latency_columns(_latencies, scale=PS_PER_US, digits=3, page={"unit": "µs"})
+        ),
+        Column("failed", lambda row: _failures(row[1]), is_name=True),
+    ),
+    note="percentiles of requests' latencies",
+    layout=Layout(is_narrow=True),
+    shown=grouped,
+)
+_REPORTED = ResultTable[_Reported](
+    "What programs report",
+    (
+        Column("run", "run", terminal=None),
+        Column("host", "program.host", is_name=True),
+        Column("program", "program.program", is_name=True),
+        Column("name", "name", is_name=True),
+        Column(
+            "value",
+            "value",
+            form=lambda value: value if isinstance(value, str) else _number(value),
+            page={"form": _whole},
+        ),
+    ),
+    "[bold]what programs report[/bold]",
+)
+
+
 def print_rdma(console: Console, results: Sequence[RdmaResult]) -> None:
     """Print what programs reported, and what requests took."""
-    for result in results:
-        print_figures(
+    for number, result in enumerate(results, 1):
+        _REQUESTS.print(
             console,
+            [(number, each) for each in result.operations],
             f"[bold]rdma: {counted(len(result.programs), 'program')} in {format_time(result.time_ps)}[/bold], "
             "latencies in µs (time is emulated)",
-            ("requests", "count", "bytes", *_SHOWN, "failed"),
-            (
-                (
-                    each.opcode.removeprefix("IBV_WR_").removeprefix("IBV_WC_"),
-                    f"{each.operations:,}",
-                    f"{each.bytes:,}",
-                    *_shown_latencies(each.latency_ps),
-                    _failures(each),
-                )
-                for each in result.operations
-            ),
-            ("requests", "failed"),
-            is_narrow=True,
         )
-        print_figures(
-            console,
-            "[bold]what programs report[/bold]",
-            ("host", "program", "name", "value"),
-            (
-                (each.host, each.program, name, value if isinstance(value, str) else _number(value))
-                for each in result.programs
-                for name, value in (each.values | each.texts).items()
-            ),
-            ("host", "program", "name"),
-        )
+        _REPORTED.print(console, _reported(number, result))
         for each in result.programs:
             for name, points in each.series.items():
                 print_figures(
@@ -151,23 +169,16 @@ def _escaped(text: str) -> str:
 
 def report_rdma(results: Sequence[RdmaResult], _: FabricSpec) -> Iterator[ReportPart]:
     """Return tables of requests and of reported values, and a figure of each series."""
-    requests: list[list[Cell]] = []
-    reported: list[list[Cell]] = []
     curves: dict[str, list[Curve]] = {}
-    for number, result in enumerate(results, 1):
-        for each in result.operations:
-            latencies: list[Cell] = [*_microseconds(each.latency_ps)] or [""] * len(COLUMNS)
-            requests.append([number, each.opcode, each.operations, each.bytes, *latencies, _failures(each)])
+    numbered = [*enumerate(results, 1)]
+    for number, result in numbered:
         for program in result.programs:
-            for name, value in (program.values | program.texts).items():
-                reported.append([number, program.host, program.program, name, _whole(value)])
             for name, points in program.series.items():
                 label = program.host if len(results) == 1 else f"{number} {program.host}"
                 x, y = zip(*points, strict=True)
                 curves.setdefault(name, []).append(Curve(label, x, y))
-    columns = ["run", "opcode", "count", "bytes", *(f"{each} (µs)" for each in COLUMNS), "failed"]
-    yield ReportTable("RDMA requests", columns, requests, "percentiles of requests' latencies")
-    yield ReportTable("What programs report", ["run", "host", "program", "name", "value"], reported)
+    yield _REQUESTS.part([(number, each) for number, result in numbered for each in result.operations])
+    yield _REPORTED.part([each for number, result in numbered for each in _reported(number, result)])
     for name, found in curves.items():
         yield CurveFigure(name, Axis(""), Axis(""), found)
 
@@ -200,5 +211,5 @@ RDMA = ResultKind(
     order=9,
     report=report_rdma,
     problems=_problems,
-    columns=_measured,
+    flattened=_measured,
 )

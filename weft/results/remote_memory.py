@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from rich.console import Console
-from rich.table import Table
 
 from weft.quantities.readable import counted, format_size, format_time
 from weft.recording import tables
-from weft.results.kinds import MeasuredColumn, ResultKind
-from weft.results.latencies import COLUMNS, Latencies, problems_of_service
+from weft.results.columns import PS_PER_NS, Column, ResultTable
+from weft.results.figure_tables import Layout
+from weft.results.kinds import ItemResult, ResultKind
+from weft.results.latencies import Latencies, latency_columns, problems_of_service
 from weft.results.operation_files import OperationFile
-from weft.results.report_parts import Cell, ReportPart, ReportTable
-from weft.topologies import FabricSpec
 
 _PS_PER_S = 10**12
-_PS_PER_NS = 1e3
 _GB = 1e9
 
 
 @dataclass(frozen=True)
-class RemoteMemoryResult:
+class RemoteMemoryResult(ItemResult):
     """Reads of memory by RDMA READ, from the start to the end of the last one.
 
     `records` has a row per operation; it is no part of the results file, but of a table beside it.
@@ -60,11 +58,6 @@ class RemoteMemoryResult:
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def ok(self) -> bool:
-        """Return True: reads have no data to check."""
-        return True
-
-    @property
     def bytes_per_s(self) -> float:
         """Return bytes read per second of emulated time."""
         return self.reads * self.size_bytes * _PS_PER_S / self.time_ps
@@ -74,11 +67,30 @@ class RemoteMemoryResult:
         """Return reads per second of emulated time."""
         return self.reads * _PS_PER_S / self.time_ps
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with derived figures, without the records."""
-        plain = {name: value for name, value in vars(self).items() if name != "records"}
-        plain["latency_ps"] = asdict(self.latency_ps)
-        return {**plain, **{key: getattr(self, name) for key, name in self.derived.items()}}
+
+_LATENCIES = ResultTable[RemoteMemoryResult](
+    "",
+    (
+        Column("latency (ns)", lambda _: "of a read", is_name=True),
+        *latency_columns(lambda each: each.latency_ps, scale=PS_PER_NS, form="{:,.1f}".format),
+    ),
+    layout=Layout(is_narrow=True),
+)
+_LOADS = ResultTable[RemoteMemoryResult](
+    "Reads of remote memory",
+    (
+        Column("load", "name", is_numbered=True),
+        Column("clients", "clients"),
+        Column("memory ranks", "memory_ranks"),
+        Column("reads", "reads"),
+        Column("size", "size_bytes", unit="B"),
+        Column("GB/s", "bytes_per_s", scale=_GB, digits=3, sweep={"title": "throughput", "unit": "GB/s"}),
+        Column("alone", "unloaded_ps", unit="ns", scale=PS_PER_NS, digits=1),
+        *latency_columns(lambda each: each.latency_ps, unit="ns", scale=PS_PER_NS, digits=1),
+        Column("retransmitted packets", "retransmissions"),
+    ),
+    note="percentiles of reads' latencies",
+)
 
 
 def print_remote_memory(console: Console, results: Sequence[RemoteMemoryResult]) -> None:
@@ -92,57 +104,22 @@ def print_remote_memory(console: Console, results: Sequence[RemoteMemoryResult])
         )
         bounds = [f"{name} {bound / _GB:.3f}" for name, bound in result.bounds_bytes_per_s.items()]
         console.print(f"at most, in GB/s, by {', '.join(bounds)}")
-        table = Table(box=None, pad_edge=False, collapse_padding=True)
-        for column in ("latency (ns)", *COLUMNS):
-            table.add_column(column, justify="left" if column == "latency (ns)" else "right")
-        table.add_row("of a read", *(f"{each / _PS_PER_NS:,.1f}" for each in result.latency_ps.in_columns()))
-        console.print(table)
+        _LATENCIES.print(console, [result])
         expected = result.expected_mean_ps
-        mean = "" if expected is None else f"; on average by M/D/1: {expected / _PS_PER_NS:,.1f} ns"
+        mean = "" if expected is None else f"; on average by M/D/1: {expected / PS_PER_NS:,.1f} ns"
         if result.unloaded_ps is not None:
-            console.print(f"of a read alone: {result.unloaded_ps / _PS_PER_NS:,.1f} ns{mean}")
-
-
-def report_remote_memory(results: Sequence[RemoteMemoryResult], _: FabricSpec) -> Iterator[ReportPart]:
-    """Return a table with a row for each load."""
-    rows: list[list[Cell]] = [
-        [
-            f"{number} {each.name}",
-            each.clients,
-            each.memory_ranks,
-            each.reads,
-            each.size_bytes,
-            round(each.bytes_per_s / _GB, 3),
-            "" if each.unloaded_ps is None else round(each.unloaded_ps / _PS_PER_NS, 1),
-            *(round(value / _PS_PER_NS, 1) for value in each.latency_ps.in_columns()),
-            each.retransmissions,
-        ]
-        for number, each in enumerate(results, 1)
-    ]
-    columns = [
-        "load",
-        "clients",
-        "memory ranks",
-        "reads",
-        "size (B)",
-        "GB/s",
-        "alone (ns)",
-        *(f"{each} (ns)" for each in COLUMNS),
-        "retransmitted packets",
-    ]
-    yield ReportTable("Reads of remote memory", columns, rows, "percentiles of reads' latencies")
+            console.print(f"of a read alone: {result.unloaded_ps / PS_PER_NS:,.1f} ns{mean}")
 
 
 REMOTE_MEMORY = ResultKind(
     key="remote_memory",
     meaning="Of each load of reads of remote memory.",
     model=RemoteMemoryResult,
+    tables=(_LOADS,),
     show=print_remote_memory,
     order=8,
-    report=report_remote_memory,
     flow_file=OperationFile("remote-memory"),
     problems=lambda each: problems_of_service(each.latency_ps, each.time_ps),
     name="name",
     labels=("name",),
-    measured=(MeasuredColumn("throughput", "GB/s", 3, "bytes_per_s", _GB),),
 )

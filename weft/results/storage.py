@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from rich.console import Console
-from rich.table import Table
 
 from weft.quantities.readable import counted, format_size, format_time
 from weft.recording import tables
-from weft.results.kinds import MeasuredColumn, ResultKind
-from weft.results.latencies import COLUMNS, Latencies, problems_of_service
+from weft.results.columns import PS_PER_US, Column, ResultTable, grouped_thousandths
+from weft.results.figure_tables import Layout
+from weft.results.kinds import ItemResult, ResultKind
+from weft.results.latencies import Latencies, latency_columns, problems_of_service
 from weft.results.operation_files import OperationFile, timelines
-from weft.results.report_parts import Axis, BarFigure, Cell, ReportPart, ReportTable
+from weft.results.report_parts import Axis, BarFigure, ReportPart
 from weft.topologies import FabricSpec
 
 PS_PER_S = 10**12
-_PS_PER_US = 1e6
 _GB = 1e9
 
 
 @dataclass(frozen=True)
-class StorageResult:
+class StorageResult(ItemResult):
     """Commands of clients to storage nodes, from the start to the end of the last command or step.
 
     A command's latency is the time from when its client could issue it to the response, with data and copy
@@ -69,11 +69,6 @@ class StorageResult:
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def ok(self) -> bool:
-        """Return True: commands have no data to check."""
-        return True
-
-    @property
     def bytes_per_s(self) -> float:
         """Return bytes read and written per second of emulated time."""
         return (self.read_bytes + self.written_bytes) * PS_PER_S / self.time_ps
@@ -88,11 +83,32 @@ class StorageResult:
         """What clients did, and with how many commands at once."""
         return f"{self.name}, queue depth {self.queue_depth}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with derived figures, without the records."""
-        plain = {name: value for name, value in vars(self).items() if name != "records"}
-        plain["latency_ps"] = asdict(self.latency_ps)
-        return {**plain, **{key: getattr(self, name) for key, name in self.derived.items()}}
+
+_LATENCIES = ResultTable[StorageResult](
+    "",
+    (
+        Column("latency (µs)", lambda _: "of a command", is_name=True),
+        *latency_columns(lambda each: each.latency_ps, scale=PS_PER_US, digits=3),
+    ),
+    layout=Layout(is_narrow=True),
+    shown=grouped_thousandths,
+)
+_THROUGHPUT = Column[StorageResult](
+    "GB/s", "bytes_per_s", scale=_GB, digits=3, sweep={"title": "throughput", "unit": "GB/s"}
+)
+_LOADS = ResultTable[StorageResult](
+    "Commands to storage",
+    (
+        Column("load", "label", is_numbered=True),
+        Column("clients", "clients"),
+        Column("nodes", "storage_nodes"),
+        Column("commands", "commands"),
+        _THROUGHPUT,
+        *latency_columns(lambda each: each.latency_ps, unit="µs", scale=PS_PER_US, digits=3),
+        Column("retransmitted packets", "retransmissions"),
+    ),
+    note="percentiles of commands' latencies",
+)
 
 
 def print_storage(console: Console, results: Sequence[StorageResult]) -> None:
@@ -108,14 +124,8 @@ def print_storage(console: Console, results: Sequence[StorageResult]) -> None:
         if result.bounds_bytes_per_s:
             bounds = {name: f"{bound / _GB:.3f}" for name, bound in result.bounds_bytes_per_s.items()}
             console.print(f"at most, in GB/s, by {_listed(bounds)}")
-        table = Table(box=None, pad_edge=False, collapse_padding=True)
-        for column in ("latency (µs)", *COLUMNS):
-            table.add_column(column, justify="left" if column == "latency (µs)" else "right")
-        table.add_row(
-            "of a command", *(f"{each / _PS_PER_US:,.3f}" for each in result.latency_ps.in_columns())
-        )
-        console.print(table)
-        parts = {name: f"{each / _PS_PER_US:,.3f}" for name, each in result.parts_ps.items() if each}
+        _LATENCIES.print(console, [result])
+        parts = {name: f"{each / PS_PER_US:,.3f}" for name, each in result.parts_ps.items() if each}
         console.print(f"of it, on average: {_listed(parts)}")
         if result.compute_ps:
             console.print(
@@ -136,33 +146,12 @@ def report_storage(results: Sequence[StorageResult], _: FabricSpec) -> Iterator[
         "Storage",
         Axis("latency (µs)", "µs"),
         rows=labels,
-        parts={name: [each.parts_ps.get(name, 0) / _PS_PER_US for each in results] for name in names},
+        parts={name: [each.parts_ps.get(name, 0) / PS_PER_US for each in results] for name in names},
         text="What a command's latency went to, on average.",
     )
     for label, result in zip(labels, results, strict=True):
         yield from timelines(f"storage {label}", result.records)
-    rows: list[list[Cell]] = [
-        [
-            label,
-            each.clients,
-            each.storage_nodes,
-            each.commands,
-            round(each.bytes_per_s / _GB, 3),
-            *(round(value / _PS_PER_US, 3) for value in each.latency_ps.in_columns()),
-            each.retransmissions,
-        ]
-        for label, each in zip(labels, results, strict=True)
-    ]
-    columns = [
-        "load",
-        "clients",
-        "nodes",
-        "commands",
-        "GB/s",
-        *(f"{each} (µs)" for each in COLUMNS),
-        "retransmitted packets",
-    ]
-    yield ReportTable("Commands to storage", columns, rows, "percentiles of commands' latencies")
+    yield _LOADS.part(results)
 
 
 STORAGE = ResultKind(
@@ -176,8 +165,9 @@ STORAGE = ResultKind(
     problems=lambda each: problems_of_service(each.latency_ps, each.time_ps),
     name="name",
     labels=("name",),
-    measured=(
-        MeasuredColumn("throughput", "GB/s", 3, "bytes_per_s", _GB),
-        MeasuredColumn("waiting", "µs", 3, "waiting_ps", _PS_PER_US),
+    tables=(_LOADS,),
+    columns=(
+        _THROUGHPUT,
+        Column("waiting", "waiting_ps", unit="µs", scale=PS_PER_US, digits=3, sweep={}),
     ),
 )

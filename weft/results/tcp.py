@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from rich.console import Console
 
 from weft.quantities.readable import counted
-from weft.results.figure_tables import print_figures
-from weft.results.kinds import MeasuredColumn, ResultKind
-from weft.results.report_parts import (
-    MOST_ROWS,
-    Axis,
-    Cell,
-    Curve,
-    CurveFigure,
-    ReportPart,
-    ReportTable,
-    shown_of,
-)
+from weft.results.columns import PS_PER_MS, Column, ResultTable, grouped
+from weft.results.figure_tables import Layout
+from weft.results.kinds import ItemResult, ResultKind
+from weft.results.report_parts import MOST_ROWS, Axis, Curve, CurveFigure, ReportPart
 from weft.topologies import FabricSpec
 
-_PS_PER_MS = 1e9
-_PS_PER_S = 1e12
 _BITS_PER_MBIT = 1e6
 
 
@@ -91,7 +81,7 @@ class TcpWindows:
 
 
 @dataclass(frozen=True)
-class TcpResult:
+class TcpResult(ItemResult):
     """Flows that ran beside each other."""
 
     flows: tuple[TcpFlowResult, ...]
@@ -115,56 +105,43 @@ class TcpResult:
     spoilt_segments: int
     """Segments that arrived with other bytes than were sent: 0 unless something is wrong."""
 
-    derived: ClassVar[Mapping[str, str]] = {}
-
     @property
     def ok(self) -> bool:
         """Whether all bytes were those that were sent."""
         return self.spoilt_segments == 0
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
+
+def _in_ms(title: str, value: str) -> Column[TcpFlowResult]:
+    return Column(title, value, unit="ms", scale=PS_PER_MS, digits=3)
 
 
-_COLUMNS = (
-    "flow",
-    "control",
-    "start (ms)",
-    "completion (ms)",
-    "bytes",
-    "goodput (Mb/s)",
-    "resent",
-    "timeouts",
-    "ECE (%)",
-    "CE (%)",
-    "RTT (ms)",
+_GOODPUT = Column[Any]("goodput", "goodput_bps", unit="Mb/s", scale=_BITS_PER_MBIT, digits=1)
+_FLOWS = ResultTable[TcpFlowResult](
+    "TCP flows",
+    (
+        Column("flow", lambda each: f"{each.source} → {each.destination}", is_name=True),
+        Column("control", "congestion_control", is_name=True),
+        _in_ms("start", "start_ps"),
+        _in_ms("completion", "completion_ps"),
+        Column("bytes", "bytes"),
+        _GOODPUT,
+        Column("resent", "retransmitted_segments"),
+        Column("timeouts", "timeouts"),
+        Column("ECE", lambda each: 100 * each.echo_share, unit="%", digits=1),
+        Column("CE", lambda each: 100 * each.marked_share, unit="%", digits=1),
+        _in_ms("RTT", "smoothed_round_trip_ps"),
+    ),
+    layout=Layout(is_narrow=True),
+    shown=grouped,
+    most_printed=MOST_ROWS,
+    most=MOST_ROWS,
+    which="the first ones",
 )
-
-
-def _row(each: TcpFlowResult) -> list[Cell]:
-    return [
-        f"{each.source} → {each.destination}",
-        each.congestion_control,
-        round(each.start_ps / _PS_PER_MS, 3),
-        round(each.completion_ps / _PS_PER_MS, 3),
-        each.bytes,
-        round(each.goodput_bps / _BITS_PER_MBIT, 1),
-        each.retransmitted_segments,
-        each.timeouts,
-        round(100 * each.echo_share, 1),
-        round(100 * each.marked_share, 1),
-        round(each.smoothed_round_trip_ps / _PS_PER_MS, 3),
-    ]
-
-
-def _shown(cell: Cell) -> str:
-    return f"{cell:,}" if isinstance(cell, int | float) else str(cell)
 
 
 def _summary(result: TcpResult) -> str:
     return (
-        f"{counted(len(result.flows), 'TCP flow')}, {result.bytes:,} B in {result.time_ps / _PS_PER_MS:.3f} ms, "
+        f"{counted(len(result.flows), 'TCP flow')}, {result.bytes:,} B in {result.time_ps / PS_PER_MS:.3f} ms, "
         f"{result.goodput_bps / _BITS_PER_MBIT:,.1f} Mb/s, fairness {result.fairness:.3f}"
     )
 
@@ -172,22 +149,13 @@ def _summary(result: TcpResult) -> str:
 def print_tcp(console: Console, results: Sequence[TcpResult]) -> None:
     """Print a row for each flow."""
     for result in results:
-        rows = [list(map(_shown, _row(each))) for each in result.flows[:MOST_ROWS]]
-        print_figures(
-            console, f"[bold]{_summary(result)}[/bold]", _COLUMNS, rows, _COLUMNS[:2], is_narrow=True
-        )
-        if len(result.flows) > MOST_ROWS:
-            console.print(f"… and {len(result.flows) - MOST_ROWS:,} more")
+        _FLOWS.print(console, result.flows, f"[bold]{_summary(result)}[/bold]")
 
 
 def report_tcp(results: Sequence[TcpResult], _: FabricSpec) -> Iterator[ReportPart]:
     """Return a table of flows for each, and their windows over time."""
     for result in results:
-        note = shown_of(min(MOST_ROWS, len(result.flows)), len(result.flows), "the first ones")
-        rows = list(map(_row, result.flows[:MOST_ROWS]))
-        yield ReportTable(
-            "TCP flows", list(_COLUMNS), rows, "; ".join(filter(None, [_summary(result), note]))
-        )
+        yield _FLOWS.part(result.flows, _summary(result))
         yield CurveFigure(
             "TCP: congestion windows",
             Axis("emulated time (ms)", "ms"),
@@ -201,7 +169,7 @@ def _window_curves(result: TcpResult) -> Iterator[Curve]:
     points: dict[int, tuple[list[float], list[float]]] = {}
     for flow, time_ps, window_bytes in zip(windows.flow, windows.time_ps, windows.window_bytes, strict=True):
         x, y = points.setdefault(flow, ([], []))
-        x.append(time_ps / _PS_PER_MS)
+        x.append(time_ps / PS_PER_MS)
         y.append(window_bytes / 1e3)
     for flow, (x, y) in sorted(points.items())[:MOST_ROWS]:
         each = result.flows[flow]
@@ -230,9 +198,9 @@ TCP = ResultKind(
     problems=_problems,
     name="bytes",
     labels=("bytes",),
-    measured=(
-        MeasuredColumn("goodput", "Mb/s", 1, "goodput_bps", _BITS_PER_MBIT),
-        MeasuredColumn("fairness", "", 3, "fairness"),
-        MeasuredColumn("resent", "segments", 0, "retransmitted_segments"),
+    columns=(
+        replace(_GOODPUT, sweep={}),
+        Column("fairness", "fairness", digits=3, sweep={}),
+        Column("resent", "retransmitted_segments", unit="segments", sweep={}),
     ),
 )

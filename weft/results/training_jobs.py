@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from weft.jobs.plan_summary import PlanSummary
-from weft.quantities.readable import counted, format_number, format_size, format_time, time_unit
+from weft.quantities.readable import Unit, counted, format_number, format_size, format_time, time_unit
 from weft.recording import tables
-from weft.results.critical_paths import CriticalPathResult, critical_path_tables, print_critical_path
-from weft.results.kinds import MeasuredColumn, ResultKind, lengths_and_sums
+from weft.results.columns import PS_PER_MS, Column, Look, ResultTable
+from weft.results.critical_paths import (
+    CriticalPathResult,
+    critical_path_tables,
+    print_critical_path,
+    shares_table,
+)
+from weft.results.kinds import ItemResult, ResultKind, lengths_and_sums
 from weft.results.operation_files import OperationFile, timelines
-from weft.results.report_parts import Axis, BarFigure, Cell, ReportPart, ReportTable, shown_of
+from weft.results.report_parts import Axis, BarFigure, ReportPart, shown_of
 from weft.topologies import FabricSpec
 from weft.traffic.jobs.breakdown import Breakdown
 
 _MOST_BARS = 64
-_PS_PER_MS = 1e9
 _OF_RANKS = ("compute", "exposed", "bubble", "stall")
 
 
 @dataclass(frozen=True)
-class TrainingJobResult:
+class TrainingJobResult(ItemResult):
     """A step of training, from the job's start to the end of its last operation.
 
     Each rank's time is divided into computing, exposed communication, bubbles and stalls, which add up to the step
@@ -64,11 +69,6 @@ class TrainingJobResult:
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def ok(self) -> bool:
-        """Return that nothing is known to be wrong: a step has no data to check."""
-        return True
-
-    @property
     def mfu(self) -> float:
         """Return model FLOPs utilisation: the step's operations over what accelerators could do in its time."""
         return self.plan.utilisation(self.step_ps)
@@ -82,12 +82,6 @@ class TrainingJobResult:
     def tokens_per_s(self) -> float:
         """Return tokens per second of emulated time, of all ranks."""
         return self.plan.tokens_per_s(self.step_ps)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with derived figures."""
-        plain = {name: value for name, value in vars(self).items() if name != "records"}
-        plain |= {"plan": asdict(self.plan), "critical_path": asdict(self.critical_path)}
-        return {**plain, **{key: getattr(self, name) for key, name in self.derived.items()}}
 
 
 def training_job_result(
@@ -164,14 +158,8 @@ def print_training_jobs(console: Console, results: Sequence[TrainingJobResult]) 
     for result in results:
         print_plan(console, result.name, result.plan)
         console.print(f"\n[bold]a step of {escape(result.name)}[/bold] (time is emulated; mean of the ranks)")
-        table = Table(box=None, pad_edge=False, collapse_padding=True)
-        unit = time_unit([result.step_ps])
-        for column in ("", unit.name, "share"):
-            table.add_column(column, justify="left" if not column else "right")
-        for name, time_ps in [("step", result.step_ps), *_parts(result).items()]:
-            share = f"{100 * time_ps / result.step_ps:.1f} %" if result.step_ps else ""
-            table.add_row(escape(name), f"{unit.of(time_ps):,.3f}", share)
-        console.print(table)
+        times = [("step", result.step_ps), *_parts(result).items()]
+        shares_table(time_unit([result.step_ps]), result.step_ps).print(console, times)
         console.print(_rate(result.plan, result.step_ps))
         print_critical_path(console, result.critical_path)
 
@@ -211,34 +199,32 @@ def report_training_jobs(results: Sequence[TrainingJobResult], _: FabricSpec) ->
         )
         yield from timelines(f"training {label}", result.records)
         yield from critical_path_tables(f"training {label}", result.critical_path)
-    step, ideal = f"step ({unit.name})", f"ideal ({unit.name})"
-    columns = [
-        "model",
-        "ranks",
-        step,
-        ideal,
-        "tokens/s",
-        "MFU",
-        "MFU with all scores",
-        "retransmitted packets",
-    ]
-    rows: list[list[Cell]] = [
-        [
-            each.name,
-            each.plan.ranks,
-            round(unit.of(each.step_ps), 3),
-            round(unit.of(each.plan.ideal_ps), 3),
-            round(each.tokens_per_s),
-            f"{100 * each.mfu:.1f} %",
-            f"{100 * each.mfu_with_all_scores:.1f} %",
-            each.retransmissions,
-        ]
-        for each in results
-    ]
-    note = (
-        "ideal: without communication, with no rank slower; MFU: with the causal half of attention's scores"
+    yield _steps(unit).part(results)
+
+
+def _percent(title: str, value: str, sweep: Look | None = None) -> Column[TrainingJobResult]:
+    return Column(title, value, form=lambda share: f"{100 * share:.1f} %", sweep=sweep)
+
+
+_MFU = _percent("MFU", "mfu", {"unit": "%", "scale": 0.01, "digits": 1})
+
+
+def _steps(unit: Unit) -> ResultTable[TrainingJobResult]:
+    """Return a page's table of steps."""
+    return ResultTable(
+        "Training",
+        (
+            Column("model", "name"),
+            Column("ranks", "plan.ranks"),
+            Column("step", lambda each: unit.of(each.step_ps), unit=unit.name, digits=3),
+            Column("ideal", lambda each: unit.of(each.plan.ideal_ps), unit=unit.name, digits=3),
+            Column("tokens/s", "tokens_per_s", digits=0),
+            _MFU,
+            _percent("MFU with all scores", "mfu_with_all_scores"),
+            Column("retransmitted packets", "retransmissions"),
+        ),
+        note="ideal: without communication, with no rank slower; MFU: with the causal half of attention's scores",
     )
-    yield ReportTable("Training", columns, rows, note)
 
 
 def _problems(result: TrainingJobResult) -> Iterator[tuple[str, str]]:
@@ -261,9 +247,9 @@ TRAINING_JOBS = ResultKind(
     problems=_problems,
     name="name",
     labels=("name",),
-    measured=(
-        MeasuredColumn("step", "ms", 3, "step_ps", _PS_PER_MS),
-        MeasuredColumn("MFU", "%", 1, "mfu", 0.01),
-        MeasuredColumn("bubble", "ms", 3, "bubble_ps", _PS_PER_MS),
+    columns=(
+        Column("step", "step_ps", unit="ms", scale=PS_PER_MS, digits=3, sweep={}),
+        _MFU,
+        Column("bubble", "bubble_ps", unit="ms", scale=PS_PER_MS, digits=3, sweep={}),
     ),
 )

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from operator import attrgetter
+from typing import ClassVar
 
 from rich.console import Console
 
 from weft.quantities.readable import counted
-from weft.results.figure_tables import print_figures
-from weft.results.kinds import MeasuredColumn, ResultKind
-from weft.results.report_parts import Axis, BarFigure, Curve, CurveFigure, ReportPart, ReportTable
+from weft.results.columns import PS_PER_US, Column, Look, ResultTable
+from weft.results.kinds import ItemResult, ResultKind
+from weft.results.report_parts import Axis, BarFigure, Curve, CurveFigure, ReportPart
 from weft.topologies import FabricSpec
-
-_PS_PER_US = 1e6
 
 
 @dataclass(frozen=True)
-class TrainingRunResult:
+class TrainingRunResult(ItemResult):
     """Data-parallel training of a model whose gradients the fabric added up.
 
     `single_losses` and `single_accuracy` are those of one process that computes the gradient of all batches at once, in
@@ -103,10 +102,6 @@ class TrainingRunResult:
             and abs(self.accuracy - self.single_accuracy) <= self.accuracy_bound
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with the derived figures."""
-        return {**vars(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
-
 
 def problems_of(result: TrainingRunResult) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the lengths of lists that were read back."""
@@ -125,68 +120,8 @@ def print_training_runs(console: Console, results: Sequence[TrainingRunResult]) 
         f"\n[bold]training over {counted(first.ranks, 'rank')}[/bold], {first.parameters} parameters "
         "(time is emulated; mean of the steps)"
     )
-    print_figures(
-        console,
-        "what a step takes, in µs",
-        ["algorithm", "steps", "repeated", "buckets", "compute", "step", "exposed", "exposed (%)", "#wrong"],
-        [
-            [
-                each.algorithm,
-                str(len(each.steps_ps)),
-                str(each.repeated),
-                str(each.buckets),
-                f"{each.compute_ps / _PS_PER_US:.1f}",
-                f"{each.mean_step_ps / _PS_PER_US:.1f}",
-                f"{each.exposed_ps / _PS_PER_US:.1f}",
-                f"{100 * each.exposed_ps / each.mean_step_ps:.1f}",
-                str(each.wrong) if each.identical else f"{each.wrong}, ranks differ",
-            ]
-            for each in results
-        ],
-        names=["algorithm"],
-    )
-    print_figures(
-        console,
-        "loss, beside that of one process",
-        [
-            "algorithm",
-            "at first",
-            "in the end",
-            "one process",
-            "within",
-            "target",
-            "at step",
-            "at (µs)",
-        ],
-        [
-            [
-                each.algorithm,
-                f"{each.losses[0]:.3f}",
-                f"{each.losses[-1]:.3f}",
-                f"{each.single_losses[-1]:.3f}",
-                _within(each.loss_difference, each.loss_bound),
-                f"{each.target_loss:g}",
-                *_target(each),
-            ]
-            for each in results
-        ],
-        names=["algorithm"],
-    )
-    print_figures(
-        console,
-        "recognised, in % of all images",
-        ["algorithm", "ranks", "one process", "within"],
-        [
-            [
-                each.algorithm,
-                f"{100 * each.accuracy:.1f}",
-                f"{100 * each.single_accuracy:.1f}",
-                _within(100 * abs(each.accuracy - each.single_accuracy), 100 * each.accuracy_bound),
-            ]
-            for each in results
-        ],
-        names=["algorithm"],
-    )
+    for table in _PRINTED:
+        table.print(console, results)
 
 
 def _within(difference: float, bound: float) -> str:
@@ -194,10 +129,85 @@ def _within(difference: float, bound: float) -> str:
     return f"± {bound:g}" if difference <= bound else f"no: {difference:.1e}"
 
 
-def _target(result: TrainingRunResult) -> tuple[str, str]:
-    if result.target_ps is None:
-        return "never", ""
-    return str(result.target_steps), f"{result.target_ps / _PS_PER_US:.1f}"
+def _in_us(title: str, value: str) -> Column[TrainingRunResult]:
+    return Column(
+        title,
+        value,
+        scale=PS_PER_US,
+        digits=1,
+        page={"unit": "µs", "form": "{:.1f}".format},
+        sweep={"unit": "µs"},
+    )
+
+
+def _in_percent(title: str, value: str, page_title: str = "") -> Column[TrainingRunResult]:
+    share = attrgetter(value)
+    page: Look = {"title": page_title or title, "form": "{:.1f} %".format}
+    return Column(title, lambda each: 100 * share(each), digits=1, page=page)
+
+
+def _loss(
+    title: str, value: Callable[[TrainingRunResult], float], page: Look | None
+) -> Column[TrainingRunResult]:
+    return Column(title, value, digits=3, page=page)
+
+
+_ALGORITHM = Column[TrainingRunResult]("algorithm", "algorithm", is_name=True)
+_WRONG = Column[TrainingRunResult](
+    "#wrong",
+    lambda each: each.wrong if each.identical else f"{each.wrong}, ranks differ",
+    page={"title": "wrong", "value": "wrong"},
+)
+_OF_STEPS = (
+    _ALGORITHM,
+    Column[TrainingRunResult]("steps", lambda each: len(each.steps_ps)),
+    Column[TrainingRunResult]("repeated", "repeated"),
+    Column[TrainingRunResult]("buckets", "buckets", page=None),
+    Column[TrainingRunResult]("compute", "compute_ps", scale=PS_PER_US, digits=1, page=None),
+    _in_us("step", "mean_step_ps"),
+    _in_us("exposed", "exposed_ps"),
+    Column[TrainingRunResult](
+        "exposed", lambda each: 100 * each.exposed_ps / each.mean_step_ps, unit="%", digits=1, page=None
+    ),
+)
+_OF_LOSSES = (
+    _loss("at first", lambda each: each.losses[0], None),
+    _loss("in the end", lambda each: each.losses[-1], {"title": "loss in the end", "form": "{:.4f}".format}),
+    _loss("one process", lambda each: each.single_losses[-1], {"form": "{:.4f}".format}),
+    Column[TrainingRunResult](
+        "within", lambda each: _within(each.loss_difference, each.loss_bound), page=None
+    ),
+    Column[TrainingRunResult]("target", "target_loss", form="{:g}".format, page=None),
+    Column[TrainingRunResult]("at step", "target_steps", missing="never", page=None),
+    Column[TrainingRunResult](
+        "at", "target_ps", unit="µs", scale=PS_PER_US, digits=1, page=None, sweep={"title": "target loss"}
+    ),
+)
+_OF_ACCURACY = (
+    _in_percent("ranks", "accuracy", "recognised"),
+    _in_percent("one process", "single_accuracy"),
+    Column[TrainingRunResult](
+        "within",
+        lambda each: _within(100 * abs(each.accuracy - each.single_accuracy), 100 * each.accuracy_bound),
+        page=None,
+    ),
+)
+_PRINTED = (
+    ResultTable("", (*_OF_STEPS, _WRONG), "what a step takes, in µs"),
+    ResultTable("", (_ALGORITHM, *_OF_LOSSES), "loss, beside that of one process"),
+    ResultTable("", (_ALGORITHM, *_OF_ACCURACY), "recognised, in % of all images"),
+)
+_TABLE = ResultTable[TrainingRunResult](
+    "Training",
+    (
+        *_OF_STEPS,
+        *_OF_LOSSES,
+        *_OF_ACCURACY,
+        _WRONG,
+        Column("retransmitted packets", "retransmissions"),
+    ),
+    note="repeated: attempts at a step that links failed in",
+)
 
 
 def report_training_runs(results: Sequence[TrainingRunResult], _: FabricSpec) -> Iterator[ReportPart]:
@@ -233,36 +243,12 @@ def report_training_runs(results: Sequence[TrainingRunResult], _: FabricSpec) ->
         Axis("time (µs)", "µs"),
         rows=labels,
         parts={
-            "compute": [each.compute_ps / _PS_PER_US for each in results],
-            "exposed communication": [each.exposed_ps / _PS_PER_US for each in results],
+            "compute": [each.compute_ps / PS_PER_US for each in results],
+            "exposed communication": [each.exposed_ps / PS_PER_US for each in results],
         },
         text="What a step took on average: computing, and the communication that nothing hid.",
     )
-    columns = [
-        "algorithm", "steps", "repeated", "step (µs)", "exposed (µs)", "loss in the end", "one process", "recognised",
-        "one process", "wrong", "retransmitted packets",
-    ]  # fmt: skip
-    yield ReportTable(
-        "Training",
-        columns,
-        [
-            [
-                each.algorithm,
-                len(each.steps_ps),
-                each.repeated,
-                f"{each.mean_step_ps / _PS_PER_US:.1f}",
-                f"{each.exposed_ps / _PS_PER_US:.1f}",
-                f"{each.losses[-1]:.4f}",
-                f"{each.single_losses[-1]:.4f}",
-                f"{100 * each.accuracy:.1f} %",
-                f"{100 * each.single_accuracy:.1f} %",
-                each.wrong,
-                each.retransmissions,
-            ]
-            for each in results
-        ],
-        "repeated: attempts at a step that links failed in",
-    )
+    yield _TABLE.part(results)
 
 
 def _times_us(result: TrainingRunResult) -> Iterator[float]:
@@ -270,7 +256,7 @@ def _times_us(result: TrainingRunResult) -> Iterator[float]:
     yield 0.0
     for step_ps in result.steps_ps:
         time_ps += step_ps
-        yield time_ps / _PS_PER_US
+        yield time_ps / PS_PER_US
 
 
 TRAINING_RUNS = ResultKind(
@@ -284,9 +270,5 @@ TRAINING_RUNS = ResultKind(
     problems=problems_of,
     name="algorithm",
     labels=("algorithm", "buckets"),
-    measured=(
-        MeasuredColumn("step", "µs", 1, "mean_step_ps", _PS_PER_US),
-        MeasuredColumn("exposed", "µs", 1, "exposed_ps", _PS_PER_US),
-        MeasuredColumn("target loss", "µs", 1, "target_ps", _PS_PER_US),
-    ),
+    tables=(_TABLE,),
 )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.console import Console
-from rich.table import Table
 
 from weft.quantities.readable import counted
-from weft.results.kinds import MeasuredColumn, ResultKind
-from weft.results.report_parts import Axis, BarFigure, Cell, ReportPart, ReportTable, microseconds
+from weft.results.columns import PS_PER_US, Column, Look, ResultTable
+from weft.results.figure_tables import Layout
+from weft.results.kinds import ItemResult, ResultKind
+from weft.results.report_parts import Axis, BarFigure, ReportPart
 from weft.results.verification import Verdict, verify
 from weft.topologies import FabricSpec
 from weft.traffic.collectives import COLLECTIVE_KINDS, Array
@@ -20,7 +21,7 @@ from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 
 
 @dataclass(frozen=True)
-class TrainingStepResult:
+class TrainingStepResult(ItemResult):
     """A data-parallel step: from the common start to the last rank's end.
 
     `verified`, `wrong` and `identical` are those of `collectives`.
@@ -63,10 +64,6 @@ class TrainingStepResult:
         """Return whether nothing is known to be wrong on any rank."""
         return self.wrong == 0 and self.identical
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with the derived figure."""
-        return {**vars(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
-
 
 def verify_gradients(
     step: TrainingStep,
@@ -95,32 +92,47 @@ def verify_gradients(
     )
 
 
+def _in_us(title: str, value: str, sweep: Look | None = None) -> Column[TrainingStepResult]:
+    return Column(f"{title}\n", value, unit="µs", scale=PS_PER_US, digits=1, page={"digits": 3}, sweep=sweep)
+
+
+def _exposed(step: TrainingStepResult) -> float:
+    return 100 * step.exposed_ps / step.step_ps if step.step_ps else 0.0
+
+
+def _wrong(step: TrainingStepResult) -> str:
+    wrong = str(step.wrong) if step.identical else f"{step.wrong}, ranks differ"
+    return wrong if step.verified else "N/A, not verified"
+
+
+_TABLE = ResultTable[TrainingStepResult](
+    "Training steps",
+    (
+        Column("algorithm", "algorithm"),
+        Column("layers", "layers"),
+        Column("gradients\n", "gradient_bytes", unit="B"),
+        Column("type", "dtype"),
+        Column("buckets", "buckets"),
+        _in_us("compute", "compute_ps"),
+        _in_us("step", "step_ps", sweep={}),
+        _in_us("exposed", "exposed_ps", sweep={}),
+        Column("exposed\n", _exposed, unit="%", digits=1, page={"unit": "", "form": "{:.1f} %".format}),
+        Column(
+            "#wrong", _wrong,
+            page={"title": "wrong", "value": lambda each: each.wrong if each.verified else "lengths only"},
+        ),
+        Column("retransmitted packets", "retransmissions", terminal=None),
+    ),
+    note="exposed: the part of the step in which ranks only wait for gradients",
+    layout=Layout(is_narrow=True, headings="bottom"),
+)  # fmt: skip
+
+
 def print_training_steps(console: Console, results: Sequence[TrainingStepResult]) -> None:
     """Print a row per step."""
-    console.print(
-        f"\n[bold]data-parallel training steps over {counted(results[0].ranks, 'rank')}[/bold] (time is emulated)"
-    )
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for column in (
-        "algorithm", "layers", "gradients\n(B)", "type", "buckets", "compute\n(µs)", "step\n(µs)", "exposed\n(µs)",
-        "exposed\n(%)", "#wrong",
-    ):  # fmt: skip
-        table.add_column(column, justify="right", vertical="bottom")
-    for result in results:
-        wrong = str(result.wrong) if result.identical else f"{result.wrong}, ranks differ"
-        table.add_row(
-            result.algorithm,
-            str(result.layers),
-            str(result.gradient_bytes),
-            result.dtype,
-            str(result.buckets),
-            f"{result.compute_ps / 1e6:.1f}",
-            f"{result.step_ps / 1e6:.1f}",
-            f"{result.exposed_ps / 1e6:.1f}",
-            f"{100 * result.exposed_ps / result.step_ps:.1f}" if result.step_ps else "0.0",
-            wrong if result.verified else "N/A, not verified",
-        )
-    console.print(table)
+    ranks = counted(results[0].ranks, "rank")
+    heading = f"[bold]data-parallel training steps over {ranks}[/bold] (time is emulated)"
+    _TABLE.print(console, results, heading)
 
 
 def report_training_steps(results: Sequence[TrainingStepResult], _: FabricSpec) -> Iterator[ReportPart]:
@@ -138,28 +150,7 @@ def report_training_steps(results: Sequence[TrainingStepResult], _: FabricSpec) 
         },
         text="What a step took: computing, and the communication that nothing hid.",
     )
-    rows: list[list[Cell]] = [
-        [
-            each.algorithm,
-            each.layers,
-            each.gradient_bytes,
-            each.dtype,
-            each.buckets,
-            microseconds(each.compute_ps),
-            microseconds(each.step_ps),
-            microseconds(each.exposed_ps),
-            f"{100 * each.exposed_ps / each.step_ps:.1f} %" if each.step_ps else "0.0 %",
-            each.wrong if each.verified else "lengths only",
-            each.retransmissions,
-        ]
-        for each in results
-    ]
-    columns = [
-        "algorithm", "layers", "gradients (B)", "type", "buckets", "compute (µs)", "step (µs)", "exposed (µs)",
-        "exposed", "wrong", "retransmitted packets",
-    ]  # fmt: skip
-    note = "exposed: the part of the step in which ranks only wait for gradients"
-    yield ReportTable("Training steps", columns, rows, note)
+    yield _TABLE.part(results)
 
 
 TRAINING_STEPS = ResultKind(
@@ -172,8 +163,5 @@ TRAINING_STEPS = ResultKind(
     order=4,
     report=report_training_steps,
     labels=("algorithm", "buckets", "layers", "gradient_bytes"),
-    measured=(
-        MeasuredColumn("step", "µs", 1, "step_ps", 1e6),
-        MeasuredColumn("exposed", "µs", 1, "exposed_ps", 1e6),
-    ),
+    tables=(_TABLE,),
 )

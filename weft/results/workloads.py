@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from weft.quantities.readable import counted, format_time
 from weft.recording.ideal_times import IdealTimes
 from weft.recording.schema import ColumnSchema, TableSchema
+from weft.results.columns import PS_PER_US, Column, ResultTable
+from weft.results.figure_tables import Layout
 from weft.results.flow_tables import FLOW_COLUMNS, FlowFile, FlowTable, flow_table
-from weft.results.kinds import MeasuredColumn, ResultKind
-from weft.results.report_parts import (
-    Axis,
-    Cell,
-    Curve,
-    CurveFigure,
-    ReportPart,
-    ReportTable,
-    microseconds,
-)
+from weft.results.kinds import ItemResult, ResultKind
+from weft.results.report_parts import Axis, Curve, CurveFigure, ReportPart, ReportTable
 from weft.topologies import FabricSpec
 from weft.traffic.answers import EndedFlows
 from weft.traffic.flow_sizes import FlowSizes
@@ -56,13 +49,11 @@ class SizeBin:
 
 
 @dataclass(frozen=True)
-class WorkloadResult:
+class WorkloadResult(ItemResult):
     """A workload: what it was, and its flows' completion times, from a flow's start to its last acknowledgement.
 
     `records` has a row per flow; it is no part of the results file, but of a table beside it.
     """
-
-    derived: ClassVar[Mapping[str, str]] = {}
 
     flow_sizes: str
     """The distribution of sizes."""
@@ -85,17 +76,6 @@ class WorkloadResult:
     cnps: int = 0
     """Congestion notifications received."""
     records: FlowTable = field(default_factory=dict, compare=False)
-
-    @property
-    def ok(self) -> bool:
-        """Return True: what flows carry is not looked at."""
-        return True
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data without the records."""
-        plain = {name: value for name, value in vars(self).items() if name != "records"}
-        plain["bins"] = [vars(each) for each in self.bins]
-        return plain
 
 
 def workload_result(
@@ -130,6 +110,52 @@ def workload_result(
     )
 
 
+def _at(name: str, place: int) -> Callable[[SizeBin], float | None]:
+    def value(row: SizeBin) -> float | None:
+        found: Sequence[float] = getattr(row, name)
+        return found[place] if found else None
+
+    return value
+
+
+_BY_SIZE = ResultTable[SizeBin](
+    "Workload",
+    (
+        Column(
+            "up to\n",
+            lambda row: row.upper_bytes if row.completion_ps else "all",
+            unit="B",
+            page={"title": "flows up to"},
+        ),
+        Column("flows", "flows"),
+        *(
+            Column[SizeBin](
+                f"FCT (µs)\n{percentile}%",
+                _at("completion_ps", place),
+                scale=PS_PER_US,
+                digits=1,
+                page={"title": f"completion p{percentile} (µs)", "digits": 3},
+            )
+            for place, percentile in enumerate(PERCENTILES)
+        ),
+        *(
+            Column[SizeBin](
+                f"slowdown\n{percentile}%",
+                _at("slowdown", place),
+                digits=2,
+                page={"title": f"slowdown p{percentile}"},
+            )
+            for place, percentile in enumerate(PERCENTILES)
+        ),
+    ),
+    layout=Layout(is_narrow=True, headings="bottom"),
+)
+
+
+def _rows(result: WorkloadResult) -> list[SizeBin]:
+    return [*result.bins, SizeBin(0, result.flows, (), result.slowdown)]
+
+
 def print_workload(console: Console, workload: WorkloadResult) -> None:
     """Print completion times and slowdowns by size."""
     console.print(
@@ -138,22 +164,7 @@ def print_workload(console: Console, workload: WorkloadResult) -> None:
         f"done after {format_time(workload.time_ps)}, {counted(workload.retransmissions, 'packet')} retransmitted, "
         f"{counted(workload.cnps, 'CNP')}"
     )
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    names = [f"{percentile}%" for percentile in PERCENTILES]
-    for column in (
-        "up to\n(B)",
-        "flows",
-        *(f"FCT (µs)\n{name}" for name in names),
-        *(f"slowdown\n{name}" for name in names),
-    ):
-        table.add_column(column, justify="right", vertical="bottom")
-    for each in workload.bins:
-        times = [f"{time_ps / 1e6:.1f}" for time_ps in each.completion_ps]
-        table.add_row(
-            str(each.upper_bytes), str(each.flows), *times, *(f"{value:.2f}" for value in each.slowdown)
-        )
-    table.add_row("all", str(workload.flows), "", "", "", *(f"{value:.2f}" for value in workload.slowdown))
-    console.print(table)
+    _BY_SIZE.print(console, _rows(workload))
 
 
 def _bins(
@@ -239,28 +250,13 @@ def _completion_times(result: WorkloadResult) -> CurveFigure:
 
 
 def _table_by_size(result: WorkloadResult) -> ReportTable:
-    names = [f"p{percentile}" for percentile in PERCENTILES]
-    columns = [
-        "flows up to (B)", "flows", *(f"completion {name} (µs)" for name in names),
-        *(f"slowdown {name}" for name in names),
-    ]  # fmt: skip
-    rows: list[list[Cell]] = [
-        [
-            size.upper_bytes,
-            size.flows,
-            *(microseconds(time_ps) for time_ps in size.completion_ps),
-            *(round(value, 2) for value in size.slowdown),
-        ]
-        for size in result.bins
-    ]
-    rows.append(["all", result.flows, *("" for _ in names), *(round(value, 2) for value in result.slowdown)])
     note = (
         f"{counted(result.flows, 'flow')} started within {format_time(result.duration_ps)}, "
         f"{result.bytes_delivered} B, all done after {format_time(result.time_ps)}; "
         f"{counted(result.retransmissions, 'packet')} retransmitted, {counted(result.cnps, 'CNP')}. "
         "Slowdown is the completion time over that of a lone flow"
     )
-    return ReportTable(_title("Workload", result), columns, rows, note)
+    return _BY_SIZE.part(_rows(result), note, _title(_BY_SIZE.title, result))
 
 
 def _problems(result: WorkloadResult) -> Iterator[tuple[str, str]]:
@@ -274,7 +270,7 @@ def _problems(result: WorkloadResult) -> Iterator[tuple[str, str]]:
             yield key, f"has {len(values)} values; there are {len(PERCENTILES)} percentiles"
 
 
-def _columns(result: Mapping[str, Any]) -> Mapping[str, Any]:
+def _flattened(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the slowdowns of a result's plain data, which are a list."""
     return {
         f"slowdown_p{percentile}": value
@@ -294,8 +290,9 @@ WORKLOADS = ResultKind(
     problems=_problems,
     name="flow_sizes",
     labels=("load", "duration_ps"),
-    measured=tuple(
-        MeasuredColumn(f"slowdown p{percentile}", "", 2, f"slowdown_p{percentile}") for percentile in (50, 99)
+    columns=tuple(
+        Column(f"slowdown p{percentile}", f"slowdown_p{percentile}", digits=2, sweep={})
+        for percentile in (50, 99)
     ),
-    columns=_columns,
+    flattened=_flattened,
 )

@@ -84,9 +84,11 @@ def _drops(row: Row) -> float | None:
 def measures() -> tuple[Measure, ...]:
     """Return all results that points are compared by: those that several kinds have, and each kind's own."""
     own = [
-        Measure(each.name, each.unit, each.digits, _of_kind(kind.key, _scaled(each.key, each.scale)))
+        Measure(
+            each.name, each.unit, each.digits or 0, _of_kind(kind.key, _scaled(str(each.value), each.scale))
+        )
         for kind in result_kinds()
-        for each in kind.measured
+        for each in kind.compared()
     ]
     return (
         Measure("time", "µs", 1, _scaled("time_ps", 1e6)),

@@ -46,7 +46,7 @@ def table_rows(
         head |= {"state": outcome.state.value, "error": outcome.error or None}
         tail = _of_the_run(results) if outcome.state is State.FINISHED else {}
         measured = [
-            {"measured": measured_name(kind.key), **_flat(item), **kind.columns(item)}
+            {"measured": measured_name(kind.key), **_flat(item), **kind.flattened(item)}
             for kind in result_kinds()
             for item in results.get(kind.key, [])
         ]
