@@ -19,7 +19,7 @@ from weft.controller.errors import SettingError
 from weft.controller.event_log import ControllerEvent
 from weft.controller.operations import OperationRefusedError
 from weft.errors import BadInputError, EnvironmentLacksError
-from weft.results.controller_events import controller_events_table
+from weft.results.controller_events import CONTROLLER_EVENTS
 from weft.results.printing import print_run
 from weft.results.results_file import read_results
 from weft.results.run_result import RunResult
@@ -272,10 +272,9 @@ def test_a_run_shows_what_its_controller_did() -> None:
     assert LINK in line
     assert "penalty 2" in line
     assert "programmed" not in text  # the links' own table says so
-    table = controller_events_table(result.controller_events)
-    assert table is not None
-    assert len(table.rows) == len(result.controller_events)
-    assert controller_events_table([]) is None
+    (table,) = CONTROLLER_EVENTS.tables
+    assert len(table.part(result.controller_events).rows) == len(result.controller_events)
+    assert table.part([]).is_empty
 
 
 def test_files_of_results_with_operations_do_not_depend_on_the_workers(tmp_path: Path) -> None:

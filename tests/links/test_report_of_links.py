@@ -31,7 +31,7 @@ def test_a_report_shows_faults_and_credits(tmp_path: Path) -> None:
     result.save(tmp_path)
     tables = all_tables(RunDirectory.read(tmp_path))
     (struck,) = result.link_faults
-    assert tables["faults"].rows == [["p0l0->h0", 0, struck.corrupted_packets, 0, 0]]
+    assert tables["link_faults"].rows == [["p0l0->h0", 0, struck.corrupted_packets, 0, 0]]
     (credits,) = tables["credits"].rows
     assert credits[:3] == [0, result.credits[0].updates_sent, result.credits[0].stalls]
     assert credits[2] != 0

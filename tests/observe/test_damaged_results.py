@@ -383,10 +383,10 @@ def test_a_page_has_training_workloads_failures_memory_and_conservation(director
     elif "jobs" in directory.name:
         assert {"training_jobs", "job_traces"} <= {name.rpartition("-")[0] for name in parts_of_traffic(run)}
     else:
-        assert {"links", "memory", "pauses", "conservation"} <= set(tables)
+        assert {"link_events", "memory", "pauses", "conservation"} <= set(tables)
         assert "memory" in figures
         (event,) = run.results.link_events
-        assert tables["links"].rows[0][:2] == ["p0l0<->p0s1", "down"]
+        assert tables["link_events"].rows[0][:2] == ["p0l0<->p0s1", "down"]
         data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
         assert data["events"] == [{"x": event.happened_ps / 1e6, "state": "down", "text": "p0l0<->p0s1 down"}]
         assert "failed during the run" in page

@@ -6,8 +6,10 @@ from weft import topologies
 from weft.controller.counters import Count, SwitchCounters
 from weft.controller.features.identity import switch_id
 from weft.controller.planned_paths import PlannedPaths
-from weft.results.counters import absorbed_totals, drop_totals, lateness_of, longest_int_path, plane_results
+from weft.results.counters import absorbed_totals, drop_totals, lateness_of
+from weft.results.int_paths import longest_int_path
 from weft.results.losses import LossResult, loss_results
+from weft.results.planes import plane_results
 
 FABRIC = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=1)
 

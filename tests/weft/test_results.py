@@ -11,7 +11,9 @@ from rich.console import Console
 from weft.commands.reporting import exit_code
 from weft.results.collectives import CollectiveResult
 from weft.results.flows import FlowsResult
-from weft.results.model import IntHop, IntPath, Lateness, MadeBy, PlaneResult
+from weft.results.int_paths import IntHop, IntPath
+from weft.results.model import Lateness, MadeBy
+from weft.results.planes import PlaneResult
 from weft.results.printing import print_run
 from weft.results.run_result import RunResult
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from weft.quantities.plain_data import PlainData
 
 EventKind = Literal[
     "link down", "link up", "programmed", "damped", "reused", "lossy", "slow", "cordoned", "draining", "drained",
@@ -17,7 +19,7 @@ MOST_EVENTS = 4096
 
 
 @dataclass(frozen=True)
-class ControllerEvent:
+class ControllerEvent(PlainData):
     """Something that a controller saw or did."""
 
     time_ps: int
@@ -34,10 +36,6 @@ class ControllerEvent:
     """Written to switches."""
     switches: tuple[str, ...] = ()
     """That they were written to."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {**asdict(self), "switches": list(self.switches)}
 
 
 class EventLog:

@@ -25,7 +25,7 @@ class PlainData:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: dataclasses as objects, tuples as lists."""
+    """Return a value as JSON has it: dataclasses as objects, tuples as lists, keys as texts."""
     if isinstance(value, PlainData):
         return value.as_dict()
     if is_dataclass(value):
@@ -33,7 +33,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
+        return {str(key): plain(each) for key, each in value.items()}
     return value
 
 

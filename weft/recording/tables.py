@@ -68,7 +68,7 @@ def names_of(table: Table, column: str) -> Names:
 
 def row_count(table: Table) -> int:
     """Return the number of rows; all columns have as many."""
-    first = next(iter(table.values()))
+    first: Column | tuple[()] = next(iter(table.values()), ())
     return len(first.codes if isinstance(first, Names) else first)
 
 

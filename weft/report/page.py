@@ -39,11 +39,11 @@ _FIGURES = {
 }
 # Figures and tables below those of the traffic's results; a figure stands with the table of the same thing.
 _ORDER = (
-    ("table", "links"), ("table", "controller"), ("figure", "queues"),
+    ("table", "link_events"), ("table", "controller_events"), ("figure", "queues"),
     ("figure", "heat"), ("figure", "rates"), ("figure", "memory"), ("figure", "pauses"), ("figure", "timeline"),
-    ("figure", "fct"), ("figure", "slowdown"), ("table", "slowest"), ("figure", "int"), ("table", "int"),
+    ("figure", "fct"), ("figure", "slowdown"), ("table", "slowest"), ("figure", "int"), ("table", "int_paths"),
     ("table", "planes"), ("table", "memory"), ("table", "pauses"), ("table", "credits"), ("table", "drops"),
-    ("table", "faults"), ("table", "loads"), ("table", "busiest"), ("table", "ports"),
+    ("table", "link_faults"), ("table", "link_loads"), ("table", "busiest"), ("table", "ports"),
     ("figure", "state-counted"), ("table", "counters"), ("figure", "state-registers"), ("table", "registers"),
     ("figure", "state-entries"), ("table", "conservation"),
 )  # fmt: skip

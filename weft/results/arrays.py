@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import get_type_hints
 
 from weft.controller.arrays import ProgramArrays
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.errors import SettingError
 from weft.controller.pipeline import Pipelines
+from weft.quantities.plain_data import PlainData
 from weft.recording.tables import Names, Table, integers_or_digits
+from weft.results.columns import Column, ResultTable
+from weft.results.kinds import ResultKind, nothing
+from weft.results.report_parts import MOST_ROWS
 from weft.scenario import KeyProblem, ObserveSection
 from weft.topologies import FabricSpec
 
@@ -19,7 +24,7 @@ ALL = ("*",)
 
 
 @dataclass(frozen=True)
-class CounterCell:
+class CounterCell(PlainData):
     """A cell of a counter, or an entry of its table, that has counted. `index` is -1 where `entry` says which it is."""
 
     switch: str
@@ -37,7 +42,7 @@ class CounterCell:
 
 
 @dataclass(frozen=True)
-class RegisterCell:
+class RegisterCell(PlainData):
     """A cell of a register that is not 0."""
 
     switch: str
@@ -48,6 +53,46 @@ class RegisterCell:
     """Of the cell."""
     value: int
     """Not 0."""
+
+
+PROGRAM_COUNTERS = ResultKind(
+    key="counters",
+    model=CounterCell,
+    tables=(
+        ResultTable(
+            "Counters of the program",
+            (
+                Column("switch", "switch"),
+                Column("counter", "counter"),
+                Column("index or entry", lambda cell: cell.entry or cell.index),
+                Column("packets", "packets"),
+                Column("bytes", "bytes"),
+            ),
+            most=MOST_ROWS,
+            which="the first; counters.csv has all",
+        ),
+    ),
+    show=nothing,
+)
+PROGRAM_REGISTERS = ResultKind(
+    key="registers",
+    model=RegisterCell,
+    tables=(
+        ResultTable(
+            "Registers of the program",
+            (
+                Column("switch", "switch"),
+                Column("register", "register"),
+                Column("index", "index"),
+                # As text, for values may be wide.
+                Column("value", lambda cell: str(cell.value)),
+            ),
+            most=MOST_ROWS,
+            which="the first; registers.csv has all",
+        ),
+    ),
+    show=nothing,
+)
 
 
 @dataclass(frozen=True)
@@ -71,23 +116,20 @@ class ArrayResults:
         """Return those asked for as tables, by the names of their files."""
         tables: dict[str, Table] = {}
         if observe.counters:
-            cells = self.counters
-            tables["counters"] = {
-                "switch": Names.of([each.switch for each in cells]),
-                "counter": Names.of([each.counter for each in cells]),
-                "index": integers_or_digits([each.index for each in cells]),
-                "entry": Names.of([each.entry for each in cells]),
-                "packets": integers_or_digits([each.packets for each in cells]),
-                "bytes": integers_or_digits([each.bytes for each in cells]),
-            }
+            tables["counters"] = _table(CounterCell, self.counters)
         if observe.registers:
-            tables["registers"] = {
-                "switch": Names.of([each.switch for each in self.registers]),
-                "register": Names.of([each.register for each in self.registers]),
-                "index": integers_or_digits([each.index for each in self.registers]),
-                "value": integers_or_digits([each.value for each in self.registers]),
-            }
+            tables["registers"] = _table(RegisterCell, self.registers)
         return tables
+
+
+def _table(model: type[CounterCell | RegisterCell], cells: Sequence[CounterCell | RegisterCell]) -> Table:
+    """Return a table with the model's fields as columns."""
+    columns = {each.name: [getattr(cell, each.name) for cell in cells] for each in fields(model)}
+    types = get_type_hints(model)
+    return {
+        name: Names.of(values) if types[name] is str else integers_or_digits(values)
+        for name, values in columns.items()
+    }
 
 
 @dataclass(frozen=True)

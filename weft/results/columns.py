@@ -14,6 +14,7 @@ from weft.results.report_parts import Cell, ReportTable, shown_of
 PS_PER_NS = 1e3
 PS_PER_US = 1e6
 PS_PER_MS = 1e9
+PS_PER_S = 10**12
 T = TypeVar("T")
 Value = str | Callable[[T], Any]
 Place = Literal["terminal", "page", "sweep"]
@@ -29,6 +30,7 @@ class Look(TypedDict, total=False):
     digits: int | None
     form: Callable[[Any], Cell] | None
     missing: str
+    over: Callable[[list[float]], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,7 @@ class Column(Generic[T]):
         digits: decimals that are shown; None: values as they are.
         form: makes a cell of the value in its unit, in place of `digits`.
         missing: what stands for None.
+        over: makes one figure of a run's, where sweeps compare whole runs.
         is_name: it is aligned left on the terminal.
         is_numbered: pages have the row's place before it, from 1.
         only_if: whether rows have anything to show there.
@@ -59,6 +62,7 @@ class Column(Generic[T]):
     digits: int | None = None
     form: Callable[[Any], Cell] | None = None
     missing: str = ""
+    over: Callable[[list[float]], float] = sum
     is_name: bool = False
     is_numbered: bool = False
     only_if: Callable[[Sequence[T]], bool] = lambda _: True

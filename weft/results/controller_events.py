@@ -8,41 +8,36 @@ from rich.console import Console
 
 from weft.controller.event_log import ControllerEvent
 from weft.quantities.readable import format_time
-from weft.results.figure_tables import print_figures
-from weft.results.report_parts import MOST_ROWS, Cell, ReportTable, shown_of
+from weft.results.columns import Column, ResultTable
+from weft.results.kinds import ResultKind
+from weft.results.report_parts import MOST_ROWS
 
-_COLUMNS = ("at", "what", "link, switch or plane", "took", "switches", "entries", "")
-_TITLE = "What the controller saw and did"
 _SHOWN_ON_TERMINAL = 40
 _SHOWN_BY_LINK_EVENTS = ("link down", "link up", "programmed")
 """The table of links that failed or came back has these, too."""
 
 
-def event_row(event: ControllerEvent) -> tuple[str, ...]:
-    """Return an event's cells, for people."""
-    return (
-        format_time(event.time_ps),
-        event.kind,
-        event.element or "-",
-        "-" if event.duration_ps is None else format_time(event.duration_ps),
-        str(len(event.switches)) if event.switches else "-",
-        str(event.entries) if event.entries else "-",
-        event.detail,
-    )
+_TABLE = ResultTable[ControllerEvent](
+    "What the controller saw and did",
+    (
+        Column("at", "time_ps", form=format_time),
+        Column("what", "kind", is_name=True),
+        Column("link, switch or plane", lambda event: event.element or "-", is_name=True),
+        Column("took", "duration_ps", form=format_time, missing="-"),
+        Column("switches", lambda event: str(len(event.switches) or "-")),
+        Column("entries", lambda event: str(event.entries or "-")),
+        Column("", "detail", is_name=True),
+    ),
+    most=MOST_ROWS,
+)
 
 
-def print_controller_events(console: Console, events: Sequence[ControllerEvent]) -> None:
+def _show(console: Console, events: Sequence[ControllerEvent]) -> None:
     """Print a table of what is not in that of links' failures and repairs, if there is anything."""
     others = [event for event in events if event.kind not in _SHOWN_BY_LINK_EVENTS]
     left_out = len(others) - _SHOWN_ON_TERMINAL
-    title = f"[bold]{_TITLE.lower()}[/bold]" + (f" (and {left_out} more)" if left_out > 0 else "")
-    rows = [event_row(event) for event in others[:_SHOWN_ON_TERMINAL]]
-    print_figures(console, title, _COLUMNS, rows, names=(_COLUMNS[1], _COLUMNS[2], _COLUMNS[-1]))
+    heading = f"[bold]{_TABLE.title.lower()}[/bold]" + (f" (and {left_out} more)" if left_out > 0 else "")
+    _TABLE.print(console, others[:_SHOWN_ON_TERMINAL], heading)
 
 
-def controller_events_table(events: Sequence[ControllerEvent]) -> ReportTable | None:
-    """Return the table of a page, None if there is nothing."""
-    if not events:
-        return None
-    rows: list[list[Cell]] = [list(event_row(event)) for event in events[:MOST_ROWS]]
-    return ReportTable(_TITLE, list(_COLUMNS), rows, shown_of(len(rows), len(events), "the first"))
+CONTROLLER_EVENTS = ResultKind(key="controller_events", model=ControllerEvent, tables=(_TABLE,), show=_show)

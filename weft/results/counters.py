@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
 from weft.controller.counters import Count, SwitchCounters
-from weft.controller.planned_paths import PlannedPaths
 from weft.engine import counted_drops
 from weft.results.losses import ABSORBED, LossResult
-from weft.results.model import IntHop, IntPath, Lateness, PlaneResult
+from weft.results.model import Lateness
 from weft.switch.daemon.stats import SwitchesStats
-from weft.topologies import FabricSpec
 from weft.traffic.host_stats import HostStats
 
 if TYPE_CHECKING:
@@ -50,54 +48,6 @@ class HostTotals:
             self.aggregated_packets - before.aggregated_packets,
             self.overflowed_packets - before.overflowed_packets,
         )
-
-
-def plane_results(
-    fabric: FabricSpec, counters: Mapping[str, SwitchCounters], switch_stats: SwitchesStats | None
-) -> list[PlaneResult]:
-    """Sum every plane's counters. Queues and link faults are the embedded switch's: BMv2 does not report them."""
-    return [_plane_result(fabric, plane, counters, switch_stats) for plane in range(fabric.planes)]
-
-
-def _plane_result(
-    fabric: FabricSpec,
-    plane: int,
-    counters: Mapping[str, SwitchCounters],
-    switch_stats: SwitchesStats | None,
-) -> PlaneResult:
-    switches = fabric.switches_of_plane(plane)
-    result = PlaneResult(
-        plane=plane,
-        ecn_marked_packets=sum(counters[switch.name].ecn_marked_packets for switch in switches),
-        packets_aggregated=sum(counters[switch.name].aggregated_packets for switch in switches),
-        largest_queue_bytes=None,
-        largest_queue_port="",
-        tail_drops=None,
-        injected_losses=None,
-    )
-    if switch_stats is None:
-        return result
-    largest, where = 0, ""
-    tail_drops = losses = corrupted = 0
-    for switch in switches:
-        for number, port in switch_stats["switches"][switch.name]["ports"].items():
-            depth_bytes = port["transmit"]["max_queue_depth_bytes"]
-            if depth_bytes > largest:
-                largest, where = depth_bytes, f"{switch.name}:{number}"
-            for queue in (port["transmit"], port.get("uplink")):
-                tail_drops += queue["tail_dropped"]["packets"] if queue else 0
-            for link in (port["link"], port.get("uplink_link")):
-                if link is not None:
-                    losses += link["lost_packets"]
-                    corrupted += link["corrupted_packets"]
-    return replace(
-        result,
-        largest_queue_bytes=largest,
-        largest_queue_port=where,
-        tail_drops=tail_drops,
-        injected_losses=losses,
-        corrupted_packets=corrupted,
-    )
 
 
 def drop_totals(
@@ -184,52 +134,4 @@ def lateness_of(
         percentile_99_ps=max(lateness["p99_ps"] for lateness in each),
         path_rtt_ps=path_rtt_ps,
         dilation=dilation,
-    )
-
-
-def longest_int_path(
-    fabric: FabricSpec,
-    endpoint_stats: Sequence[HostStats],
-    planned_paths: Callable[[int], PlannedPaths],
-    coarse: bool = False,
-) -> IntPath | None:
-    """Return INT's view of a path with the most hops, preferring the deepest queue seen; None without any.
-
-    `planned_paths` returns the paths of a plane by its number.
-    """
-    stacks = [
-        (endpoint["rank"], connection, telemetry)
-        for endpoint in endpoint_stats
-        for connection in endpoint["connections"]
-        if (telemetry := connection["telemetry"]) and telemetry["hops"]
-    ]
-    if not stacks:
-        return None
-    rank, connection, telemetry = max(
-        stacks,
-        key=lambda stack: (len(stack[2]["hops"]), max(hop["queue_bytes"] for hop in stack[2]["hops"])),
-    )
-    source, destination = fabric.hosts[rank], fabric.hosts[connection["peer"]]
-    first, last = (host.nic(connection["plane"]) for host in (source, destination))
-    count = None if telemetry["overflow"] else len(telemetry["hops"])
-    path = planned_paths(first.plane).with_id(first.switch, last.switch, telemetry["path_id"], count)
-    hops = tuple(
-        IntHop(
-            hop=number,
-            switch=path.switches[number] if path.switches else "?",
-            rate_bps=hop["rate_bps"],
-            queue_bytes=hop["queue_bytes"],
-            timestamp_ns=hop["timestamp_ns"],
-            tx_bytes=hop["tx_bytes"],
-        )
-        for number, hop in enumerate(telemetry["hops"])
-    )
-    return IntPath(source.name, destination.name, connection["plane"], hops, coarse, path.why_unknown)
-
-
-def more_telling(one: IntPath | None, other: IntPath | None) -> IntPath | None:
-    """Return the view with more hops, of those with as many the one with the deeper queue; the first of equals."""
-    views = [path for path in (one, other) if path is not None]
-    return max(
-        views, key=lambda path: (len(path.hops), max(hop.queue_bytes for hop in path.hops)), default=None
     )

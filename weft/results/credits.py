@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from weft.quantities.plain_data import PlainData
 from weft.quantities.readable import format_time
-from weft.results.figure_tables import print_figures
+from weft.results.columns import Column, ResultTable
+from weft.results.kinds import ResultKind
 from weft.switch.daemon.stats import SwitchesStats, SwitchStats
 from weft.topologies import FabricSpec
 from weft.traffic.host_stats import HostStats
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CreditResult:
+class CreditResult(PlainData):
     """Of one plane, over the whole run: lanes are classes of ports.
 
     A lane is stalled while it has too little credit for a largest frame, whether or not one waits; `longest_stall_ps`
@@ -108,19 +108,17 @@ def _lanes(credits: CreditStats | None) -> Sequence[CreditLaneStats]:
     return credits["lanes"] if credits else ()
 
 
-def print_credits(console: Console, results: Sequence[CreditResult]) -> None:
-    """Print a table, if there is anything to show."""
-    columns = ("plane", "updates", "stalls", "stalled\nin all", "longest", "at port", "largest\nbuffer (B)")
-    rows = [
-        (
-            str(each.plane),
-            str(each.updates_sent),
-            str(each.stalls),
-            format_time(each.stalled_ps),
-            format_time(each.longest_stall_ps),
-            each.longest_stall_port,
-            str(each.largest_buffer_bytes),
-        )
-        for each in results
-    ]
-    print_figures(console, "[bold]credits[/bold]", columns, rows)
+_TABLE = ResultTable[CreditResult](
+    "Credits",
+    (
+        Column("plane", "plane"),
+        Column("updates", "updates_sent"),
+        Column("stalls", "stalls"),
+        Column("stalled\nin all", "stalled_ps", form=format_time),
+        Column("longest", "longest_stall_ps", form=format_time, page={"title": "longest of a lane"}),
+        Column("at port", "longest_stall_port", page={"title": "at"}),
+        Column("largest\nbuffer", "largest_buffer_bytes", unit="B"),
+    ),
+    "[bold]credits[/bold]",
+)
+CREDITS = ResultKind(key="credits", model=CreditResult, tables=(_TABLE,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from weft.recording.reading import read_table_of
 from weft.recording.schema import ColumnSchema, TableSchema
 from weft.recording.tables import Names
-from weft.system.writing import written_whole
+from weft.results.record_files import RecordFile
 from weft.traffic.answers import EndedFlows
 from weft.traffic.patterns import Flow
 
@@ -53,26 +52,15 @@ def flow_table(flows: Sequence[Flow], records: EndedFlows) -> dict[str, npt.NDAr
 
 
 @dataclass(frozen=True)
-class FlowFile:
+class FlowFile(RecordFile):
     """Files with a row per flow, NAME-NUMBER-flows.csv, one for each result of a run that has flows.
 
     `schema` says which columns are read back, all of them numbers, `source` and `destination` among them.
     """
 
-    name: str
+    records = "flows"
+
     schema: TableSchema
-
-    def of(self, number: int) -> str:
-        """Return the name of the file of a result by its place."""
-        return f"{self._stem(number)}.csv"
-
-    def save(self, table: FlowTable, directory: Path, number: int) -> None:
-        """Write the file of a result."""
-        path = directory / self.of(number)
-        with written_whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(table)
-            writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
 
     def read(self, directory: Path, number: int, hosts: int) -> FlowTable:
         """Return what the file of a result holds, nothing where there is none; hosts are 0 to `hosts` - 1.
@@ -80,7 +68,7 @@ class FlowFile:
         Raises:
             BadInputError: the file is not what a run writes; says which line.
         """
-        table = read_table_of(self.schema, directory, self._stem(number))
+        table = read_table_of(self.schema, directory, self.stem(number))
         if table is None:
             return {}
         columns = {name: values for name, values in table.columns.items() if not isinstance(values, Names)}
@@ -91,6 +79,3 @@ class FlowFile:
                 known = f"{rank} is no host of the run's fabric (valid: 0 to {hosts - 1})"
                 table.refuse(int(wrong[0]), end, known)
         return columns
-
-    def _stem(self, number: int) -> str:
-        return f"{self.name}-{number}-flows"

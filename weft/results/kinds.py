@@ -12,10 +12,8 @@ from rich.console import Console
 
 from weft.quantities.plain_data import PlainData
 from weft.results.columns import Column, ResultTable
-from weft.results.flow_tables import FlowFile
-from weft.results.operation_files import OperationFile
+from weft.results.record_files import RecordFile
 from weft.results.report_parts import ReportPart
-from weft.results.request_files import RequestFile
 from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.topologies import FabricSpec
 
@@ -35,7 +33,8 @@ class ItemResult(PlainData):
 R = TypeVar("R", bound=PlainData)
 
 
-def _nothing(*_: Any) -> tuple[()]:
+def nothing(*_: Any) -> tuple[()]:
+    """Show nothing: for results that the terminal or pages leave to the others."""
     return ()
 
 
@@ -68,14 +67,14 @@ class ResultKind(Generic[R]):
     model: type[R]
     meaning: str = ""
     tables: tuple[ResultTable[R], ...] = ()
-    show: Callable[[Console, Sequence[R]], None] | None = None
+    show: Callable[[Console, Sequence[R]], object] | None = None
     is_checked: Callable[[R], bool] = lambda _: False
     is_always_written: bool = False
     order: int = 100
     report: Callable[[Sequence[R], FabricSpec], Iterable[ReportPart]] | None = None
-    flow_file: FlowFile | OperationFile | RequestFile | None = None
-    save: Callable[[R, Path, int], object] = _nothing
-    problems: Callable[[R], Iterable[tuple[str, str]]] = _nothing
+    flow_file: RecordFile | None = None
+    save: Callable[[R, Path, int], object] = nothing
+    problems: Callable[[R], Iterable[tuple[str, str]]] = nothing
     name: str = ""
     labels: tuple[str, ...] = ()
     columns: tuple[Column[R], ...] = ()

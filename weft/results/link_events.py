@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from rich.console import Console
 
+from weft.quantities.plain_data import PlainData
 from weft.quantities.readable import format_time
-from weft.results.figure_tables import print_figures
+from weft.results.columns import PS_PER_US, Column, Look, ResultTable
+from weft.results.kinds import ResultKind
+from weft.results.report_parts import MOST_ROWS, ReportPart, shown_of
+from weft.topologies import FabricSpec
 
 _SHOWN = 40
 
@@ -30,7 +34,7 @@ class Lost:
 
 
 @dataclass
-class LinkEventResult:
+class LinkEventResult(PlainData):
     """A link's failure or repair. Times are of the run's clock, None for what had not happened by its end.
 
     What was lost is None under the real clock, which does not know.
@@ -81,10 +85,6 @@ class LinkEventResult:
     entries_written: int = 0
     """By the controller because of it."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with the derived figure."""
-        return {**asdict(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
-
     @property
     def recovery_ps(self) -> int | None:
         """From when it happened until all tables followed."""
@@ -93,31 +93,58 @@ class LinkEventResult:
         return self.reprogrammed_ps - self.happened_ps
 
 
-def print_link_events(console: Console, results: Sequence[LinkEventResult]) -> None:
-    """Print a table, if there is anything to show."""
-    columns = (
-        "link", "state", "at", "detected\nafter", "tables\nafter", "lost in\nflight", "lost in\nqueues",
-        "refused\nwhile down", "last loss\nafter",
-    )  # fmt: skip
-    rows = [
-        (
-            each.link,
-            each.state,
-            "start" if each.at_ps is None else format_time(each.at_ps),
-            *(_since(each, when) for when in (each.detected_ps, each.reprogrammed_ps)),
-            *(_packets(lost) for lost in (each.in_flight, each.queued, each.refused)),
-            _since(each, each.last_loss_ps),
-        )
-        for each in results[:_SHOWN]
-    ]
+def _since(title: str, value: str, terminal: Look | None = None) -> Column[LinkEventResult]:
+    def after(event: LinkEventResult) -> int | None:
+        when_ps: int | None = getattr(event, value)
+        return None if when_ps is None or event.happened_ps is None else when_ps - event.happened_ps
+
+    return Column(title, after, form=format_time, missing="-", terminal=terminal, page={"missing": "–"})
+
+
+def _lost(title: str, value: str) -> Column[LinkEventResult]:
+    return Column(title, f"{value}.packets", missing="-", page={"missing": "–"})
+
+
+_LAST_LOSS = _since("last loss\nafter", "last_loss_ps", {})
+_TABLE = ResultTable[LinkEventResult](
+    "Links that failed or came back",
+    (
+        Column("link", "link"),
+        Column("state", "state", page={"title": "became"}),
+        Column("at", "at_ps", form=format_time, missing="start", page={"title": "asked for at"}),
+        Column(
+            "happened at", "happened_ps", "µs", PS_PER_US, digits=3, missing="not in this run", terminal=None
+        ),
+        _since("detected\nafter", "detected_ps", {}),
+        _since("tables\nafter", "reprogrammed_ps", {}),
+        replace(_LAST_LOSS, terminal=None),
+        _since("first sent again arrived after", "first_recovery_ps"),
+        _since("last sent again arrived after", "last_recovery_ps"),
+        _lost("lost in\nflight", "in_flight"),
+        _lost("lost in\nqueues", "queued"),
+        _lost("refused\nwhile down", "refused"),
+        replace(_LAST_LOSS, page=None),
+        Column("switches written", "switches_written", terminal=None),
+        Column("entries written", "entries_written", terminal=None),
+        Column("trees rebuilt", lambda each: len(each.rebuilt_jobs), terminal=None),
+        Column("jobs lost", lambda each: len(each.lost_jobs), terminal=None),
+        _since("reductions went on after", "resumed_ps"),
+        Column("messages sent again", "repeated_messages", terminal=None),
+    ),
+    note="losses in packets; times after the event itself.",
+)
+
+
+def _show(console: Console, results: Sequence[LinkEventResult]) -> None:
     more = f"; the first of {len(results):,}" if len(results) > _SHOWN else ""
-    title = f"[bold]links that failed or came back[/bold] (losses in packets{more})"
-    print_figures(console, title, columns, rows)
+    heading = f"[bold]links that failed or came back[/bold] (losses in packets{more})"
+    _TABLE.print(console, results[:_SHOWN], heading)
     for each in results:
         if each.resumed_ps is not None:
+            later = "-" if each.happened_ps is None else format_time(each.resumed_ps - each.happened_ps)
             console.print(
-                f"after {each.link} {each.state}, reductions in the network went on "
-                f"{_since(each, each.resumed_ps)} later; workers sent {each.repeated_messages:,} messages again"
+                f"after {each.link} {each.state}, reductions in the network went on {later} later; workers sent "
+                f"{each.repeated_messages:,} messages again"
             )
         if each.route_cycle:
             console.print(
@@ -125,11 +152,11 @@ def print_link_events(console: Console, results: Sequence[LinkEventResult]) -> N
             )
 
 
-def _since(result: LinkEventResult, when_ps: int | None) -> str:
-    if when_ps is None or result.happened_ps is None:
-        return "-"
-    return format_time(when_ps - result.happened_ps)
+def _report(results: Sequence[LinkEventResult], _: FabricSpec) -> Iterator[ReportPart]:
+    rows = results[:MOST_ROWS]
+    yield _TABLE.part(rows, f"{_TABLE.note} {shown_of(len(rows), len(results), _TABLE.which)}".strip())
 
 
-def _packets(lost: Lost | None) -> str:
-    return "-" if lost is None else str(lost.packets)
+LINK_EVENTS = ResultKind(
+    key="link_events", model=LinkEventResult, tables=(_TABLE,), show=_show, report=_report
+)

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from weft.results.figure_tables import print_figures
+from weft.quantities.plain_data import PlainData
+from weft.results.columns import Column, ResultTable
+from weft.results.kinds import ResultKind
+from weft.results.report_parts import MOST_ROWS, ReportPart
 from weft.switch.daemon.stats import SwitchesStats
 from weft.topologies import FabricSpec
 
 if TYPE_CHECKING:
     from weft.engine._core import LinkStats
 
-_COUNTED = ("lost", "corrupted", "duplicated", "delayed")
 _MOST_SHOWN = 16
 
 
 @dataclass(frozen=True)
-class LinkFaultsResult:
+class LinkFaultsResult(PlainData):
     """One direction of a link, `SENDER->RECEIVER`, on which something went wrong, over the whole run."""
 
     link: str
@@ -75,10 +77,34 @@ def _links(fabric: FabricSpec, switch_stats: SwitchesStats) -> Iterator[tuple[st
             yield f"{here}->{peer}", stats["link"]
 
 
-def print_link_faults(console: Console, results: Sequence[LinkFaultsResult]) -> None:
-    """Print a table of the links that dropped most, if there is anything to show."""
-    worst = sorted(results, key=lambda each: -each.dropped_packets)[:_MOST_SHOWN]
-    rows = [(each.link, *(str(getattr(each, f"{what}_packets")) for what in _COUNTED)) for each in worst]
+_TABLE = ResultTable[LinkFaultsResult](
+    "Packets hit by faults of links",
+    (
+        Column("link", "link", is_name=True),
+        Column("lost", "lost_packets"),
+        Column("corrupted", "corrupted_packets"),
+        Column("duplicated", "duplicated_packets"),
+        Column("delayed", "delayed_packets"),
+    ),
+    most=MOST_ROWS,
+    which="those that dropped most",
+)
+
+
+def _worst_first(results: Sequence[LinkFaultsResult]) -> list[LinkFaultsResult]:
+    return sorted(results, key=lambda each: -each.dropped_packets)
+
+
+def _show(console: Console, results: Sequence[LinkFaultsResult]) -> None:
+    worst = _worst_first(results)[:_MOST_SHOWN]
     more = f" ({len(worst)} of {len(results)} links)" if len(worst) < len(results) else ""
-    title = f"[bold]packets hit by faults{more}[/bold]"
-    print_figures(console, title, ("link", *_COUNTED), rows, names=["link"])
+    _TABLE.print(console, worst, f"[bold]packets hit by faults{more}[/bold]")
+
+
+def _report(results: Sequence[LinkFaultsResult], _: FabricSpec) -> Iterator[ReportPart]:
+    yield _TABLE.part(_worst_first(results))
+
+
+LINK_FAULTS = ResultKind(
+    key="link_faults", model=LinkFaultsResult, tables=(_TABLE,), show=_show, report=_report
+)

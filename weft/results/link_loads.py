@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from rich.console import Console
 
+from weft.quantities.plain_data import PlainData
 from weft.quantities.readable import format_size
 from weft.recording.places import Places
 from weft.recording.tables import Names, Table
-from weft.results.figure_tables import print_figures
+from weft.results.columns import Column, ResultTable
+from weft.results.kinds import ResultKind
+from weft.results.report_parts import ReportPart
 from weft.topologies import FabricSpec
 
 BytesByKind = Mapping[str, Mapping[str, int]]
@@ -20,7 +23,7 @@ BytesByKind = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
-class LinkLoadResult:
+class LinkLoadResult(PlainData):
     """What the links from one tier to another carried of a kind of traffic, over the whole run.
 
     Bytes are those on the wire, headers included, as ports count them; frames of flow control are left out.
@@ -84,29 +87,60 @@ def loads_table(fabric: FabricSpec, sent: BytesByKind) -> Table:
     }
 
 
+_Row = tuple[str, Mapping[str, float]]
+
+
+def _table(kinds: Iterable[str]) -> ResultTable[_Row]:
+    """Return the table with a column for each kind of traffic; its rows have shares by kind."""
+
+    def column(kind: str) -> Column[_Row]:
+        return Column(
+            kind,
+            lambda row: None if kind not in row[1] else 100 * row[1][kind],
+            form="{:.1f}".format,
+            page={"form": lambda percent: f"{percent:.1f} %" if percent else ""},
+        )
+
+    return ResultTable(
+        "Load of links by kind of traffic",
+        (
+            Column("", lambda row: row[0], is_name=True, page={"title": "links"}),
+            *map(column, kinds),
+            Column("all", lambda row: 100 * sum(row[1].values()), form="{:.1f} %".format, terminal=None),
+        ),
+        "[bold]load of links by kind of traffic[/bold] (% of what they could have carried while traffic ran)",
+        "of what links could have carried while traffic ran, headers included",
+    )
+
+
+def _rows(results: Sequence[LinkLoadResult]) -> list[_Row]:
+    shares: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for each in results:
+        shares[each.links][each.kind] = each.share
+    return list(shares.items())
+
+
+def _kinds(results: Sequence[LinkLoadResult]) -> list[str]:
+    return list(dict.fromkeys(each.kind for each in results))
+
+
 def print_link_loads(console: Console, results: Sequence[LinkLoadResult]) -> None:
     """Print the share of links by tier and kind, and the busiest port of each kind."""
-    kinds = list(dict.fromkeys(each.kind for each in results))
-    of_links: defaultdict[str, dict[str, LinkLoadResult]] = defaultdict(dict)
-    for each in results:
-        of_links[each.links][each.kind] = each
-    rows = [
-        [links, *(f"{100 * found[kind].share:.1f}" if kind in found else "" for kind in kinds)]
-        for links, found in of_links.items()
-    ]
-    print_figures(
-        console,
-        "[bold]load of links by kind of traffic[/bold] (% of what they could have carried while traffic ran)",
-        ["", *kinds],
-        rows,
-        names=("",),
-    )
+    kinds = _kinds(results)
+    _table(kinds).print(console, _rows(results))
     for kind in kinds:
         most = max((each for each in results if each.kind == kind), key=lambda each: each.busiest_share)
         total = format_size(sum(each.transmitted_bytes for each in results if each.kind == kind))
         console.print(
             f"{kind}: {total} on all links, most on {most.busiest_port}, {100 * most.busiest_share:.1f} %"
         )
+
+
+def _report(results: Sequence[LinkLoadResult], _: FabricSpec) -> Iterator[ReportPart]:
+    yield _table(_kinds(results)).part(_rows(results))
+
+
+LINK_LOADS = ResultKind(key="link_loads", model=LinkLoadResult, show=print_link_loads, report=_report)
 
 
 def _share(carried_bytes: int, could_bytes: float) -> float:

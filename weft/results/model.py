@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
 from weft.controller.event_log import ControllerEvent
-from weft.results.arrays import CounterCell, RegisterCell
-from weft.results.credits import CreditResult
+from weft.quantities.plain_data import PlainData, plain
+from weft.results.arrays import PROGRAM_COUNTERS, PROGRAM_REGISTERS, CounterCell, RegisterCell
+from weft.results.controller_events import CONTROLLER_EVENTS
+from weft.results.credits import CREDITS, CreditResult
 from weft.results.fidelity import FidelityResult
+from weft.results.int_paths import INT_PATHS, IntPath
 from weft.results.kinds import R, ResultKind, result_kinds
-from weft.results.link_events import LinkEventResult
-from weft.results.link_faults import LinkFaultsResult
-from weft.results.link_loads import LinkLoadResult
+from weft.results.link_events import LINK_EVENTS, LinkEventResult
+from weft.results.link_faults import LINK_FAULTS, LinkFaultsResult
+from weft.results.link_loads import LINK_LOADS, LinkLoadResult
 from weft.results.losses import LossResult
 from weft.results.packet_conservation import PacketConservation
-from weft.results.queue_depth_ages import QueueDepthAges
-from weft.results.switch_memory import MemoryResult
+from weft.results.planes import PLANES, PlaneResult
+from weft.results.queue_depth_ages import QUEUE_DEPTH_AGES, QueueDepthAges
+from weft.results.switch_memory import MEMORY, MemoryResult
 from weft.results.unfinished_events import UnfinishedEvent, warnings_of
 from weft.scenario.observe import ObserveSection
 
@@ -30,70 +34,7 @@ LATENESS_BOUND = 0.5
 
 
 @dataclass(frozen=True)
-class PlaneResult:
-    """What happened in one plane, over the whole run; null is what the target does not say (BMv2)."""
-
-    plane: int
-    """Its number."""
-    ecn_marked_packets: int
-    """By all switches."""
-    largest_queue_bytes: int | None
-    """Most that was left waiting at one port."""
-    largest_queue_port: str
-    """Which port that was."""
-    packets_aggregated: int
-    """By all switches."""
-    tail_drops: int | None
-    """Packets for which a queue had no memory."""
-    injected_losses: int | None
-    """Packets lost by faults."""
-    corrupted_packets: int | None = None
-    """Packets dropped for a wrong bit."""
-
-
-@dataclass(frozen=True)
-class IntHop:
-    """One hop of a path as INT saw it."""
-
-    hop: int
-    """From 0, in the order in which the packet met them."""
-    switch: str
-    """Its name; `?` where `why_unknown` says why it has none."""
-    rate_bps: int
-    """Of the port; 0: unknown."""
-    queue_bytes: int
-    """In steps of 80."""
-    timestamp_ns: int
-    """Modulo 2²⁴."""
-    tx_bytes: int
-    """Modulo 2²⁷, in steps of 128."""
-
-
-@dataclass(frozen=True)
-class IntPath:
-    """INT's view of a path, from the stack that a receiver echoed.
-
-    `coarse`: each switch has its own clock, in microseconds (BMv2), so times of two hops do not compare.
-    """
-
-    source: str
-    """Of the data."""
-    destination: str
-    """Of the data."""
-    plane: int
-    """Its number."""
-    hops: tuple[IntHop, ...]
-    """Those that were stamped."""
-    coarse: bool = False
-    """Each switch has its own clock, in microseconds (BMv2), so times of two hops do not compare."""
-    why_unknown: str = ""
-    """Why switches have no names: no path of the present routes, or more than one, has the id of the stack, the XOR of
-    its switches' ids; empty where they have.
-    """
-
-
-@dataclass(frozen=True)
-class Lateness:
+class Lateness(PlainData):
     """How far behind events were served, in emulated picoseconds, over all processes of the lab."""
 
     derived: ClassVar[Mapping[str, str]] = {"valid": "valid", "sufficient_dilation": "sufficient_dilation"}
@@ -134,10 +75,6 @@ class Lateness:
         scale = math.pow(10, math.floor(math.log10(needed)))
         return max(1.0, math.ceil(needed / scale * 2) / 2 * scale)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with the derived figures."""
-        return {**asdict(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
-
 
 @dataclass(frozen=True)
 class Phase:
@@ -174,7 +111,7 @@ class ItemFailure:
 
 
 @dataclass(frozen=True)
-class MadeBy:
+class MadeBy(PlainData):
     """What made a run.
 
     Attributes:
@@ -301,14 +238,14 @@ class Results:
         return [*self.warnings, *warnings_of(self.unfinished_events)]
 
     def of(self, kind: ResultKind[R]) -> list[R]:
-        """Return the results of a kind."""
-        found: list[R] = self.traffic.get(kind.key, [])
+        """Return the results of a kind, one of traffic or of `OF_RUN`."""
+        found: list[R] = getattr(self, kind.key) if kind.key in OWN_KEYS else self.traffic.get(kind.key, [])
         return found
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the derived figures."""
-        own = {name: _plain(getattr(self, name)) for name in OWN_KEYS}
-        data = _with_traffic(own, {kind.key: _plain(self.of(kind)) for kind in result_kinds()})
+        own = {name: plain(getattr(self, name)) for name in OWN_KEYS}
+        data = _with_traffic(own, {kind.key: plain(self.of(kind)) for kind in result_kinds()})
         for name in keys_only_where_there_are_some():
             if not data[name]:
                 del data[name]
@@ -317,6 +254,20 @@ class Results:
 
 OWN_KEYS = tuple(each.name for each in fields(Results) if each.name not in ("absent", "traffic"))
 """Keys of results.json but for those of kinds of traffic, and `ok`, which follows from the others."""
+OF_RUN: tuple[ResultKind[Any], ...] = (
+    PLANES,
+    LINK_LOADS,
+    MEMORY,
+    CREDITS,
+    QUEUE_DEPTH_AGES,
+    LINK_FAULTS,
+    LINK_EVENTS,
+    CONTROLLER_EVENTS,
+    INT_PATHS,
+    PROGRAM_COUNTERS,
+    PROGRAM_REGISTERS,
+)
+"""Kinds of results of the whole run, in the order in which the terminal shows them."""
 _ONLY_WHERE_THERE_ARE_SOME = (
     "fidelity",
     "controller_events",
@@ -352,11 +303,3 @@ def _with_traffic(own: dict[str, V], of_traffic: dict[str, V]) -> dict[str, V]:
     """Return what belongs to keys in the order of results.json: what was run comes after what made the run."""
     first, *others = own
     return {first: own[first], **of_traffic, **{key: own[key] for key in others}}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if hasattr(value, "as_dict"):
-        return value.as_dict()
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

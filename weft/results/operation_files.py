@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,38 +10,26 @@ import numpy as np
 
 from weft.recording.operations import OPERATIONS, write_operations_trace
 from weft.recording.reading import read_table_of
-from weft.recording.tables import Names, Table, integers_of, names_of
+from weft.recording.tables import Table, integers_of, names_of
 from weft.recording.unions import unions
+from weft.results.columns import PS_PER_US
+from weft.results.record_files import RecordFile
 from weft.results.report_parts import SpanFigure, Spans, shown_of
-from weft.system.writing import written_whole
 
 _MOST_TIMELINES = 64
 _SHORTEST_SHARE = 1 / 4000
 """Of the job's time: gaps of a timeline below this are not shown."""
-_PS_PER_US = 1e6
 
 
 @dataclass(frozen=True)
-class OperationFile:
+class OperationFile(RecordFile):
     """Files with a row per operation, NAME-NUMBER-operations.csv, and NAME-NUMBER-trace.json, which Perfetto opens."""
 
-    name: str
-
-    def of(self, number: int) -> str:
-        """Return the name of the table of a result by its place."""
-        return f"{self._stem(number)}.csv"
+    records = "operations"
 
     def save(self, table: Table, directory: Path, number: int) -> None:
         """Write the files of a result."""
-        columns = [
-            values.texts().tolist() if isinstance(values, Names) else values.tolist()
-            for values in table.values()
-        ]
-        path = directory / self.of(number)
-        with written_whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(table)
-            writer.writerows(zip(*columns, strict=True))
+        super().save(table, directory, number)
         write_operations_trace(table, directory / f"{self.name}-{number}-trace.json")
 
     def read(self, directory: Path, number: int, hosts: int) -> Table:
@@ -51,7 +38,7 @@ class OperationFile:
         Raises:
             BadInputError: the file is not what a run writes; says which line.
         """
-        table = read_table_of(OPERATIONS, directory, self._stem(number))
+        table = read_table_of(OPERATIONS, directory, self.stem(number))
         if table is None:
             return {}
         wrong = np.flatnonzero(integers_of(table.columns, "rank") >= hosts)
@@ -61,9 +48,6 @@ class OperationFile:
                 int(wrong[0]), "rank", f"{rank} is no rank of the run's fabric (valid: 0 to {hosts - 1})"
             )
         return table.columns
-
-    def _stem(self, number: int) -> str:
-        return f"{self.name}-{number}-operations"
 
 
 def timelines(name: str, table: Table) -> Iterator[SpanFigure]:
@@ -85,7 +69,7 @@ def timelines(name: str, table: Table) -> Iterator[SpanFigure]:
         for row in shown:
             mine = (rows == row) & (what == each)
             begins, stops = unions(starts[mine], ends[mine], shortest_ps)
-            spans[each].add(row, begins / _PS_PER_US, stops / _PS_PER_US)
+            spans[each].add(row, begins / PS_PER_US, stops / PS_PER_US)
     yield SpanFigure(
         f"Timeline of {name}",
         shown,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from weft.results.columns import PS_PER_US
 from weft.results.critical_paths import critical_path_tables
 from weft.results.operation_files import timelines
 from weft.results.parameter_server_model import ParameterServerResult, part_names
@@ -18,7 +19,6 @@ from weft.results.report_parts import (
 
 _MOST_BARS = 64
 _MOST_VALUES = 200
-_PS_PER_US = 1e6
 
 
 def figures_of(results: Sequence[ParameterServerResult]) -> Iterator[ReportPart]:
@@ -41,7 +41,7 @@ def figures_of(results: Sequence[ParameterServerResult]) -> Iterator[ReportPart]
             Axis("time (µs)", "µs"),
             rows=[f"worker {worker}" for worker in range(shown)],
             parts={
-                name: [each / result.steps / _PS_PER_US for each in values[:shown]]
+                name: [each / result.steps / PS_PER_US for each in values[:shown]]
                 for name, values in result.parts_ps.items()
             },
             text="What each worker's steps consist of, on average.",
@@ -63,7 +63,7 @@ def _loss_figures(labels: Sequence[str], results: Sequence[ParameterServerResult
         Axis("emulated time (µs)", "µs"),
         loss,
         [
-            Curve(label, [each / _PS_PER_US for each in found.times_ps], found.losses)
+            Curve(label, [each / PS_PER_US for each in found.times_ps], found.losses)
             for label, found in trained
         ],
         text="Mean loss of all images with the servers' weights; updates in the order in which the fabric delivered "

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from weft.recording import tables
+from weft.results.columns import PS_PER_S, PS_PER_US
 from weft.results.critical_paths import CriticalPathResult
 from weft.results.kinds import ItemResult
-
-_PS_PER_US = 1e6
-_PS_PER_S = 1e12
 
 
 @dataclass(frozen=True)
@@ -104,16 +102,16 @@ class ParameterServerResult(ItemResult):
     @property
     def gradients_per_s(self) -> float:
         """Return all workers' gradients over the time, per second."""
-        return self.workers * self.steps / (self.time_ps / _PS_PER_S)
+        return self.workers * self.steps / (self.time_ps / PS_PER_S)
 
     @property
     def gradients_per_s_at_work(self) -> float:
         """Return the sum of workers' rates, each up to the end of its own last step: the rate while all are at work."""
-        return sum(self.steps / (each / _PS_PER_S) for each in self.worker_ps)
+        return sum(self.steps / (each / PS_PER_S) for each in self.worker_ps)
 
     def part_us(self, name: str) -> float:
         """Return the mean of a part over workers and steps, in µs."""
-        return sum(self.parts_ps.get(name, ())) / (self.workers * self.steps) / _PS_PER_US
+        return sum(self.parts_ps.get(name, ())) / (self.workers * self.steps) / PS_PER_US
 
 
 def part_names(results: Sequence[ParameterServerResult]) -> list[str]:

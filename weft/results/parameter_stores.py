@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.results.columns import PS_PER_US, Column, ResultTable, Value, grouped
+from weft.results.columns import PS_PER_S, PS_PER_US, Column, ResultTable, Value, grouped
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.latencies import Latencies, problems_of_service
-
-_PS_PER_S = 10**12
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class ParameterStoreResult(ItemResult):
     @property
     def pulls_per_s(self) -> float:
         """Return pulls per second of emulated time."""
-        return self.pulls * _PS_PER_S / self.time_ps
+        return self.pulls * PS_PER_S / self.time_ps
 
     @property
     def hit_rate(self) -> float:

@@ -7,23 +7,13 @@ from typing import Any, cast
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from weft.quantities.readable import format_rate, format_time
-from weft.results.controller_events import print_controller_events
-from weft.results.credits import print_credits
+from weft.quantities.readable import format_time
 from weft.results.fidelity import print_fidelity
-from weft.results.figure_tables import print_figures
 from weft.results.kinds import result_kinds
-from weft.results.link_events import print_link_events
-from weft.results.link_faults import print_link_faults
-from weft.results.link_loads import print_link_loads
 from weft.results.losses import Traceable, print_losses
-from weft.results.model import LATENESS_BOUND, IntPath, Lateness, PlaneResult, Results
+from weft.results.model import LATENESS_BOUND, OF_RUN, Lateness, Results
 from weft.results.packet_conservation import print_packet_conservation
-from weft.results.queue_depth_ages import print_queue_depth_ages
-from weft.results.switch_memory import print_memory
-from weft.traffic.int_stack import MOST_QUEUE_BYTES
 
 
 def make_console() -> Console:
@@ -67,19 +57,9 @@ def print_run(console: Console, run: Results, traceable: Traceable | None = None
     if run.lateness is not None and not run.lateness.valid:
         console = cast("Console", _InvalidConsole(console))
         console.print("the machine served events too late: times, rates and queues below do not hold")
-    for kind in result_kinds():
+    for kind in (*result_kinds(), *OF_RUN):
         if found := run.of(kind):
             kind.print(console, found)
-    _print_planes(console, run.planes)
-    print_link_loads(console, run.link_loads)
-    print_memory(console, run.memory)
-    print_credits(console, run.credits)
-    print_queue_depth_ages(console, run.queue_depth_ages)
-    print_link_faults(console, run.link_faults)
-    print_link_events(console, run.link_events)
-    print_controller_events(console, run.controller_events)
-    for path in run.int_paths:
-        _print_int_path(console, path)
     if run.drops:
         console.print(
             "\n[bold]drops[/bold]: " + ", ".join(f"{name} {count}" for name, count in run.drops.items())
@@ -101,52 +81,6 @@ def print_run(console: Console, run: Results, traceable: Traceable | None = None
         console.print(f"\n[yellow]warning: {escape(warning)}[/yellow]")
     if run.lateness is not None:
         _print_lateness(console, run.lateness)
-
-
-def _print_planes(console: Console, planes: list[PlaneResult]) -> None:
-    columns = (
-        "plane", "ECN\nmarks", "largest queue (B)", "at", "packets\naggregated", "tail\ndrops", "lost by\nfault",
-        "corrupted",
-    )  # fmt: skip
-    rows = [
-        (
-            str(plane.plane),
-            str(plane.ecn_marked_packets),
-            _figure(plane.largest_queue_bytes),
-            plane.largest_queue_port,
-            str(plane.packets_aggregated),
-            _figure(plane.tail_drops),
-            _figure(plane.injected_losses),
-            _figure(plane.corrupted_packets),
-        )
-        for plane in planes
-    ]
-    print_figures(console, "[bold]planes[/bold]", columns, rows)
-
-
-def _figure(value: int | None) -> str:
-    """Return a number as text, a dash where the target does not say."""
-    return "-" if value is None else str(value)
-
-
-def _print_int_path(console: Console, path: IntPath) -> None:
-    table = Table(title=None, box=None, pad_edge=False)
-    for column in ("hop", "switch", "rate", "queue (B)", "timestamp\n(ns mod 2^24)", "sent\n(B mod 2^27)"):
-        table.add_column(column, justify="right")
-    for hop in path.hops:
-        table.add_row(
-            str(hop.hop),
-            hop.switch,
-            format_rate(hop.rate_bps),
-            f"{'≥ ' if hop.queue_bytes >= MOST_QUEUE_BYTES else ''}{hop.queue_bytes}",
-            str(hop.timestamp_ns),
-            str(hop.tx_bytes),
-        )
-    label = " (coarse: each switch has its own clock, in microseconds)" if path.coarse else ""
-    console.print(f"\n[bold]INT[/bold] {path.source} → {path.destination}, plane {path.plane}{label}")
-    console.print(table)
-    if path.why_unknown:
-        console.print(f"switches unknown: {path.why_unknown}")
 
 
 def _print_lateness(console: Console, lateness: Lateness) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rich.console import Console
-
 from weft.controller.features.depth_ages import DepthAges
+from weft.quantities.plain_data import PlainData
 from weft.quantities.readable import format_time
-from weft.results.figure_tables import print_figures
+from weft.results.columns import Column, ResultTable
+from weft.results.kinds import ResultKind, nothing
 from weft.topologies import FabricSpec
 
 _PS_PER_NS = 1000
 
 
 @dataclass(frozen=True)
-class QueueDepthAges:
+class QueueDepthAges(PlainData):
     """Of the switches of one plane, over the whole run.
 
     An age is how long before a choice egress had left the depth, at most: switches count ages by powers of two. Null:
@@ -64,19 +64,20 @@ def _ps(age_ns: int | None) -> int | None:
     return None if age_ns is None else age_ns * _PS_PER_NS
 
 
-def print_queue_depth_ages(console: Console, results: Sequence[QueueDepthAges]) -> None:
-    """Print a table, if there is anything to show."""
-    columns = ("plane", "adaptive\nchoices", "with a\nqueue", "age of its depth:\nmedian", "99 %", "largest")
-    rows = [
-        (
-            str(each.plane),
-            str(each.choices),
-            str(each.with_a_queue),
-            *(
-                "-" if age_ps is None else f"< {format_time(age_ps + _PS_PER_NS)}"
-                for age_ps in (each.age_median_ps, each.age_99_ps, each.age_largest_ps)
-            ),
-        )
-        for each in results
-    ]
-    print_figures(console, "[bold]adaptive load balancing[/bold]", columns, rows)
+def _age(title: str, value: str) -> Column[QueueDepthAges]:
+    return Column(title, value, form=lambda age_ps: f"< {format_time(age_ps + _PS_PER_NS)}", missing="-")
+
+
+_TABLE = ResultTable[QueueDepthAges](
+    "Adaptive load balancing",
+    (
+        Column("plane", "plane"),
+        Column("adaptive\nchoices", "choices"),
+        Column("with a\nqueue", "with_a_queue"),
+        _age("age of its depth:\nmedian", "age_median_ps"),
+        _age("99 %", "age_99_ps"),
+        _age("largest", "age_largest_ps"),
+    ),
+    "[bold]adaptive load balancing[/bold]",
+)
+QUEUE_DEPTH_AGES = ResultKind(key="queue_depth_ages", model=QueueDepthAges, tables=(_TABLE,), report=nothing)

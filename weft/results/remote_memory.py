@@ -10,13 +10,12 @@ from rich.console import Console
 
 from weft.quantities.readable import counted, format_size, format_time
 from weft.recording import tables
-from weft.results.columns import PS_PER_NS, Column, ResultTable
+from weft.results.columns import PS_PER_NS, PS_PER_S, Column, ResultTable
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.latencies import Latencies, latency_columns, problems_of_service
 from weft.results.operation_files import OperationFile
 
-_PS_PER_S = 10**12
 _GB = 1e9
 
 
@@ -60,12 +59,12 @@ class RemoteMemoryResult(ItemResult):
     @property
     def bytes_per_s(self) -> float:
         """Return bytes read per second of emulated time."""
-        return self.reads * self.size_bytes * _PS_PER_S / self.time_ps
+        return self.reads * self.size_bytes * PS_PER_S / self.time_ps
 
     @property
     def reads_per_s(self) -> float:
         """Return reads per second of emulated time."""
-        return self.reads * _PS_PER_S / self.time_ps
+        return self.reads * PS_PER_S / self.time_ps
 
 
 _LATENCIES = ResultTable[RemoteMemoryResult](

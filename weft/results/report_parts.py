@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +13,24 @@ Cell = str | int | float
 MOST_ROWS = 50
 
 
+class _Part:
+    content: ClassVar[str] = "rows"
+    """The field without which there is nothing to show."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to show; such parts are left out."""
+        return not getattr(self, self.content)
+
+
 @dataclass
-class ReportTable:
+class ReportTable(_Part):
     """A heading, columns and rows; `note` says what is left out, or what a column means."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether there is nothing to show; such parts are left out."""
-        return not self.rows
 
 
 @dataclass(frozen=True)
@@ -47,11 +52,13 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class CurveFigure:
+class CurveFigure(_Part):
     """Curves over numbers, or bars over categories; `points` lie behind them, unconnected.
 
     `text` says what is shown, `note` what is left out.
     """
+
+    content = "curves"
 
     title: str
     x: Axis
@@ -61,11 +68,6 @@ class CurveFigure:
     text: str = ""
     note: str = ""
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether there is nothing to show; such parts are left out."""
-        return not self.curves
-
     def data(self) -> dict[str, Any]:
         """Return what page.js draws, as plain data."""
         drawn = {name: value for name, value in asdict(self).items() if name not in ("title", "text", "note")}
@@ -73,7 +75,7 @@ class CurveFigure:
 
 
 @dataclass(frozen=True)
-class BarFigure:
+class BarFigure(_Part):
     """A bar for each of `rows`, stacked from `parts`, each with a value per row; `text` and `note` as of curves."""
 
     title: str
@@ -82,11 +84,6 @@ class BarFigure:
     parts: Mapping[str, Sequence[float]]
     text: str = ""
     note: str = ""
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether there is nothing to show; such parts are left out."""
-        return not self.rows
 
     def data(self) -> dict[str, Any]:
         """Return what page.js draws, as plain data."""
@@ -109,19 +106,16 @@ class Spans:
 
 
 @dataclass(frozen=True)
-class SpanFigure:
+class SpanFigure(_Part):
     """Rows over time, with spans of each of several kinds; `text` and `note` as of curves."""
+
+    content = "spans"
 
     title: str
     rows: Sequence[str]
     spans: Mapping[str, Spans]
     text: str = ""
     note: str = ""
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether there is nothing to show; such parts are left out."""
-        return not self.spans
 
     def data(self) -> dict[str, Any]:
         """Return what page.js draws, as plain data."""

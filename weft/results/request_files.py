@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 from weft.recording.reading import read_table_of
 from weft.recording.schema import ColumnSchema, TableSchema
 from weft.recording.tables import Integers, Table, integers_of
-from weft.system.writing import written_whole
+from weft.results.record_files import RecordFile
 
 STAGES = ("prefill_queue", "prefill", "transfer_ideal", "transfer_contention", "decode_queue", "decode")
 """Of a request's time, in order; their sum is the time from its arrival to its last token."""
@@ -32,39 +31,24 @@ REQUESTS = TableSchema(
 
 
 @dataclass(frozen=True)
-class RequestFile:
+class RequestFile(RecordFile):
     """Files with a row per request, NAME-NUMBER-requests.csv."""
 
-    name: str
+    records = "requests"
 
-    def of(self, number: int) -> str:
-        """Return the name of the file of a result by its place."""
-        return f"{self._stem(number)}.csv"
-
-    def save(self, table: Table, directory: Path, number: int) -> None:
-        """Write the file of a result."""
-        path = directory / self.of(number)
-        with written_whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(table)
-            writer.writerows(zip(*(integers_of(table, name).tolist() for name in table), strict=True))
-
-    def read(self, directory: Path, number: int, _hosts: int) -> Table:
+    def read(self, directory: Path, number: int, hosts: int) -> Table:
         """Return the table of a result, nothing where there is none.
 
         Raises:
             BadInputError: the file is not what a run writes; says which line.
         """
-        table = read_table_of(REQUESTS, directory, self._stem(number))
+        table = read_table_of(REQUESTS, directory, self.stem(number))
         if table is None:
             return {}
         off = np.flatnonzero(stage_sums(table.columns) != integers_of(table.columns, "end_to_end_ps"))
         if len(off):
             table.refuse(int(off[0]), "end_to_end_ps", "is not the sum of the stages")
         return table.columns
-
-    def _stem(self, number: int) -> str:
-        return f"{self.name}-{number}-requests"
 
 
 def stage_sums(table: Table) -> Integers:

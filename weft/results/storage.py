@@ -10,7 +10,7 @@ from rich.console import Console
 
 from weft.quantities.readable import counted, format_size, format_time
 from weft.recording import tables
-from weft.results.columns import PS_PER_US, Column, ResultTable, grouped_thousandths
+from weft.results.columns import PS_PER_S, PS_PER_US, Column, ResultTable, grouped_thousandths
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.latencies import Latencies, latency_columns, problems_of_service
@@ -18,7 +18,6 @@ from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, ReportPart
 from weft.topologies import FabricSpec
 
-PS_PER_S = 10**12
 _GB = 1e9
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from weft.quantities.plain_data import PlainData
 from weft.quantities.readable import format_time
-from weft.results.figure_tables import print_figures
+from weft.results.columns import Column, ResultTable
+from weft.results.kinds import ResultKind
 from weft.switch.daemon.stats import SwitchesStats, SwitchStats
 from weft.topologies import FabricSpec
 from weft.traffic.host_stats import HostStats
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MemoryResult:
+class MemoryResult(PlainData):
     """Of one plane, over the whole run. Counts of pauses are frames, refreshed ones included.
 
     `longest_pause_ps` is the time that one class of one port was held, all its pauses together; `longest_pause_port`
@@ -110,26 +110,21 @@ def _pfc(mac: PortMacStats | None) -> Sequence[PfcClassStats]:
     return (mac["pfc"] if mac else None) or ()
 
 
-def print_memory(console: Console, results: Sequence[MemoryResult]) -> None:
-    """Print a table, if there is anything to show."""
-    columns = (
-        "plane", "largest\nbuffer (B)", "at", "threshold\ndrops", "headroom\ndrops", "largest\nheadroom (B)",
-        "pauses", "resumes", "paused\nin all", "longest", "at port",
-    )  # fmt: skip
-    rows = [
-        (
-            str(each.plane),
-            str(each.largest_buffer_bytes),
-            each.largest_buffer_switch,
-            str(each.threshold_drops),
-            str(each.headroom_drops),
-            str(each.largest_headroom_bytes),
-            str(each.pauses_sent),
-            str(each.resumes_sent),
-            format_time(each.paused_ps),
-            format_time(each.longest_pause_ps),
-            each.longest_pause_port,
-        )
-        for each in results
-    ]
-    print_figures(console, "[bold]switch memory and flow control[/bold]", columns, rows)
+_TABLE = ResultTable[MemoryResult](
+    "Switch memory and PFC",
+    (
+        Column("plane", "plane"),
+        Column("largest\nbuffer", "largest_buffer_bytes", unit="B"),
+        Column("at", "largest_buffer_switch"),
+        Column("threshold\ndrops", "threshold_drops"),
+        Column("headroom\ndrops", "headroom_drops"),
+        Column("largest\nheadroom", "largest_headroom_bytes", unit="B"),
+        Column("pauses", "pauses_sent", page={"title": "pause frames"}),
+        Column("resumes", "resumes_sent", page={"title": "resume frames"}),
+        Column("paused\nin all", "paused_ps", form=format_time),
+        Column("longest", "longest_pause_ps", form=format_time, page={"title": "longest of a class"}),
+        Column("at port", "longest_pause_port", page={"title": "at", "form": lambda port: port or "–"}),
+    ),
+    "[bold]switch memory and flow control[/bold]",
+)
+MEMORY = ResultKind(key="memory", model=MemoryResult, tables=(_TABLE,))

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from weft.results.columns import PS_PER_US, Column, Look, ResultTable, T, grouped_thousandths
+from weft.results.columns import PS_PER_S, PS_PER_US, Column, Look, ResultTable, T, grouped_thousandths
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.latencies import Latencies, problems_of_service
-
-_PS_PER_S = 10**12
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ class CounterResult(ItemResult):
     @property
     def additions_per_s(self) -> float:
         """Return additions per second of emulated time."""
-        return self.additions * _PS_PER_S / self.time_ps
+        return self.additions * PS_PER_S / self.time_ps
 
 
 def _in_us(title: str, value: str, sweep: Look | None = None) -> Column[Any]:

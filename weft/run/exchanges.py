@@ -18,8 +18,9 @@ from weft.clocks.watching import Sample, Watcher, watched
 from weft.controller.errors import ControllerError
 from weft.errors import CheckFailedError
 from weft.quantities.readable import counted
-from weft.results.counters import HostTotals, longest_int_path, more_telling
-from weft.results.model import IntPath, Phase
+from weft.results.counters import HostTotals
+from weft.results.int_paths import IntPath, longest_int_path, more_telling
+from weft.results.model import Phase
 from weft.run.aggregation_job import AggregationJobs
 from weft.run.aggregation_leases import lease_s
 from weft.run.reducing_groups import ReducingGroup

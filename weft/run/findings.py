@@ -14,7 +14,7 @@ from weft.recording.observations import Observations, Recorded, merged, named_ta
 from weft.recording.unions import unions
 from weft.results.arrays import ObservedArrays
 from weft.results.circuit_changes import CIRCUIT_CHANGES
-from weft.results.counters import HostTotals, absorbed_totals, drop_totals, lateness_of, plane_results
+from weft.results.counters import HostTotals, absorbed_totals, drop_totals, lateness_of
 from weft.results.credits import credit_results
 from weft.results.fidelity import fidelity_results
 from weft.results.kinds import R, ResultKind
@@ -22,6 +22,7 @@ from weft.results.link_faults import link_fault_results
 from weft.results.link_loads import link_loads, loads_table
 from weft.results.losses import loss_results
 from weft.results.packet_conservation import PacketConservation, checked_conservation, unsent_by
+from weft.results.planes import plane_results
 from weft.results.queue_depth_ages import queue_depth_ages
 from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.quantities.units import parse_rate_bps, parse_size_bytes, parse_time_ps
+from weft.results.columns import Column
 from weft.results.kinds import result_kinds
+from weft.results.planes import PLANES, PlaneResult
 from weft.sweeps.axes import plain_text
 from weft.sweeps.store import State
 from weft.sweeps.table import Row, measured_name
@@ -81,6 +83,11 @@ def _drops(row: Row) -> float | None:
     return 0.0 if causes is None and _over(sum, "run.plane", ".tail_drops")(row) is not None else causes
 
 
+def _of_planes(column: Column[PlaneResult]) -> Measure:
+    value = _over(column.over, "run.plane", f".{column.value}", column.scale)
+    return Measure(column.name, column.unit, column.digits or 0, value, of_run=True)
+
+
 def measures() -> tuple[Measure, ...]:
     """Return all results that points are compared by: those that several kinds have, and each kind's own."""
     own = [
@@ -90,12 +97,17 @@ def measures() -> tuple[Measure, ...]:
         for kind in result_kinds()
         for each in kind.compared()
     ]
+    of_planes = [*PLANES.compared()]
+    largest, sums = (
+        [_of_planes(each) for each in of_planes if (each.over is max) == is_largest]
+        for is_largest in (True, False)
+    )
     return (
         Measure("time", "µs", 1, _scaled("time_ps", 1e6)),
         *own,
-        Measure("largest queue", "kB", 1, _over(max, "run.plane", ".largest_queue_bytes", 1e3), of_run=True),
+        *largest,
         Measure("retransmitted packets", "", 0, _scaled("retransmissions")),
-        Measure("ECN marks", "", 0, _over(sum, "run.plane", ".ecn_marked_packets"), of_run=True),
+        *sums,
         Measure("CNPs", "", 0, _scaled("cnps")),
         Measure("drops", "", 0, _drops, of_run=True),
         Measure("wrong", "", 0, _scaled("wrong")),
