@@ -121,6 +121,12 @@ def test_a_column_is_shown_as_each_place_has_it() -> None:
     assert (compared.name, compared.unit, compared.digits, compared.value) == ("waiting", "µs", 1, "wait_ps")
 
 
+def test_sweeps_compare_keys_only() -> None:
+    column = Column[Waits]("wait", lambda each: each.sum_ps, sweep={})
+    with pytest.raises(TypeError, match="waits: sweeps cannot compare column 'wait' by a function"):
+        ResultKind("waits", Waits, columns=(column,))
+
+
 def test_rows_and_columns_that_are_left_out() -> None:
     sums = Column[Waits]("sum", "sum_ps", only_if=lambda rows: any(each.more for each in rows))
     table = replace(

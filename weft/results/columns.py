@@ -39,17 +39,17 @@ class Column(Generic[T]):
 
     Args:
         title: its heading; line breaks are the terminal's. The unit follows on the line on which the title ends.
-        value: a field or property of the row, `latency_ps.mean` of what a field holds; or a function of the row. Where
-            sweeps compare it, the key in results.json.
+        value: a field or property of the row, dotted (`latency_ps.mean`) if it is inside another; or a function of the
+            row. If sweeps compare it, its key in results.json.
         unit: of the value over `scale`.
         scale: that values are divided by.
         digits: decimals that are shown; None: values as they are.
         form: makes a cell of the value in its unit, in place of `digits`.
         missing: what stands for None.
-        over: makes one figure of a run's, where sweeps compare whole runs.
+        over: makes one figure of those of all planes, where sweeps compare whole runs.
         is_name: it is aligned left on the terminal.
         is_numbered: pages have the row's place before it, from 1.
-        only_if: whether rows have anything to show there.
+        only_if: returns whether any of the rows has something to show there.
         terminal: what differs on the terminal; None: it is not shown there.
         page: the same on the page of a run.
         sweep: the same where sweeps and `weft compare` compare runs, which they do only if there is something here.

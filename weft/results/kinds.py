@@ -59,7 +59,7 @@ class ResultKind(Generic[R]):
         problems: what the fields' types do not say of one that was read back: a key below it, and what is wrong.
         name: column of a sweep's table that says what a result is of.
         labels: further columns that distinguish the results of one point, the most useful first.
-        columns: that sweeps compare first; of those of the tables, only where their order is another.
+        columns: that sweeps compare before those of the tables; among them, those that no table has.
         flattened: values of a result's plain data as columns of a sweep's table, which leaves lists out otherwise.
     """
 
@@ -81,13 +81,19 @@ class ResultKind(Generic[R]):
     flattened: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _: {}
 
     def __post_init__(self) -> None:
-        """Raise TypeError if the model's `derived` is not what the reference and the reader of results take."""
+        """Raise TypeError if the model's `derived` or a compared column is not what others read results by."""
         derived = getattr(self.model, "derived", None)
         if not isinstance(derived, Mapping):
             raise TypeError(
                 f"{self.model.__name__}.derived is a {type(derived).__name__} (valid: a mapping from keys "
                 "of as_dict to the properties that they are)"
             )
+        for column in self.compared():
+            if not isinstance(column.value, str):
+                raise TypeError(
+                    f"{self.key}: sweeps cannot compare column {column.name!r} by a function (valid: as value of its "
+                    "sweep, a key in results.json)"
+                )
 
     def print(self, console: Console, results: Sequence[R]) -> None:
         """Print all results of a run, of which there is one or more."""
