@@ -1,1 +1,1 @@
-"""What a run found, as data, as tables on the terminal, and as files."""
+"""A run's results as data, as tables on the terminal, and as files."""

@@ -1,4 +1,4 @@
-"""What a program's counters and registers hold at a run's end, as `observe.counters` and `observe.registers` ask."""
+"""A program's counters and registers at a run's end, selected by `observe.counters` and `observe.registers`."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class CounterCell(PlainData):
     counter: str
     """Its name."""
     index: int
-    """Of the cell; -1 where `entry` says which it is."""
+    """Index of the cell; -1 where `entry` identifies it."""
     entry: str
-    """Of the table, for a direct counter."""
+    """Table entry of a direct counter."""
     packets: int
     """Counted."""
     bytes: int
@@ -50,7 +50,7 @@ class RegisterCell(PlainData):
     register: str
     """Its name."""
     index: int
-    """Of the cell."""
+    """Index of the cell."""
     value: int
     """Not 0."""
 
@@ -134,7 +134,7 @@ def _table(model: type[CounterCell | RegisterCell], cells: Sequence[CounterCell 
 
 @dataclass(frozen=True)
 class _Names:
-    """What is read of the switches of one program."""
+    """Names of the arrays to read of switches with one program."""
 
     counters: tuple[str, ...]
     direct_counters: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What `auto` chose, and why."""
+"""The choice of `auto`, and its reason."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ class AlgorithmChoice:
     runner_up_ps: int | None
     """How long that was predicted to take; null if there was no other."""
     reason: str
-    """What both times consist of."""
+    """Parts of both times, in words."""

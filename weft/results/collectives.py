@@ -1,4 +1,4 @@
-"""What a collective found: nccl-tests' figures, and whether NumPy agrees."""
+"""Results of a collective: nccl-tests' figures, and whether NumPy agrees."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from weft.traffic.collectives import Collective
 from weft.traffic.schedules import CollectiveSpec
 
 LENGTHS = "lengths"
-"""What stands for data where packets carry lengths only: nothing can be verified then."""
+"""Stands for data where packets carry lengths only; then nothing can be verified."""
 
 
 def _nan_for_null(value: object) -> object:
@@ -50,15 +50,15 @@ class CollectiveResult(ItemResult):
     collective: str
     """Its name; path/to/file.py:Class of one of yours."""
     algorithm: str
-    """By which it ran; `auto`: by that of `choice`."""
+    """Algorithm as asked for; with `auto`, `choice` names the one that ran."""
     size_bytes: int
-    """Of the larger of a rank's input and result."""
+    """Size of a rank's input or result, whichever is larger."""
     count: int
     """Elements that a rank gives, or gets of another."""
     dtype: str
-    """Of the elements."""
+    """Type of the elements."""
     operation: str
-    """Of a collective that reduces."""
+    """Operation of a collective that reduces."""
     ranks: int
     """How many took part."""
     time_ps: int
@@ -86,13 +86,13 @@ class CollectiveResult(ItemResult):
     cnps: int = 0
     """Congestion notifications received, over all repetitions."""
     times_ps: tuple[int, ...] = ()
-    """Of all repetitions, each from the common start to the last rank's end."""
+    """Times of all repetitions, each from the common start to the last rank's end."""
     warmup: int = 0
     """Runs before those that were measured."""
     busbw_bytes_per_s: float = 0.0
     """nccl-tests' bus bandwidth by the mean time; 0 where no time passed."""
     choice: AlgorithmChoice | None = None
-    """What `auto` chose; missing where the algorithm was named."""
+    """Choice of `auto`; missing where the algorithm was named."""
     title: str = field(default="", compare=False, repr=False)
     reduces: bool = field(default=True, compare=False, repr=False)
 
@@ -242,7 +242,7 @@ _TABLE = ResultTable[CollectiveResult](
 def _print_table(console: Console, results: Sequence[CollectiveResult]) -> None:
     """Print nccl-tests' columns, one row per algorithm and size (times µs, bandwidths GB/s).
 
-    Where there were repetitions, the time is their mean, and the least and the largest stand beside it.
+    With repetitions, the time is their mean, and the least and the largest follow.
     """
     _TABLE.print(console, results)
     for result in results:

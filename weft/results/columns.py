@@ -1,4 +1,4 @@
-"""Columns of results, each declared once: the terminal's tables, those of pages and what sweeps compare follow."""
+"""Columns of results, each declared once for tables on the terminal and on pages, and for comparisons in sweeps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Place = Literal["terminal", "page", "sweep"]
 
 
 class Look(TypedDict, total=False):
-    """What differs from a column's declaration at one place: fields of `Column` by their names."""
+    """Differences from a column's declaration at one place: fields of `Column` by their names."""
 
     title: str
     value: Value[Any]
@@ -41,16 +41,16 @@ class Column(Generic[T]):
         title: its heading; line breaks are the terminal's. The unit follows on the line on which the title ends.
         value: a field or property of the row, dotted (`latency_ps.mean`) if it is inside another; or a function of the
             row. If sweeps compare it, its key in results.json.
-        unit: of the value over `scale`.
-        scale: that values are divided by.
-        digits: decimals that are shown; None: values as they are.
+        unit: unit of the value over `scale`.
+        scale: divides the values.
+        digits: decimals shown; None: values as they are.
         form: makes a cell of the value in its unit, in place of `digits`.
-        missing: what stands for None.
-        over: makes one figure of those of all planes, where sweeps compare whole runs.
+        missing: cell for None.
+        over: makes one figure of all planes' figures, where sweeps compare whole runs.
         is_name: it is aligned left on the terminal.
         is_numbered: pages have the row's place before it, from 1.
         only_if: returns whether any of the rows has something to show there.
-        terminal: what differs on the terminal; None: it is not shown there.
+        terminal: differences on the terminal; None: it is not shown there.
         page: the same on the page of a run.
         sweep: the same where sweeps and `weft compare` compare runs, which they do only if there is something here.
     """
@@ -133,15 +133,15 @@ class ResultTable(Generic[T]):
     """A table with a row per result, on the terminal and on a page.
 
     Args:
-        title: of the page's table.
-        columns: in their order, those of either place.
+        title: title of the page's table.
+        columns: in their order, for both places.
         heading: above the terminal's, with markup; empty: nothing.
         note: below the page's.
         layout: of the terminal's.
         shown: makes the terminal's texts of cells; without it, they have all digits that columns state.
         most_printed: rows on the terminal; None: all.
         most: rows on a page; None: all.
-        which: what the page says of those that it has, where there are more.
+        which: the page's description of the rows that it shows, if there are more.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""What the controller saw and did, as a table on the terminal and on a report page."""
+"""Events of the controller, as a table on the terminal and on a report page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TABLE = ResultTable[ControllerEvent](
 
 
 def _show(console: Console, events: Sequence[ControllerEvent]) -> None:
-    """Print a table of what is not in that of links' failures and repairs, if there is anything."""
+    """Print a table of the events that are not in the table of links' failures and repairs, if there are any."""
     others = [event for event in events if event.kind not in _SHOWN_BY_LINK_EVENTS]
     left_out = len(others) - _SHOWN_ON_TERMINAL
     heading = f"[bold]{_TABLE.title.lower()}[/bold]" + (f" (and {left_out} more)" if left_out > 0 else "")

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CreditResult(PlainData):
-    """Of one plane, over the whole run: lanes are classes of ports.
+    """Credits of one plane, over the whole run: lanes are classes of ports.
 
     A lane is stalled while it has too little credit for a largest frame, whether or not one waits; `longest_stall_ps`
-    is that of one lane, all its stalls together, at the port of a switch or host. `largest_buffer_bytes`: most that was
+    sums all stalls of the lane of a switch's or host's port that stalled longest. `largest_buffer_bytes`: most bytes
     held in the memory of one lane of a switch.
     """
 
@@ -38,7 +38,7 @@ class CreditResult(PlainData):
     stalled_ps: int
     """How long, of all lanes together."""
     longest_stall_ps: int
-    """Of one lane, all its stalls together."""
+    """Stall time of one lane, all its stalls together."""
     longest_stall_port: str
     """The port of that lane, by its switch or host."""
     largest_buffer_bytes: int

@@ -1,4 +1,4 @@
-"""What travelled in segments in place of packets, in results.json and in words."""
+"""Packets that travelled in segments, in results.json and in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.traffic.host_stats import HostStats
 
 @dataclass(frozen=True)
 class FidelityResult:
-    """Of all hosts over the whole run; counts of packets elsewhere are of packets, whatever they travelled in."""
+    """Segments of all hosts over the whole run; all other counts are of packets, in segments or not."""
 
     segment_bytes: int
     """Payload of a segment at most."""
@@ -25,13 +25,13 @@ class FidelityResult:
     segments: int
     """That were sent."""
     packets_in_segments: int
-    """Data packets that these stood for."""
+    """Data packets that these segments replaced."""
     data_packets: int
-    """That were sent in all."""
+    """Data packets sent in all."""
 
     @property
     def sentence(self) -> str:
-        """What was changed, for people."""
+        """The change to the packets, for people."""
         return (
             f"segments of up to {shortest_size(self.segment_bytes)} in place of packets of {self.packet_bytes:,} B for "
             f"messages of {shortest_size(self.messages_from_bytes)} or more: {self.segments:,} stood for "

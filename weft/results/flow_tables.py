@@ -31,11 +31,11 @@ FLOW_COLUMNS = tuple(
         ("retransmitted_packets", -1),
     )
 )
-"""Of `flow_table`; hosts by their ranks."""
+"""Columns of `flow_table`; hosts by their ranks."""
 
 
 def flow_table(flows: Sequence[Flow], records: EndedFlows) -> dict[str, npt.NDArray[Any]]:
-    """Return columns of flows that have all ended; `records` are those of `PreparedRuns.flow_records`.
+    """Return columns of flows that have all ended; `records` come from `PreparedRuns.flow_records`.
 
     `start_ps` counts from the run's start, `completion_ps` from the flow's to its last acknowledgement.
     """

@@ -1,4 +1,4 @@
-"""What a pattern of flows found: the completion time of each, and of all."""
+"""Results of a pattern of flows: completion times of each, and of all."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ FLOW_FILE = FlowFile("pattern", TableSchema(FLOW_COLUMNS))
 class FlowsResult(ItemResult):
     """A pattern of one-sided writes: bytes moved and the time until the last was acknowledged.
 
-    Completion times are those of the single flows, from a flow's own start to its last acknowledgement. `records` has a
-    row per flow; it is no part of the results file, but of a table beside it.
+    Completion times are single flows', from a flow's own start to its last acknowledgement. `records` has a row per
+    flow; it is written to a separate table, not to the results file.
     """
 
     pattern: str
-    """What it was: an incast and its receiver, a permutation, your class, or a file."""
+    """The pattern: an incast and its receiver, a permutation, your class, or a file."""
     flows: int
     """How many."""
     bytes_delivered: int
-    """Of all flows."""
+    """Bytes of all flows."""
     time_ps: int
     """From the first flow's start to the last one's acknowledgement."""
     retransmissions: int
@@ -47,11 +47,11 @@ class FlowsResult(ItemResult):
     cnps: int = 0
     """Congestion notifications received."""
     least_completion_ps: int = 0
-    """Of the single flows, each from its own start to its last acknowledgement."""
+    """Quickest flow, from its own start to its last acknowledgement."""
     mean_completion_ps: int = 0
-    """Of the same."""
+    """Mean of all flows."""
     largest_completion_ps: int = 0
-    """Of the same."""
+    """Slowest flow."""
     host_names: Sequence[str] = field(default=(), compare=False, repr=False)
     records: FlowTable = field(default_factory=dict, compare=False, repr=False)
 
@@ -132,7 +132,7 @@ def print_patterns(console: Console, results: Sequence[FlowsResult]) -> None:
 
 
 def print_flows(console: Console, number: int, result: FlowsResult) -> None:
-    """Print a pattern as a whole, and its flows; `number` is that of the file with all of them."""
+    """Print a pattern as a whole, and its flows; `number` names the file with all of them."""
     console.print(
         f"\n[bold]{escape(result.pattern)}[/bold]: {counted(result.flows, 'flow')}, {result.bytes_delivered} B in "
         f"{format_time(result.time_ps)}, {counted(result.retransmissions, 'packet')} retransmitted"

@@ -1,4 +1,4 @@
-"""What disaggregated inference found, on the terminal, on pages and in sweeps."""
+"""Results of disaggregated inference, on the terminal, on pages and in sweeps."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class InferenceResult(ItemResult):
     """Requests that prefill and decode instances served, from the start to the last request's last token.
 
     A request's time is divided into stages that add up to it ([definitions](inference.md#where-latencies-come-from)).
-    `records` has a row per request; it is no part of the results file, but of a table beside it.
+    `records` has a row per request; it is written to a separate table, not to the results file.
     """
 
     derived: ClassVar[Mapping[str, str]] = {
@@ -37,34 +37,34 @@ class InferenceResult(ItemResult):
     }
 
     name: str
-    """Of the model."""
+    """Name of the model."""
     requests: int
     """How many."""
     prompt_tokens: int
-    """Of all requests."""
+    """Prompt tokens of all requests."""
     output_tokens: int
-    """Of all requests."""
+    """Output tokens of all requests."""
     kv_bytes_per_token: int
-    """Of the KV cache of a token, in all layers."""
+    """Size of a token's KV cache, in all layers."""
     sent_bytes: int
-    """Of KV caches, of all requests; more than they hold where several decode ranks need the same heads."""
+    """Bytes of KV caches sent for all requests; more than their size where several decode ranks need the same heads."""
     time_ps: int
     """To the last token."""
     latency_ps: dict[str, Latencies]
     """`first_token` and `end_to_end` (since the arrival), `per_token` (from the first token to the last, of requests
     with several), `prompt_done` (from the arrival until the prompt has been computed)."""
     stages_ps: dict[str, Latencies]
-    """Of each stage of a request's time."""
+    """Time of each stage of a request."""
     prefill_utilisation: list[float]
-    """Of each prefill instance: the share of the time for which it computed."""
+    """Share of the time for which each prefill instance computed."""
     decode_utilisation: list[float]
-    """Of each decode instance: the share of the time for which it computed."""
+    """Share of the time for which each decode instance computed."""
     decode_batch: list[float]
-    """Of each decode instance: requests that an iteration served, on average."""
+    """Requests per iteration of each decode instance, on average."""
     slo_first_token_ps: int | None
-    """What the time to the first token may be at most; null without an objective."""
+    """Objective for the time to the first token; null without one."""
     slo_per_token_ps: int | None
-    """What the time per token may be at most; null without an objective."""
+    """Objective for the time per token; null without one."""
     within_slo: int | None
     """Requests that met both objectives; null without them."""
     retransmissions: int

@@ -27,7 +27,7 @@ class IntHop:
     switch: str
     """Its name; `?` where `why_unknown` says why it has none."""
     rate_bps: int
-    """Of the port; 0: unknown."""
+    """Rate of the port; 0: unknown."""
     queue_bytes: int
     """In steps of 80."""
     timestamp_ns: int
@@ -44,9 +44,9 @@ class IntPath(PlainData):
     """
 
     source: str
-    """Of the data."""
+    """Source of the data."""
     destination: str
-    """Of the data."""
+    """Destination of the data."""
     plane: int
     """Its number."""
     hops: tuple[IntHop, ...]

@@ -1,4 +1,4 @@
-"""What a job from a trace found: how long it took, and what ranks' time went to."""
+"""Results of a job from a trace: its duration, and the parts of ranks' time."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ class JobTraceResult(ItemResult):
     """A job from a trace, from its start to the end of its last operation.
 
     Each rank's time is divided into computing, exposed communication, bubbles and stalls, which add up to the job's
-    ([definitions](traffic.md#trace)). `records` has a row per operation; it is no part of the results file, but of a
-    table beside it.
+    ([definitions](traffic.md#trace)). `records` has a row per operation; it is written to a separate table, not to
+    the results file.
     """
 
     name: str
-    """Of the trace."""
+    """Name of the trace."""
     operations: int
-    """Of all ranks."""
+    """Operations of all ranks."""
     sent_bytes: int
-    """Of all messages; those of collectives are not among them."""
+    """Bytes of all messages, without those of collectives."""
     time_ps: int
-    """What the job took."""
+    """Duration of the job."""
     compute_ps: list[int]
-    """Of each rank: computing."""
+    """Computing time of each rank."""
     exposed_ps: list[int]
-    """Of each rank: communication that no computation hid."""
+    """Time of each rank for communication that no computation hid."""
     bubble_ps: list[int]
-    """Of each rank: waiting for messages that had not been sent, and for the end."""
+    """Time of each rank spent waiting for messages that had not been sent, and for the end."""
     stall_ps: list[int]
-    """Of each rank: waiting for ranks of a group that had not begun a collective, for timers and streams."""
+    """Time of each rank spent waiting for ranks that had not begun a collective, for timers and streams."""
     exposed_by_category_ps: dict[str, int]
     """Exposed communication by what operations are for, on average over the ranks; a trace may not say it."""
     retransmissions: int
     """Packets sent again by all hosts meanwhile."""
     critical_path: CriticalPathResult
-    """What the duration consists of."""
+    """Parts of the duration."""
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def parts_ps(self) -> dict[str, list[int]]:
-        """What each rank's time went to, by what people call it."""
+        """Parts of each rank's time, by their names for people."""
         return {
             "compute": self.compute_ps,
             "exposed": self.exposed_ps,

@@ -44,22 +44,22 @@ class ResultKind(Generic[R]):
 
     Args:
         key: of results.json, which holds a list of them.
-        model: what each of them is.
-        meaning: of that list, for docs/results-reference.md; the model of results.json has those of the whole run.
+        model: class of each item.
+        meaning: the list's meaning, for docs/results-reference.md; the model of results.json has the whole run's.
         tables: with a row for each of them, which the terminal and pages show.
         show: prints all of a run; without it, the tables are printed.
-        is_checked: whether one of them was compared with what it must be, so that `ok` says something.
+        is_checked: whether one of them was compared with its expected value, so that `ok` says something.
         is_always_written: whether results.json has the list where it is empty, too.
-        order: of its place on the terminal, on pages and in sweeps, the lowest first.
+        order: place on the terminal, on pages and in sweeps, the lowest first.
         report: its part of the page of a run, from top to bottom, given all of the run and the fabric; without it, the
             tables.
-        flow_file: of the model's `records`, a row per flow, operation or request, which are written beside results.json
-            and read back.
-        save: writes what else belongs to one of them there, given the directory and its place in the list.
-        problems: what the fields' types do not say of one that was read back: a key below it, and what is wrong.
+        flow_file: file of the model's `records`, a row per flow, operation or request; written next to results.json and
+            read back.
+        save: writes further files of one of them, given the directory and its place in the list.
+        problems: problems of one that was read back beyond its fields' types: a key below it, and the problem.
         name: column of a sweep's table that says what a result is of.
         labels: further columns that distinguish the results of one point, the most useful first.
-        columns: that sweeps compare before those of the tables; among them, those that no table has.
+        columns: columns that sweeps compare before the tables' columns; some are in no table.
         flattened: values of a result's plain data as columns of a sweep's table, which leaves lists out otherwise.
     """
 

@@ -17,16 +17,16 @@ COLUMNS = ("least", "mean", *PERCENTILES, "largest")
 
 @dataclass(frozen=True)
 class Latencies:
-    """Percentiles of the latencies of requests: each one's latency is at least that of so many of them."""
+    """Percentiles of the latencies of requests: that share of requests has at most the percentile's latency."""
 
     least: int
-    """Of the quickest request."""
+    """Latency of the quickest request."""
     mean: int
-    """Of all, on average."""
+    """Mean latency of all requests."""
     percentiles: tuple[int, ...]
     """At 50, 90, 99 and 99.9 %."""
     largest: int
-    """Of the slowest."""
+    """Latency of the slowest request."""
 
     def in_columns(self) -> tuple[int, ...]:
         """Return them in the order of COLUMNS."""
@@ -48,7 +48,7 @@ class Latencies:
 def latency_columns(
     of: Callable[[T], Latencies | None], names: Sequence[str] = COLUMNS, **options: Any
 ) -> tuple[Column[T], ...]:
-    """Return columns of a row's latencies; `options` are those of `Column`."""
+    """Return columns of a row's latencies; `options` are arguments of `Column`."""
 
     def value(name: str) -> Callable[[T], int | None]:
         return lambda row: None if (found := of(row)) is None else found.at(name)

@@ -59,7 +59,7 @@ class LinkEventResult(PlainData):
     resumed_ps: int | None = None
     """When reductions in the network went on, over other trees or without; null: none had to."""
     repeated_messages: int = 0
-    """Of these reductions, which workers had sent before, and sent again then."""
+    """Messages of these reductions that workers had sent before and sent again."""
     in_flight: Lost | None = None
     """Lost on the link, in both directions, the packets being sent included."""
     queued: Lost | None = None

@@ -1,4 +1,4 @@
-"""What the links of a run did to packets, from the counters of switches."""
+"""Faults of links on packets, from the counters of switches."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def link_fault_results(fabric: FabricSpec, switch_stats: SwitchesStats | None) -
 
 
 def _links(fabric: FabricSpec, switch_stats: SwitchesStats) -> Iterator[tuple[str, LinkStats]]:
-    """Counters of both directions of every link; those of a host's link are all the switch's."""
+    """Counters of both directions of every link; a host's link is counted by the switch alone."""
     for switch in fabric.switches:
         ports = switch_stats["switches"][switch.name]["ports"]
         for port in switch.ports:

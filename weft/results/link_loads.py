@@ -1,4 +1,4 @@
-"""What links carried of each kind of traffic: measured at ports, summed by where links lead from and to."""
+"""Loads of links by kind of traffic: measured at ports, summed by the tiers that links join."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ BytesByKind = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class LinkLoadResult(PlainData):
-    """What the links from one tier to another carried of a kind of traffic, over the whole run.
+    """Load of a kind of traffic on the links from one tier to another, over the whole run.
 
-    Bytes are those on the wire, headers included, as ports count them; frames of flow control are left out.
+    Bytes are counted on the wire, with headers, as ports count them; frames of flow control are left out.
     """
 
     links: str
@@ -37,13 +37,13 @@ class LinkLoadResult(PlainData):
     ports: int
     """How many ports send into such links."""
     transmitted_bytes: int
-    """What all of them sent of the kind."""
+    """Bytes of the kind that all of them sent."""
     share: float
-    """Of what they could have sent while traffic ran."""
+    """Share of their capacity while traffic ran."""
     busiest_port: str
     """The one that sent most of the kind."""
     busiest_share: float
-    """Of what that one could have sent."""
+    """Share of the busiest link's capacity."""
 
 
 def link_loads(fabric: FabricSpec, sent: BytesByKind, traffic_ps: int) -> list[LinkLoadResult]:

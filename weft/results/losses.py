@@ -48,7 +48,7 @@ class LossResult:
     source: str = ""
     """Where the program marks them, `FILE:LINE`, if its compiler says so."""
     copies: bool = False
-    """Whether they were copies of others, as that of a flood for the port by which it came: then nothing is lost."""
+    """Whether they were copies of other packets, such as a flood's copy for the ingress port: then nothing is lost."""
 
     @property
     def is_of_a_switch(self) -> bool:
@@ -148,7 +148,7 @@ def lost_in_switches(losses: Iterable[LossResult]) -> int:
 
 @dataclass(frozen=True)
 class Traceable:
-    """What `weft trace` is given to run a scenario again: its file, and options that follow."""
+    """Arguments with which `weft trace` runs a scenario again: its file, and options that follow."""
 
     scenario: str
     options: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a run found, as results.json holds it: the one model of those who write it, print it and make pages of it."""
+"""A run's results, as results.json holds them: one model for writing, printing and pages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Lateness(PlainData):
     path_rtt_ps: int
     """The round trip that they are compared with."""
     dilation: float
-    """Of the run."""
+    """Dilation of the run."""
 
     @property
     def valid(self) -> bool:
@@ -84,7 +84,7 @@ class Phase:
     """
 
     name: str
-    """What ran."""
+    """Name of the run."""
     start_ps: int
     """The first host's start."""
     end_ps: int
@@ -100,7 +100,7 @@ class ItemFailure:
     item: int
     """Its number, from 0."""
     kind: str
-    """Of traffic."""
+    """Kind of traffic."""
     error: str
     """Why."""
 
@@ -112,13 +112,13 @@ class ItemFailure:
 
 @dataclass(frozen=True)
 class MadeBy(PlainData):
-    """What made a run.
+    """Origin of a run.
 
     Attributes:
         fabric: the parameters that `weft.topologies.from_parameters` makes the fabric of.
         scenario: the scenario's name; "run" where there is none.
-        observe: what was recorded.
-        parameters: everything, as results.json has it.
+        observe: the recorded tables.
+        parameters: all parameters, as in results.json.
     """
 
     clock: Literal["real", "virtual"]
@@ -155,21 +155,21 @@ class Results:
     fidelity: list[FidelityResult] = field(default_factory=list)
     """Only with segments: what travelled in them in place of packets."""
     planes: list[PlaneResult] = field(default_factory=list)
-    """Of each plane, over the whole run; null is what the target does not say (BMv2)."""
+    """Figures of each plane, over the whole run; null where the target does not report one (BMv2)."""
     int_paths: list[IntPath] = field(default_factory=list)
     """INT's view of one path, from the stack that a receiver echoed: the one with the most hops, and among these the
     deepest queue.
     """
     link_loads: list[LinkLoadResult] = field(default_factory=list)
-    """Of links between each two tiers and each kind of traffic; only with `observe: {loads: true}`."""
+    """Loads of links between each two tiers, by kind of traffic; only with `observe: {loads: true}`."""
     memory: list[MemoryResult] = field(default_factory=list)
-    """Of each plane, where switches have a shared memory."""
+    """Shared memory of switches, by plane; only where switches have it."""
     credits: list[CreditResult] = field(default_factory=list)
-    """Of each plane, where links have credits."""
+    """Credits, by plane; only where links have them."""
     queue_depth_ages: list[QueueDepthAges] = field(default_factory=list)
-    """Of each plane, only with adaptive load balancing: how old the depths were that choices relied on."""
+    """Ages of queue depths in adaptive choices, by plane; only with adaptive load balancing."""
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
-    """Of each direction of a link on which faults struck."""
+    """Faults, by direction of each link on which they struck."""
     drops: dict[str, _COUNT] = field(default_factory=dict)
     """Packets dropped, by cause; no zeros. `program: …`: by the P4 program, which has no counter of its own for it."""
     losses: list[LossResult] = field(default_factory=list)
@@ -182,7 +182,7 @@ class Results:
     packet_conservation: PacketConservation | None = None
     """The account of every packet, under the virtual clock."""
     link_events: list[LinkEventResult] = field(default_factory=list)
-    """Of each link that failed or came back, in the order of their times."""
+    """Links that failed or came back, in the order of their times."""
     controller_events: list[ControllerEvent] = field(default_factory=list)
     """Only if there are any: what the controller saw and did, in the order of their times."""
     retransmissions: int = 0
@@ -198,11 +198,11 @@ class Results:
     incomplete_captures: list[str] = field(default_factory=list)
     """Only if there are any: captures that could not be written whole (a full disk), and why; the run exits with 4."""
     phases: list[Phase] = field(default_factory=list)
-    """Of each run of the traffic, in order; repetitions and warm-ups are runs of their own."""
+    """Runs of the traffic, in order; repetitions and warm-ups count as runs."""
     counters: list[CounterCell] = field(default_factory=list)
-    """Of the P4 program: cells that are not 0; only if `observe` asks for them, and up to 1,000."""
+    """Counters of the P4 program that are not 0; only if `observe` asks for them, and up to 1,000."""
     registers: list[RegisterCell] = field(default_factory=list)
-    """Of the P4 program: cells that are not 0; only if `observe` asks for them, and up to 1,000."""
+    """Registers of the P4 program that are not 0; only if `observe` asks for them, and up to 1,000."""
     rows_lost: int = 0
     """Rows that are missing from the tables."""
     unfinished_events: list[UnfinishedEvent] = field(default_factory=list)
@@ -253,7 +253,7 @@ class Results:
 
 
 OWN_KEYS = tuple(each.name for each in fields(Results) if each.name not in ("absent", "traffic"))
-"""Keys of results.json but for those of kinds of traffic, and `ok`, which follows from the others."""
+"""Keys of results.json, without kinds of traffic and without `ok`, which follows from the others."""
 OF_RUN: tuple[ResultKind[Any], ...] = (
     PLANES,
     LINK_LOADS,
@@ -289,7 +289,7 @@ def result_keys() -> tuple[str, ...]:
 
 
 def keys_only_where_there_are_some() -> tuple[str, ...]:
-    """Return the keys of results.json whose lists are not written when they are empty."""
+    """Return the keys of results.json for lists that are left out when empty."""
     return (
         *_ONLY_WHERE_THERE_ARE_SOME,
         *(kind.key for kind in result_kinds() if not kind.is_always_written),

@@ -1,4 +1,4 @@
-"""What a job's operations did when: files beside results.json, and a timeline on pages."""
+"""Times of a job's operations: files next to results.json, and a timeline on pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.results.report_parts import SpanFigure, Spans, shown_of
 
 _MOST_TIMELINES = 64
 _SHORTEST_SHARE = 1 / 4000
-"""Of the job's time: gaps of a timeline below this are not shown."""
+"""Share of the job's time: shorter gaps of a timeline are not shown."""
 
 
 @dataclass(frozen=True)

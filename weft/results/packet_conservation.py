@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 UNSENT = "unsent"
-"""What hosts were to send and never did: no origin of the engine's, because they were never in the fabric."""
+"""Packets that hosts were to send and never did; the engine has not seen them."""
 UNRESOLVED = "ip unresolved"
 """Why they did not: nobody answered for the next hop's MAC."""
 
@@ -34,7 +34,7 @@ class Count:
 
 @dataclass(frozen=True)
 class PacketConservation:
-    """What became of every packet: entered + resized = left + dropped + queued + in flight + in switches + missing."""
+    """Fate of every packet: entered + resized = left + dropped + queued + in flight + in switches + missing."""
 
     entered: dict[str, Count]
     """By origin."""
@@ -51,7 +51,7 @@ class PacketConservation:
     in_switches: Count
     """In pipelines that take time."""
     missing: Count
-    """What entered and is nowhere: 0, or the run has failed."""
+    """Packets that entered and are nowhere: 0, or the run has failed."""
 
     @classmethod
     def of(cls, counts: ConservationCounts) -> PacketConservation:

@@ -1,4 +1,4 @@
-"""What a report page shows of training with a parameter server."""
+"""Figures on report pages of training with a parameter server."""
 
 from __future__ import annotations
 

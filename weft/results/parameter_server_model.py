@@ -43,9 +43,9 @@ class HistogramResult:
     counts: list[int]
     """How often, of each."""
     mean: float
-    """Of all."""
+    """Mean of all."""
     largest: int
-    """Of all."""
+    """Largest of all."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class ParameterServerResult(ItemResult):
     """Training with a parameter server, from its start to the end of its last operation.
 
     Each worker's steps are divided into parts that follow each other and add up to them
-    ([definitions](parameter-server.md#what-a-step-consists-of)). `records` has a row per operation; it is no part of
-    the results file, but of a table beside it.
+    ([definitions](parameter-server.md#what-a-step-consists-of)). `records` has a row per operation; it is written
+    to a separate table, not to the results file.
     """
 
     derived: ClassVar[Mapping[str, str]] = {
@@ -70,28 +70,28 @@ class ParameterServerResult(ItemResult):
     servers: int
     """How many there are; 0 of an all-reduce."""
     parameter_bytes: int
-    """Of the parameters, and so of a gradient."""
+    """Size of the parameters, and so of a gradient."""
     steps: int
-    """Of each worker."""
+    """Steps of each worker."""
     time_ps: int
-    """What all steps took, up to the last acknowledgement."""
+    """Duration of all steps, up to the last acknowledgement."""
     worker_ps: list[int]
-    """Of each worker: when its last step ended, since the start."""
+    """End of each worker's last step, since the start."""
     parts_ps: dict[str, list[int]]
-    """Of each worker: what its steps consisted of, in all; the sum is `worker_ps`."""
+    """Parts of each worker's steps, summed over steps; together they are `worker_ps`."""
     clock_lags: HistogramResult | None
     """How many steps of the slowest worker weights lacked that a server sent; null of an all-reduce."""
     update_staleness: HistogramResult | None
     """How many other updates a server made between sending weights and using their gradient; null of an all-reduce."""
     link_share: list[float]
-    """Of each server: gradients from other hosts, over what its links could have carried one way in the time. As many
-    bytes of weights go the other way."""
+    """Utilisation of each server: bytes of gradients from other hosts, over its links' capacity one way in the time. As
+    many bytes of weights go the other way."""
     convergence: ConvergenceResult | None
     """How the loss fell; null where nothing was trained."""
     retransmissions: int
     """Packets sent again by all hosts meanwhile."""
     critical_path: CriticalPathResult
-    """What the time consists of."""
+    """Parts of the duration."""
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property

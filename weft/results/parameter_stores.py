@@ -1,4 +1,4 @@
-"""What pulls from a parameter store took, and how many of them a switch answered."""
+"""Latencies of pulls from a parameter store, and how many of them a switch answered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ParameterStoreResult(ItemResult):
     clients: int
     """How many."""
     blocks: int
-    """Of the store."""
+    """Blocks of the store."""
     cached_blocks: int
     """That the store's switch may answer for."""
     skew: float
@@ -29,9 +29,9 @@ class ParameterStoreResult(ItemResult):
     outstanding: int
     """Requests that a client keeps under way."""
     pulls: int
-    """Of all clients."""
+    """Pulls of all clients."""
     pushes: int
-    """Of all clients."""
+    """Pushes of all clients."""
     hits: int
     """Pulls that the switch has answered."""
     store_pulls: int
@@ -43,11 +43,11 @@ class ParameterStoreResult(ItemResult):
     time_ps: int
     """From the first request to the last answer."""
     latency_ps: Latencies
-    """Of pulls."""
+    """Latencies of pulls."""
     hit_ps: int | None
-    """Of pulls that the switch has answered, on average; none if there were none."""
+    """Mean latency of pulls that the switch answered; none if there were none."""
     miss_ps: int | None
-    """Of those that the store has answered, on average; none if there were none."""
+    """Mean latency of pulls that the store answered; none if there were none."""
     stale: int
     """Pulls that found an older version than one that somebody had been notified of when they began: 0 unless something
     is wrong."""

@@ -1,4 +1,4 @@
-"""What programs on hosts' IP stacks found: a ping, a route, a UDP flow, a replay, a script.
+"""Results of programs on hosts' IP stacks: a ping, a route, a UDP flow, a replay, a script.
 
 Losses and silent hops are findings; where nothing came at all, something is wrong.
 """
@@ -32,7 +32,7 @@ class PingResult(ItemResult):
     duplicates: int
     """Answers to what had been answered."""
     round_trip_ps: Latencies | None
-    """Of those that were answered; none without an answer."""
+    """Round trips of answered requests; none without an answer."""
     not_sent: int = 0
     """Further requests, which did not leave it: no route, a full queue, or nobody answered for the next hop's MAC."""
 
@@ -56,7 +56,7 @@ class Hop:
     responders: tuple[str, ...]
     """Each address once; none if nobody has answered."""
     round_trip_ps: tuple[int, ...]
-    """Of the probes that were answered."""
+    """Round trips of answered probes."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class ReplayResult(ItemResult):
     frames: int
     """That were sent."""
     sent_bytes: int
-    """Of these."""
+    """Bytes of these frames."""
     not_sent: int
     """Frames that found the host's own queue full."""
     time_ps: int
@@ -148,7 +148,7 @@ class PrintedLine:
 
 @dataclass(frozen=True)
 class ScriptResult(ItemResult):
-    """What a scripted host did and said."""
+    """Actions and output of a scripted host."""
 
     host: str
     """Which."""
@@ -161,6 +161,6 @@ class ScriptResult(ItemResult):
     seen: int
     """Frames that came to it."""
     reports: dict[str, Any]
-    """What it has reported, by key."""
+    """Values that it reported, by key."""
     printed: tuple[PrintedLine, ...]
     """In order."""

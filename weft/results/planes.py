@@ -1,4 +1,4 @@
-"""What happened in each plane of a run, summed over its switches."""
+"""Figures of each plane of a run, summed over its switches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.topologies import FabricSpec
 
 @dataclass(frozen=True)
 class PlaneResult(PlainData):
-    """What happened in one plane, over the whole run; null is what the target does not say (BMv2)."""
+    """Figures of one plane, over the whole run; null where the target does not report one (BMv2)."""
 
     plane: int
     """Its number."""

@@ -31,7 +31,7 @@ def show_run(run: Results, as_json: bool, traceable: Traceable | None = None) ->
 
 
 class _InvalidConsole:
-    """A console that marks what it prints: times, rates and counts of a run whose events were served too late."""
+    """A console that marks times, rates and counts of a run that served events too late."""
 
     _MARK = "[bold red]INVALID[/bold red]"
 
@@ -39,7 +39,7 @@ class _InvalidConsole:
         self._console = console
 
     def print(self, what: Any = "", *arguments: Any, **options: Any) -> None:
-        """Print a table as it is, whose heading has the mark, and mark every line of text."""
+        """Print a table unchanged, since its heading has the mark, and mark every line of text."""
         if isinstance(what, str) and what.strip() and self._MARK not in what:
             start = len(what) - len(what.lstrip("\n"))
             what = f"{what[:start]}{self._MARK} {what[start:]}"

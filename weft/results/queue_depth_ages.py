@@ -17,7 +17,7 @@ _PS_PER_NS = 1000
 
 @dataclass(frozen=True)
 class QueueDepthAges(PlainData):
-    """Of the switches of one plane, over the whole run.
+    """Ages of queue depths at the switches of one plane, over the whole run.
 
     An age is how long before a choice egress had left the depth, at most: switches count ages by powers of two. Null:
     no queue held packets when it was chosen.
@@ -28,7 +28,7 @@ class QueueDepthAges(PlainData):
     choices: int
     """Those that were made by depths."""
     with_a_queue: int
-    """Those of them that took a port whose queue held packets."""
+    """Choices among them of a port with a queue that held packets."""
     age_median_ps: int | None
     """Median age of the depths of these; null: there were none."""
     age_99_ps: int | None
@@ -38,7 +38,7 @@ class QueueDepthAges(PlainData):
 
 
 def queue_depth_ages(fabric: FabricSpec, ages: Mapping[str, DepthAges]) -> list[QueueDepthAges]:
-    """Return every plane's, from those of switches by name; of switches that are not there, nothing is known."""
+    """Return every plane's ages, given the switches' by name; missing switches are unknown."""
     results = []
     for plane in range(fabric.planes):
         of_plane = sum(

@@ -1,4 +1,4 @@
-"""What hosts' programs reported, and what their requests took."""
+"""Reports of hosts' programs, and times of their requests."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class OperationResult:
     failed: dict[str, int]
     """How many ended otherwise, by their status."""
     bytes: int
-    """Of those that succeeded."""
+    """Bytes of successful requests."""
     latency_ps: Latencies | None
-    """Of those that succeeded, from when they were posted until they had completed; null of receives."""
+    """Latencies of successful requests, from posting to completion; null for receives."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class RdmaResult(ItemResult):
     programs: list[ProgramResult]
     """By host, in the order of the scenario."""
     operations: list[OperationResult]
-    """Of each opcode that there was."""
+    """Figures of each opcode that occurred."""
     retransmissions: int
     """Packets sent again by all hosts meanwhile."""
 

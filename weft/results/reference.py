@@ -40,8 +40,7 @@ def results_reference() -> str:
 def keys_of(model: type) -> dict[str, str]:
     """Return the meanings of a class's keys, in the order in which results.json has them.
 
-    These are the fields with a docstring, and those figures that the class `derived` from them, whose properties have
-    one.
+    These are the fields with a docstring, and the figures that the class `derived` from them by properties with one.
     """
     meanings = _docstrings(model)
     names: Iterable[str] = get_type_hints(model)

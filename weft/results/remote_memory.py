@@ -1,4 +1,4 @@
-"""What reads of remote memory took."""
+"""Latencies of reads of remote memory."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _GB = 1e9
 class RemoteMemoryResult(ItemResult):
     """Reads of memory by RDMA READ, from the start to the end of the last one.
 
-    `records` has a row per operation; it is no part of the results file, but of a table beside it.
+    `records` has a row per operation; it is written to a separate table, not to the results file.
     """
 
     derived: ClassVar[Mapping[str, str]] = {"bytes_per_s": "bytes_per_s", "reads_per_s": "reads_per_s"}
 
     name: str
-    """What is read, and how."""
+    """Name of what the clients read, and how."""
     clients: int
     """How many."""
     memory_ranks: int
     """How many have the memory."""
     reads: int
-    """Of all clients."""
+    """Reads of all clients."""
     size_bytes: int
-    """Of a read."""
+    """Size of a read."""
     time_ps: int
-    """What all of it took."""
+    """Duration of all reads."""
     latency_ps: Latencies
-    """Of reads, each from when it could begin."""
+    """Latencies of reads, each from when it could begin."""
     unloaded_ps: int | None
     """The latency of a read alone, in closed form, on average over pairs of a client and a memory; none with
     cut-through switching."""
@@ -93,7 +93,7 @@ _LOADS = ResultTable[RemoteMemoryResult](
 
 
 def print_remote_memory(console: Console, results: Sequence[RemoteMemoryResult]) -> None:
-    """Print each load: throughput and its bounds, and latencies beside those of a read alone."""
+    """Print each load: throughput and its bounds, and latencies compared with a single read's."""
     for result in results:
         console.print(f"\n[bold]remote memory: {result.name}[/bold] (time is emulated)")
         console.print(

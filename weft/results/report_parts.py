@@ -35,7 +35,7 @@ class ReportTable(_Part):
 
 @dataclass(frozen=True)
 class Axis:
-    """What stands at an axis, and the unit of its values, which a pointer's label has behind them."""
+    """An axis: its title, and the unit of its values, which a pointer's label shows."""
 
     title: str
     unit: str = ""

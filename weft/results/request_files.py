@@ -1,4 +1,4 @@
-"""Requests of inference: files beside results.json with a row for each."""
+"""Requests of inference: files next to results.json with a row for each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.recording.tables import Integers, Table, integers_of
 from weft.results.record_files import RecordFile
 
 STAGES = ("prefill_queue", "prefill", "transfer_ideal", "transfer_contention", "decode_queue", "decode")
-"""Of a request's time, in order; their sum is the time from its arrival to its last token."""
+"""Stages of a request's time, in order; their sum is the time from its arrival to its last token."""
 REQUESTS = TableSchema(
     tuple(
         ColumnSchema(name, smallest=smallest)

@@ -21,7 +21,7 @@ from weft.results.model import Results, keys_only_where_there_are_some, result_k
 
 RESULTS_FILE = "results.json"
 _UNBOUNDED = ("made_by", "counters", "registers")
-"""Keys of results.json whose numbers have ranges of their own: those of the scenario, and of the P4 program."""
+"""Keys of results.json with numbers in ranges of the scenario and of the P4 program."""
 _MAY_BE_NEGATIVE = ("packet_conservation", "rdma")
 
 _ADAPTER = TypeAdapter(Results)

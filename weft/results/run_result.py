@@ -1,4 +1,4 @@
-"""A run's results, and what is written beside results.json: tables, traces, times of the wall clock."""
+"""A run's results, and the files next to results.json: tables, traces, times of the wall clock."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from weft.system.writing import written_whole
 
 @dataclass(frozen=True)
 class RunResult(Results):
-    """All that a run found. What Weft's own kinds of traffic found has names of its own, beside `of`.
+    """All results of a run. Weft's own kinds of traffic have properties; `of` returns any kind's results.
 
-    `observations` are the tables that it recorded, `wall_times_s` how long its parts took on this machine. They are in
-    files of their own, so that results.json is the same in every run under the virtual clock.
+    `observations` are the tables that it recorded, `wall_times_s` the durations of its parts on this machine. They are
+    in separate files, so that results.json is the same in every run under the virtual clock.
     """
 
     observations: Observations = field(default_factory=Observations)
@@ -31,22 +31,22 @@ class RunResult(Results):
 
     @property
     def collectives(self) -> list[CollectiveResult]:
-        """Return those of each collective, algorithm and size."""
+        """Return the results of each collective, algorithm and size."""
         return self.of(COLLECTIVES)
 
     @property
     def flows(self) -> list[FlowsResult]:
-        """Return those of each incast, permutation and pattern."""
+        """Return the results of each incast, permutation and pattern."""
         return self.of(FLOWS)
 
     @property
     def workloads(self) -> list[WorkloadResult]:
-        """Return those of each workload."""
+        """Return the results of each workload."""
         return self.of(WORKLOADS)
 
     @property
     def training_steps(self) -> list[TrainingStepResult]:
-        """Return those of each training step."""
+        """Return the results of each training step."""
         return self.of(TRAINING_STEPS)
 
     def require_complete(self) -> None:
@@ -55,7 +55,7 @@ class RunResult(Results):
             raise EnvironmentLacksError("; ".join(self.incomplete_captures))
 
     def save(self, directory: Path) -> Path:
-        """Write results.json into a directory and return its path; beside it wall_times.json and tables of flows."""
+        """Write results.json, wall_times.json and tables of flows into a directory; return the path of results.json."""
         directory.mkdir(parents=True, exist_ok=True)
         for kind in result_kinds():
             for number, result in enumerate(self.of(kind)):

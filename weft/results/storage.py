@@ -1,4 +1,4 @@
-"""What clients of storage found: throughput, latencies of commands, and where their time went."""
+"""Results of clients of storage: throughput, latencies of commands, and parts of their time."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class StorageResult(ItemResult):
     """Commands of clients to storage nodes, from the start to the end of the last command or step.
 
     A command's latency is the time from when its client could issue it to the response, with data and copy
-    ([what it consists of](storage.md#results)). `records` has a row per operation; it is no part of the results file,
-    but of a table beside it.
+    ([what it consists of](storage.md#results)). `records` has a row per operation; it is written to a separate table,
+    not to the results file.
     """
 
     derived: ClassVar[Mapping[str, str]] = {
@@ -36,7 +36,7 @@ class StorageResult(ItemResult):
     }
 
     name: str
-    """What clients did."""
+    """Activity of the clients."""
     clients: int
     """How many."""
     storage_nodes: int
@@ -44,21 +44,21 @@ class StorageResult(ItemResult):
     queue_depth: int
     """Commands of a client that could be under way at once."""
     commands: int
-    """Of all clients."""
+    """Commands of all clients."""
     read_bytes: int
     """By all clients."""
     written_bytes: int
     """By all clients."""
     time_ps: int
-    """What all of it took."""
+    """Duration of all commands."""
     latency_ps: Latencies
-    """Of commands."""
+    """Latencies of commands."""
     parts_ps: dict[str, int]
     """Latency of a command by what it went to, on average: `network`, `device queue`, `device`, `host copy`."""
     bounds_bytes_per_s: dict[str, float]
     """The throughput that each of the queues' depth, READs under way (of writes), links, devices and host copies allows
-    in closed form; none where clients read and write. With cut-through switching those of queues and READs are left
-    out, that of links where a client shares a host with a node."""
+    in closed form; none where clients read and write. With cut-through switching queues and READs are left
+    out; links are left out where a client shares a host with a node."""
     compute_ps: int
     """Computation of a client, on average."""
     waiting_ps: int
@@ -79,7 +79,7 @@ class StorageResult(ItemResult):
 
     @property
     def label(self) -> str:
-        """What clients did, and with how many commands at once."""
+        """The clients' activity, and how many commands they had at once."""
         return f"{self.name}, queue depth {self.queue_depth}"
 
 

@@ -1,4 +1,4 @@
-"""What happened in the switches' shared memory and to flow control, from the counters of switches and hosts."""
+"""Shared memory of switches and flow control, from the counters of switches and hosts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MemoryResult(PlainData):
-    """Of one plane, over the whole run. Counts of pauses are frames, refreshed ones included.
+    """Memory and pauses of one plane, over the whole run. Pauses are counted in frames, including refreshes.
 
     `longest_pause_ps` is the time that one class of one port was held, all its pauses together; `longest_pause_port`
     is that port, by its switch or host.

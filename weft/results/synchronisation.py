@@ -1,4 +1,4 @@
-"""What barriers and counters took."""
+"""Latencies of barriers and counters."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class BarrierResult(ItemResult):
     rounds: int
     """How many barriers."""
     time_ps: int
-    """What all of them took."""
+    """Duration of all barriers."""
     latency_ps: Latencies
-    """Of barriers, each from when its last rank has come to when its last rank goes on."""
+    """Latencies of barriers, each from the last rank's arrival to the last rank's release."""
     unloaded_ps: int | None
-    """That of a barrier in the network alone, in closed form; none with cut-through switching."""
+    """Latency of a barrier in the network alone, in closed form; none with cut-through switching."""
     early: int
     """Ranks that went on before all had come, of all barriers: 0 unless something is wrong."""
     retransmissions: int
@@ -50,7 +50,7 @@ class CounterResult(ItemResult):
     clients: int
     """How many ranks add."""
     additions: int
-    """Of all clients."""
+    """Additions of all clients."""
     counters: int
     """That clients use in turn."""
     outstanding: int
@@ -60,9 +60,9 @@ class CounterResult(ItemResult):
     time_ps: int
     """From the first request to the last answer."""
     latency_ps: Latencies
-    """Of additions, each from its first request on."""
+    """Latencies of additions, each from its first request on."""
     unloaded_ps: float | None
-    """Of a request alone, in closed form, on average over clients; none with cut-through switching."""
+    """Latency of a request alone, in closed form, on average over clients; none with cut-through switching."""
     wrong: int
     """Values that additions should have found and none has: each finds one that no other of its counter does."""
     retransmissions: int

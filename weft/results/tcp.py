@@ -27,7 +27,7 @@ class TcpFlowResult:
     destination: str
     """Name of the host that receives."""
     congestion_control: str
-    """Of the sender."""
+    """Congestion control of the sender."""
     start_ps: int
     """After the start of the run."""
     completion_ps: int
@@ -35,21 +35,21 @@ class TcpFlowResult:
     bytes: int
     """Delivered."""
     goodput_bps: int
-    """Of these bytes in the completion time."""
+    """Goodput: these bytes over the completion time."""
     sent_segments: int
     """With data, SYN or FIN, those sent again included."""
     retransmitted_segments: int
     """Sent again."""
     timeouts: int
-    """Of retransmission."""
+    """Retransmission timeouts."""
     fast_recoveries: int
     """Losses that acknowledgements showed."""
     ecn_reductions: int
-    """Of the window, because of marks."""
+    """Reductions of the window because of marks."""
     tail_probes: int
     """Segments sent because nothing was answered (RFC 8985, section 7)."""
     spurious_segments: int
-    """Of which the receiver said that they had arrived twice (RFC 2883): most were sent again in vain."""
+    """Segments that the receiver reported twice (RFC 2883): most retransmissions of them were in vain."""
     marked_segments: int
     """Received with data that a switch had marked (CE)."""
     out_of_order_segments: int
@@ -82,24 +82,24 @@ class TcpWindows:
 
 @dataclass(frozen=True)
 class TcpResult(ItemResult):
-    """Flows that ran beside each other."""
+    """Concurrent TCP flows."""
 
     flows: tuple[TcpFlowResult, ...]
     """In the order of the scenario."""
     windows: TcpWindows
-    """Of all senders."""
+    """Windows of all senders."""
     bytes: int
     """Delivered by all flows."""
     time_ps: int
     """From the first flow's start to the last acknowledgement."""
     goodput_bps: int
-    """Of all flows in this time."""
+    """Goodput of all flows in this time."""
     retransmitted_segments: int
-    """Of all flows."""
+    """Segments that all flows sent again."""
     timeouts: int
-    """Of all flows."""
+    """Timeouts of all flows."""
     marked_share: float
-    """Of all flows' segments."""
+    """Share of all flows' segments with marks."""
     fairness: float
     """Jain's index of the flows' goodputs: 1 if all are equal, 1/n if one has all."""
     spoilt_segments: int

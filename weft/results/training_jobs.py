@@ -1,4 +1,4 @@
-"""What a step of a training job found: what it took, and what ranks' time went to."""
+"""Results of a training job's step: its duration, and the parts of ranks' time."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class TrainingJobResult(ItemResult):
     """A step of training, from the job's start to the end of its last operation.
 
     Each rank's time is divided into computing, exposed communication, bubbles and stalls, which add up to the step
-    ([definitions](training.md#what-a-step-s-time-goes-to)). `records` has a row per operation; it is no part of the
-    results file, but of a table beside it.
+    ([definitions](training.md#what-a-step-s-time-goes-to)). `records` has a row per operation; it is written to a
+    separate table, not to the results file.
     """
 
     derived: ClassVar[Mapping[str, str]] = {
@@ -47,11 +47,11 @@ class TrainingJobResult(ItemResult):
     }
 
     name: str
-    """Of the model."""
+    """Name of the model."""
     plan: PlanSummary
-    """What was known before the run."""
+    """Plan of the step, known before the run."""
     step_ps: int
-    """What the step took."""
+    """Duration of the step."""
     compute_ps: dict[str, int]
     """Computation by category, on average over the ranks."""
     exposed_ps: dict[str, int]
@@ -61,11 +61,11 @@ class TrainingJobResult(ItemResult):
     stall_ps: int
     """Waiting for ranks of a group that had not begun a collective, on average over the ranks."""
     ranks: dict[str, list[int]]
-    """Of each rank: `compute`, `exposed`, `bubble` and `stall`, in ps."""
+    """Parts of each rank's time: `compute`, `exposed`, `bubble` and `stall`, in ps."""
     retransmissions: int
     """Packets sent again."""
     critical_path: CriticalPathResult
-    """What the step's time consists of."""
+    """Parts of the step's time."""
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -1,4 +1,4 @@
-"""What training over a fabric found: how the loss fell beside that of one process, and what its steps took."""
+"""Results of training over a fabric: its loss compared with one process's, and times of its steps."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from weft.topologies import FabricSpec
 
 @dataclass(frozen=True)
 class TrainingRunResult(ItemResult):
-    """Data-parallel training of a model whose gradients the fabric added up.
+    """Data-parallel training of a model with gradients that the fabric added up.
 
-    `single_losses` and `single_accuracy` are those of one process that computes the gradient of all batches at once, in
+    `single_losses` and `single_accuracy` belong to one process that computes the gradient of all batches at once, in
     float32, from the same weights on.
     """
 
@@ -33,17 +33,17 @@ class TrainingRunResult(ItemResult):
     }
 
     algorithm: str
-    """Of the all-reduces."""
+    """Algorithm of the all-reduces."""
     ranks: int
     """How many took part."""
     parameters: int
-    """Of the model, and so how many gradients a rank has."""
+    """Parameters of the model, and so gradients of a rank."""
     buckets: int
     """Into which the gradients were cut."""
     compute_ps: int
     """A step's time without any communication."""
     steps_ps: list[int]
-    """Of each step, from the common start to the last rank's end; with what attempts took that links had failed in."""
+    """Times of steps, from the common start to the last rank's end, including attempts in which links failed."""
     repeated: int
     """Attempts at a step that ended with an error because links failed, and were made again from the same weights."""
     losses: list[float]
@@ -79,7 +79,7 @@ class TrainingRunResult(ItemResult):
 
     @property
     def loss_difference(self) -> float:
-        """Return by how much a loss differs from that of one process at most."""
+        """Return the largest difference of a loss from one process's."""
         return max(abs(one - other) for one, other in zip(self.losses, self.single_losses, strict=True))
 
     @property
@@ -94,7 +94,7 @@ class TrainingRunResult(ItemResult):
 
     @property
     def ok(self) -> bool:
-        """Return whether all sums were right, and the training that of one process within the bounds."""
+        """Return whether all sums were right, and the training within its bounds from one process's."""
         return (
             self.wrong == 0
             and self.identical

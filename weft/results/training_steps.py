@@ -1,4 +1,4 @@
-"""What a training step found: its time, and how much of its communication nothing hid."""
+"""Results of a training step: its time, and how much communication was exposed."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 class TrainingStepResult(ItemResult):
     """A data-parallel step: from the common start to the last rank's end.
 
-    `verified`, `wrong` and `identical` are those of `collectives`.
+    `verified`, `wrong` and `identical` are as in `collectives`.
     """
 
     derived: ClassVar[Mapping[str, str]] = {"exposed_ps": "exposed_ps"}
 
     algorithm: str
-    """Of the all-reduces."""
+    """Algorithm of the all-reduces."""
     ranks: int
     """How many took part."""
     layers: int
-    """Of the model."""
+    """Layers of the model."""
     buckets: int
     """Into which the gradients were cut."""
     gradient_bytes: int
-    """Of one rank."""
+    """Gradient bytes of one rank."""
     dtype: str
-    """Of the gradients."""
+    """Type of the gradients."""
     step_ps: int
     """From the common start to the last rank's end."""
     compute_ps: int

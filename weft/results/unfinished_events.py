@@ -13,7 +13,7 @@ _MOST_NAMED = 4
 
 @dataclass
 class ScheduledEvent:
-    """What is to happen, and how far it is; whether it may join hosts. Times count from when the fabric was up."""
+    """A scheduled event and its progress; whether it may join hosts. Times count from when the fabric was up."""
 
     event: str
     at_ps: int
@@ -27,7 +27,7 @@ class UnfinishedEvent:
     """Scheduled events of one kind that had not happened, or had not ended, when the last item of the traffic ended."""
 
     event: str
-    """What was to happen: `p0l0<->p0s1 down`, `p0s1 drained`, `circuits long`."""
+    """The event: `p0l0<->p0s1 down`, `p0s1 drained`, `circuits long`."""
     at_ps: int
     """For when it was scheduled, the first of several; counted from when the fabric was up."""
     state: Literal["not begun", "not ended"]

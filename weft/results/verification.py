@@ -27,7 +27,7 @@ UFUNCS = {
     Operation.OR: np.bitwise_or,
     Operation.XOR: np.bitwise_xor,
 }
-"""What each operation does with two elements; an average is a sum, divided in the end."""
+"""NumPy's function for each operation on two elements; an average is a sum, divided in the end."""
 
 
 @dataclass(frozen=True)
@@ -57,20 +57,20 @@ def verify(
     inputs: Sequence[Array],
     results: Sequence[Array],
 ) -> Verdict:
-    """Compare every rank's result with what NumPy makes of the ranks' inputs.
+    """Compare every rank's result with NumPy's on the ranks' inputs.
 
-    Integers, maxima, minima and what is only moved must agree bit for bit. A sum of floats must lie within the
-    algorithm's bound: in the network block floating point's (docs/spec/aggregation.md), elsewhere that of n − 1
-    roundings to nearest of partial sums in any order, ((1 + u)^(n − 1) − 1)·Σ|x| with u = 2^(−p), half the distance
-    from 1 to the next number (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). An
+    Integers, maxima, minima and data that are only moved must agree bit for bit. A sum of floats must lie within the
+    algorithm's bound: in the network block floating point's (docs/spec/aggregation.md), elsewhere the bound of
+    n − 1 roundings to nearest of partial sums in any order, ((1 + u)^(n − 1) − 1)·Σ|x| with u = 2^(−p), half the
+    distance from 1 to the next number (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). An
     average's bound is its sum's divided by n, and one rounding. Where a sum overflows, infinity is right, too:
     elsewhere than in the network already where the positive (or the negative) values alone exceed the type, as
     partial sums do then.
 
     Args:
-        collective: what was done, by `algorithm`.
+        collective: the collective that ran, by `algorithm`.
         spec: its parameters.
-        inputs: every rank's data, `spec.element_count` elements each, of which `Collective.input_part` counts.
+        inputs: every rank's data, `spec.element_count` elements each; `Collective.input_part` of them counts.
         results: every rank's `Collective.result_part`.
     """
     reference = _Reference(collective, algorithm, spec, inputs)
@@ -95,7 +95,7 @@ def verify(
 
 @dataclass(frozen=True)
 class _Judgement:
-    """Of one rank: how many elements are wrong, and the largest error, None without elements, with its bound."""
+    """One rank's wrong elements, and the largest error (None without elements) with its bound."""
 
     wrong: int
     worst_error: float | None
@@ -119,7 +119,7 @@ def _same_bits(one: Array, other: Array) -> bool:
 
 
 class _Reference:
-    """What every rank should hold, as float64, which holds every element, and how far off it may be."""
+    """The expected elements of every rank, as float64, which holds every element exactly, and their error bounds."""
 
     def __init__(
         self, collective: Collective, algorithm: Algorithm, spec: CollectiveSpec, inputs: Sequence[Array]
@@ -222,7 +222,7 @@ def _overflows(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which elements' sums may be +infinity, and which −infinity.
 
-    In the network sums are exact until they are rounded; elsewhere a partial sum may be that of all positive values.
+    In the network sums are exact until they are rounded; elsewhere a partial sum may cover all positive values alone.
     """
     highest, lowest = exact, exact
     if not in_network:
@@ -259,9 +259,9 @@ def _block_bound(
 
 
 def _sums_block_bound(terms: Sequence[Array], workers: int, float_format: FloatFormat) -> NDArray[np.float64]:
-    """Return a bound of the same kind for workers' sums of some of the terms, whose blocks begin anywhere.
+    """Return a bound of the same kind for workers' sums of some of the terms, in blocks that begin anywhere.
 
-    Such a sum is no larger than that of all absolute values, and a block lies within three that begin at multiples.
+    Such a sum is at most the sum of all absolute values, and a block lies within three that begin at multiples.
     """
     sums = _summed(terms, np.abs)
     largest = np.pad(_largest_of_blocks(sums), 1)

@@ -1,4 +1,4 @@
-"""What a workload of flows found: completion times and slowdowns by size."""
+"""Results of a workload of flows: completion times and slowdowns by size."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SizeBin:
     """
 
     upper_bytes: int
-    """The largest size in the bin; the smallest lies above that of the bin before."""
+    """The largest size in the bin; the smallest is above the previous bin's largest."""
     flows: int
     """How many there are."""
     completion_ps: tuple[int, ...]
@@ -50,9 +50,9 @@ class SizeBin:
 
 @dataclass(frozen=True)
 class WorkloadResult(ItemResult):
-    """A workload: what it was, and its flows' completion times, from a flow's start to its last acknowledgement.
+    """A workload, and its flows' completion times, from a flow's start to its last acknowledgement.
 
-    `records` has a row per flow; it is no part of the results file, but of a table beside it.
+    `records` has a row per flow; it is written to a separate table, not to the results file.
     """
 
     flow_sizes: str
@@ -64,7 +64,7 @@ class WorkloadResult(ItemResult):
     flows: int
     """How many."""
     bytes_delivered: int
-    """Of all flows."""
+    """Bytes of all flows."""
     time_ps: int
     """From the first flow's start to the last one's end."""
     retransmissions: int
