@@ -60,12 +60,12 @@ def verify(
     """Compare every rank's result with NumPy's on the ranks' inputs.
 
     Integers, maxima, minima and data that are only moved must agree bit for bit. A sum of floats must lie within the
-    algorithm's bound: in the network block floating point's (docs/spec/aggregation.md), elsewhere the bound of
-    n − 1 roundings to nearest of partial sums in any order, ((1 + u)^(n − 1) − 1)·Σ|x| with u = 2^(−p), half the
-    distance from 1 to the next number (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). An
+    algorithm's bound: in the network block floating point's (docs/spec/aggregation.md), elsewhere the bound of n − 1
+    roundings to nearest of partial sums in any order, ((1 + u)^(n − 1) − 1)·Σ|x| with u = 2^(−p), half the distance
+    from 1 to the next number (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). An
     average's bound is its sum's divided by n, and one rounding. Where a sum overflows, infinity is right, too:
-    elsewhere than in the network already where the positive (or the negative) values alone exceed the type, as
-    partial sums do then.
+    elsewhere than in the network already where the positive (or the negative) values alone exceed the type, as partial
+    sums do then.
 
     Args:
         collective: the collective that ran, by `algorithm`.
