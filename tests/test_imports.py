@@ -19,11 +19,12 @@ ALLOWED = {
     "hints": set(),
     "registry": set(),
     "quantities": {"errors"},
-    "topologies": {"cache", "hints", "quantities", "registry"},
+    "topologies": {"cache", "hints", "quantities", "registry", "wire"},
     "switch": {"architectures", "cache", "engine", "hints"},
     "controller": {"cache", "hints", "quantities", "registry", "topologies"},
     "rdma": {"engine", "errors"},
-    "traffic": {"engine", "quantities", "rdma", "registry", "topologies"},
+    "traffic": {"engine", "quantities", "rdma", "registry", "topologies", "wire"},
+    "wire": {"registry"},
 }
 # Above those, each imports only from what stands before it.
 LAYERS = [

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Sequence
 
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
+from weft.wire.headers.int_shim import INT_HOP, STANDARD_RATES_GBPS
 
 UNKNOWN_RATE_CODE = 0
-CODES = 16
+CODES = 1 << INT_HOP.field("rate_code").bits
 IntRates = tuple[int, ...]
 """Bits per second by rate code; 0 for one that stands for nothing."""
 
-_STANDARD_GBPS = (0, 1, 10, 25, 40, 50, 100, 200, 400, 800, 1600)
 STANDARD_INT_RATES: IntRates = tuple(
-    10**9 * (_STANDARD_GBPS[code] if code < len(_STANDARD_GBPS) else 0) for code in range(CODES)
+    10**9 * (STANDARD_RATES_GBPS[code] if code < len(STANDARD_RATES_GBPS) else 0) for code in range(CODES)
 )
 
 
@@ -44,7 +44,7 @@ def int_rates_of(rates_bps: Iterable[int]) -> IntRates:
         )
     rates = list(STANDARD_INT_RATES)
     own = sorted(present - set(STANDARD_INT_RATES))
-    first_own = len(_STANDARD_GBPS)
+    first_own = len(STANDARD_RATES_GBPS)
     unused = [code for code in range(first_own - 1, 0, -1) if rates[code] not in present]
     for code, rate_bps in zip([*range(first_own, CODES), *unused], own, strict=False):
         rates[code] = rate_bps

@@ -1,100 +1,63 @@
-"""Constants of the aggregation packet, without Scapy.
+"""The aggregation packet, without Scapy: what its header holds, and its lengths.
 
 Format: docs/spec/aggregation.md.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Literal
 
 from weft.engine import _core
 from weft.traffic.data_types import DataType
+from weft.wire.headers.aggregation import (
+    AGGREGATION,
+    ALL_WORKERS,
+    CONTRIBUTION_QP,
+    HEADER_VERSION,
+    IN_PACKETS,
+    LANE_BYTES,
+    LANE_COUNTS,
+    RESULT_QP,
+    Kind,
+    LaneType,
+    Operation,
+)
+from weft.wire.headers.network import BYTES_BEFORE_UDP
+from weft.wire.headers.roce import datagram_udp_bytes
 
-LANE_BYTES = 4
+__all__ = [
+    "ALL_WORKERS",
+    "CONTRIBUTION_QP",
+    "HEADER_VERSION",
+    "IN_PACKETS",
+    "LANE_BYTES",
+    "LANE_COUNT",
+    "LANE_COUNTS",
+    "RESULT_QP",
+    "Kind",
+    "LaneType",
+    "Operation",
+    "OperationName",
+    "elements_per_lane",
+    "frame_bytes",
+    "has_exponents",
+    "udp_length",
+]
+
 LANE_COUNT = 64
 """Of packets with data, unless a fabric has wider ones."""
-LANE_COUNTS = (0, 64, 128, 256, 1024)
-"""How many lanes a packet may have; 0 is a header only."""
-HEADER_VERSION = 2
-ALL_WORKERS = 0xFFFF
-"""The destination of a result that all get."""
-
-
-def udp_length(lane_count: int) -> int:
-    """Return the UDP length: UDP 8, BTH 12, DETH 8, aggregation header 20, the lanes, iCRC 4."""
-    return 52 + LANE_BYTES * lane_count
-
-
-_BEFORE_UDP: dict[int, int] = {4: 14 + 20, 6: 14 + 40}
-
-
-def frame_bytes(ip_version: int, lane_count: int) -> int:
-    """Return the length of the frame, from Ethernet to iCRC; `ip_version` is 4 or 6."""
-    return _BEFORE_UDP[ip_version] + udp_length(lane_count)
-
-
-CONTRIBUTION_QP = 0xA66000
-RESULT_QP = 0xFFFFFF
-
-
-class Kind(IntEnum):
-    """Direction of an aggregation packet."""
-
-    CONTRIBUTION = 0
-    RESULT = 1
-
-
 OperationName = Literal["sum", "max", "min", "average", "and", "or", "xor"]
 """Those of `Operation`."""
 
 
-class Operation(IntEnum):
-    """How elements of all ranks are combined; sums of integers wrap. `AND`, `OR` and `XOR` are of integers.
-
-    Packets carry those below 256. An average is a sum that hosts divide by the number of ranks at the end: integers are
-    rounded towards zero, floats to nearest.
-    """
-
-    SUM = 0
-    MAX = 1
-    MIN = 2
-    AND = 3
-    OR = 4
-    XOR = 5
-    AVERAGE = 256
-
-    @property
-    def combined_by(self) -> Operation:
-        """The operation by which two elements become one."""
-        return Operation.SUM if self is Operation.AVERAGE else self
-
-    @property
-    def is_bitwise(self) -> bool:
-        """Whether it is one of bits, not of numbers."""
-        return self in (Operation.AND, Operation.OR, Operation.XOR)
+def udp_length(lane_count: int) -> int:
+    """Return the UDP length of a packet with so many lanes."""
+    return datagram_udp_bytes(AGGREGATION) + LANE_BYTES * lane_count
 
 
-class LaneType(IntEnum):
-    """What a lane holds: an integer, or as many narrow ones as fit."""
-
-    INT32 = 0
-    INT16 = 1
-    INT8 = 2
-
-    @property
-    def elements(self) -> int:
-        """How many integers a lane holds."""
-        return 1 << self
-
-    @property
-    def element_bytes(self) -> int:
-        """Size of an integer."""
-        return LANE_BYTES >> self
-
-
-IN_PACKETS = tuple(each for each in Operation if each < 256)
-"""The operations of switches."""
+def frame_bytes(ip_version: int, lane_count: int) -> int:
+    """Return the length of the frame, from Ethernet to iCRC; `ip_version` is 4 or 6."""
+    return BYTES_BEFORE_UDP[ip_version] + udp_length(lane_count)
 
 
 def has_exponents(dtype: DataType, operation: Operation) -> bool:

@@ -11,16 +11,24 @@ from typing import Any
 
 from weft.topologies.int_rates import STANDARD_INT_RATES
 from weft.traffic.host_stats import StackInBytes
+from weft.wire.headers.int_shim import INT_ETHERTYPE, INT_HOP, INT_HOP_SLOTS, INT_SHIM, INT_VERSION
 
-INT_ETHERTYPE = 0x88B5
-INT_VERSION = 1
-INT_HOP_SLOTS = 5
-INT_SHIM_BYTES = 6 + 8 * INT_HOP_SLOTS
+__all__ = [
+    "INT_ETHERTYPE",
+    "INT_HOP_SLOTS",
+    "INT_SHIM_BYTES",
+    "INT_VERSION",
+    "MOST_QUEUE_BYTES",
+    "QUEUE_CELL_BYTES",
+    "TX_UNIT_BYTES",
+    "stack_in_bytes",
+]
 
-TX_UNIT_BYTES = 128
-QUEUE_CELL_BYTES = 80
-MOST_QUEUE_BYTES = 0xFFFF * QUEUE_CELL_BYTES
-"""What the field of 16 bits says of any deeper queue, too."""
+INT_SHIM_BYTES = INT_SHIM.size_bytes
+TX_UNIT_BYTES = INT_HOP.field("tx_units").unit_bytes
+QUEUE_CELL_BYTES = INT_HOP.field("queue_cells").unit_bytes
+MOST_QUEUE_BYTES = max(INT_HOP.field("queue_cells").valid_values) * QUEUE_CELL_BYTES
+"""The field reports any deeper queue as this one."""
 
 
 def stack_in_bytes(

@@ -10,7 +10,7 @@ import ctypes
 import socket
 import struct
 
-from weft.traffic.roce_port import ROCE_UDP_PORT
+from weft.wire.headers.roce import ROCE_UDP_PORT
 
 _SO_ATTACH_FILTER = 26
 _BPF_RET_K = 0x06  # return a constant: how many bytes of the packet to keep

@@ -1,50 +1,48 @@
-"""Constants of packets to switches' services, without Scapy.
+"""Packets to switches' services and to parameter stores, without Scapy: what their headers hold, and their lengths.
 
 Format: docs/spec/services.md.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
+from weft.wire.headers.network import BYTES_BEFORE_UDP
+from weft.wire.headers.parameter import (
+    BLOCK,
+    PARAMETER,
+    PARAMETER_CACHED,
+    PARAMETER_CLIENT_QP,
+    PARAMETER_STORE_QP,
+    ParameterKind,
+)
+from weft.wire.headers.roce import datagram_udp_bytes
+from weft.wire.headers.service import ANSWER_QP, HEADER_VERSION, REQUEST_QP, SERVICE, Kind, Operation
 
-HEADER_VERSION = 1
-UDP_LENGTH = 64
-FRAME_BYTES = {4: 98, 6: 118}
+__all__ = [
+    "ANSWER_QP",
+    "BLOCK_BYTES",
+    "FRAME_BYTES",
+    "HEADER_VERSION",
+    "PARAMETER_CACHED",
+    "PARAMETER_CLIENT_QP",
+    "PARAMETER_FRAME_BYTES",
+    "PARAMETER_STORE_QP",
+    "PARAMETER_UDP_LENGTH",
+    "REQUEST_QP",
+    "UDP_LENGTH",
+    "Kind",
+    "Operation",
+    "ParameterKind",
+]
+
+UDP_LENGTH = datagram_udp_bytes(SERVICE)
+FRAME_BYTES = {version: below + UDP_LENGTH for version, below in BYTES_BEFORE_UDP.items()}
 """Length of the frame, from Ethernet to iCRC, by IP version."""
-PARAMETER_FRAME_BYTES = {4: (90, 218), 6: (110, 238)}
-"""Of a frame to or from a parameter store without a block, and with one, by IP version."""
-REQUEST_QP = 0xA66001
-ANSWER_QP = 0xFFFFFF
 
-
-BLOCK_BYTES = 128
-PARAMETER_UDP_LENGTH = 56
+BLOCK_BYTES = BLOCK.size_bytes
+PARAMETER_UDP_LENGTH = datagram_udp_bytes(PARAMETER)
 """Without a block."""
-PARAMETER_STORE_QP = 0xA66002
-PARAMETER_CLIENT_QP = 0xA66003
-PARAMETER_CACHED = 1
-"""Flag of what a switch has answered."""
-
-
-class ParameterKind(IntEnum):
-    """What a packet to or from a parameter store is."""
-
-    PULL = 0
-    PUSH = 1
-    VALUE = 2
-    DONE = 3
-
-
-class Kind(IntEnum):
-    """Direction of a packet."""
-
-    REQUEST = 0
-    ANSWER = 1
-
-
-class Operation(IntEnum):
-    """What is asked of a switch."""
-
-    BARRIER = 0
-    FETCH_AND_ADD = 1
-    COMPARE_AND_SWAP = 2
+PARAMETER_FRAME_BYTES = {
+    version: (below + PARAMETER_UDP_LENGTH, below + PARAMETER_UDP_LENGTH + BLOCK_BYTES)
+    for version, below in BYTES_BEFORE_UDP.items()
+}
+"""Of a frame to or from a parameter store without a block, and with one, by IP version."""

@@ -14,6 +14,7 @@ from weft.run.plain_items import HostPairs, PlainItem, check_pairs, pairs_of
 from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec
 from weft.traffic.programs import UdpLoad
+from weft.wire.headers.roce import ROCE_UDP_PORT
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -24,7 +25,6 @@ _MOST_DATAGRAMS = 100_000_000
 _MOST_PERIODS = 10_000_000
 _PORTS_END = 49152
 """From there on ports are those of sources (RFC 6335, section 6)."""
-_ROCE_PORT = 4791
 
 
 class BurstsSection(Section):
@@ -77,10 +77,10 @@ class UdpTraffic(PlainItem):
         check_pairs(self.udp, topology, f"{key}.udp")
         pairs = pairs_of(self.udp, topology)
         ports = range(self.port, self.port + len(pairs))
-        if ports.stop > _PORTS_END or _ROCE_PORT in ports:
+        if ports.stop > _PORTS_END or ROCE_UDP_PORT in ports:
             raise KeyProblem(
                 f"{key}.port",
-                f"{self.port}, with {counted(len(pairs), 'pair')} (valid: no port is {_ROCE_PORT} or above "
+                f"{self.port}, with {counted(len(pairs), 'pair')} (valid: no port is {ROCE_UDP_PORT} or above "
                 f"{_PORTS_END - 1})",
             )
         datagrams = self.rate * self.duration // (8 * self.packet * 10**12) * len(pairs)

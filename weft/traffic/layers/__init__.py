@@ -3,6 +3,7 @@
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 
 from weft.traffic.layers.aggregation import AggregationHeader
+from weft.traffic.layers.credit_update import CreditLane, CreditUpdate
 from weft.traffic.layers.frames import aggregation_frame, rdma_write_frame
 from weft.traffic.layers.icrc import icrc, icrc_is_valid, ip_packet_of
 from weft.traffic.layers.int_shim import IntHop, IntShim
@@ -39,6 +40,8 @@ __all__ = [
     "AtomicAckETH",
     "AtomicETH",
     "CNPPadding",
+    "CreditLane",
+    "CreditUpdate",
     "ImmDt",
     "IntHop",
     "IntShim",

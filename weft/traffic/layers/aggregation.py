@@ -6,32 +6,19 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from scapy.fields import (
-    BitEnumField,
-    BitField,
-    ByteEnumField,
-    ByteField,
-    Field,
-    FieldLenField,
-    IntField,
-    ShortField,
-)
+from scapy.fields import Field
 from scapy.packet import Packet, Raw, bind_bottom_up
 
 from weft.traffic.aggregation_format import (
-    ALL_WORKERS,
     CONTRIBUTION_QP,
-    HEADER_VERSION,
-    IN_PACKETS,
     LANE_COUNT,
     LANE_COUNTS,
     RESULT_QP,
-    Kind,
-    LaneType,
-    Operation,
     udp_length,
 )
+from weft.traffic.layers.made_fields import fields_of
 from weft.traffic.layers.roce import DETH, is_datagram
+from weft.wire.headers.aggregation import AGGREGATION
 
 _QUEUE_PAIRS = (CONTRIBUTION_QP, RESULT_QP)
 _UDP_LENGTHS = frozenset(map(udp_length, LANE_COUNTS))
@@ -70,21 +57,7 @@ class AggregationHeader(Packet):
     """A worker's or switch's contribution on its way up, or the result on its way down."""
 
     name = "Aggregation"
-    fields_desc = [
-        BitField("version", HEADER_VERSION, 4),
-        BitEnumField("kind", Kind.CONTRIBUTION, 4, {kind.value: kind.name.lower() for kind in Kind}),
-        ByteEnumField("operation", Operation.SUM, {op.value: op.name.lower() for op in IN_PACKETS}),
-        ShortField("job_id", 0),
-        ShortField("epoch", 0),
-        ShortField("slot", 0),
-        IntField("round", 0),
-        ShortField("rank", 0),
-        FieldLenField("lane_count", None, count_of="lanes"),
-        ByteEnumField("data_type", LaneType.INT32, {each.value: each.name.lower() for each in LaneType}),
-        ByteField("flags", 0),
-        ShortField("destination", ALL_WORKERS),
-        LanesField("lanes"),
-    ]
+    fields_desc = fields_of(AGGREGATION, lists={"lanes": LanesField})
 
     @classmethod
     def dispatch_hook(cls, _pkt: bytes | None = None, *args: Any, **kwargs: Any) -> type[Packet]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from scapy.fields import BitEnumField, BitField, ByteField, IntField, ShortField
 from scapy.packet import Packet, Raw
 
 from weft.traffic.layers.frames import HOP_LIMIT, datagram_headers
+from weft.traffic.layers.made_fields import fields_of
 from weft.traffic.layers.roce import DETH, is_datagram
 from weft.traffic.service_format import (
     BLOCK_BYTES,
-    HEADER_VERSION,
     PARAMETER_CLIENT_QP,
     PARAMETER_STORE_QP,
     PARAMETER_UDP_LENGTH,
     ParameterKind,
 )
+from weft.wire.headers.parameter import PARAMETER
 
 _QUEUE_PAIRS = (PARAMETER_STORE_QP, PARAMETER_CLIENT_QP)
 _UDP_LENGTHS = (PARAMETER_UDP_LENGTH, PARAMETER_UDP_LENGTH + BLOCK_BYTES)
@@ -27,20 +27,7 @@ class ParameterHeader(Packet):
     """A pull, a push, or the answer to one; a block follows a push and a value."""
 
     name = "Parameter"
-    fields_desc = [
-        BitField("version", HEADER_VERSION, 4),
-        BitEnumField(
-            "kind", ParameterKind.PULL, 4, {each.value: each.name.lower() for each in ParameterKind}
-        ),
-        ByteField("flags", 0),
-        ShortField("group_id", 0),
-        ShortField("epoch", 0),
-        ShortField("client", 0),
-        IntField("block", 0),
-        IntField("sequence", 0),
-        IntField("block_version", 0),
-        IntField("reserved", 0),
-    ]
+    fields_desc = fields_of(PARAMETER)
 
     @classmethod
     def dispatch_hook(cls, _pkt: bytes | None = None, *args: Any, **kwargs: Any) -> type[Packet]:

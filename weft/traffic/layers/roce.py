@@ -1,8 +1,6 @@
 """RoCEv2 headers that scapy.contrib.roce lacks, bound to the opcodes that carry them.
 
-BTH, AETH, CNP and the iCRC field come from scapy.contrib.roce. Source: InfiniBand Architecture
-Specification, volume 1, chapter 9 (extended transport headers, §9.3) and table 38 (opcodes); Annex A17 for
-the UDP encapsulation.
+BTH, AETH, CNP and the iCRC field come from scapy.contrib.roce. Sources: `weft/wire/headers/roce.py`.
 """
 
 from __future__ import annotations
@@ -10,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Container
 
 from scapy.contrib.roce import AETH, BTH, CNP_OPCODE, CNPPadding, cnp
-from scapy.fields import BitField, IntField, XBitField, XIntField, XLongField
 from scapy.layers.inet import UDP
-from scapy.packet import Packet, Raw, bind_layers
+from scapy.packet import Packet, bind_layers
 
-from weft.traffic.roce_port import ROCE_UDP_PORT
+from weft.traffic.layers.made_fields import fields_of
+from weft.wire import Header
+from weft.wire.headers import roce as wire
+from weft.wire.headers.roce import OPCODES, ROCE_UDP_PORT
 
 __all__ = [
     "AETH",
@@ -34,121 +34,75 @@ __all__ = [
     "is_datagram",
 ]
 
-
-_RC_OPERATIONS = (
-    "SEND_FIRST",
-    "SEND_MIDDLE",
-    "SEND_LAST",
-    "SEND_LAST_WITH_IMMEDIATE",
-    "SEND_ONLY",
-    "SEND_ONLY_WITH_IMMEDIATE",
-    "RDMA_WRITE_FIRST",
-    "RDMA_WRITE_MIDDLE",
-    "RDMA_WRITE_LAST",
-    "RDMA_WRITE_LAST_WITH_IMMEDIATE",
-    "RDMA_WRITE_ONLY",
-    "RDMA_WRITE_ONLY_WITH_IMMEDIATE",
-    "RDMA_READ_REQUEST",
-    "RDMA_READ_RESPONSE_FIRST",
-    "RDMA_READ_RESPONSE_MIDDLE",
-    "RDMA_READ_RESPONSE_LAST",
-    "RDMA_READ_RESPONSE_ONLY",
-    "ACKNOWLEDGE",
-    "ATOMIC_ACKNOWLEDGE",
-    "COMPARE_SWAP",
-    "FETCH_ADD",
-)
-_UC_OPERATIONS = _RC_OPERATIONS[:12]
-
-OPCODE: dict[str, int] = {
-    **{f"RC_{name}": code for code, name in enumerate(_RC_OPERATIONS)},
-    "RC_SEND_LAST_WITH_INVALIDATE": 0x16,
-    "RC_SEND_ONLY_WITH_INVALIDATE": 0x17,
-    **{f"UC_{name}": 0x20 + code for code, name in enumerate(_UC_OPERATIONS)},
-    "UD_SEND_ONLY": 0x64,
-    "UD_SEND_ONLY_WITH_IMMEDIATE": 0x65,
-    "CNP": CNP_OPCODE,
-    "READ_ACKNOWLEDGE": 0xD1,
-}
+OPCODE: dict[str, int] = {name: opcode.number for name, opcode in OPCODES.items()}
 """Every RC, UC and UD opcode, CNP's, and Weft's answer to responses of READs (docs/spec/host-transports.md)."""
 
-
-def _opcode_below(layer: Packet) -> int | None:
-    """Return the opcode of the BTH that this extended header follows."""
-    below = layer.underlayer
-    while below is not None and not isinstance(below, BTH):
-        below = below.underlayer
-    return None if below is None else int(below.opcode)
+_EXTENSIONS = {opcode.number: opcode.extensions for opcode in OPCODES.values()}
 
 
-class ImmDt(Packet):
-    """Immediate data (§9.3.6): 32 bits handed to the receiver with the completion."""
+class _ExtendedHeader(Packet):
+    """A header behind the BTH: the opcode says what follows it."""
 
-    name = "ImmDt"
-    fields_desc = [XIntField("immediate", 0)]
-
-
-class IETH(Packet):
-    """Invalidate extended transport header (§9.3.7): the R_Key that the receiver shall invalidate."""
-
-    name = "IETH"
-    fields_desc = [XIntField("rkey", 0)]
-
-
-class RETH(Packet):
-    """RDMA extended transport header (§9.3.3): where in remote memory, and how many bytes of the message."""
-
-    name = "RETH"
-    fields_desc = [XLongField("va", 0), XIntField("rkey", 0), IntField("dma_length", 0)]
-
-    _IMMEDIATE = frozenset(OPCODE[f"{service}_RDMA_WRITE_ONLY_WITH_IMMEDIATE"] for service in ("RC", "UC"))
+    described: Header
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
-        """A write with immediate carries ImmDt after RETH."""
-        return ImmDt if _opcode_below(self) in self._IMMEDIATE else Raw
-
-
-class DETH(Packet):
-    """Datagram extended transport header (§9.3.2): the queue key and who sends."""
-
-    name = "DETH"
-    fields_desc = [XIntField("qkey", 0), BitField("reserved", 0, 8), XBitField("source_qp", 0, 24)]
-
-    def guess_payload_class(self, payload: bytes) -> type[Packet]:
-        """A datagram with immediate carries ImmDt; else the layers bound to DETH (aggregation) decide."""
-        if _opcode_below(self) == OPCODE["UD_SEND_ONLY_WITH_IMMEDIATE"]:
-            return ImmDt
+        """Return the opcode's next extended header, or else what the layers bound to this one decide."""
+        below = self.underlayer
+        while below is not None and not isinstance(below, BTH):
+            below = below.underlayer
+        extensions = () if below is None else _EXTENSIONS.get(int(below.opcode), ())
+        if self.described in extensions[:-1]:
+            return _LAYERS[extensions[extensions.index(self.described) + 1].name]
         found: type[Packet] = super().guess_payload_class(payload)
         return found
 
 
-def is_datagram(deth: Packet, queue_pairs: Container[int], udp_lengths: Container[int]) -> bool:
-    """Return whether a frame, dissected up to its DETH, is a SEND ONLY to these queue pairs, of these UDP lengths."""
-    bth = deth.underlayer
-    if not isinstance(bth, BTH) or not isinstance(bth.underlayer, UDP):
-        return False
-    return (
-        bth.opcode == OPCODE["UD_SEND_ONLY"] and bth.dqpn in queue_pairs and bth.underlayer.len in udp_lengths
-    )
+class ImmDt(_ExtendedHeader):
+    """Immediate data: 32 bits handed to the receiver with the completion."""
+
+    name = "ImmDt"
+    described = wire.IMMEDIATE
+    fields_desc = fields_of(described)
 
 
-class AtomicETH(Packet):
-    """Atomic extended transport header (§9.3.4): operands of compare-and-swap and fetch-and-add."""
+class IETH(_ExtendedHeader):
+    """Invalidate extended transport header: the R_Key that the receiver shall invalidate."""
+
+    name = "IETH"
+    described = wire.IETH
+    fields_desc = fields_of(described)
+
+
+class RETH(_ExtendedHeader):
+    """RDMA extended transport header: where in remote memory, and how many bytes of the message."""
+
+    name = "RETH"
+    described = wire.RETH
+    fields_desc = fields_of(described)
+
+
+class DETH(_ExtendedHeader):
+    """Datagram extended transport header: the queue key and who sends."""
+
+    name = "DETH"
+    described = wire.DETH
+    fields_desc = fields_of(described)
+
+
+class AtomicETH(_ExtendedHeader):
+    """Atomic extended transport header: operands of compare-and-swap and fetch-and-add."""
 
     name = "AtomicETH"
-    fields_desc = [
-        XLongField("va", 0),
-        XIntField("rkey", 0),
-        XLongField("swap_add", 0),
-        XLongField("compare", 0),
-    ]
+    described = wire.ATOMIC_ETH
+    fields_desc = fields_of(described)
 
 
-class AtomicAckETH(Packet):
-    """Atomic acknowledge (§9.3.5.3): the value found before the operation."""
+class AtomicAckETH(_ExtendedHeader):
+    """Atomic acknowledge: the value found before the operation."""
 
     name = "AtomicAckETH"
-    fields_desc = [XLongField("original_remote_data", 0)]
+    described = wire.ATOMIC_ACK_ETH
+    fields_desc = fields_of(described)
 
 
 class AtomicAETH(AETH):
@@ -161,22 +115,33 @@ class AtomicAETH(AETH):
         return AtomicAckETH
 
 
-def _bind(layer: type[Packet], *opcode_names: str) -> None:
-    for name in opcode_names:
-        bind_layers(BTH, layer, opcode=OPCODE[name])
+_LAYERS: dict[str, type[Packet]] = {
+    layer.described.name: layer for layer in (ImmDt, IETH, RETH, DETH, AtomicETH, AtomicAckETH)
+}
 
 
-for _service in ("RC", "UC"):
-    _bind(RETH, *(f"{_service}_RDMA_WRITE_{part}" for part in ("FIRST", "ONLY", "ONLY_WITH_IMMEDIATE")))
-    _bind(ImmDt, f"{_service}_RDMA_WRITE_LAST_WITH_IMMEDIATE")
-    _bind(ImmDt, *(f"{_service}_SEND_{part}_WITH_IMMEDIATE" for part in ("LAST", "ONLY")))
-_bind(RETH, "RC_RDMA_READ_REQUEST")
-_bind(AETH, *(f"RC_RDMA_READ_RESPONSE_{part}" for part in ("FIRST", "LAST", "ONLY")))
-_bind(AETH, "READ_ACKNOWLEDGE")
-_bind(AtomicAETH, "RC_ATOMIC_ACKNOWLEDGE")
-_bind(AtomicETH, "RC_COMPARE_SWAP", "RC_FETCH_ADD")
-_bind(IETH, "RC_SEND_LAST_WITH_INVALIDATE", "RC_SEND_ONLY_WITH_INVALIDATE")
-_bind(DETH, "UD_SEND_ONLY", "UD_SEND_ONLY_WITH_IMMEDIATE")
+def is_datagram(deth: Packet, queue_pairs: Container[int], udp_lengths: Container[int]) -> bool:
+    """Return whether a frame, dissected up to its DETH, is a SEND ONLY to these queue pairs, of these UDP lengths."""
+    bth = deth.underlayer
+    if not isinstance(bth, BTH) or not isinstance(bth.underlayer, UDP):
+        return False
+    return (
+        bth.opcode == OPCODE["UD_SEND_ONLY"] and bth.dqpn in queue_pairs and bth.underlayer.len in udp_lengths
+    )
+
+
+def _layer_behind_bth(extensions: tuple[Header, ...]) -> type[Packet]:
+    """Return the layer of the first extended header. scapy.contrib.roce's AETH expects nothing behind it."""
+    first = extensions[0]
+    if first is wire.AETH:
+        return AtomicAETH if wire.ATOMIC_ACK_ETH in extensions else AETH
+    return _LAYERS[first.name]
+
+
+for _opcode in OPCODES.values():
+    # scapy.contrib.roce has bound the padding of CNPs.
+    if _opcode.extensions and _opcode.extensions[0] is not wire.CNP_PADDING:
+        bind_layers(BTH, _layer_behind_bth(_opcode.extensions), opcode=_opcode.number)
 
 # scapy.contrib.roce has no names for the two opcodes with invalidate.
 BTH.opcode.s2i.update(OPCODE)

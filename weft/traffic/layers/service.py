@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from scapy.fields import BitEnumField, BitField, ByteEnumField, IntField, LongField, ShortField
 from scapy.packet import Packet, Raw
 
 from weft.traffic.layers.frames import HOP_LIMIT, datagram_headers
+from weft.traffic.layers.made_fields import fields_of
 from weft.traffic.layers.roce import DETH, is_datagram
 from weft.traffic.service_format import (
     ANSWER_QP,
-    HEADER_VERSION,
     REQUEST_QP,
     UDP_LENGTH,
     Kind,
-    Operation,
 )
+from weft.wire.headers.service import SERVICE
 
 _QUEUE_PAIRS = (REQUEST_QP, ANSWER_QP)
 _UDP_LENGTHS = (UDP_LENGTH,)
@@ -26,19 +25,7 @@ class ServiceHeader(Packet):
     """A request to a service on its way up, or an answer on its way down."""
 
     name = "Service"
-    fields_desc = [
-        BitField("version", HEADER_VERSION, 4),
-        BitEnumField("kind", Kind.REQUEST, 4, {kind.value: kind.name.lower() for kind in Kind}),
-        ByteEnumField("operation", Operation.BARRIER, {each.value: each.name.lower() for each in Operation}),
-        ShortField("group_id", 0),
-        ShortField("epoch", 0),
-        ShortField("cell", 0),
-        IntField("sequence", 0),
-        ShortField("member", 0),
-        ShortField("flags", 0),
-        LongField("operand", 0),
-        LongField("comparand", 0),
-    ]
+    fields_desc = fields_of(SERVICE)
 
     @classmethod
     def dispatch_hook(cls, _pkt: bytes | None = None, *args: Any, **kwargs: Any) -> type[Packet]:

@@ -1,0 +1,19 @@
+"""What Weft's packets look like: every header, field by field, declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+
+from weft.registry import Registry
+from weft.wire.fields import Field, Header, Repeated, reserved
+
+__all__ = ["HEADERS", "Field", "Header", "Repeated", "reserved"]
+
+
+def _headers_in(module: ModuleType) -> Iterator[tuple[str, Header]]:
+    return ((value.name, value) for value in vars(module).values() if isinstance(value, Header))
+
+
+HEADERS: Registry[Header] = Registry("weft.wire.headers", "header", _headers_in, KeyError)
+"""All headers by name; a file in `weft/wire/headers/` adds its own."""

@@ -1,0 +1,1 @@
+"""The headers, one file for those that belong together."""
