@@ -1,24 +1,192 @@
--- Wireshark dissector of Weft's own formats: the INT shim (EtherType 0x88B5), the shim of routes by intermediates
--- (EtherType 0x88B6) and the aggregation header inside RoCEv2 UD SEND-only packets. Formats: docs/spec/frames.md.
+-- Wireshark dissector of Weft's own formats: the INT shim (EtherType 0x88B5), the shim of routes by intermediates and
+-- updates of credits (EtherType 0x88B6), and the headers of aggregation, of services and of parameter stores inside
+-- RoCEv2 UD SEND-only packets. Formats: docs/spec/frames.md, aggregation.md and services.md.
 --
 --   wireshark -X lua_script:docs/wireshark/weft.lua capture.pcap
 --   tshark -X lua_script:docs/wireshark/weft.lua -o "weft_int.own_rates:11=133.33" -r capture.pcap
 --
 -- or copy it into the folder that Help > About > Folders names "Personal Lua Plugins".
 
+-- Layouts follow from the descriptions in weft/wire/; `python -m weft.wire` in a checkout writes them anew.
+
+-- made from weft/wire: constants
 local INT_ETHERTYPE = 0x88B5
 local VALIANT_ETHERTYPE = 0x88B6
-local VALIANT_BYTES = 6
-local VALIANT_VERSION = 1
-local INT_FIXED_BYTES = 6
-local HOP_BYTES = 8
-local AGGREGATION_BYTES = 20
-local AGGREGATION_VERSION = 2
+local MAC_CONTROL_ADDRESS = "0180C2000001"
+local CLASSES = 8
+local UD_SEND_ONLY = 0x64
+local CONTRIBUTION_QP = 0xA66000
+local RESULT_QP = 0xFFFFFF
+local LANE_BYTES = 4
+local REQUEST_QP = 0xA66001
+local ANSWER_QP = 0xFFFFFF
+local PARAMETER_STORE_QP = 0xA66002
+local PARAMETER_CLIENT_QP = 0xA66003
+-- end
 
-local RATES = {
-  [0] = "unknown", [1] = "1 Gb/s", [2] = "10 Gb/s", [3] = "25 Gb/s", [4] = "40 Gb/s", [5] = "50 Gb/s",
-  [6] = "100 Gb/s", [7] = "200 Gb/s", [8] = "400 Gb/s", [9] = "800 Gb/s", [10] = "1600 Gb/s",
+-- made from weft/wire: layouts
+local INT_SHIM = {
+  bytes = 6,
+  { name = "version", bits = 4, label = "Version", fixed = 1 },
+  { name = "echo", bits = 1, label = "Echo of the receiver" },
+  { name = "overflow", bits = 1, label = "A hop found no room" },
+  { name = "reserved", bits = 2, label = "Reserved", fixed = 0 },
+  { name = "hop_slots", bits = 8, label = "Hop slots", fixed = 5 },
+  { name = "next_ethertype", bits = 16, label = "Next EtherType", hex = true, names = { [2048] = "IPv4", [34525] = "IPv6" } },
+  { name = "hop_count", bits = 4, label = "Hops stamped" },
+  { name = "path_id", bits = 12, label = "Path id", hex = true },
 }
+
+local INT_HOP = {
+  bytes = 8,
+  { name = "rate_code", bits = 4, label = "Rate code", names = { [0] = "unknown", [1] = "1G", [2] = "10G", [3] = "25G", [4] = "40G", [5] = "50G", [6] = "100G", [7] = "200G", [8] = "400G", [9] = "800G", [10] = "1600G" } },
+  { name = "timestamp_ns", bits = 24, label = "Timestamp (ns, modulo 2^24)" },
+  { name = "tx_bytes", bits = 20, label = "Bytes sent by the port (modulo 2^27)", unit = 128 },
+  { name = "queue_bytes", bits = 16, label = "Queue left behind (bytes)", unit = 80 },
+}
+
+local VALIANT_SHIM = {
+  bytes = 6,
+  { name = "version", bits = 4, label = "Version", fixed = 1 },
+  { name = "reserved", bits = 12, label = "Reserved", fixed = 0 },
+  { name = "intermediate", bits = 16, label = "Intermediate" },
+  { name = "next_ethertype", bits = 16, label = "Next EtherType", hex = true, names = { [2048] = "IPv4", [34525] = "IPv6", [34997] = "INT shim" } },
+}
+
+local CREDIT_UPDATE = {
+  bytes = 2,
+  { name = "request", bits = 8, label = "Request", names = { [0] = "update", [1] = "request" } },
+  { name = "enabled_lanes", bits = 8, label = "Enabled lanes", hex = true },
+}
+
+local CREDIT_LANE = {
+  bytes = 4,
+  { name = "reserved1", bits = 4, label = "Reserved1", fixed = 0 },
+  { name = "sent_blocks", bits = 12, label = "Sent blocks" },
+  { name = "reserved2", bits = 4, label = "Reserved2", fixed = 0 },
+  { name = "limit_blocks", bits = 12, label = "Limit blocks" },
+}
+
+local AGGREGATION = {
+  bytes = 20,
+  { name = "version", bits = 4, label = "Version", fixed = 2 },
+  { name = "kind", bits = 4, label = "Kind", names = { [0] = "contribution", [1] = "result" } },
+  { name = "operation", bits = 8, label = "Operation", names = { [0] = "sum", [1] = "max", [2] = "min", [3] = "and", [4] = "or", [5] = "xor" } },
+  { name = "job_id", bits = 16, label = "Job id" },
+  { name = "epoch", bits = 16, label = "Epoch" },
+  { name = "slot", bits = 16, label = "Slot" },
+  { name = "round", bits = 32, label = "Round" },
+  { name = "rank", bits = 16, label = "Rank among the parent's children" },
+  { name = "lane_count", bits = 16, label = "Lanes" },
+  { name = "data_type", bits = 8, label = "Data type", names = { [0] = "int32", [1] = "int16", [2] = "int8" } },
+  { name = "flags", bits = 8, label = "Flags", hex = true },
+  { name = "destination", bits = 16, label = "Destination", names = { [65535] = "all" } },
+}
+
+local SERVICE = {
+  bytes = 32,
+  { name = "version", bits = 4, label = "Version", fixed = 1 },
+  { name = "kind", bits = 4, label = "Kind", names = { [0] = "request", [1] = "answer" } },
+  { name = "operation", bits = 8, label = "Operation", names = { [0] = "barrier", [1] = "fetch_and_add", [2] = "compare_and_swap" } },
+  { name = "group_id", bits = 16, label = "Group id" },
+  { name = "epoch", bits = 16, label = "Epoch" },
+  { name = "cell", bits = 16, label = "Cell" },
+  { name = "sequence", bits = 32, label = "Sequence" },
+  { name = "member", bits = 16, label = "Member" },
+  { name = "flags", bits = 16, label = "Flags", fixed = 0 },
+  { name = "operand", bits = 64, label = "Operand" },
+  { name = "comparand", bits = 64, label = "Comparand" },
+}
+
+local PARAMETER = {
+  bytes = 24,
+  { name = "version", bits = 4, label = "Version", fixed = 1 },
+  { name = "kind", bits = 4, label = "Kind", names = { [0] = "pull", [1] = "push", [2] = "value", [3] = "done" } },
+  { name = "flags", bits = 8, label = "Flags" },
+  { name = "group_id", bits = 16, label = "Group id" },
+  { name = "epoch", bits = 16, label = "Epoch" },
+  { name = "client", bits = 16, label = "Client" },
+  { name = "block", bits = 32, label = "Block" },
+  { name = "sequence", bits = 32, label = "Sequence" },
+  { name = "block_version", bits = 32, label = "Block version" },
+  { name = "reserved", bits = 32, label = "Reserved", fixed = 0 },
+}
+-- end
+
+---------------------------------------------------------------------------------------------------------------
+-- Fields of a layout. Bits are counted from the first byte of the header, the most significant one first.
+
+local INTEGERS = { ProtoField.uint8, ProtoField.uint16, ProtoField.uint24, ProtoField.uint32 }
+
+-- Bytes that a field lies in, and where in them it ends, counted from the last bit.
+local function place_of(field)
+  local first = math.floor(field.at / 8)
+  local behind = math.ceil((field.at + field.bits) / 8)
+  return first, behind - first, 8 * behind - field.at - field.bits
+end
+
+local function declared(field, abbreviation)
+  local _, bytes, shift = place_of(field)
+  local base_of = field.hex and base.HEX or base.DEC
+  if field.bits == 64 then return ProtoField.uint64(abbreviation, field.label, base_of, field.names) end
+  if field.bits == 1 then return ProtoField.bool(abbreviation, field.label, 8, nil, bit.lshift(1, shift)) end
+  -- Wireshark shows the bits of a field within one or two bytes. In more, and where units are turned into bytes, show()
+  -- gives the number.
+  local is_part = field.bits < 8 * bytes
+  field.is_given = field.unit ~= nil or (is_part and bytes > 2)
+  local integer = field.is_given and ProtoField.uint32 or INTEGERS[bytes]
+  local mask = is_part and not field.is_given and bit.lshift(2 ^ field.bits - 1, shift) or nil
+  return integer(abbreviation, field.label, base_of, field.names, mask)
+end
+
+-- Makes the fields of a layout fields of a protocol, named `prefix.name`; fixed ones but for a version are not shown.
+local function declare(proto, prefix, layout)
+  local at = 0
+  for _, field in ipairs(layout) do
+    field.at = at
+    at = at + field.bits
+    if field.fixed == nil or field.fixed ~= 0 then
+      field.proto_field = declared(field, prefix .. "." .. field.name)
+      proto.fields[prefix .. "." .. field.name] = field.proto_field
+    end
+  end
+end
+
+local function value_of(field, buffer)
+  local first, bytes = place_of(field)
+  if field.bits == 64 then return buffer(first, bytes):uint64() end
+  return buffer(first, bytes):bitfield(field.at - 8 * first, field.bits) * (field.unit or 1)
+end
+
+-- Adds a header's fields to a tree; returns their values and items by name. The buffer has the whole header.
+local function show(tree, layout, buffer)
+  local values, items = {}, {}
+  for _, field in ipairs(layout) do
+    local first, bytes = place_of(field)
+    values[field.name] = value_of(field, buffer)
+    if field.proto_field and field.is_given then
+      items[field.name] = tree:add(field.proto_field, buffer(first, bytes), values[field.name])
+    elseif field.proto_field then
+      items[field.name] = tree:add(field.proto_field, buffer(first, bytes))
+    end
+  end
+  return values, items
+end
+
+local function field_of(layout, name)
+  for _, field in ipairs(layout) do
+    if field.name == name then return field end
+  end
+end
+
+local function has_version(layout, buffer)
+  local version = field_of(layout, "version")
+  return buffer:len() >= layout.bytes and value_of(version, buffer) == version.fixed
+end
+
+local function malformed(proto, name, text)
+  proto.experts.malformed = ProtoExpert.new(name .. ".malformed", text, expert.group.MALFORMED, expert.severity.ERROR)
+end
 
 ---------------------------------------------------------------------------------------------------------------
 -- INT shim
@@ -27,7 +195,7 @@ local int = Proto("weft_int", "Weft INT shim (HPCC)")
 
 -- A fabric gives its own codes to rates that have no standard one; `weft topology show` lists them.
 int.prefs.own_rates = Pref.string("Rates of the fabric's own codes", "",
-  "What rate codes stand for beside the standard ones, in Gb/s, such as 11=133.33,12=66.67")
+  "Rates in Gb/s of codes that have no standard one, such as 11=133.33,12=66.67")
 
 local own_rates = {}
 
@@ -38,161 +206,148 @@ function int.prefs_changed()
   end
 end
 
+local RATES = field_of(INT_HOP, "rate_code").names
+field_of(INT_HOP, "rate_code").names = nil -- show_hop() has the fabric's own, too
+
 local function rate_of(code)
-  return own_rates[code] or RATES[code] or string.format("the fabric's own code %d", code)
+  local standard = RATES[code] and string.gsub(RATES[code], "^(%d+)G$", "%1 Gb/s")
+  return own_rates[code] or standard or string.format("the fabric's own code %d", code)
 end
 
-int.fields.version = ProtoField.uint8("weft_int.version", "Version", base.DEC, nil, 0xF0)
-int.fields.echo = ProtoField.bool("weft_int.echo", "Echo of the receiver", 8, nil, 0x08)
-int.fields.overflow = ProtoField.bool("weft_int.overflow", "A hop found no room", 8, nil, 0x04)
-int.fields.hop_slots = ProtoField.uint8("weft_int.hop_slots", "Hop slots")
-int.fields.next_ethertype = ProtoField.uint16("weft_int.next_ethertype", "Next EtherType", base.HEX)
-int.fields.hop_count = ProtoField.uint16("weft_int.hop_count", "Hops stamped", base.DEC, nil, 0xF000)
-int.fields.path_id = ProtoField.uint16("weft_int.path_id", "Path id", base.HEX, nil, 0x0FFF)
-int.fields.rate = ProtoField.uint8("weft_int.hop.rate_code", "Rate code", base.DEC, nil, 0xF0)
-int.fields.timestamp = ProtoField.uint32("weft_int.hop.timestamp_ns", "Timestamp (ns, modulo 2^24)")
-int.fields.tx_bytes = ProtoField.uint32("weft_int.hop.tx_bytes", "Bytes sent by the port (modulo 2^27)")
-int.fields.queue_bytes = ProtoField.uint32("weft_int.hop.queue_bytes", "Queue left behind (bytes)")
-int.experts.malformed =
-  ProtoExpert.new("weft_int.malformed", "Malformed INT shim", expert.group.MALFORMED, expert.severity.ERROR)
+declare(int, "weft_int", INT_SHIM)
+declare(int, "weft_int.hop", INT_HOP)
+malformed(int, "weft_int", "Malformed INT shim")
 
-local function dissect_hop(buffer, tree, number)
+local function show_hop(buffer, tree, number)
   local hop = tree:add(int, buffer, string.format("Hop %d", number))
-  local high, low = buffer(0, 4):uint(), buffer(4, 4):uint()
-  -- 4 bits of rate, 24 of time, 20 of bytes sent in units of 128, 16 of queue in cells of 80.
-  local tx_bytes = (bit.band(high, 0xF) * 65536 + bit.rshift(low, 16)) * 128
-  local queue_bytes = bit.band(low, 0xFFFF) * 80
-  hop:add(int.fields.rate, buffer(0, 1)):append_text(string.format(" (%s)", rate_of(bit.rshift(high, 28))))
-  hop:add(int.fields.timestamp, buffer(0, 4), bit.band(bit.rshift(high, 4), 0xFFFFFF))
-  hop:add(int.fields.tx_bytes, buffer(3, 3), tx_bytes)
-  hop:add(int.fields.queue_bytes, buffer(6, 2), queue_bytes)
-  hop:append_text(string.format(": queue %d B, %s", queue_bytes, rate_of(bit.rshift(high, 28))))
+  local values, items = show(hop, INT_HOP, buffer)
+  items.rate_code:append_text(string.format(" (%s)", rate_of(values.rate_code)))
+  hop:append_text(string.format(": queue %d B, %s", values.queue_bytes, rate_of(values.rate_code)))
 end
 
 function int.dissector(buffer, packet, root)
-  if buffer:len() < INT_FIXED_BYTES then return 0 end
-  local hop_slots = buffer(1, 1):uint()
-  local length = INT_FIXED_BYTES + hop_slots * HOP_BYTES
-  local hop_count = bit.rshift(buffer(4, 2):uint(), 12)
+  if buffer:len() < INT_SHIM.bytes then return 0 end
+  local hop_slots = value_of(field_of(INT_SHIM, "hop_slots"), buffer)
+  local length = INT_SHIM.bytes + hop_slots * INT_HOP.bytes
   local tree = root:add(int, buffer(0, math.min(length, buffer:len())))
-  tree:add(int.fields.version, buffer(0, 1))
-  tree:add(int.fields.echo, buffer(0, 1))
-  tree:add(int.fields.overflow, buffer(0, 1))
-  tree:add(int.fields.hop_slots, buffer(1, 1))
-  tree:add(int.fields.next_ethertype, buffer(2, 2))
-  tree:add(int.fields.hop_count, buffer(4, 2))
-  tree:add(int.fields.path_id, buffer(4, 2))
-  tree:append_text(string.format(", %d hops", hop_count))
-  if buffer:len() < length or hop_count > hop_slots then
+  local values = show(tree, INT_SHIM, buffer)
+  tree:append_text(string.format(", %d hops", values.hop_count))
+  if buffer:len() < length or values.hop_count > hop_slots then
     tree:add_proto_expert_info(int.experts.malformed)
-    return INT_FIXED_BYTES
+    return INT_SHIM.bytes
   end
-  for number = 1, hop_count do
-    dissect_hop(buffer(INT_FIXED_BYTES + (number - 1) * HOP_BYTES, HOP_BYTES), tree, number)
+  for number = 1, values.hop_count do
+    show_hop(buffer(INT_SHIM.bytes + (number - 1) * INT_HOP.bytes, INT_HOP.bytes), tree, number)
   end
-  local next_ethertype = buffer(2, 2):uint()
-  DissectorTable.get("ethertype"):try(next_ethertype, buffer(length):tvb(), packet, root)
+  DissectorTable.get("ethertype"):try(values.next_ethertype, buffer(length):tvb(), packet, root)
   return buffer:len()
 end
 
 DissectorTable.get("ethertype"):add(INT_ETHERTYPE, int)
 
 ---------------------------------------------------------------------------------------------------------------
--- Shim of routes by intermediates. Updates of credits have its EtherType, too, and an address of their own.
+-- Updates of credits
+
+local credits = Proto("weft_credits", "Weft credit update")
+
+declare(credits, "weft_credits", CREDIT_UPDATE)
+declare(credits, "weft_credits.lane", CREDIT_LANE)
+malformed(credits, "weft_credits", "Malformed credit update")
+
+function credits.dissector(buffer, packet, root)
+  local length = CREDIT_UPDATE.bytes + CLASSES * CREDIT_LANE.bytes
+  local tree = root:add(credits, buffer(0, math.min(length, buffer:len())))
+  if buffer:len() < length then
+    tree:add_proto_expert_info(credits.experts.malformed)
+    return buffer:len()
+  end
+  local values = show(tree, CREDIT_UPDATE, buffer)
+  for lane = 0, CLASSES - 1 do
+    if bit.band(values.enabled_lanes, bit.lshift(1, lane)) ~= 0 then
+      local range = buffer(CREDIT_UPDATE.bytes + lane * CREDIT_LANE.bytes, CREDIT_LANE.bytes)
+      show(tree:add(credits, range, string.format("Class %d", lane)), CREDIT_LANE, range)
+    end
+  end
+  packet.cols.info:set(values.request == 1 and "Credit update, to be answered" or "Credit update")
+  packet.cols.protocol:set("WEFT-CREDITS")
+  return buffer:len()
+end
+
+---------------------------------------------------------------------------------------------------------------
+-- Shim of routes by intermediates
 
 local valiant = Proto("weft_valiant", "Weft shim of a route by an intermediate")
 
-valiant.fields.version = ProtoField.uint8("weft_valiant.version", "Version", base.DEC, nil, 0xF0)
-valiant.fields.intermediate = ProtoField.uint16("weft_valiant.intermediate", "Intermediate")
-valiant.fields.next_ethertype = ProtoField.uint16("weft_valiant.next_ethertype", "Next EtherType", base.HEX)
-valiant.experts.malformed =
-  ProtoExpert.new("weft_valiant.malformed", "Malformed shim", expert.group.MALFORMED, expert.severity.ERROR)
+declare(valiant, "weft_valiant", VALIANT_SHIM)
+malformed(valiant, "weft_valiant", "Malformed shim")
 
 local destination_address = Field.new("eth.dst")
 
 function valiant.dissector(buffer, packet, root)
   local address = destination_address()
-  if buffer:len() == 0 or (address and tostring(address.range:bytes()) == "0180C2000001") then return 0 end
-  local tree = root:add(valiant, buffer(0, math.min(VALIANT_BYTES, buffer:len())))
-  tree:add(valiant.fields.version, buffer(0, 1))
-  if buffer:len() < VALIANT_BYTES or bit.rshift(buffer(0, 1):uint(), 4) ~= VALIANT_VERSION then
+  if buffer:len() == 0 then return 0 end
+  if address and tostring(address.range:bytes()) == MAC_CONTROL_ADDRESS then
+    return credits.dissector(buffer, packet, root)
+  end
+  local tree = root:add(valiant, buffer(0, math.min(VALIANT_SHIM.bytes, buffer:len())))
+  if not has_version(VALIANT_SHIM, buffer) then
     tree:add_proto_expert_info(valiant.experts.malformed)
     return buffer:len()
   end
-  tree:add(valiant.fields.intermediate, buffer(2, 2))
-  tree:add(valiant.fields.next_ethertype, buffer(4, 2))
-  tree:append_text(string.format(", to %d first", buffer(2, 2):uint()))
-  DissectorTable.get("ethertype"):try(buffer(4, 2):uint(), buffer(VALIANT_BYTES):tvb(), packet, root)
+  local values = show(tree, VALIANT_SHIM, buffer)
+  tree:append_text(string.format(", to %d first", values.intermediate))
+  DissectorTable.get("ethertype"):try(values.next_ethertype, buffer(VALIANT_SHIM.bytes):tvb(), packet, root)
   return buffer:len()
 end
 
 DissectorTable.get("ethertype"):add(VALIANT_ETHERTYPE, valiant)
 
 ---------------------------------------------------------------------------------------------------------------
--- Aggregation header
+-- Datagrams of Weft's
 
-local KINDS = { [0] = "contribution", [1] = "result" }
-local OPERATIONS = { [0] = "sum", [1] = "max", [2] = "min", [3] = "and", [4] = "or", [5] = "xor" }
-local DATA_TYPES = { [0] = "int32", [1] = "int16", [2] = "int8" }
-local ALL_WORKERS = { [0xFFFF] = "all" }
+local opcode = Field.new("infiniband.bth.opcode")
+local destination_qp = Field.new("infiniband.bth.destqp")
+local source_qp = Field.new("infiniband.deth.srcqp")
+
+-- Whether the packet is a SEND ONLY datagram between these queue pairs; a nil stands for any.
+local function is_datagram(from, ...)
+  local operation, source, destination = opcode(), source_qp(), destination_qp()
+  if not (operation and source and destination) or operation.value ~= UD_SEND_ONLY then return false end
+  if from and source.value ~= from then return false end
+  for _, queue_pair in ipairs({ ... }) do
+    if destination.value == queue_pair then return true end
+  end
+  return false
+end
+
+local function name_in(layout, name, value)
+  return field_of(layout, name).names[value] or string.format("unknown %s", name)
+end
 
 local aggregation = Proto("weft_aggregation", "Weft in-network aggregation")
 
-aggregation.fields.version = ProtoField.uint8("weft_aggregation.version", "Version", base.DEC, nil, 0xF0)
-aggregation.fields.kind = ProtoField.uint8("weft_aggregation.kind", "Kind", base.DEC, KINDS, 0x0F)
-aggregation.fields.operation = ProtoField.uint8("weft_aggregation.operation", "Operation", base.DEC, OPERATIONS)
-aggregation.fields.job_id = ProtoField.uint16("weft_aggregation.job_id", "Job id")
-aggregation.fields.epoch = ProtoField.uint16("weft_aggregation.epoch", "Epoch")
-aggregation.fields.slot = ProtoField.uint16("weft_aggregation.slot", "Slot")
-aggregation.fields.round = ProtoField.uint32("weft_aggregation.round", "Round")
-aggregation.fields.rank = ProtoField.uint16("weft_aggregation.rank", "Rank among the parent's children")
-aggregation.fields.lane_count = ProtoField.uint16("weft_aggregation.lane_count", "Lanes")
-aggregation.fields.data_type = ProtoField.uint8("weft_aggregation.data_type", "Data type", base.DEC, DATA_TYPES)
-aggregation.fields.flags = ProtoField.uint8("weft_aggregation.flags", "Flags", base.HEX)
-aggregation.fields.destination = ProtoField.uint16("weft_aggregation.destination", "Destination", base.DEC,
-  ALL_WORKERS)
+declare(aggregation, "weft_aggregation", AGGREGATION)
 aggregation.fields.lane = ProtoField.int32("weft_aggregation.lane", "Lane")
 
-local destination_qp = Field.new("infiniband.bth.destqp")
-local opcode = Field.new("infiniband.bth.opcode")
-
-local UD_SEND_ONLY = 0x64
-local CONTRIBUTION_QP, RESULT_QP = 0xA66000, 0xFFFFFF
-
 local function is_aggregation(buffer)
-  local operation, queue_pair = opcode(), destination_qp()
-  if operation == nil or queue_pair == nil or operation.value ~= UD_SEND_ONLY then return false end
-  if queue_pair.value ~= CONTRIBUTION_QP and queue_pair.value ~= RESULT_QP then return false end
-  if buffer:len() < AGGREGATION_BYTES or bit.rshift(buffer(0, 1):uint(), 4) ~= AGGREGATION_VERSION then return false end
-  return buffer:len() >= AGGREGATION_BYTES + 4 * buffer(14, 2):uint()
+  if not is_datagram(nil, CONTRIBUTION_QP, RESULT_QP) or not has_version(AGGREGATION, buffer) then return false end
+  return buffer:len() >= AGGREGATION.bytes + LANE_BYTES * value_of(field_of(AGGREGATION, "lane_count"), buffer)
 end
 
 function aggregation.dissector(buffer, packet, root)
-  local lane_count = buffer(14, 2):uint()
-  local length = AGGREGATION_BYTES + 4 * lane_count
+  local lane_count = value_of(field_of(AGGREGATION, "lane_count"), buffer)
+  local length = AGGREGATION.bytes + LANE_BYTES * lane_count
   local tree = root:add(aggregation, buffer(0, length))
-  tree:add(aggregation.fields.version, buffer(0, 1))
-  tree:add(aggregation.fields.kind, buffer(0, 1))
-  tree:add(aggregation.fields.operation, buffer(1, 1))
-  tree:add(aggregation.fields.job_id, buffer(2, 2))
-  tree:add(aggregation.fields.epoch, buffer(4, 2))
-  tree:add(aggregation.fields.slot, buffer(6, 2))
-  tree:add(aggregation.fields.round, buffer(8, 4))
-  tree:add(aggregation.fields.rank, buffer(12, 2))
-  tree:add(aggregation.fields.lane_count, buffer(14, 2))
-  tree:add(aggregation.fields.data_type, buffer(16, 1))
-  tree:add(aggregation.fields.flags, buffer(17, 1))
-  tree:add(aggregation.fields.destination, buffer(18, 2))
+  local values = show(tree, AGGREGATION, buffer)
   if lane_count > 0 then
-    local lanes = tree:add(aggregation, buffer(AGGREGATION_BYTES, 4 * lane_count), "Lanes")
+    local lanes = tree:add(aggregation, buffer(AGGREGATION.bytes, LANE_BYTES * lane_count), "Lanes")
     for lane = 0, lane_count - 1 do
-      lanes:add(aggregation.fields.lane, buffer(AGGREGATION_BYTES + 4 * lane, 4))
+      lanes:add(aggregation.fields.lane, buffer(AGGREGATION.bytes + LANE_BYTES * lane, LANE_BYTES))
     end
   end
-  local kind = KINDS[bit.band(buffer(0, 1):uint(), 0x0F)] or "unknown kind"
-  local operation = OPERATIONS[buffer(1, 1):uint()] or "unknown operation"
-  packet.cols.info:set(string.format("Aggregation %s: %s, job %d epoch %d slot %d round %d", kind, operation,
-    buffer(2, 2):uint(), buffer(4, 2):uint(), buffer(6, 2):uint(), buffer(8, 4):uint()))
+  packet.cols.info:set(string.format("Aggregation %s: %s, job %d epoch %d slot %d round %d",
+    name_in(AGGREGATION, "kind", values.kind), name_in(AGGREGATION, "operation", values.operation),
+    values.job_id, values.epoch, values.slot, values.round))
   packet.cols.protocol:set("WEFT-AGG")
   return length
 end
@@ -200,5 +355,41 @@ end
 aggregation:register_heuristic("infiniband.payload", function(buffer, packet, root)
   if not is_aggregation(buffer) then return false end
   aggregation.dissector(buffer, packet, root)
+  return true
+end)
+
+local service = Proto("weft_service", "Weft service of a switch")
+
+declare(service, "weft_service", SERVICE)
+
+service:register_heuristic("infiniband.payload", function(buffer, packet, root)
+  if not is_datagram(REQUEST_QP, REQUEST_QP, ANSWER_QP) or not has_version(SERVICE, buffer) then return false end
+  local values = show(root:add(service, buffer(0, SERVICE.bytes)), SERVICE, buffer)
+  packet.cols.info:set(string.format("Service %s: %s, group %d epoch %d cell %d sequence %d",
+    name_in(SERVICE, "kind", values.kind), name_in(SERVICE, "operation", values.operation),
+    values.group_id, values.epoch, values.cell, values.sequence))
+  packet.cols.protocol:set("WEFT-SERVICE")
+  return true
+end)
+
+local parameter = Proto("weft_parameter", "Weft parameter store")
+
+declare(parameter, "weft_parameter", PARAMETER)
+parameter.fields.data = ProtoField.bytes("weft_parameter.data", "Parameters")
+
+local function is_parameter(buffer)
+  return has_version(PARAMETER, buffer) and (is_datagram(PARAMETER_STORE_QP, PARAMETER_CLIENT_QP)
+    or is_datagram(PARAMETER_CLIENT_QP, PARAMETER_STORE_QP))
+end
+
+parameter:register_heuristic("infiniband.payload", function(buffer, packet, root)
+  if not is_parameter(buffer) then return false end
+  local tree = root:add(parameter, buffer(0, buffer:len()))
+  local values = show(tree, PARAMETER, buffer)
+  if buffer:len() > PARAMETER.bytes then tree:add(parameter.fields.data, buffer(PARAMETER.bytes)) end
+  packet.cols.info:set(string.format("Parameter %s: block %d, group %d epoch %d client %d sequence %d",
+    name_in(PARAMETER, "kind", values.kind), values.block, values.group_id, values.epoch, values.client,
+    values.sequence))
+  packet.cols.protocol:set("WEFT-PARAMETER")
   return true
 end)

@@ -23,8 +23,8 @@ INT_HOP = Header(
         Field(
             "rate_code",
             4,
-            "of the port's rate",
-            values={code: f"{gbps}G" for code, gbps in enumerate(STANDARD_RATES_GBPS)},
+            "of the port's rate in bit/s",
+            values={code: f"{gbps}G" if gbps else "unknown" for code, gbps in enumerate(STANDARD_RATES_GBPS)},
             is_closed=False,
         ),
         Field(
