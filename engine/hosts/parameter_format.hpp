@@ -4,24 +4,23 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 #include "packets/byte_order.hpp"
+#include "packets/header_fields.hpp"
 
 namespace weft::parameter {
 
 constexpr uint8_t kVersion = 1;
 constexpr uint32_t kStoreQueuePair = 0xA66002;
 constexpr uint32_t kClientQueuePair = 0xA66003;
-constexpr size_t kHeaderBytes = 24;
 constexpr size_t kBlockWords = 16;
 constexpr size_t kBlockBytes = 8 * kBlockWords;
-constexpr size_t kLargestBytes = kHeaderBytes + kBlockBytes;
 constexpr uint8_t kCached = 1;  // flag: a switch has answered
 
 enum Kind : uint8_t { kPull = 0, kPush = 1, kValue = 2, kDone = 3 };
 
 constexpr bool has_block(uint8_t kind) { return kind == kPush || kind == kValue; }
-constexpr size_t bytes_of(uint8_t kind) { return has_block(kind) ? kLargestBytes : kHeaderBytes; }
 
 struct Header {
   uint8_t version = kVersion;
@@ -35,7 +34,24 @@ struct Header {
   uint32_t block_version = 0;
   uint32_t reserved = 0;
   bool operator==(const Header&) const = default;
+
+  static constexpr auto fields() {
+    return std::tuple{wire::field("version", 4, &Header::version),
+                      wire::field("kind", 4, &Header::kind),
+                      wire::field("flags", 8, &Header::flags),
+                      wire::field("group_id", 16, &Header::group_id),
+                      wire::field("epoch", 16, &Header::epoch),
+                      wire::field("client", 16, &Header::client),
+                      wire::field("block", 32, &Header::block),
+                      wire::field("sequence", 32, &Header::sequence),
+                      wire::field("block_version", 32, &Header::block_version),
+                      wire::field("reserved", 32, &Header::reserved)};
+  }
 };
+
+constexpr size_t kHeaderBytes = wire::kHeaderBytes<Header>;
+constexpr size_t kLargestBytes = kHeaderBytes + kBlockBytes;
+constexpr size_t bytes_of(uint8_t kind) { return has_block(kind) ? kLargestBytes : kHeaderBytes; }
 
 // Who wrote a block last: a client and the number of its push; kNobody and 0 at first.
 struct Writer {
@@ -65,15 +81,7 @@ inline Writer writer_of(const Words& words) {
 
 // Writes bytes_of(header.kind) bytes; `words` are those of a block, if it has one.
 inline void encode(const Header& header, const Words* words, uint8_t* at) {
-  at[0] = static_cast<uint8_t>(header.version << 4 | (header.kind & 0x0F));
-  at[1] = header.flags;
-  store_big_endian<uint16_t>(at + 2, header.group_id);
-  store_big_endian<uint16_t>(at + 4, header.epoch);
-  store_big_endian<uint16_t>(at + 6, header.client);
-  store_big_endian<uint32_t>(at + 8, header.block);
-  store_big_endian<uint32_t>(at + 12, header.sequence);
-  store_big_endian<uint32_t>(at + 16, header.block_version);
-  store_big_endian<uint32_t>(at + 20, header.reserved);
+  wire::store_header(header, at);
   if (!has_block(header.kind)) return;
   for (size_t word = 0; word < kBlockWords; ++word)
     store_big_endian<uint64_t>(at + kHeaderBytes + 8 * word, (*words)[word]);
@@ -81,16 +89,9 @@ inline void encode(const Header& header, const Words* words, uint8_t* at) {
 
 // `at` has kHeaderBytes.
 inline Header decode(const uint8_t* at) {
-  return {.version = static_cast<uint8_t>(at[0] >> 4),
-          .kind = static_cast<uint8_t>(at[0] & 0x0F),
-          .flags = at[1],
-          .group_id = load_big_endian<uint16_t>(at + 2),
-          .epoch = load_big_endian<uint16_t>(at + 4),
-          .client = load_big_endian<uint16_t>(at + 6),
-          .block = load_big_endian<uint32_t>(at + 8),
-          .sequence = load_big_endian<uint32_t>(at + 12),
-          .block_version = load_big_endian<uint32_t>(at + 16),
-          .reserved = load_big_endian<uint32_t>(at + 20)};
+  Header header;
+  wire::load_header(header, at);
+  return header;
 }
 
 inline Words decode_block(const uint8_t* at) {

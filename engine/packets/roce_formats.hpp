@@ -1,6 +1,6 @@
 // The headers of RoCEv2 packets as plain values: Ethernet, INT shim, IP, UDP, BTH and its extensions.
 // Sources: InfiniBand Architecture Specification volume 1, chapter 9 and annex A17 (RoCEv2); docs/spec
-// for the INT shim and the aggregation header, which are Weft's own.
+// for the INT shim and the aggregation header, which are Weft's own. weft/wire/ describes all of them.
 #pragma once
 
 #include <array>
@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <tuple>
+
+#include "packets/header_fields.hpp"
 
 namespace weft::roce {
 
@@ -20,21 +23,14 @@ constexpr uint8_t kIpProtocolUdp = 17;
 constexpr uint16_t kDefaultPartitionKey = 0xFFFF;
 
 constexpr size_t kEthernetBytes = 14;
-constexpr size_t kIntShimBytes = 46;
 constexpr size_t kIntermediateShimBytes = 6;
 constexpr size_t kIpv4Bytes = 20;
 constexpr size_t kIpv6Bytes = 40;
 constexpr size_t kUdpBytes = 8;
-constexpr size_t kBthBytes = 12;
-constexpr size_t kRethBytes = 16;
-constexpr size_t kAethBytes = 4;
-constexpr size_t kDethBytes = 8;
 constexpr size_t kImmediateBytes = 4;
-constexpr size_t kAtomicEthBytes = 28;
 constexpr size_t kAtomicAckEthBytes = 8;
 constexpr size_t kIethBytes = 4;
 constexpr size_t kCnpReservedBytes = 16;
-constexpr size_t kAggregationHeaderBytes = 20;
 constexpr size_t kIcrcBytes = 4;
 
 constexpr uint8_t kIntShimVersion = 1;
@@ -159,6 +155,22 @@ struct Bth {
   bool acknowledge_request = false;
   uint32_t psn = 0;  // 24 bits
   bool operator==(const Bth&) const = default;
+
+  static constexpr auto fields() {
+    return std::tuple{wire::field("opcode", 8, &Bth::opcode),
+                      wire::field("solicited", 1, &Bth::solicited),
+                      wire::field("migrated", 1, &Bth::migrated),
+                      wire::plain("pad_count", 2, 0),
+                      wire::plain("version", 4, 0),
+                      wire::field("partition_key", 16, &Bth::partition_key),
+                      wire::field("fecn", 1, &Bth::fecn),
+                      wire::field("becn", 1, &Bth::becn),
+                      wire::plain("reserved1", 6, 0),
+                      wire::field("destination_qp", 24, &Bth::destination_qp),
+                      wire::field("acknowledge_request", 1, &Bth::acknowledge_request),
+                      wire::plain("reserved2", 7, 0),
+                      wire::field("psn", 24, &Bth::psn)};
+  }
 };
 
 struct Reth {
@@ -166,18 +178,33 @@ struct Reth {
   uint32_t rkey = 0;
   uint32_t length_bytes = 0;
   bool operator==(const Reth&) const = default;
+
+  static constexpr auto fields() {
+    return std::tuple{wire::field("virtual_address", 64, &Reth::virtual_address),
+                      wire::field("rkey", 32, &Reth::rkey),
+                      wire::field("length_bytes", 32, &Reth::length_bytes)};
+  }
 };
 
 struct Aeth {
   uint8_t syndrome = 0;
   uint32_t msn = 0;  // 24 bits
   bool operator==(const Aeth&) const = default;
+
+  static constexpr auto fields() {
+    return std::tuple{wire::field("syndrome", 8, &Aeth::syndrome), wire::field("msn", 24, &Aeth::msn)};
+  }
 };
 
 struct Deth {
   uint32_t q_key = 0;
   uint32_t source_qp = 0;  // 24 bits
   bool operator==(const Deth&) const = default;
+
+  static constexpr auto fields() {
+    return std::tuple{wire::field("q_key", 32, &Deth::q_key), wire::plain("reserved", 8, 0),
+                      wire::field("source_qp", 24, &Deth::source_qp)};
+  }
 };
 
 struct AtomicEth {
@@ -186,6 +213,13 @@ struct AtomicEth {
   uint64_t swap_or_add = 0;
   uint64_t compare = 0;
   bool operator==(const AtomicEth&) const = default;
+
+  static constexpr auto fields() {
+    return std::tuple{wire::field("virtual_address", 64, &AtomicEth::virtual_address),
+                      wire::field("rkey", 32, &AtomicEth::rkey),
+                      wire::field("swap_or_add", 64, &AtomicEth::swap_or_add),
+                      wire::field("compare", 64, &AtomicEth::compare)};
+  }
 };
 
 struct IntHop {
@@ -194,6 +228,13 @@ struct IntHop {
   uint32_t tx_units = 0;      // 20 bits of 128 B, wraps
   uint16_t queue_cells = 0;   // 80 B cells, saturates
   bool operator==(const IntHop&) const = default;
+
+  static constexpr auto fields() {
+    return std::tuple{wire::field("rate_code", 4, &IntHop::rate_code),
+                      wire::field("timestamp_ns", 24, &IntHop::timestamp_ns),
+                      wire::field("tx_units", 20, &IntHop::tx_units),
+                      wire::field("queue_cells", 16, &IntHop::queue_cells)};
+  }
 };
 
 // The HPCC telemetry shim between Ethernet and IP; hops[0] is the first switch.
@@ -204,6 +245,18 @@ struct IntStack {
   uint16_t path_id = 0;   // 12 bits
   std::array<IntHop, kIntHops> hops{};
   bool operator==(const IntStack&) const = default;
+
+  // The hops follow.
+  static constexpr auto fields() {
+    return std::tuple{wire::plain("version", 4, kIntShimVersion),
+                      wire::field("echo", 1, &IntStack::echo),
+                      wire::field("overflow", 1, &IntStack::overflow),
+                      wire::plain("reserved", 2, 0),
+                      wire::plain("hop_slots", 8, kIntHops),
+                      wire::plain("next_ethertype", 16, 0),
+                      wire::field("hop_count", 4, &IntStack::hop_count),
+                      wire::field("path_id", 12, &IntStack::path_id)};
+  }
 };
 
 enum AggregationKind : uint8_t { kContribution = 0, kResult = 1 };
@@ -221,7 +274,30 @@ struct AggregationHeader {
   uint8_t flags = 0;                   // kOverflow
   uint16_t destination = kAllWorkers;  // worker that gets the lanes of the result
   bool operator==(const AggregationHeader&) const = default;
+
+  static constexpr auto fields() {
+    return std::tuple{wire::plain("version", 4, kAggregationVersion),
+                      wire::field("kind", 4, &AggregationHeader::kind),
+                      wire::field("operation", 8, &AggregationHeader::operation),
+                      wire::field("job_id", 16, &AggregationHeader::job_id),
+                      wire::field("epoch", 16, &AggregationHeader::epoch),
+                      wire::field("slot", 16, &AggregationHeader::slot),
+                      wire::field("round", 32, &AggregationHeader::round),
+                      wire::field("rank", 16, &AggregationHeader::rank),
+                      wire::field("lane_count", 16, &AggregationHeader::lane_count),
+                      wire::field("data_type", 8, &AggregationHeader::data_type),
+                      wire::field("flags", 8, &AggregationHeader::flags),
+                      wire::field("destination", 16, &AggregationHeader::destination)};
+  }
 };
+
+constexpr size_t kBthBytes = wire::kHeaderBytes<Bth>;
+constexpr size_t kRethBytes = wire::kHeaderBytes<Reth>;
+constexpr size_t kAethBytes = wire::kHeaderBytes<Aeth>;
+constexpr size_t kDethBytes = wire::kHeaderBytes<Deth>;
+constexpr size_t kAtomicEthBytes = wire::kHeaderBytes<AtomicEth>;
+constexpr size_t kAggregationHeaderBytes = wire::kHeaderBytes<AggregationHeader>;
+constexpr size_t kIntShimBytes = wire::kHeaderBytes<IntStack> + kIntHops * wire::kHeaderBytes<IntHop>;
 
 // Everything of a packet above its payload. Of the extension headers only those that the opcode has are
 // meaningful.

@@ -28,28 +28,23 @@ struct Reader {
   }
 };
 
-IntHop decode_hop(const uint8_t* at) {
-  const auto bits = load_big_endian<uint64_t>(at);
-  return IntHop{.rate_code = static_cast<uint8_t>(bits >> 60),
-                .timestamp_ns = static_cast<uint32_t>(bits >> 36) & 0xFFFFFF,
-                .tx_units = static_cast<uint32_t>(bits >> 16) & 0xFFFFF,
-                .queue_cells = static_cast<uint16_t>(bits)};
-}
-
 ParseError parse_int_shim(Reader& reader, uint16_t& ethertype, ParsedPacket& out) {
   if (!reader.has(kIntShimBytes)) return ParseError::kTruncated;
   const uint8_t* shim = reader.at;
   IntStack stack;
-  stack.echo = (shim[0] & 0x08) != 0;
-  stack.overflow = (shim[0] & 0x04) != 0;
-  ethertype = load_big_endian<uint16_t>(shim + 2);
-  stack.hop_count = shim[4] >> 4;
-  stack.path_id = load_big_endian<uint16_t>(shim + 4) & 0xFFF;
+  wire::load_header(stack, shim);
+  ethertype = static_cast<uint16_t>(wire::load_field<IntStack, "next_ethertype">(shim));
   const bool known_next = ethertype == kEtherTypeIpv4 || ethertype == kEtherTypeIpv6;
-  if (shim[0] >> 4 != kIntShimVersion || shim[1] != kIntHops || stack.hop_count > kIntHops || !known_next) {
+  if (wire::load_field<IntStack, "version">(shim) != kIntShimVersion ||
+      wire::load_field<IntStack, "hop_slots">(shim) != kIntHops || stack.hop_count > kIntHops ||
+      !known_next) {
     return ParseError::kBadIntShim;
   }
-  for (size_t hop = 0; hop < kIntHops; ++hop) stack.hops[hop] = decode_hop(shim + 6 + 8 * hop);
+  shim += wire::kHeaderBytes<IntStack>;
+  for (IntHop& hop : stack.hops) {
+    wire::load_header(hop, shim);
+    shim += wire::kHeaderBytes<IntHop>;
+  }
   out.telemetry = stack;
   reader.skip(kIntShimBytes);
   return ParseError::kNone;
@@ -125,17 +120,9 @@ ParseError parse_udp(Reader& reader, const uint8_t* ip, ParsedPacket& out) {
 ParseError parse_bth(Reader& reader, ParsedPacket& out, size_t& pad_bytes) {
   if (!reader.has(kBthBytes)) return ParseError::kTruncated;
   const uint8_t* bth = reader.at;
-  out.bth.opcode = bth[0];
-  out.bth.solicited = (bth[1] & 0x80) != 0;
-  out.bth.migrated = (bth[1] & 0x40) != 0;
-  pad_bytes = (bth[1] >> 4) & 3;
-  out.bth.partition_key = load_big_endian<uint16_t>(bth + 2);
-  out.bth.fecn = (bth[4] & 0x80) != 0;
-  out.bth.becn = (bth[4] & 0x40) != 0;
-  out.bth.destination_qp = load_big_endian_24(bth + 5);
-  out.bth.acknowledge_request = (bth[8] & 0x80) != 0;
-  out.bth.psn = load_big_endian_24(bth + 9);
-  if ((bth[1] & 0x0F) != 0) return ParseError::kBadTransportVersion;
+  wire::load_header(out.bth, bth);
+  pad_bytes = wire::load_field<Bth, "pad_count">(bth);
+  if (wire::load_field<Bth, "version">(bth) != 0) return ParseError::kBadTransportVersion;
   const auto extensions = opcode_extensions(out.bth.opcode);
   if (!extensions) return ParseError::kUnknownOpcode;
   out.extensions = *extensions;
@@ -146,26 +133,19 @@ ParseError parse_bth(Reader& reader, ParsedPacket& out, size_t& pad_bytes) {
 ParseError parse_extensions(Reader& reader, ParsedPacket& out) {
   if (!reader.has(extension_bytes(out.extensions))) return ParseError::kTruncated;
   if (out.has(kHasDeth)) {
-    out.deth.q_key = load_big_endian<uint32_t>(reader.at);
-    out.deth.source_qp = load_big_endian_24(reader.at + 5);
+    wire::load_header(out.deth, reader.at);
     reader.skip(kDethBytes);
   }
   if (out.has(kHasReth)) {
-    out.reth.virtual_address = load_big_endian<uint64_t>(reader.at);
-    out.reth.rkey = load_big_endian<uint32_t>(reader.at + 8);
-    out.reth.length_bytes = load_big_endian<uint32_t>(reader.at + 12);
+    wire::load_header(out.reth, reader.at);
     reader.skip(kRethBytes);
   }
   if (out.has(kHasAtomicEth)) {
-    out.atomic_eth.virtual_address = load_big_endian<uint64_t>(reader.at);
-    out.atomic_eth.rkey = load_big_endian<uint32_t>(reader.at + 8);
-    out.atomic_eth.swap_or_add = load_big_endian<uint64_t>(reader.at + 12);
-    out.atomic_eth.compare = load_big_endian<uint64_t>(reader.at + 20);
+    wire::load_header(out.atomic_eth, reader.at);
     reader.skip(kAtomicEthBytes);
   }
   if (out.has(kHasAeth)) {
-    out.aeth.syndrome = reader.at[0];
-    out.aeth.msn = load_big_endian_24(reader.at + 1);
+    wire::load_header(out.aeth, reader.at);
     reader.skip(kAethBytes);
   }
   if (out.has(kHasAtomicAckEth)) {
@@ -200,20 +180,11 @@ ParseError parse_aggregation(ParsedPacket& out) {
   if (out.payload == nullptr) return ParseError::kTruncated;
   if (out.payload_bytes < kAggregationHeaderBytes) return ParseError::kBadAggregationHeader;  // by its pad
   const uint8_t* at = out.payload;
-  AggregationHeader header{.kind = static_cast<uint8_t>(at[0] & 0x0F),
-                           .operation = at[1],
-                           .job_id = load_big_endian<uint16_t>(at + 2),
-                           .epoch = load_big_endian<uint16_t>(at + 4),
-                           .slot = load_big_endian<uint16_t>(at + 6),
-                           .round = load_big_endian<uint32_t>(at + 8),
-                           .rank = load_big_endian<uint16_t>(at + 12),
-                           .lane_count = load_big_endian<uint16_t>(at + 14),
-                           .data_type = at[16],
-                           .flags = at[17],
-                           .destination = load_big_endian<uint16_t>(at + 18)};
+  AggregationHeader header;
+  wire::load_header(header, at);
   out.payload += kAggregationHeaderBytes;
   out.payload_bytes -= kAggregationHeaderBytes;
-  if (at[0] >> 4 != kAggregationVersion || header.kind > kResult ||
+  if (wire::load_field<AggregationHeader, "version">(at) != kAggregationVersion || header.kind > kResult ||
       size_t{4} * header.lane_count != out.payload_bytes) {
     return ParseError::kBadAggregationHeader;
   }

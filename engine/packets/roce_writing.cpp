@@ -51,25 +51,24 @@ Layout layout_of(const RoceHeaders& headers, size_t payload_bytes) {
   return {extensions, udp_length_bytes, before_udp_bytes + udp_length_bytes};
 }
 
-[[gnu::cold, gnu::noinline]] void refuse_wide_values(const IntStack& stack) {
-  require_bits("INT path_id", stack.path_id, 12);
-  for (const IntHop& hop : stack.hops) {
-    require_bits("INT rate_code", hop.rate_code, 4);
-    require_bits("INT timestamp_ns", hop.timestamp_ns, 24);
-    require_bits("INT tx_units", hop.tx_units, 20);
-  }
+// Throws for the members of a header that their fields do not hold.
+template <class Header>
+[[gnu::cold, gnu::noinline]] void refuse_wide_values(const Header& header, const std::string& prefix = "") {
+  wire::for_each_member<Header>([&](const char* name, size_t bits, auto member) {
+    require_bits((prefix + name).c_str(), static_cast<uint64_t>(header.*member), static_cast<int>(bits));
+  });
 }
 
 void check_telemetry(const IntStack& stack) {
   if (stack.hop_count > kIntHops) {
     throw std::invalid_argument("INT hop_count is " + std::to_string(stack.hop_count) + " (valid: 0 to 5)");
   }
-  uint32_t too_wide = stack.path_id >> 12;
+  if (wire::is_too_wide(stack)) [[unlikely]]
+    refuse_wide_values(stack, "INT ");
   for (const IntHop& hop : stack.hops) {
-    too_wide |= static_cast<uint32_t>(hop.rate_code >> 4) | hop.timestamp_ns >> 24 | hop.tx_units >> 20;
+    if (wire::is_too_wide(hop)) [[unlikely]]
+      refuse_wide_values(hop, "INT ");
   }
-  if (too_wide != 0) [[unlikely]]
-    refuse_wide_values(stack);
 }
 
 void check_aggregation(const RoceHeaders& headers, size_t udp_length_bytes) {
@@ -85,10 +84,9 @@ void check_aggregation(const RoceHeaders& headers, size_t udp_length_bytes) {
   require_bits("dscp", headers.dscp, 6);
   require_bits("ecn", headers.ecn, 2);
   require_bits("flow_label", headers.flow_label, 20);
-  require_bits("destination_qp", headers.bth.destination_qp, 24);
-  require_bits("psn", headers.bth.psn, 24);
-  require_bits("msn", headers.aeth.msn, 24);
-  require_bits("source_qp", headers.deth.source_qp, 24);
+  refuse_wide_values<Bth>(headers.bth);
+  refuse_wide_values<Aeth>(headers.aeth);
+  refuse_wide_values<Deth>(headers.deth);
 }
 
 void check_values(const RoceHeaders& headers, uint16_t extensions, size_t payload_bytes,
@@ -96,9 +94,9 @@ void check_values(const RoceHeaders& headers, uint16_t extensions, size_t payloa
   if (headers.source_ip.is_ipv6 != headers.destination_ip.is_ipv6) {
     throw std::invalid_argument("source and destination address are of different IP versions");
   }
-  const uint32_t numbers =
-      headers.bth.destination_qp | headers.bth.psn | headers.aeth.msn | headers.deth.source_qp;
-  if ((numbers >> 24 | headers.flow_label >> 20 | headers.dscp >> 6 | headers.ecn >> 2) != 0) [[unlikely]]
+  const bool is_wide_below = (headers.flow_label >> 20 | headers.dscp >> 6 | headers.ecn >> 2) != 0;
+  if (is_wide_below || wire::is_too_wide(headers.bth) || wire::is_too_wide(headers.aeth) ||
+      wire::is_too_wide(headers.deth)) [[unlikely]]
     refuse_wide_values(headers);
   if ((extensions & kHasPayload) == 0 && payload_bytes != 0) {
     throw std::invalid_argument("BTH opcode " + std::to_string(headers.bth.opcode) +
@@ -112,6 +110,8 @@ void check_values(const RoceHeaders& headers, uint16_t extensions, size_t payloa
   if (headers.telemetry) check_telemetry(*headers.telemetry);
   if (headers.aggregation) {
     require_bits("aggregation kind", headers.aggregation->kind, 1);
+    if (wire::is_too_wide(*headers.aggregation)) [[unlikely]]
+      refuse_wide_values(*headers.aggregation, "aggregation ");
     check_aggregation(headers, udp_length_bytes);
     if (size_t{4} * headers.aggregation->lane_count != payload_bytes) {
       throw std::invalid_argument("lane_count is " + std::to_string(headers.aggregation->lane_count) +
@@ -133,17 +133,10 @@ uint8_t* write_ethernet(const RoceHeaders& headers, uint8_t* at) {
 }
 
 uint8_t* write_int_shim(const IntStack& stack, uint16_t ip_type, uint8_t* at) {
-  at[0] = static_cast<uint8_t>(kIntShimVersion << 4 | (stack.echo ? 0x08 : 0) | (stack.overflow ? 0x04 : 0));
-  at[1] = kIntHops;
-  store_big_endian<uint16_t>(at + 2, ip_type);
-  store_big_endian<uint16_t>(at + 4, static_cast<uint16_t>(stack.hop_count << 12 | stack.path_id));
-  at += 6;
-  for (const IntHop& hop : stack.hops) {
-    store_big_endian<uint64_t>(at, static_cast<uint64_t>(hop.rate_code) << 60 |
-                                       static_cast<uint64_t>(hop.timestamp_ns) << 36 |
-                                       static_cast<uint64_t>(hop.tx_units) << 16 | hop.queue_cells);
-    at += 8;
-  }
+  uint8_t* const shim = at;
+  at = wire::store_header(stack, shim);
+  wire::store_field<IntStack, "next_ethertype">(shim, ip_type);
+  for (const IntHop& hop : stack.hops) at = wire::store_header(hop, at);
   return at;
 }
 
@@ -174,39 +167,16 @@ uint8_t* write_ip(const RoceHeaders& headers, size_t udp_length_bytes, uint8_t* 
 }
 
 uint8_t* write_bth(const Bth& bth, size_t pad, uint8_t* at) {
-  at[0] = bth.opcode;
-  at[1] = static_cast<uint8_t>((bth.solicited ? 0x80 : 0) | (bth.migrated ? 0x40 : 0) | pad << 4);
-  store_big_endian<uint16_t>(at + 2, bth.partition_key);
-  at[4] = static_cast<uint8_t>((bth.fecn ? 0x80 : 0) | (bth.becn ? 0x40 : 0));
-  store_big_endian_24(at + 5, bth.destination_qp);
-  at[8] = bth.acknowledge_request ? 0x80 : 0;
-  store_big_endian_24(at + 9, bth.psn);
-  return at + kBthBytes;
+  uint8_t* const end = wire::store_header(bth, at);
+  wire::store_field<Bth, "pad_count">(at, pad);
+  return end;
 }
 
 uint8_t* write_extensions(const RoceHeaders& headers, uint16_t extensions, uint8_t* at) {
-  if ((extensions & kHasDeth) != 0) {
-    store_big_endian<uint32_t>(at, headers.deth.q_key);
-    store_big_endian<uint32_t>(at + 4, headers.deth.source_qp);
-    at += kDethBytes;
-  }
-  if ((extensions & kHasReth) != 0) {
-    store_big_endian<uint64_t>(at, headers.reth.virtual_address);
-    store_big_endian<uint32_t>(at + 8, headers.reth.rkey);
-    store_big_endian<uint32_t>(at + 12, headers.reth.length_bytes);
-    at += kRethBytes;
-  }
-  if ((extensions & kHasAtomicEth) != 0) {
-    store_big_endian<uint64_t>(at, headers.atomic_eth.virtual_address);
-    store_big_endian<uint32_t>(at + 8, headers.atomic_eth.rkey);
-    store_big_endian<uint64_t>(at + 12, headers.atomic_eth.swap_or_add);
-    store_big_endian<uint64_t>(at + 20, headers.atomic_eth.compare);
-    at += kAtomicEthBytes;
-  }
-  if ((extensions & kHasAeth) != 0) {
-    store_big_endian<uint32_t>(at, static_cast<uint32_t>(headers.aeth.syndrome) << 24 | headers.aeth.msn);
-    at += kAethBytes;
-  }
+  if ((extensions & kHasDeth) != 0) at = wire::store_header(headers.deth, at);
+  if ((extensions & kHasReth) != 0) at = wire::store_header(headers.reth, at);
+  if ((extensions & kHasAtomicEth) != 0) at = wire::store_header(headers.atomic_eth, at);
+  if ((extensions & kHasAeth) != 0) at = wire::store_header(headers.aeth, at);
   if ((extensions & kHasAtomicAckEth) != 0) {
     store_big_endian<uint64_t>(at, headers.atomic_ack_original);
     at += kAtomicAckEthBytes;
@@ -227,18 +197,7 @@ uint8_t* write_extensions(const RoceHeaders& headers, uint16_t extensions, uint8
 }
 
 uint8_t* write_aggregation(const AggregationHeader& header, uint8_t* at) {
-  at[0] = static_cast<uint8_t>(kAggregationVersion << 4 | header.kind);
-  at[1] = header.operation;
-  store_big_endian<uint16_t>(at + 2, header.job_id);
-  store_big_endian<uint16_t>(at + 4, header.epoch);
-  store_big_endian<uint16_t>(at + 6, header.slot);
-  store_big_endian<uint32_t>(at + 8, header.round);
-  store_big_endian<uint16_t>(at + 12, header.rank);
-  store_big_endian<uint16_t>(at + 14, header.lane_count);
-  at[16] = header.data_type;
-  at[17] = header.flags;
-  store_big_endian<uint16_t>(at + 18, header.destination);
-  return at + kAggregationHeaderBytes;
+  return wire::store_header(header, at);
 }
 
 uint8_t* write_payload(const uint8_t* payload, size_t payload_bytes, const uint8_t* ip, uint8_t* at) {

@@ -8,9 +8,12 @@
 #include <cstdio>
 #include <stdexcept>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "hosts/parameter_format.hpp"
+#include "hosts/service_format.hpp"
 #include "packets/crc32.hpp"
 #include "packets/header_template.hpp"
 #include "packets/packet_store.hpp"
@@ -85,75 +88,52 @@ void read_text(FieldReader& fields, const char* name, roce::IpAddress& address) 
   address = parse_ip(text);
 }
 
+// Members of a header that fields fill, by their names.
+template <class Header>
+void read_header(FieldReader& fields, Header& header) {
+  wire::for_each_member<Header>(
+      [&](const char* name, size_t, auto member) { fields.read(name, header.*member); });
+}
+
+template <class Header>
+py::dict header_dict(const Header& header) {
+  py::dict dict;
+  wire::for_each_member<Header>(
+      [&](const char* name, size_t, auto member) { dict[name] = py::cast(header.*member); });
+  return dict;
+}
+
+// Fields of a header in wire order, as names and widths.
+template <class Header>
+py::list fields_list() {
+  py::list list;
+  std::apply([&](const auto&... fields) { (list.append(py::make_tuple(fields.name, fields.bits)), ...); },
+             Header::fields());
+  return list;
+}
+
 void read_telemetry(FieldReader& fields, roce::IntStack& stack) {
-  fields.read("echo", stack.echo);
-  fields.read("overflow", stack.overflow);
-  fields.read("hop_count", stack.hop_count);
-  fields.read("path_id", stack.path_id);
+  read_header(fields, stack);
   std::vector<py::dict> hops;
   fields.read("hops", hops);
   if (hops.size() > roce::kIntHops) throw std::invalid_argument("telemetry.hops: more than 5 hops");
   for (size_t hop = 0; hop < hops.size(); ++hop) {
     FieldReader reader(hops[hop], "telemetry.hops[" + std::to_string(hop) + "]");
-    reader.read("rate_code", stack.hops[hop].rate_code);
-    reader.read("timestamp_ns", stack.hops[hop].timestamp_ns);
-    reader.read("tx_units", stack.hops[hop].tx_units);
-    reader.read("queue_cells", stack.hops[hop].queue_cells);
+    read_header(reader, stack.hops[hop]);
     reader.finish();
   }
 }
 
-void read_aggregation(FieldReader& fields, roce::AggregationHeader& header) {
-  fields.read("kind", header.kind);
-  fields.read("operation", header.operation);
-  fields.read("job_id", header.job_id);
-  fields.read("epoch", header.epoch);
-  fields.read("slot", header.slot);
-  fields.read("round", header.round);
-  fields.read("rank", header.rank);
-  fields.read("lane_count", header.lane_count);
-  fields.read("data_type", header.data_type);
-  fields.read("flags", header.flags);
-  fields.read("destination", header.destination);
-}
-
-void read_bth(FieldReader& fields, roce::Bth& bth) {
-  fields.read("opcode", bth.opcode);
-  fields.read("solicited", bth.solicited);
-  fields.read("migrated", bth.migrated);
-  fields.read("partition_key", bth.partition_key);
-  fields.read("fecn", bth.fecn);
-  fields.read("becn", bth.becn);
-  fields.read("destination_qp", bth.destination_qp);
-  fields.read("acknowledge_request", bth.acknowledge_request);
-  fields.read("psn", bth.psn);
-}
-
 void read_extensions(FieldReader& fields, roce::RoceHeaders& headers) {
-  fields.read_group("deth", [&](FieldReader& group) {
-    group.read("q_key", headers.deth.q_key);
-    group.read("source_qp", headers.deth.source_qp);
-  });
-  fields.read_group("reth", [&](FieldReader& group) {
-    group.read("virtual_address", headers.reth.virtual_address);
-    group.read("rkey", headers.reth.rkey);
-    group.read("length_bytes", headers.reth.length_bytes);
-  });
-  fields.read_group("atomic_eth", [&](FieldReader& group) {
-    group.read("virtual_address", headers.atomic_eth.virtual_address);
-    group.read("rkey", headers.atomic_eth.rkey);
-    group.read("swap_or_add", headers.atomic_eth.swap_or_add);
-    group.read("compare", headers.atomic_eth.compare);
-  });
-  fields.read_group("aeth", [&](FieldReader& group) {
-    group.read("syndrome", headers.aeth.syndrome);
-    group.read("msn", headers.aeth.msn);
-  });
+  fields.read_group("deth", [&](FieldReader& group) { read_header(group, headers.deth); });
+  fields.read_group("reth", [&](FieldReader& group) { read_header(group, headers.reth); });
+  fields.read_group("atomic_eth", [&](FieldReader& group) { read_header(group, headers.atomic_eth); });
+  fields.read_group("aeth", [&](FieldReader& group) { read_header(group, headers.aeth); });
   fields.read("atomic_ack_original", headers.atomic_ack_original);
   fields.read("immediate", headers.immediate);
   fields.read("invalidate_rkey", headers.invalidate_rkey);
   fields.read_group("aggregation",
-                    [&](FieldReader& group) { read_aggregation(group, headers.aggregation.emplace()); });
+                    [&](FieldReader& group) { read_header(group, headers.aggregation.emplace()); });
 }
 
 roce::RoceHeaders headers_of(const py::dict& dict) {
@@ -172,47 +152,29 @@ roce::RoceHeaders headers_of(const py::dict& dict) {
   fields.read("dont_fragment", headers.dont_fragment);
   fields.read("flow_label", headers.flow_label);
   fields.read("source_udp_port", headers.source_udp_port);
-  fields.read_group("bth", [&](FieldReader& group) { read_bth(group, headers.bth); });
+  fields.read_group("bth", [&](FieldReader& group) { read_header(group, headers.bth); });
   read_extensions(fields, headers);
   fields.finish();
   return headers;
 }
 
-py::dict bth_dict(const roce::Bth& bth) {
-  return py::dict("opcode"_a = bth.opcode, "solicited"_a = bth.solicited, "migrated"_a = bth.migrated,
-                  "partition_key"_a = bth.partition_key, "fecn"_a = bth.fecn, "becn"_a = bth.becn,
-                  "destination_qp"_a = bth.destination_qp, "acknowledge_request"_a = bth.acknowledge_request,
-                  "psn"_a = bth.psn);
-}
-
-py::dict aggregation_dict(const roce::AggregationHeader& header) {
-  return py::dict("kind"_a = header.kind, "operation"_a = header.operation, "job_id"_a = header.job_id,
-                  "epoch"_a = header.epoch, "slot"_a = header.slot, "round"_a = header.round,
-                  "rank"_a = header.rank, "lane_count"_a = header.lane_count,
-                  "data_type"_a = header.data_type, "flags"_a = header.flags,
-                  "destination"_a = header.destination);
-}
-
 void add_extensions(py::dict& dict, const roce::ParsedPacket& packet) {
   if (packet.has(roce::kHasDeth)) {
-    dict["deth"] = py::dict("q_key"_a = packet.deth.q_key, "source_qp"_a = packet.deth.source_qp);
+    dict["deth"] = header_dict(packet.deth);
   }
   if (packet.has(roce::kHasReth)) {
-    dict["reth"] = py::dict("virtual_address"_a = packet.reth.virtual_address, "rkey"_a = packet.reth.rkey,
-                            "length_bytes"_a = packet.reth.length_bytes);
+    dict["reth"] = header_dict(packet.reth);
   }
   if (packet.has(roce::kHasAtomicEth)) {
-    dict["atomic_eth"] =
-        py::dict("virtual_address"_a = packet.atomic_eth.virtual_address, "rkey"_a = packet.atomic_eth.rkey,
-                 "swap_or_add"_a = packet.atomic_eth.swap_or_add, "compare"_a = packet.atomic_eth.compare);
+    dict["atomic_eth"] = header_dict(packet.atomic_eth);
   }
   if (packet.has(roce::kHasAeth)) {
-    dict["aeth"] = py::dict("syndrome"_a = packet.aeth.syndrome, "msn"_a = packet.aeth.msn);
+    dict["aeth"] = header_dict(packet.aeth);
   }
   if (packet.has(roce::kHasAtomicAckEth)) dict["atomic_ack_original"] = packet.atomic_ack_original;
   if (packet.has(roce::kHasImmediate)) dict["immediate"] = packet.immediate;
   if (packet.has(roce::kHasIeth)) dict["invalidate_rkey"] = packet.invalidate_rkey;
-  if (packet.aggregation) dict["aggregation"] = aggregation_dict(*packet.aggregation);
+  if (packet.aggregation) dict["aggregation"] = header_dict(*packet.aggregation);
 }
 
 py::dict headers_dict(const roce::ParsedPacket& packet) {
@@ -220,7 +182,7 @@ py::dict headers_dict(const roce::ParsedPacket& packet) {
                 "source_mac"_a = format_mac(packet.source_mac), "source_ip"_a = format_ip(packet.source_ip),
                 "destination_ip"_a = format_ip(packet.destination_ip), "dscp"_a = packet.dscp,
                 "ecn"_a = packet.ecn, "hop_limit"_a = packet.hop_limit,
-                "source_udp_port"_a = packet.source_udp_port, "bth"_a = bth_dict(packet.bth));
+                "source_udp_port"_a = packet.source_udp_port, "bth"_a = header_dict(packet.bth));
   if (packet.source_ip.is_ipv6) {
     dict["flow_label"] = packet.flow_label;
   } else {
@@ -343,11 +305,11 @@ roce::IntStack int_stack_of(const py::dict& dict) {
 py::dict telemetry_dict(const roce::IntStack& stack) {
   py::list hops;
   for (const roce::IntHop& hop : stack.hops) {
-    hops.append(py::dict("rate_code"_a = hop.rate_code, "timestamp_ns"_a = hop.timestamp_ns,
-                         "tx_units"_a = hop.tx_units, "queue_cells"_a = hop.queue_cells));
+    hops.append(header_dict(hop));
   }
-  return py::dict("echo"_a = stack.echo, "overflow"_a = stack.overflow, "hop_count"_a = stack.hop_count,
-                  "path_id"_a = stack.path_id, "hops"_a = hops);
+  py::dict dict = header_dict(stack);
+  dict["hops"] = hops;
+  return dict;
 }
 
 void bind_codec(py::module_& m) {
@@ -371,6 +333,21 @@ Raises ValueError, ending in parse_error()'s name, unless the frame is valid.)do
   m.def("parse_error", &parse_error, "frame"_a,
         "What parse_packet() would refuse the frame for: \"none\", \"not_roce\", \"truncated\", \"bad_icrc\" "
         "…");
+  m.def(
+      "header_fields",
+      [] {
+        return Typed<"dict[str, list[tuple[str, int]]]", py::dict>(
+            py::dict("BTH"_a = fields_list<roce::Bth>(), "DETH"_a = fields_list<roce::Deth>(),
+                     "RETH"_a = fields_list<roce::Reth>(), "AtomicETH"_a = fields_list<roce::AtomicEth>(),
+                     "AETH"_a = fields_list<roce::Aeth>(), "IntShim"_a = fields_list<roce::IntStack>(),
+                     "IntHop"_a = fields_list<roce::IntHop>(),
+                     "AggregationHeader"_a = fields_list<roce::AggregationHeader>(),
+                     "ServiceHeader"_a = fields_list<service::Header>(),
+                     "ParameterHeader"_a = fields_list<parameter::Header>()));
+      },
+      R"doc(Names and widths in bits of the fields that the engine reads and writes, in wire order, by header.
+
+Headers have the names of weft.wire.HEADERS; those of fields may differ.)doc");
   m.def(
       "icrc", &icrc, "ip_packet"_a,
       R"doc(Invariant CRC over a packet from its IP header up to, and without, the iCRC itself (annex A17.3.3).

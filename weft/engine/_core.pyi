@@ -2766,6 +2766,12 @@ def full_frame_bytes(
 ) -> int:
     """Frame of a data packet with a full payload, from Ethernet to iCRC (go-back-N: within a message)."""
 
+def header_fields() -> dict[str, list[tuple[str, int]]]:
+    """Names and widths in bits of the fields that the engine reads and writes, in wire order, by header.
+
+    Headers have the names of weft.wire.HEADERS; those of fields may differ.
+    """
+
 def hop_latency_edges_ns() -> list[int]:
     """Return the upper edges of the buckets of HopLatencies; one bucket more is without."""
 
