@@ -1,4 +1,4 @@
-"""What Weft's packets look like: every header, field by field, declared once."""
+"""Headers of Weft's packets, declared once, field by field."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from weft.wire.fields import Field, Header, Repeated
 from weft.wire.headers.roce import OPCODES
 
 _MOST_NAMED_VALUES = 16
-"""Of a field in a table; more are a table of their own."""
+"""Most values in a field's row; more get a separate table."""
 
 
 def table_of(header: Header) -> str:

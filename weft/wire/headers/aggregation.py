@@ -54,7 +54,7 @@ IN_PACKETS = tuple(each for each in Operation if each < 256)
 
 
 class LaneType(IntEnum):
-    """What a lane holds: an integer, or as many narrow ones as fit."""
+    """Content of a lane: an integer, or as many narrow ones as fit."""
 
     INT32 = 0
     INT16 = 1

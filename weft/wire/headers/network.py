@@ -126,4 +126,4 @@ BYTES_BEFORE_UDP = {
     4: ETHERNET.size_bytes + IPV4.size_bytes,
     6: ETHERNET.size_bytes + IPV6.size_bytes,
 }
-"""Of a frame without shims, by IP version."""
+"""Bytes before UDP in a frame without shims, by IP version."""

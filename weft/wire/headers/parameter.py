@@ -15,7 +15,7 @@ PARAMETER_CACHED = 1
 
 
 class ParameterKind(IntEnum):
-    """What a packet to or from a parameter store is."""
+    """Kind of a packet to or from a parameter store."""
 
     PULL = 0
     PUSH = 1

@@ -178,5 +178,5 @@ BTH = Header(
 
 
 def datagram_udp_bytes(header: Header) -> int:
-    """Return the UDP length of a SEND ONLY datagram whose payload is this header alone."""
+    """Return the UDP length of a SEND ONLY datagram with this header as its only payload."""
     return sum(each.size_bytes for each in (UDP, BTH, DETH, header, ICRC))

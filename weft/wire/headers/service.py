@@ -19,7 +19,7 @@ class Kind(IntEnum):
 
 
 class Operation(IntEnum):
-    """What is asked of a switch."""
+    """Request to a switch."""
 
     BARRIER = 0
     FETCH_AND_ADD = 1
