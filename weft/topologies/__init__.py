@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from weft.topologies.kinds.fat_tree import fat_tree
     from weft.topologies.kinds.leaf_spine import leaf_spine
 
-# The kinds' sections need pydantic, for which processes of hosts and switches need not wait.
+# The kinds' sections import pydantic, which host and switch processes do not need and should not wait for.
 _IMPORTED_LATE = {
     "fat_tree": "weft.topologies.kinds.fat_tree",
     "from_parameters": "weft.topologies.kinds",

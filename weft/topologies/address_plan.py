@@ -1,6 +1,6 @@
-"""Who gets which address and MAC: a plan of octets where a fabric fits it, else a hierarchy.
+"""Assigns addresses and MACs: one octet per level where a fabric fits, otherwise a hierarchy of bit fields.
 
-docs/spec/addressing.md states both.
+docs/spec/addressing.md specifies both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weft.topologies.errors import TopologyError
 
 Networks = tuple[IPv4Network, IPv6Network]
 _BITS = 24
-"""Of 10.0.0.0/8, below the 10."""
+"""Free bits of 10.0.0.0/8."""
 _IPV4_BASE = 10 << _BITS
 _IPV6_BASE = 0xFD00 << 112
 _FEWEST_HOST_BITS = 2
@@ -25,9 +25,9 @@ _PLANE_OCTET = 8
 
 @dataclass(frozen=True)
 class Placed:
-    """A switch as its addresses see it: `position` is its place among the switches of its role, from the widest level.
+    """The facts about a switch that determine its addresses.
 
-    `nics` is how many NICs it has at its ports.
+    `position` is its place among the switches of its role, widest level first. `nics` counts the NICs attached to it.
     """
 
     plane: int
@@ -39,7 +39,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class SwitchAddresses:
-    """A switch's own addresses; `networks` hold all that is behind it, where addresses are a hierarchy."""
+    """A switch's own addresses; in a hierarchy, `networks` are the prefixes of the switch and its hosts."""
 
     address: IPv4Address
     ipv6: IPv6Address
@@ -119,7 +119,7 @@ class OctetPlan:
 
     @staticmethod
     def fits(planes: int, switches: Sequence[Placed]) -> bool:
-        """Return whether a fabric has these roles alone, hosts on leaves, and no more of anything than octets name."""
+        """Return whether a fabric has only these roles, hosts only on leaves, and counts that fit in octets."""
         has_cores = any(switch.role == "core" for switch in switches)
         return planes <= addressing.MAX_PLANES and all(
             (octets := _OCTETS.get(switch.role)) is not None
@@ -148,9 +148,10 @@ class OctetPlan:
 
 
 class HierarchicalPlan:
-    """10.0.0.0/8 as plane | role | position, a level after the other | host.
+    """Divides 10.0.0.0/8 into plane | role | position, level by level | host.
 
-    All switches below a partial position have a prefix in common, in both IP versions. Raises as `address_plan`.
+    Switches that agree in the first levels of their position share a prefix, in both IP versions. Raises as
+    `address_plan`.
     """
 
     def __init__(self, planes: int, switches: Sequence[Placed]) -> None:
@@ -160,7 +161,7 @@ class HierarchicalPlan:
         role_bits = (len(roles) - 1).bit_length()
         self._position_bits = max(sum(bits) for bits in self._level_bits.values())
         most_nics = max(switch.nics for switch in switches)
-        # A subnet also has its own address, the switch's and the broadcast address.
+        # A subnet also holds its network address, the switch and the broadcast address.
         self._host_bits = max(_FEWEST_HOST_BITS, (most_nics + 2).bit_length())
         self._switch_bits = role_bits + self._position_bits
         plane_bits = (planes - 1).bit_length()
@@ -176,7 +177,7 @@ class HierarchicalPlan:
                 f"bits of 10.0.0.0/8, which has {_BITS} (valid: {-spare} bits fewer; "
                 f"{_fewer(planes, most_nics, -spare)})"
             )
-        # A whole octet where there is room, because it is easier to read.
+        # A whole octet, if there is room, is easier to read.
         self._plane_bits = max(plane_bits, min(_PLANE_OCTET, plane_bits + spare))
         self._ipv6_switch_bits = 16 if self._switch_bits <= 16 else 32
 
@@ -223,7 +224,7 @@ class HierarchicalPlan:
 
 
 def _level_bits(role: str, switches: Sequence[Placed]) -> tuple[int, ...]:
-    """Return the bits of each level of a role's positions."""
+    """Return how many bits each level of a role's positions needs."""
     of_role = [switch for switch in switches if switch.role == role]
     lengths = {len(switch.position) for switch in of_role}
     if len(lengths) > 1:
@@ -258,6 +259,6 @@ def _networks(ipv4: IPv4Address, ipv4_length: int, ipv6: IPv6Address, ipv6_lengt
 
 
 def _mac(kind: int, ipv4: int) -> str:
-    """Locally administered: the kind, then the three octets of the IPv4 address below 10."""
+    """Return a locally administered MAC: the kind, then the last three octets of the IPv4 address."""
     low = ipv4 & 0xFFFFFF
     return f"02:{kind:02x}:{low >> 16:02x}:{low >> 8 & 0xFF:02x}:{low & 0xFF:02x}:00"

@@ -1,8 +1,8 @@
-"""Names of nodes, and addresses and MACs of fabrics that fit the plan of octets (docs/spec/addressing.md).
+"""Names of nodes, and addresses and MACs of fabrics that fit the octet plan (docs/spec/addressing.md).
 
-Indices count from 0. The plan's limits follow from its octets: planes and leaves are octets of
-10.plane.leaf.0/24, leaf 255 is taken by the spines' loopbacks, in fabrics with cores 254 by theirs, and .254 by the
-leaf's gateway address. Other fabrics have a hierarchy (`weft.topologies.address_plan`).
+Indices count from 0. The octets of 10.plane.leaf.0/24 set the plan's limits: leaf 255 holds the spines' loopbacks,
+leaf 254 the cores' where there are cores, and host octet .254 is the leaf's gateway. Fabrics that do not fit use a
+hierarchy (`weft.topologies.address_plan`).
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ _SERVICE_GROUP_IPV6 = int(IPv6Address("ff15::ef58:0"))
 
 
 def host_name(index: int) -> str:
-    """Name of the host with this index in the fabric: `h3`."""
+    """Return the name of the host with this index in the fabric: `h3`."""
     return f"h{index}"
 
 
 def switch_name(plane: int, letter: str, index: int) -> str:
-    """Name of a switch: `p0l1`, the letter being its role's."""
+    """Return the name of a switch, such as `p0l1`; the letter stands for its role."""
     return f"p{plane}{letter}{index}"
 
 
 def interface_name(node: str, number: int) -> str:
-    """Name of a node's interface, `p0l1-eth3` or `h3-eth0`; Linux allows 15 characters (IFNAMSIZ)."""
+    """Return the name of a node's interface, `p0l1-eth3` or `h3-eth0`; Linux allows 15 characters (IFNAMSIZ)."""
     return _fitting(f"{node}-eth{number}")
 
 
 def cpu_interface_names(switch: str) -> tuple[str, str]:
-    """Names of both ends of the pair between a switch and a controller, as p4-utils has them: the switch's is first."""
+    """Return the names that p4-utils gives the veth pair from a switch to a controller, the switch's end first."""
     return _fitting(f"{switch}-cpu-eth0"), _fitting(f"{switch}-cpu-eth1")
 
 
@@ -129,9 +129,10 @@ def core_mac(plane: int, core: int) -> str:
 
 
 def result_group_address(job_id: int, ip_version: IpVersion = 4) -> IpAddress:
-    """Group that an aggregation job's results go to: 239.87.(job_id >> 8).(job_id & 255), or ff15::ef57:job_id.
+    """Return the multicast group of an aggregation job's results.
 
-    The IPv6 group is transient and site-local; its low 32 bits are of RFC 3307's dynamic range.
+    It is 239.87.(job_id >> 8).(job_id & 255) or ff15::ef57:job_id. The IPv6 group is transient and site-local; its
+    low 32 bits lie in RFC 3307's dynamic range.
     Raises ValueError for a job id outside 0 to 65535.
     """
     _check_job(job_id)
@@ -139,13 +140,13 @@ def result_group_address(job_id: int, ip_version: IpVersion = 4) -> IpAddress:
 
 
 def result_group_mac(job_id: int, ip_version: IpVersion = 4) -> str:
-    """MAC of that group (RFC 1112, section 6.4; RFC 2464, section 7). Raises as `result_group_address`."""
+    """Return the MAC of a job's result group (RFC 1112, 6.4; RFC 2464, 7). Raises as `result_group_address`."""
     _check_job(job_id)
     return f"{_GROUP_MAC_PREFIX[ip_version]}:{job_id >> 8:02x}:{job_id & 0xFF:02x}"
 
 
 def service_group_address(group_id: int, ip_version: IpVersion = 4) -> IpAddress:
-    """Group that services' answers go to: 239.88.(group_id >> 8).(group_id & 255), or ff15::ef58:group_id.
+    """Return the multicast group of services' answers: 239.88.(group_id >> 8).(group_id & 255), ff15::ef58:group_id.
 
     Raises ValueError for a group id outside 0 to 65535.
     """

@@ -1,8 +1,8 @@
 """Bisection of a network of switches: the least bandwidth between two halves of its hosts.
 
 Hosts stay with their switch, so a half is a set of switches, and the halves are as equal in hosts as that allows.
-Switches without hosts are on the side that costs less. Terms are those of W. Dally and B. Towles, Principles and
-Practices of Interconnection Networks, section 3.1.
+Switches without hosts join the side that costs less. Terms follow W. Dally and B. Towles, Principles and Practices of
+Interconnection Networks, section 3.1.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import Final
 
 MOST_SWITCHES_TRIED: Final = 16
-"""Switches with hosts of which all halves are tried."""
+"""Up to this many switches with hosts, all halves are tried."""
 MOST_CUT_STEPS: Final = 400_000
-"""Halves times pairs of linked switches that are looked at."""
+"""Limit on halves tried times pairs of linked switches."""
 MOST_MINIMUM_CUTS: Final = 64
-"""Halves for which switches without hosts are placed by a minimum cut."""
+"""Up to this many halves, a minimum cut places the switches without hosts."""
 MOST_SWITCHES_REFINED: Final = 512
-"""Switches of a network whose halves Kernighan and Lin's exchange improves."""
+"""Up to this many switches, Kernighan and Lin's exchange improves the halves."""
 _MOST_PASSES = 8
 
 
@@ -31,7 +31,7 @@ class Network:
     tiers: Sequence[int]
     links: Mapping[tuple[int, int], tuple[int, int]]
     orders: Sequence[Sequence[int]]
-    """Orders of all switches whose first and second half are natural ones: by a coordinate, by group."""
+    """Orders of all switches to cut in the middle: by a coordinate, by group."""
 
     @cached_property
     def edges(self) -> list[int]:
@@ -40,7 +40,7 @@ class Network:
 
     @cached_property
     def inner(self) -> list[int]:
-        """Switches without hosts, those nearest to hosts first."""
+        """Switches without hosts, nearest to hosts first."""
         without = (switch for switch, hosts in enumerate(self.hosts) if not hosts)
         return sorted(without, key=lambda switch: self.tiers[switch])
 
@@ -51,7 +51,7 @@ class Network:
 
     @cached_property
     def rates(self) -> list[list[tuple[int, int]]]:
-        """Neighbours of every switch and the rate of the links to them together."""
+        """For every switch, its neighbours and the total rate (b/s) of the links to each."""
         found: list[list[tuple[int, int]]] = [[] for _ in self.hosts]
         for (a, b), (rate_bps, _) in self.links.items():
             found[a].append((b, rate_bps))
@@ -61,7 +61,7 @@ class Network:
 
 @dataclass(frozen=True, order=True)
 class Cut:
-    """Two halves: by how many hosts they differ, the links between them, and the switches of the first one."""
+    """Two halves: the difference in hosts, the links between them, and the switches of the first half."""
 
     difference: int
     bandwidth_bps: int
@@ -70,9 +70,9 @@ class Cut:
 
 
 def bisection(network: Network) -> tuple[Cut, str, bool] | None:
-    """Return the best cut that was found, by which method, and whether none is better; None with one switch or none.
+    """Return the best cut found, the method, and whether it is optimal; None with fewer than two edge switches.
 
-    Every method gives an upper bound: some cut that exists.
+    Every method gives an upper bound: a cut that exists.
     """
     if len(network.edges) < 2:
         return None
@@ -88,7 +88,7 @@ def bisection(network: Network) -> tuple[Cut, str, bool] | None:
 
 
 def _all_halves(network: Network) -> list[list[int]] | None:
-    """Return the most equal halves, each by the side with the last switch; None if they are too many to try."""
+    """Return the most equal halves, each as the side with the last switch; None if there are too many to try."""
     edges = network.edges
     if len(edges) > MOST_SWITCHES_TRIED:
         return None
@@ -122,7 +122,7 @@ def _natural_halves(network: Network) -> Iterator[list[int]]:
 
 
 def _cut(network: Network, first: Iterable[int]) -> Cut:
-    """Return the cut around a set of switches with hosts, those without hosts placed well."""
+    """Return the cut around a set of switches with hosts, after placing the switches without hosts."""
     chosen = set(first)
     sides: list[bool | None] = [
         switch in chosen if hosts else None for switch, hosts in enumerate(network.hosts)

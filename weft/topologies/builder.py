@@ -1,13 +1,13 @@
-"""Makes fabrics: a kind of topology says which switches, hosts and links there are; here they get all the rest.
+"""Builds fabrics: a kind of topology lists switches, hosts and links; the builder gives them names and addresses.
 
 A kind adds the switches of every plane, then the hosts on them, then the links between switches, and calls `build`.
 Names, ports, device ids and addresses (`weft.topologies.address_plan`) follow from the order of these calls:
 
 - a switch's index counts within its plane and role, its device id within the fabric, plane by plane;
-- a switch's ports count from 1 as hosts and links are added, so that hosts come first where they are added first;
-- a host's NICs count from 0 as they are listed.
+- a switch's ports count from 1 as hosts and links are added, so hosts added first get the lowest ports;
+- a host's NICs count from 0 in the order listed.
 
-Some ports may be cabled to circuit switches (`weft.topologies.circuits`) in place of a link.
+A port may be cabled to a circuit switch (`weft.topologies.circuits`) instead of a link.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from weft.topologies.fabric import (
 )
 
 MOST_LINKS = 2_000_000
-"""Of a fabric, whose description then takes some gigabytes."""
+"""Most links of a fabric; the description of so many takes some gigabytes."""
 MOST_LINKS_OF_CONFIGURATIONS = 500_000
-"""Of a fabric in all configurations of its circuits together, as it is described in each."""
+"""Most links in all configurations of a fabric's circuits together; each configuration is described separately."""
 _LETTERS = {"leaf": "l", "spine": "s", "core": "c", "router": "r", "node": "n", "switch": "w"}
 _TIERS = {"leaf": 0, "spine": 1, "core": 2}
 
 
 @dataclass(eq=False)
 class NewSwitch:
-    """A switch that a fabric will have: what hosts and links are added to."""
+    """A switch under construction, to which hosts and links are added."""
 
     plane: int
     role: str
@@ -61,13 +61,13 @@ class NewSwitch:
 
     @property
     def placed(self) -> Placed:
-        """The switch as its addresses see it."""
+        """The facts about the switch that determine its addresses."""
         return Placed(self.plane, self.role, self.index, self.position, self.nics)
 
 
 @dataclass(eq=False)
 class NewCircuitSwitch:
-    """A circuit switch that a fabric will have."""
+    """A circuit switch under construction."""
 
     plane: int
     name: str
@@ -78,7 +78,7 @@ class NewCircuitSwitch:
 class _NewNic:
     switch: NewSwitch
     number: int
-    """Among the switch's NICs."""
+    """Position among the NICs attached to the switch, from 0."""
     port: int
     link: LinkSpec
 
@@ -109,15 +109,14 @@ class FabricBuilder:
         """Add a switch.
 
         Args:
-            plane: in which it is; planes count from 0.
-            role: a word of the kind's own.
-            tier: how far from the hosts; by default 0, 1, 2 for leaf, spine, core and 0 for other roles.
-            coordinates: its place as people count; by default its index.
+            plane: the plane it belongs to; planes count from 0.
+            role: a word that the kind chooses.
+            tier: distance from the hosts; by default 0, 1, 2 for leaf, spine, core and 0 for other roles.
+            coordinates: its place as shown to users; by default its index.
             group: the pod, group or block that it belongs to.
-            position: its place in the addresses, the widest level first; by default its coordinates. Switches that
-                others reach in the same way should have the beginning of it in common, because one prefix then
-                leads to all of them.
-            letter: of its name, `p0l3`; by default the first one of well-known roles, else of the role.
+            position: its place in the addresses, widest level first; by default its coordinates. Give switches that
+                others reach in the same way a common beginning, so that one prefix covers them.
+            letter: used in its name, `p0l3`; by default the known letter of the role, else the role's first letter.
 
         """
         index = self._counts[plane, role]
@@ -137,12 +136,12 @@ class FabricBuilder:
         return switch
 
     def add_host(self, switches: Sequence[NewSwitch], link: LinkSpec | Sequence[LinkSpec]) -> int:
-        """Add a host with a NIC at each of these switches; returns its index.
+        """Add a host with a NIC at each of these switches and return the host's index.
 
-        `link` is of all NICs, or one of each. A switch may be there twice.
+        Give one `link` for all NICs or one for each. A switch may appear twice.
 
         Raises:
-            TopologyError: a switch has no port left, or other hosts have NICs in other planes.
+            TopologyError: a switch has no port left, or the host's planes differ from the first host's.
 
         """
         links = [link] * len(switches) if isinstance(link, LinkSpec) else link
@@ -161,10 +160,10 @@ class FabricBuilder:
         return index
 
     def add_link(self, a: NewSwitch, b: NewSwitch, link: LinkSpec) -> None:
-        """Join two switches of a plane, by one more link if they have some.
+        """Add a link between two switches of a plane, parallel to any that they have.
 
         Raises:
-            TopologyError: they are in different planes or one and the same, or one has no port left.
+            TopologyError: the switches are in different planes or the same switch, or one has no port left.
 
         """
         if a is b or a.plane != b.plane:
@@ -184,10 +183,10 @@ class FabricBuilder:
     def add_circuit_port(
         self, switch: NewSwitch, circuit_switch: NewCircuitSwitch, link: LinkSpec
     ) -> Endpoint:
-        """Cable one more port of a switch to a circuit switch of its plane; `link` is what its circuits are like.
+        """Cable a new port of a switch to a circuit switch of its plane; its circuits have the figures of `link`.
 
         Raises:
-            TopologyError: they are in different planes, or the switch has no port left.
+            TopologyError: the two are in different planes, or the switch has no port left.
 
         """
         if switch.plane != circuit_switch.plane:
@@ -199,7 +198,7 @@ class FabricBuilder:
         return circuit_switch.ports[-1]
 
     def set_configurations(self, configurations: Sequence[CircuitConfiguration], present: str) -> None:
-        """Say which configurations the circuit switches may have, and the name of the one at the start."""
+        """Set the configurations that the circuit switches may have and the name of the initial one."""
         self._configurations, self._present = list(configurations), present
 
     def _count_link(self) -> None:
@@ -233,10 +232,10 @@ class FabricBuilder:
         return number
 
     def build(self, parameters: Mapping[str, object]) -> FabricSpec:
-        """Return the fabric; `parameters` are those of `FabricSpec`.
+        """Return the fabric, with `parameters` stored as `FabricSpec.parameters`.
 
         Raises:
-            TopologyError: there is no host, two switches have one name, or addresses do not suffice.
+            TopologyError: there are no hosts, two switches share a name, or the address space is too small.
 
         """
         if not self._hosts:
@@ -280,18 +279,18 @@ class FabricBuilder:
 
 
 def role_letter(role: str) -> str:
-    """Return the letter in names of switches of a role, unless another one is chosen."""
+    """Return the default letter in the names of a role's switches."""
     return _LETTERS.get(role, role[0])
 
 
 def require_links(count: int, what: str) -> None:
-    """Raise TopologyError if a fabric would have more links than any may; kinds may ask before they begin."""
+    """Raise TopologyError if a fabric would have too many links; kinds call it before they build anything."""
     if count > MOST_LINKS:
         raise TopologyError(f"{what} has {count} links or more (valid: at most {MOST_LINKS})")
 
 
 def require_configurations(configurations: int, links: int, what: str) -> None:
-    """Raise TopologyError if circuits would have too many configurations; `links` are those of the fabric in each."""
+    """Raise TopologyError if circuits would have too many configurations, each with `links` links."""
     if configurations > MOST_CONFIGURATIONS:
         raise TopologyError(
             f"{what} has {configurations} configurations (valid: at most {MOST_CONFIGURATIONS})"

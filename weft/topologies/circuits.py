@@ -1,8 +1,8 @@
-"""Circuits: ports of packet switches that optical circuit switches join, in one configuration or another.
+"""Circuits: optical circuit switches join ports of packet switches in pairs, according to a configuration.
 
-A circuit switch has no packets inside, no table and no queue: it joins its ports in pairs, and what comes in at one
-leaves by the other. So two ports have a link as long as a circuit joins them; a port that none joins is dark. What may
-be joined is known before a fabric runs: its configurations, each with a name and its circuits.
+A circuit switch handles no packets and has neither tables nor queues: a signal that enters one port of a pair leaves
+by the other. Two ports have a link while a circuit joins them; a port without a circuit is dark. The named
+configurations, each a set of circuits, are fixed before a fabric runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from weft.topologies.parts import Endpoint, FabricLink, PortSpec, SwitchSpec
 ConfigurationName = Annotated[str, Text("a word in small letters", r"\A[a-z][a-z0-9_-]{0,31}\Z", "long")]
 MOST_CONFIGURATIONS = 256
 Circuit = tuple[Endpoint, Endpoint]
-"""Two ports of packet switches, and so a link between them."""
+"""Two ports of packet switches that a circuit joins."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class CircuitSwitch:
 
 @dataclass(frozen=True)
 class CircuitConfiguration:
-    """What the circuit switches join at one time.
+    """A set of circuits that the circuit switches hold at the same time.
 
     Attributes:
-        name: by which schedules and operators choose it.
-        circuits: pairs of packet switches' ports; those of no pair are dark.
-        coordinates: of the packet switches, where a configuration gives them other places.
+        name: chosen by schedules and operators.
+        circuits: pairs of packet switches' ports; ports in no pair are dark.
+        coordinates: new coordinates of packet switches that the configuration moves.
 
     """
 
@@ -50,7 +50,7 @@ class CircuitConfiguration:
 
 @dataclass(frozen=True)
 class CircuitPlan:
-    """The circuit switches of a fabric, all configurations that they may have, and the name of the present one."""
+    """The circuit switches of a fabric, their possible configurations, and the name of the present one."""
 
     switches: tuple[CircuitSwitch, ...]
     configurations: tuple[CircuitConfiguration, ...]
@@ -62,7 +62,7 @@ class CircuitPlan:
         return tuple(each.name for each in self.configurations)
 
     def configuration(self, name: str) -> CircuitConfiguration:
-        """Return the configuration of a name; TopologyError has the valid ones."""
+        """Return a configuration by name; TopologyError lists the valid names."""
         for each in self.configurations:
             if each.name == name:
                 return each
@@ -84,11 +84,11 @@ class CircuitPlan:
         }
 
     def check(self, ports: Mapping[Endpoint, PortSpec]) -> None:
-        """Check that the circuit switches can have every configuration; `ports` are those of the packet switches.
+        """Check that every configuration is possible, given the packet switches' `ports`.
 
         Raises:
-            TopologyError: two configurations have one name; a circuit joins ports of different circuit switches, or of
-                different rates; or two circuits have a port in common.
+            TopologyError: two configurations share a name; a circuit joins ports of different circuit switches or
+                different rates; or two circuits share a port.
 
         """
         for number, each in enumerate(self.configurations):
@@ -114,7 +114,7 @@ class CircuitPlan:
 def rejoined(
     switches: Iterable[SwitchSpec], plan: CircuitPlan, configuration: CircuitConfiguration
 ) -> tuple[SwitchSpec, ...]:
-    """Return packet switches as they are in a configuration: the peers of their ports, and their coordinates."""
+    """Return the packet switches with the ports' peers and the coordinates of a configuration."""
     peers = {here: there for a, b in configuration.circuits for here, there in ((a, b), (b, a))}
     changing = {end.node for each in plan.switches for end in each.ports} | configuration.coordinates.keys()
     return tuple(
@@ -141,7 +141,7 @@ def _rejoined(switch: SwitchSpec, port: PortSpec, peers: Mapping[Endpoint, Endpo
 def links_of(switches: Iterable[SwitchSpec]) -> tuple[FabricLink, ...]:
     """Return the links that switches have, to hosts and to each other, each once."""
     switches = tuple(switches)
-    # Between switches of a tier, the first in order stands for the one nearer to the hosts.
+    # Between switches of a tier, the first in order counts as nearer to the hosts.
     places = {switch.name: (switch.tier, number) for number, switch in enumerate(switches)}
     links = []
     for switch in switches:

@@ -11,14 +11,14 @@ Rings = Sequence[Sequence[int]]
 
 
 def distances_from(start: _Node, neighbours: Callable[[_Node], Iterable[_Node]]) -> dict[_Node, int]:
-    """Return the hops to every node that can be reached, nearest first, `start` itself included."""
+    """Return the hops to every reachable node, nearest first, including `start` itself."""
     return distances_from_any([start], neighbours)
 
 
 def distances_from_any(
     starts: Iterable[_Node], neighbours: Callable[[_Node], Iterable[_Node]]
 ) -> dict[_Node, int]:
-    """Return the hops to every node that can be reached from the nearest start, nearest first, with the starts."""
+    """Return the hops from the nearest start to every reachable node, nearest first, including the starts."""
     distance = dict.fromkeys(starts, 0)
     queue = list(distance)
     for node in queue:
@@ -32,8 +32,8 @@ def distances_from_any(
 def distance_rings(neighbours: Sequence[Sequence[int]]) -> Rings:
     """Return all distances between nodes 0, 1, …, given the neighbours of each; links lead both ways.
 
-    All sources search at once, a hop at a time: a node's next ring is what its neighbours' last rings hold, less what
-    it has reached. So the cost is one operation on n bits for each hop of the diameter and each end of a link.
+    All sources search at once, hop by hop: a node's next ring is the union of its neighbours' last rings, less the
+    nodes it has reached. The cost is one n-bit operation for each hop of the diameter and each end of a link.
     """
     reached = [1 << node for node in range(len(neighbours))]
     rings = [list(reached)]
@@ -52,9 +52,9 @@ def distance_rings(neighbours: Sequence[Sequence[int]]) -> Rings:
 
 
 def shortest_path_counts(start: int, neighbours: Sequence[Sequence[tuple[int, int]]]) -> dict[int, int]:
-    """Return how many shortest paths lead to every node that can be reached, nearest first, `start` itself included.
+    """Return how many shortest paths lead to every reachable node, nearest first, including `start` itself.
 
-    `neighbours[i]` are the nodes that node i has links to, and how many parallel ones; each makes a path.
+    `neighbours[i]` are pairs: a neighbour of node i and the number of parallel links to it; each makes a path.
     """
     counts = {start: 1}
     last = dict(counts)
@@ -80,11 +80,11 @@ class Distances(Generic[_Node]):
 
     @property
     def rings(self) -> Rings:
-        """All distances, the nodes numbered in the order that they were given in."""
+        """All distances; nodes are numbered in the order given."""
         return self._rings
 
     def between(self, first: _Node, second: _Node) -> int | None:
-        """Return the hops from one node to another; None if it is out of reach, or unknown."""
+        """Return the hops from one node to another; None if one is unreachable or unknown."""
         if first not in self._numbers or second not in self._numbers:
             return None
         start, bit = self._numbers[first], 1 << self._numbers[second]

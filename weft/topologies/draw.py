@@ -1,7 +1,7 @@
-"""Drawing of a fabric: planes as columns of cores, spines and leaves; hosts below, a block for each leaf's.
+"""Drawing of a fabric: each plane is a column of cores, spines and leaves, with a block of hosts below each leaf.
 
-Fabrics without tiers stand where their kind of topology puts them (`weft.topologies.draw_places`). Large fabrics are
-drawn in groups of switches (`weft.topologies.draw_groups`, `weft.topologies.draw_clusters`).
+The kind of topology places switches of fabrics without tiers (`weft.topologies.draw_places`). Large fabrics are drawn
+in groups of switches (`weft.topologies.draw_groups`, `weft.topologies.draw_clusters`).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricLink, FabricSpec
 
 _MOST_TITLES = 20_000
-"""Links beyond which they have no tooltips of their own, which would outweigh all the rest."""
+"""Beyond this many links, tooltips would make up most of the file, so links have none."""
 _PNG_WIDTH = 2400
 _SUFFIXES = (".svg", ".png", ".html")
 MOST_LINKS = 4096
-"""Of a fabric whose switches are drawn one by one."""
+"""Up to this many links, a fabric's switches are drawn one by one."""
 
 
 def draw(fabric: FabricSpec, path: str | Path, link_style: LinkStyles | None = None) -> Path:
@@ -116,11 +116,11 @@ def to_svg(
         return placed_svg(fabric, placed, style_of, background)
     layout = Layout.of(fabric)
     titles = len(fabric.links) <= _MOST_TITLES
-    # What stands out is drawn last.
+    # Links that stand out are drawn last, on top.
     styled = sorted(
         ((link, style_of(link)) for link in fabric.links), key=lambda each: (each[1].failed, each[1].width)
     )
-    # Of a block's links to a leaf the last one, which stands out most, stands for all.
+    # The last of a block's links to a leaf, which stands out most, represents all of them.
     trunks: dict[str, list[tuple[FabricLink, LinkStyle]]] = {}
     of_host: dict[str, list[LinkStyle]] = {}
     for link, style in styled:
@@ -148,7 +148,7 @@ def to_svg(
 
 
 def _own_style(fabric: FabricSpec, link: FabricLink) -> LinkStyle:
-    """Return a plane's colour; circuits stand out, and say which circuit switch joins them."""
+    """Return a style in the plane's colour; circuits have a colour and name their circuit switch."""
     circuit = fabric.switch(link.b.node).port(link.b.port).circuit
     if circuit is None:
         return LinkStyle(_plane_colour(fabric, link))
@@ -174,7 +174,7 @@ def _link(link: FabricLink, style: LinkStyle, layout: Layout, title: bool) -> st
 
 
 def _trunk_line(links: Sequence[tuple[FabricLink, LinkStyle]], layout: Layout) -> str:
-    """Draw the links of a block to a leaf as one line, in the style of the one that stands out most, the last."""
+    """Draw a block's links to a leaf as one line in the style of the last link, which stands out most."""
     busiest, style = links[-1]
     (x1, y1), (x2, y2) = layout.ends(busiest)
     width = max(2.0, 1.6 * style.width) * max(0.5, layout.line_scale)

@@ -13,16 +13,16 @@ from weft.topologies.fabric import FabricLink, FabricSpec
 from weft.topologies.places import Cluster
 
 _MOST_LABELLED = 40
-"""Lines that have the number of their cables beside them."""
+"""Up to this many lines, each is labelled with its number of cables."""
 _MANY = 200
-"""Lines beyond which they are thin."""
+"""Beyond this many lines, they are thin."""
 _Bundles = dict[tuple[str, str], list[tuple[FabricLink, LinkStyle]]]
 
 
 def clustered_svg(
     fabric: FabricSpec, planes: Sequence[Sequence[Cluster]], style_of: LinkStyles, background: str | None
 ) -> str:
-    """Return the drawing as SVG text; a line has the style of that of its links which stands out most."""
+    """Return the drawing as SVG text; a line has the style of its most prominent link."""
     clusters = {_key(plane, each): each for plane, listed in enumerate(planes) for each in listed}
     boxes, unit, middles = placed_boxes(
         [{_key(plane, each): each.place for each in listed} for plane, listed in enumerate(planes)]
@@ -73,7 +73,7 @@ def _key(plane: int, cluster: Cluster) -> str:
 def _bundles(
     fabric: FabricSpec, style_of: LinkStyles, key_of: Mapping[str, str]
 ) -> tuple[_Bundles, Counter[str], dict[str, list[tuple[FabricLink, LinkStyle]]]]:
-    """Return the links between two clusters, how many are within each, and those to the hosts of each."""
+    """Return the links between two clusters, the number within each, and the links from each to its hosts."""
     order = {key: number for number, key in enumerate(dict.fromkeys(key_of.values()))}
     between: _Bundles = {}
     inside: Counter[str] = Counter()
@@ -108,7 +108,7 @@ def _beside(curve: Curve) -> tuple[float, float]:
 
 
 def _captions(between: _Bundles, inside: Counter[str], planes: int) -> list[str]:
-    """Return what holds for all lines and boxes, in words."""
+    """Return text that describes all lines and boxes."""
     lines = []
     for counts, what in (
         ([len(links) for links in between.values()], "a line is {} of the {} cables between boxes"),
@@ -121,6 +121,6 @@ def _captions(between: _Bundles, inside: Counter[str], planes: int) -> list[str]
 
 
 def range_of(counts: Sequence[int]) -> str:
-    """Return the least and the largest of some numbers, or the one that all are."""
+    """Return the smallest and largest number as text, or one number if all are equal."""
     least, most = min(counts), max(counts)
     return f"{most:,}" if least == most else f"{least:,} to {most:,}"

@@ -1,4 +1,4 @@
-"""Links of a drawing without rows: curves that pass beside the switches between their ends."""
+"""Links of a drawing without rows: curves that avoid the switches between their ends."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from weft.topologies.draw_layout import Box
 from weft.topologies.draw_shapes import LinkStyle, cross, escaped, keys, quoted
 
 _BEND, _LEAST_BEND, _MOST_BEND = 0.16, 0.42, 0.75
-"""Of a link that would pass through another switch: of its length, at least and at most of the unit."""
+"""How far a link bends around another switch: a fraction of its length, between two multiples of the unit."""
 _SAMPLES = 12
-"""Points of a curve that are looked at."""
+"""Points of a curve that are checked."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A quadratic curve: where it begins, where it ends, and the point that pulls it aside."""
+    """A quadratic Bézier curve: start, control point and end."""
 
     start: tuple[float, float]
     control: tuple[float, float]
@@ -25,7 +25,7 @@ class Curve:
 
     @classmethod
     def between(cls, start: Box, end: Box, bend: float = 0.0) -> Curve:
-        """Return the curve between two boxes' middles whose own middle is so far beside the straight line."""
+        """Return the curve between two boxes' centres with its midpoint at distance `bend` from the straight line."""
         x, y = end.x - start.x, end.y - start.y
         length = math.hypot(x, y) or 1.0
         control = (
@@ -35,22 +35,22 @@ class Curve:
         return cls((start.x, start.y), control, (end.x, end.y))
 
     def at(self, part: float) -> tuple[float, float]:
-        """Return the point after a part of the way, from 0 to 1."""
+        """Return the point at a fraction of the curve, 0 to 1."""
         a, b, c = (1 - part) ** 2, 2 * part * (1 - part), part**2
         (x1, y1), (x2, y2), (x3, y3) = self.start, self.control, self.end
         return a * x1 + b * x2 + c * x3, a * y1 + b * y2 + c * y3
 
     def passes(self, box: Box) -> bool:
-        """Return whether it goes through a box."""
+        """Return whether the curve crosses a box."""
         return any(
             abs(x - box.x) < box.width / 2 and abs(y - box.y) < box.height / 2
             for x, y in (self.at(step / _SAMPLES) for step in range(1, _SAMPLES))
         )
 
     def svg(self, style: LinkStyle, title: str, unit: float, styles: Sequence[LinkStyle] = ()) -> str:
-        """Return it as an element with a tooltip, crossed out if the link has failed.
+        """Return the curve as an SVG element with a tooltip, crossed out if the link has failed.
 
-        It stands for links of these `styles`; for that of `style` alone if there are none.
+        It represents the links of `styles`, or only the link of `style` if `styles` is empty.
         """
         (x1, y1), (x2, y2), (x3, y3) = self.start, self.control, self.end
         width = style.width * min(1.0, max(0.3, unit / 60))
@@ -63,7 +63,7 @@ class Curve:
 
 
 def bend_of(start: Box, end: Box, boxes: Collection[Box], unit: float) -> float:
-    """Return how far a link leaves the straight line: 0 unless another switch is on it."""
+    """Return how far a link bends from the straight line: 0 unless another switch is in the way."""
     x, y = end.x - start.x, end.y - start.y
     square = x * x + y * y
     for box in boxes:

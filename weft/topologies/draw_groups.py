@@ -27,20 +27,20 @@ from weft.topologies.draw_shapes import (
 from weft.topologies.fabric import FabricLink, FabricSpec
 
 _BOXES_IN_A_ROW = 16
-"""Of all planes that stand side by side."""
+"""Most boxes in a row, shared by the planes that are drawn side by side."""
 _FEWEST_IN_A_ROW = 4
-"""... but of each plane."""
+"""Boxes that each plane may have, however many planes share the row."""
 _MARGIN, _TITLE, _TOP, _PLANE_GAP, _ROW = 24.0, 28.0, 64.0, 40.0, 120.0
 _BOX = 84.0
 _HEIGHT = 34.0
 _PLANES_IN_A_ROW = 4
-"""More stand in two rows, the hosts between them."""
+"""More planes are drawn in two rows, with the hosts between them."""
 _MOST_NAMED = 4
-"""Failed links that a tooltip names."""
+"""Most failed links that a tooltip names."""
 _MANY = 100
-"""Lines beyond which they are thin."""
+"""Beyond this many lines, they are thin."""
 _NOTES = 150.0
-"""Width of the column that says how many cables there are."""
+"""Width of the column with the numbers of cables."""
 
 
 _Links = list[tuple[FabricLink, LinkStyle]]
@@ -67,7 +67,7 @@ class _Group:
 
 
 def grouped_svg(fabric: FabricSpec, style_of: LinkStyles, background: str | None) -> str:
-    """Return the drawing as SVG text; a line has the style of that of its links which stands out most."""
+    """Return the drawing as SVG text; a line has the style of its most prominent link."""
     above = fabric.planes if fabric.planes <= _PLANES_IN_A_ROW else -(-fabric.planes // 2)
     most = max(_FEWEST_IN_A_ROW, _BOXES_IN_A_ROW // above)
     rows = [_rows_of_plane(fabric, plane, most) for plane in range(fabric.planes)]
@@ -79,7 +79,7 @@ def grouped_svg(fabric: FabricSpec, style_of: LinkStyles, background: str | None
     titles = []
     for plane, tiers in enumerate(rows):
         left = _MARGIN + plane % above * (plane_width + _PLANE_GAP)
-        # Planes below the hosts stand upside down.
+        # Planes below the hosts are drawn upside down.
         side = -1 if plane < above else 1
         titles.append(plane_title(plane, left + plane_width / 2, middle + side * (middle - _TITLE) + 4))
         for depth, groups in enumerate(tiers):
@@ -105,7 +105,7 @@ def grouped_svg(fabric: FabricSpec, style_of: LinkStyles, background: str | None
 def _notes(
     bundles: Sequence[_Links], boxes: Mapping[_Group, Box], group_of: Mapping[str, _Group], x: float
 ) -> list[str]:
-    """Return what the lines between two rows are, at the right of them."""
+    """Return captions, to the right of the lines, for the cables between two rows."""
     between: dict[tuple[float, float], list[int]] = {}
     for links in bundles:
         a, b = (boxes[group_of[end.node]].y for end in (links[0][0].a, links[0][0].b))
@@ -126,7 +126,7 @@ def _rows_of_plane(fabric: FabricSpec, plane: int, most: int) -> list[list[_Grou
 
 
 def _grouped(fabric: FabricSpec, names: Sequence[str], most: int) -> list[_Group]:
-    """Part a row into equal boxes, at most `most`: whole groups (pods), or equal parts of them, if possible."""
+    """Divide a row into at most `most` equal boxes: whole groups (pods) or equal parts of them, if possible."""
     kind = fabric.switch(names[0]).role
     sizes = [size for size in range(-(-len(names) // most), len(names) + 1) if len(names) % size == 0]
     of_a_group = Counter(fabric.switch(name).group for name in names).most_common(1)[0][1]
@@ -135,7 +135,7 @@ def _grouped(fabric: FabricSpec, names: Sequence[str], most: int) -> list[_Group
 
 
 def _host_groups(fabric: FabricSpec, leaves: Sequence[_Group]) -> list[_Group]:
-    """Hosts by the group of leaves that they are attached to in the first plane; the other planes' are alike."""
+    """Return hosts by the group of leaves they are attached to in the first plane; other planes are the same."""
     attached: dict[str, list[str]] = {}
     for host in fabric.hosts:
         attached.setdefault(host.nics[0].switch, []).append(host.name)
@@ -154,7 +154,7 @@ def _placed(groups: Sequence[_Group], left: float, width: float, y: float) -> di
 
 
 def _bundles(fabric: FabricSpec, style_of: LinkStyles, group_of: Mapping[str, _Group]) -> list[_Links]:
-    """Return links with their styles, together those that join the same groups; what stands out comes last."""
+    """Return links with their styles, bundled by the groups they join; the most prominent comes last."""
     found: dict[tuple[_Group, _Group], _Links] = {}
     for link in fabric.links:
         key = group_of[link.a.node], group_of[link.b.node]

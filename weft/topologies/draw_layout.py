@@ -1,4 +1,4 @@
-"""Where everything of a drawing stands: boxes shrink, and hosts gather in blocks, as a fabric grows."""
+"""Layout of a drawing: as a fabric grows, boxes shrink and hosts gather in blocks."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 _MARGIN = 24.0
 _TOP = 64.0
 _ARCS = 36.0
-"""Above a row some of whose nodes are linked to each other."""
+"""Space above a row with links between its own nodes."""
 _PLANE_GAP = 48.0
 _WIDEST, _NARROWEST = 72.0, 12.0
-"""Space that a node takes in its row."""
+"""Space for a node in its row."""
 _COMFORTABLE_WIDTH = 1800.0
 """Width up to which nodes keep their full size."""
 _ROW = 120.0
 _NODE_HEIGHT = 24.0
 _HOSTS_IN_A_ROW = 4
-"""Hosts of a leaf that stand side by side, each with links of its own; more gather in a block, joined by a trunk."""
+"""Up to this many hosts of a leaf are drawn side by side with their links; more form a block joined by a trunk."""
 _BLOCK_PADDING = 5.0
 _MOST_ASIDE = 8.0
-"""Between neighbouring parallel links."""
+"""Largest distance between neighbouring parallel links."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Box:
 
 @dataclass(frozen=True)
 class Layout:
-    """A drawing's boxes by node, and its own size in pixels.
+    """A drawing's boxes by node, and the drawing's size in pixels.
 
-    `blocks`: frames around hosts of the same leaves, by the hosts' names. `block_of`: the block of a host in one.
-    `hosts_of_ranks`: hosts of several ranks, by these; a rank has no box of its own, but a place at the upper edge of
-    its host's.
+    `blocks`: frames around hosts of the same leaves, by the hosts' names. `block_of`: the block that a host is in.
+    `hosts_of_ranks`: boxes of hosts with several ranks, by the ranks' names; a rank is a point on the upper edge of
+    its host's box.
     """
 
     boxes: Mapping[str, Box]
@@ -58,12 +58,12 @@ class Layout:
     hosts_of_ranks: Mapping[tuple[str, ...], Box] = field(default_factory=dict)
     rank_places: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     aside: Mapping[Endpoint, float] = field(default_factory=dict)
-    """How far parallel links are beside their nodes' middles, by their lower ends."""
+    """Horizontal offset of parallel links from their nodes' centres, by the links' lower ends."""
 
     def ends(self, link: FabricLink) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return where a link begins and ends: at the upper edge of the lower node, at the lower edge of the other.
+        """Return where a link begins and ends: the upper edge of the lower node and the lower edge of the upper one.
 
-        Between nodes of a row it is at the upper edges of both.
+        A link within a row joins the upper edges.
         """
         upper, aside = self.boxes[link.b.node], self.aside.get(link.a, 0.0)
         end = (upper.x + aside, upper.y + upper.height / 2)
@@ -76,7 +76,7 @@ class Layout:
 
     @classmethod
     def of(cls, fabric: FabricSpec) -> Layout:
-        """Lay a fabric out."""
+        """Return the layout of a fabric."""
         planes = [rows_of(fabric, plane) for plane in range(fabric.planes)]
         groups = _hosts_of_ranks(fabric) or _groups(fabric.hosts)
         largest = 2 if fabric.scale_up else max(map(len, groups))
@@ -97,7 +97,7 @@ class Layout:
             left = _MARGIN + plane * (plane_width + _PLANE_GAP)
             for row, names in enumerate(tiers):
                 y = highest + row * row_height
-                # A row of few nodes on a wide plane may have wider boxes.
+                # With few nodes on a wide plane, boxes may be wider.
                 box_width = min(_WIDEST, plane_width / len(names)) * 0.78
                 _row(names, left, plane_width, y, (box_width, height), boxes)
             centres.append(left + plane_width / 2)
@@ -137,7 +137,7 @@ def rows_of(fabric: FabricSpec, plane: int) -> list[list[str]]:
 
 
 def kind_of(fabric: FabricSpec) -> TopologyKind:
-    """Return the kind of topology that a fabric is of."""
+    """Return a fabric's kind of topology."""
     # Not at the top: see weft/topologies/__init__.py.
     from weft.topologies.kinds import DEFAULT_KIND, TOPOLOGY_KINDS
 
@@ -145,7 +145,7 @@ def kind_of(fabric: FabricSpec) -> TopologyKind:
 
 
 def _hosts_of_ranks(fabric: FabricSpec) -> list[tuple[str, ...]]:
-    """Names of the ranks of every host; none where a host is a rank."""
+    """Return the names of every host's ranks; an empty list if each host is one rank."""
     if fabric.scale_up is None:
         return []
     return [
@@ -172,7 +172,7 @@ def _rank_places(names: Sequence[str], box: Box) -> list[tuple[str, tuple[float,
 
 
 def _groups(hosts: Sequence[HostSpec]) -> list[tuple[str, ...]]:
-    """Hosts by the leaves that they are attached to."""
+    """Group hosts by the leaves they are attached to."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for host in hosts:
         groups.setdefault(tuple(nic.switch for nic in host.nics), []).append(host.name)
@@ -194,7 +194,7 @@ def _row(
 def _blocks(
     groups: Sequence[tuple[str, ...]], width: float, top: float, across: int, boxes: dict[str, Box]
 ) -> tuple[dict[tuple[str, ...], Box], float]:
-    """Place every group's hosts, row by row; returns the blocks and the lower edge of the lowest host."""
+    """Place every group's hosts, row by row, and return the blocks and the lower edge of the lowest host."""
     group_width = width / len(groups)
     in_blocks = max(map(len, groups)) > across
     cell = min(_WIDEST, group_width / (across + (0.8 if in_blocks else 0.0)))

@@ -1,4 +1,4 @@
-"""Drawing of a fabric without tiers: switches where the kind of topology puts them, each with its hosts beside it."""
+"""Drawing of a fabric without tiers: the kind of topology places the switches, and hosts are drawn next to theirs."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _UNIT, _SMALLEST_UNIT = 96.0, 22.0
 _COMFORTABLE_WIDTH = 2400.0
 _MARGIN, _PLANE_GAP, _TITLE = 28.0, 110.0, 30.0
 _MOST_COMPARED = 2_000_000
-"""Links times switches; beyond that, links are straight."""
+"""Beyond this product of links and switches, links are straight."""
 _MOST_TRIED = 20_000
-"""... and beyond that, hosts are below their switch whatever passes there."""
+"""Beyond this product of boxes and links, hosts are always drawn at the first place."""
 _ASIDE = 0.12
-"""Between parallel links."""
+"""Distance between parallel links."""
 _HOST_PLACES = ((-0.3, 1.45), (0.3, 1.45), (-0.3, -1.45), (0.3, -1.45))
-"""Where a switch's hosts may stand, of its width and height: not in the middle, where links in a column pass."""
+"""Offsets for a switch's hosts, in its widths and heights; the middle is left to links within a column."""
 _FRAME = 0.22
-"""Around the switches of a group, of the unit."""
+"""Margin around the switches of a group, as a fraction of the unit."""
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A link between two switches, or the links of a switch's hosts in the style of the one that stands out most."""
+    """A link between two switches, or a switch's host links in the style of the most prominent one."""
 
     link: FabricLink
     style: LinkStyle
     curve: Curve
     styles: Sequence[LinkStyle] = ()
-    """Of all these links, if there are several."""
+    """Styles of all the links, if the line represents several."""
 
     def svg(self, unit: float) -> str:
         return self.curve.svg(self.style, f"{self.link} {self.style.note}".rstrip(), unit, self.styles)
@@ -43,14 +43,14 @@ class _Line:
 def placed_svg(
     fabric: FabricSpec, places: Sequence[Places], style_of: LinkStyles, background: str | None
 ) -> str:
-    """Return the drawing as SVG text, planes side by side, given each one's places."""
+    """Return the drawing as SVG text, planes side by side; `places` has the switches' places for each plane."""
     boxes, unit, middles = placed_boxes(places)
     styled = sorted(
         ((link, style_of(link)) for link in fabric.links), key=lambda each: (each[1].failed, each[1].width)
     )
     between = _between(fabric, styled, boxes, unit)
     hosts = _hosts(fabric, boxes, [line.curve for line in between])
-    # Of the links of a switch's hosts the last one, which stands out most, stands for all.
+    # The last of a switch's host links, which stands out most, represents all of them.
     to_hosts: dict[str, list[tuple[FabricLink, LinkStyle]]] = {}
     for link, style in styled:
         if link.a.node not in boxes:
@@ -101,7 +101,7 @@ def on_a_page(
     background: str | None,
     captions: int = 0,
 ) -> str:
-    """Return the whole drawing, as large as what is in it, titles of planes and so many lines of text above."""
+    """Return the whole drawing, fitted to its content, with room above for plane titles and `captions` lines."""
     left, right, top, bottom = extent(boxes, curves)
     above = _TITLE + 16 * captions
     titles = [plane_title(plane, x, top - above) for plane, x in enumerate(middles)]
@@ -120,7 +120,7 @@ def _between(
     boxes: Mapping[str, Box],
     unit: float,
 ) -> list[_Line]:
-    """Return the links between switches, what stands out last."""
+    """Return the links between switches, the most prominent last."""
     of_plane = [
         [boxes[switch.name] for switch in fabric.switches_of_plane(plane)] for plane in range(fabric.planes)
     ]
@@ -138,7 +138,7 @@ def _between(
 
 
 def host_box(box: Box, others: Sequence[Box], curves: Sequence[Curve]) -> Box:
-    """Return where a switch's hosts stand: at the first of the places beside it where the least is in the way."""
+    """Return the box of a switch's hosts: the first candidate place with the fewest obstacles."""
     candidates = [
         Box(box.x + x * box.width, box.y + y * box.height, 0.54 * box.width, 0.7 * box.height)
         for x, y in _HOST_PLACES
@@ -159,7 +159,7 @@ def host_box(box: Box, others: Sequence[Box], curves: Sequence[Curve]) -> Box:
 def _hosts(
     fabric: FabricSpec, boxes: Mapping[str, Box], curves: Sequence[Curve]
 ) -> dict[str, tuple[list[str], Box]]:
-    """Return the hosts of each switch that has some, and the box that they share beside it."""
+    """Return, for each switch with hosts, the hosts and the box that they share."""
     names: dict[str, list[str]] = {}
     for host in fabric.hosts:
         for switch in dict.fromkeys(nic.switch for nic in host.nics):

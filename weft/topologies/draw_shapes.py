@@ -1,4 +1,4 @@
-"""Shapes that drawings of fabrics are made of, as SVG."""
+"""SVG shapes for drawings of fabrics."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _FILL = {"core": "#e6d9f0", "spine": "#cfe0f5", "leaf": "#d9ecd0", "host": "#f3e
 _OTHER_FILL = "#d5e8e4"
 PLANE_COLOURS = ("#3b6ea8", "#b0592b", "#4d8a4d", "#8a4d86", "#8a7a2b", "#3a8a8a", "#a83b52", "#666666")
 CIRCUIT_COLOUR = "#d9930d"
-"""Of links by optical circuit switches."""
+"""Colour of links through optical circuit switches."""
 _ARC, _HIGHEST_ARC = 0.12, 36.0
-"""How high an arc is, of its width and at most."""
+"""Height of an arc: a fraction of its width, and the maximum."""
 _SMALLEST_LABEL = 16.0
-"""Width of a box from which its name stands in it."""
+"""Least width of a box to be labelled with its name."""
 _SMALLEST_UPRIGHT_LABEL = 8.0
-"""... and stands upright."""
+"""Least width of a box to be labelled with vertical text."""
 
 
 @dataclass(frozen=True)
 class LinkStyle:
-    """How a link is drawn: a CSS colour, a width in pixels, and what its tooltip says beside its name.
+    """How a link is drawn: a CSS colour, a width in pixels, and a note that its tooltip adds to its name.
 
-    One that has `failed` is dashed and crossed out. What is drawn for links that have a `key` says so in its attribute
-    data-links, for pages that colour links anew.
+    A `failed` link is dashed and crossed out. Elements list the `key` of their links in the attribute data-links, for
+    pages that recolour links.
     """
 
     colour: str
@@ -41,12 +41,12 @@ LinkStyles = Callable[[FabricLink], LinkStyle]
 
 
 def escaped(text: str) -> str:
-    """Return text as it stands between tags."""
+    """Return text escaped for use between tags."""
     return html.escape(text, quote=False)
 
 
 def quoted(text: str) -> str:
-    """Return text as an attribute's value, with its quotes."""
+    """Return text escaped as an attribute's value, in quotes."""
     return f'"{html.escape(text)}"'
 
 
@@ -58,9 +58,9 @@ def document(
     corner: tuple[float, float] = (0.0, 0.0),
     label: str = "topology",
 ) -> str:
-    """Return a drawing of this size, its upper left corner where said; a `background` of None is transparent.
+    """Return a drawing of this size with its upper left corner at `corner`; a `background` of None is transparent.
 
-    `label` is what screen readers say of it.
+    `label` is read by screen readers.
     """
     x, y = corner
     at = f'x="{x:g}" y="{y:g}" ' if corner != (0.0, 0.0) else ""
@@ -78,7 +78,7 @@ def document(
 
 
 def stroke(start: tuple[float, float], end: tuple[float, float]) -> str:
-    """Return the beginning of an element that joins two points: a line, or an arc above where both are in one row."""
+    """Return the beginning of an element that joins two points: a line, or an arc above them if they share a row."""
     (x1, y1), (x2, y2) = start, end
     if y1 != y2:
         return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
@@ -87,25 +87,25 @@ def stroke(start: tuple[float, float], end: tuple[float, float]) -> str:
 
 
 def keys(styles: Iterable[LinkStyle]) -> str:
-    """Return the attribute that has the keys of the links which an element stands for, or nothing."""
+    """Return the data-links attribute with the keys of an element's links, or an empty text."""
     found = " ".join(str(style.key) for style in styles if style.key is not None)
     return f' data-links="{found}"' if found else ""
 
 
 def element_of(beginning: str) -> str:
-    """Return the name of the element that `stroke` has begun."""
+    """Return the name of the element that `stroke` began."""
     return beginning[1:].split(maxsplit=1)[0]
 
 
 def middle(start: tuple[float, float], end: tuple[float, float]) -> tuple[float, float]:
-    """Return the point half way of what `stroke` draws."""
+    """Return the midpoint of the line or arc that `stroke` draws."""
     (x1, y1), (x2, y2) = start, end
     rise = min(_HIGHEST_ARC, _ARC * abs(x2 - x1)) if y1 == y2 else 0.0
     return (x1 + x2) / 2, (y1 + y2) / 2 - rise
 
 
 def cross(x: float, y: float, colour: str) -> str:
-    """Return what distinguishes a failed link from a busy one without colours."""
+    """Return a cross, which tells a failed link from a busy one without colour."""
     arm = 6.0
     return (
         f'<path d="M{x - arm:.1f} {y - arm:.1f}L{x + arm:.1f} {y + arm:.1f}M{x - arm:.1f} {y + arm:.1f}'
@@ -116,9 +116,9 @@ def cross(x: float, y: float, colour: str) -> str:
 def node(
     name: str, kind: str, box: Box, title: str, fill: str | None = None, styles: Iterable[LinkStyle] = ()
 ) -> str:
-    """Return a node's box with its name, if that fits, on as many lines as it has; `title` is its tooltip.
+    """Return a node's box with its name, if that fits, line by line; `title` is its tooltip.
 
-    It stands for links of these `styles`, too, where they are not drawn.
+    The box also represents links of `styles` that are not drawn.
     """
     corner = min(4.0, box.width / 6)
     fill = fill or _FILL.get(kind, _OTHER_FILL)
@@ -138,7 +138,7 @@ def node(
 
 
 def label(name: str, box: Box) -> str:
-    """Return a name that stands in a box, upright where that is narrow, or nothing."""
+    """Return a box's label, vertical in a narrow box, or an empty text if it does not fit."""
     if box.width >= _SMALLEST_LABEL:
         size = min(12.0, 1.6 * box.width / max(3, len(name)))
         place = f'x="{box.x:.1f}" y="{box.y + size / 3:.1f}" font-size="{size:.1f}"'
@@ -161,12 +161,12 @@ def plane_title(plane: int, x: float, y: float = 28.0) -> str:
 
 
 def caption(text: str, x: float, y: float, anchor: str = "middle") -> str:
-    """Return a line of small text; `anchor` is where of it the point is: start, middle or end."""
+    """Return a line of small text; `anchor` says which part of it is at (x, y): start, middle or end."""
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="11" fill="#555" text-anchor="{anchor}">{escaped(text)}</text>'
 
 
 def frame(box: Box, title: str) -> str:
-    """Return a pale box around others, its title above it."""
+    """Return a pale frame with its title above it."""
     left, upper = box.x - box.width / 2, box.y - box.height / 2
     return (
         f'<rect x="{left:.1f}" y="{upper:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="8" '

@@ -1,6 +1,6 @@
 """Frozen description of a fabric: hosts, switches, ports, links.
 
-A fabric is a graph: hosts may be on any switch, links may join any two nodes, several the same two. Nothing here knows
+A fabric is a graph: hosts may be on any switch, and any two nodes may have one or more links. Nothing here depends on
 Mininet, P4Runtime or packets.
 """
 
@@ -49,10 +49,10 @@ _Item = TypeVar("_Item")
 class FabricSpec:
     """A whole fabric.
 
-    NICs of the same number are in the same plane on all hosts, so that each reaches those of its number. `parameters`
-    is what the builder was given, plain JSON values with its name under "kind":
-    `weft.topologies.from_parameters(fabric.parameters)` builds an equal fabric. `plane_networks[p]` hold all addresses
-    of plane p. With `circuits`, ports and links are those of their present configuration.
+    NICs with the same number are in the same plane on all hosts and reach each other. `parameters` are the builder's
+    arguments as plain JSON values, with its name under "kind": `weft.topologies.from_parameters(fabric.parameters)`
+    builds an equal fabric. `plane_networks[p]` hold all addresses of plane p. With `circuits`, ports and links are as
+    in their present configuration.
     """
 
     planes: int
@@ -66,10 +66,10 @@ class FabricSpec:
     circuits: CircuitPlan | None = None
 
     def in_configuration(self, name: str) -> FabricSpec:
-        """Return the fabric with its circuits in another configuration: other links, and no other ports or addresses.
+        """Return the fabric with its circuits in another configuration: links change, ports and addresses stay.
 
         Raises:
-            TopologyError: there are no circuits, or no configuration of that name; says which there are.
+            TopologyError: there are no circuits, or the name is unknown; the message lists the valid names.
 
         """
         if self.circuits is None:
@@ -85,7 +85,7 @@ class FabricSpec:
 
     @property
     def configurations(self) -> tuple[FabricSpec, ...]:
-        """The fabric in each configuration of its circuits, the present one first; itself alone without circuits."""
+        """The fabric in each configuration of its circuits, the present one first; without circuits, only itself."""
         if self.circuits is None:
             return (self,)
         others = (name for name in self.circuits.names if name != self.circuits.present)
@@ -104,7 +104,7 @@ class FabricSpec:
         return _lookup("device id", self._switch_by_device_id, device_id)
 
     def gateways(self, nic: NicSpec) -> dict[IPv4Network | IPv6Network, IPv4Address | IPv6Address]:
-        """Return by which gateway a NIC reaches each prefix of its plane; a prefix that is all on its link has none."""
+        """Return a NIC's gateway to each prefix of its plane, omitting prefixes that are entirely on its link."""
         ipv4, ipv6 = self.plane_networks[nic.plane]
         found: dict[IPv4Network | IPv6Network, IPv4Address | IPv6Address] = {}
         if not ipv4.subnet_of(nic.ipv4.network):
@@ -115,7 +115,7 @@ class FabricSpec:
 
     @property
     def rank_count(self) -> int:
-        """Ranks of a collective: all endpoints but the spares, which are the last ones."""
+        """Number of ranks in a collective: all endpoints except the spares, which come last."""
         return len(self.hosts) - self.spares
 
     def switches_of_plane(self, plane: int) -> tuple[SwitchSpec, ...]:
@@ -149,7 +149,7 @@ class FabricSpec:
 
     @cached_property
     def subnets_of_several_switches(self) -> frozenset[IPv4Network | IPv6Network]:
-        """Networks of NICs that are at different switches."""
+        """Subnets shared by NICs at different switches."""
         switch_of: dict[IPv4Network | IPv6Network, str] = {}
         return frozenset(
             network
@@ -166,7 +166,7 @@ class FabricSpec:
 
     @cached_property
     def joins_all_hosts(self) -> bool:
-        """Whether links lead from each host to all others in every plane."""
+        """Whether every host can reach all others in every plane."""
         return all(
             self.hops_between(edges[0].name, other.name) is not None
             for plane in range(self.planes)
@@ -175,14 +175,14 @@ class FabricSpec:
         )
 
     def links_between(self, a: str, b: str) -> tuple[FabricLink, ...]:
-        """Return the links between two nodes, in either order; none if they are not adjacent."""
+        """Return the links between two nodes, given in either order; empty if they are not adjacent."""
         return self._links_by_nodes.get(frozenset((a, b)), ())
 
     def link_between(self, a: str, b: str) -> FabricLink:
-        """Return the one link between two nodes, in either order, or two of their ports: `p0l0`, `p0l0:3`.
+        """Return the only link between two nodes or ports (`p0l0`, `p0l0:3`), given in either order.
 
         Raises:
-            TopologyError: there is none, or there are several; lists the valid ones.
+            TopologyError: there is none, or there are several; the message lists the valid ones.
 
         """
         (node, port), (peer, peer_port) = split_end(a), split_end(b)
@@ -206,11 +206,11 @@ class FabricSpec:
         return _lookup("link", self._links_by_nodes, frozenset((a, b)), shown=f"{a}-{b}")[0]
 
     def link_at(self, end: Endpoint) -> FabricLink:
-        """Return the link that a port has; TopologyError names valid ports."""
+        """Return a port's link; TopologyError names valid ports."""
         return _lookup("port", self._link_by_end, end, shown=str(end))
 
     def link_name(self, link: FabricLink) -> str:
-        """Return what people call a link: `p0l0<->p0s1`, or `p0l0:3<->p0s1:1` where it has parallel ones."""
+        """Return a link's name: `p0l0<->p0s1`, or `p0l0:3<->p0s1:1` if it has parallel links."""
         if len(self.links_between(link.a.node, link.b.node)) > 1:
             return f"{link.a}<->{link.b}"
         return f"{link.a.node}<->{link.b.node}"
@@ -221,7 +221,7 @@ class FabricSpec:
         return len(self._links_by_nodes) < len(self.links)
 
     def hops_between(self, first: str, second: str) -> int | None:
-        """Return how many links are between two switches of a plane; None if no way leads from one to the other."""
+        """Return the hops between two switches of a plane; None if there is no path."""
         return self._distances_by_plane[self.switch(first).plane].between(first, second)
 
     def distances(self, plane: int) -> Distances[str]:
@@ -229,10 +229,10 @@ class FabricSpec:
         return self._distances_by_plane[plane]
 
     def require_path(self, source: int, destination: int, nic: int) -> None:
-        """Check that two hosts, by index, have a path between their NICs of a number, or scale-up links.
+        """Check that two hosts, given by index, have a path between their NICs `nic`, or share scale-up links.
 
         Raises:
-            TopologyError: they have none.
+            TopologyError: they have neither.
 
         """
         if self.joins_all_hosts or (self.scale_up and self.scale_up.share_a_host(source, destination)):
@@ -289,7 +289,7 @@ class FabricSpec:
 
 
 def split_end(text: str) -> tuple[str, int | None]:
-    """Return the node and the port that a link's end in words names, `p0l0:3`; None for `p0l0`, any port."""
+    """Return the node and the port of a link's end such as `p0l0:3`; the port of `p0l0` is None, any port."""
     node, colon, port = text.partition(":")
     return (node, int(port)) if colon and port.isdecimal() else (text, None)
 

@@ -1,4 +1,4 @@
-"""Fabrics without tiers, whose switches all have hosts: what tori, HyperX and dragonflies share."""
+"""Fabrics without tiers, in which every switch has hosts; shared by tori, HyperX and dragonflies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Coordinates = tuple[int, ...]
 
 @dataclass(frozen=True)
 class FlatParameters:
-    """What all flat fabrics are given, validated.
+    """Validated parameters that all flat fabrics share.
 
     Attributes:
         planes: independent planes; a host has one NIC in each.
@@ -25,7 +25,7 @@ class FlatParameters:
         host_rate_bps: rate of the links between hosts and switches.
         fabric_rate_bps: rate of the links between switches.
         delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port; None by its rate.
+        queue_capacity_bytes: queue of every transmitting port; None derives it from the port's rate.
 
     """
 
@@ -46,7 +46,7 @@ class FlatParameters:
         delay_ps: int,
         queue_capacity_bytes: int | None,
     ) -> FlatParameters:
-        """Return them checked; without a fabric rate it is the hosts'. Raises TopologyError."""
+        """Return checked parameters; the fabric rate defaults to the hosts' rate. Raises TopologyError."""
         fabric_rate = host_rate_bps if fabric_rate_bps is None else fabric_rate_bps
         return cls(
             planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
@@ -59,18 +59,18 @@ class FlatParameters:
 
     @property
     def host_link(self) -> LinkSpec:
-        """Between a host and its switch."""
+        """A link between a host and its switch."""
         return link_of(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
 
     @property
     def fabric_link(self) -> LinkSpec:
-        """Between two switches."""
+        """A link between two switches."""
         return link_of(self.fabric_rate_bps, self.delay_ps, self.queue_capacity_bytes)
 
 
 @dataclass(frozen=True)
 class FlatLink:
-    """A link between two switches, by their coordinates."""
+    """A link between two switches, given by their coordinates."""
 
     a: Coordinates
     b: Coordinates
@@ -86,18 +86,18 @@ def build_flat(
     *,
     grouped: bool = False,
 ) -> FabricSpec:
-    """Return the fabric that has a switch with hosts at each place of each plane, and these links.
+    """Return a fabric with a switch and its hosts at each place of each plane, joined by the given links.
 
     Args:
-        role: of the switches.
-        parameters: of every plane.
+        role: the switches' role.
+        parameters: figures of every plane.
         places: coordinates of the switches, in order of their numbers.
-        links: makes the links of a plane.
-        described: `FabricSpec.parameters`.
+        links: returns the links of a plane.
+        described: stored as `FabricSpec.parameters`.
         grouped: whether the first coordinate is a switch's group.
 
     Raises:
-        TopologyError: ports or addresses do not suffice.
+        TopologyError: a switch has too few ports, or the address space is too small.
 
     """
     require_links(parameters.planes * len(places) * parameters.hosts_per_switch, "the fabric's hosts")

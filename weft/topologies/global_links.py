@@ -1,8 +1,8 @@
-"""How the groups of a dragonfly are joined: which global port of a group leads to which other group.
+"""Arrangements of a dragonfly's global links: which global port of a group leads to which other group.
 
-Arrangements as C. Camarero, E. Vallejo and R. Beivide name them (Topological Characterization of Hamming and Dragonfly
-Networks, ACM TACO 2014) and E. Hastings et al. compare them (Comparing Global Link Arrangements for Dragonfly Networks,
-CLUSTER 2015). A group's global ports are numbered through all its routers.
+C. Camarero, E. Vallejo and R. Beivide name the arrangements (Topological Characterization of Hamming and Dragonfly
+Networks, ACM TACO 2014); E. Hastings et al. compare them (Comparing Global Link Arrangements for Dragonfly Networks,
+CLUSTER 2015). A group's global ports are numbered across all its routers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ARRANGEMENTS: tuple[Arrangement, ...] = get_args(Arrangement)
 
 @dataclass(frozen=True)
 class GlobalLink:
-    """A link between two groups, by the global ports that it joins."""
+    """A link between global ports of two groups."""
 
     group: int
     port: int
@@ -30,10 +30,10 @@ class GlobalLink:
 def global_links(groups: int, ports: int, arrangement: Arrangement) -> Iterator[GlobalLink]:
     """Yield the links between groups of `ports` global ports each, the lower group of each link first.
 
-    Every two groups are joined by ports // (groups - 1) links; ports that are left over join nothing.
+    Every two groups have ports // (groups - 1) links; remaining ports stay unused.
 
     Raises:
-        TopologyError: there are more groups than a group's ports can reach, or no such arrangement.
+        TopologyError: a group has too few ports to reach all groups, or the arrangement is unknown.
 
     """
     if arrangement not in ARRANGEMENTS:
@@ -55,7 +55,7 @@ def global_links(groups: int, ports: int, arrangement: Arrangement) -> Iterator[
 
 
 def objection_to_groups(groups: int, switches: int, links: int) -> str:
-    """Return why groups with so many switches, of so many global links each, cannot be joined; "" if they can."""
+    """Return why groups of `switches` with `links` global links each cannot all be joined; "" if they can."""
     most = switches * links + 1
     if groups <= most:
         return ""
@@ -63,7 +63,7 @@ def objection_to_groups(groups: int, switches: int, links: int) -> str:
 
 
 def _port_towards(group: int, other: int, groups: int, arrangement: Arrangement) -> int:
-    """Return the port of a group that leads to another one, among as many ports as there are others."""
+    """Return which port of a group leads to another group, if it has one port for each other group."""
     distance = (other - group) % groups
     if arrangement == "absolute":
         return other if other < group else other - 1

@@ -10,9 +10,9 @@ from weft.topologies.fabric import FabricSpec
 
 
 def to_networkx(fabric: FabricSpec) -> networkx.Graph[Any]:
-    """Return an undirected graph: nodes (names) have `kind`, `plane`, `spec`; edges `ports` and `link`.
+    """Return an undirected graph: nodes (names) have `kind`, `plane` and `spec`, edges have `ports` and `link`.
 
-    It is a MultiGraph where links are parallel.
+    It is a MultiGraph if the fabric has parallel links.
     """
     graph: networkx.Graph[Any] = networkx.MultiGraph() if fabric.has_parallel_links else networkx.Graph()
     for host in fabric.hosts:

@@ -1,4 +1,4 @@
-"""Lists of a graph's switches, hosts and links, and the names and patterns by which they go together."""
+"""Lists of a graph's switches, hosts and links, and the name patterns that connect them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Switches:
-    """Switches of one role; None stands for the default of the role."""
+    """Switches of one role; None means the role's default."""
 
     role: str
     count: int = 1
@@ -27,7 +27,7 @@ class Switches:
 
 @dataclass(frozen=True)
 class Hosts:
-    """Hosts with a NIC at each of the switches in `on`, or so many at each switch that it matches."""
+    """Hosts with a NIC at each switch in `on`, or `count` hosts at each switch that its pattern matches."""
 
     on: str
     count: int = 1
@@ -36,7 +36,7 @@ class Hosts:
 
 @dataclass(frozen=True)
 class Links:
-    """Parallel links between two switches, or between all pairs of two patterns; None stands for the fabric's."""
+    """Parallel links between two switches, or between all pairs of two patterns; None means the fabric's figure."""
 
     ends: str
     count: int = 1
@@ -46,7 +46,7 @@ class Links:
 
 
 def item_of(kind: Callable[..., _Item], given: _Item | Mapping[str, object], place: str) -> _Item:
-    """Return an item of a list, which results keep as a mapping."""
+    """Return an item of a list; a mapping, the form in which results store it, is converted."""
     if not isinstance(given, Mapping):
         return given
     valid = [each.name for each in fields(kind)]  # type: ignore[arg-type]
@@ -59,7 +59,7 @@ def item_of(kind: Callable[..., _Item], given: _Item | Mapping[str, object], pla
 
 
 def names_of(switches: Sequence[Switches]) -> list[str]:
-    """Return the names of a plane's switches, without the plane."""
+    """Return the names of a plane's switches, without the plane's prefix."""
     counts: dict[str, int] = {}
     names = []
     for each in switches:
@@ -89,7 +89,7 @@ def _matching(pattern: str, names: Sequence[str], place: str) -> list[str]:
 
 
 def places_of(on: str, names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the switches of one host at each place that an attachment names."""
+    """Return, for each place that an attachment names, the switches of a host there."""
     several = on.split("+")
     if len(several) == 1:
         return [(name,) for name in _matching(on, names, f"hosts on {on}")]
@@ -103,7 +103,7 @@ def places_of(on: str, names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def pairs_of(ends: str, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return pairs of switches, each once, the first first."""
+    """Return the pairs of switches that a link pattern matches, each once, first end first."""
     try:
         choice = LinkChoice.parse(ends)
     except ValueError as error:

@@ -1,8 +1,7 @@
-"""What the rate codes of HPCC's INT stand for in a fabric (docs/spec/frames.md), decided here alone.
+"""Assigns the rate codes of HPCC's INT in a fabric (docs/spec/frames.md); this module is the only place that does.
 
-The controller gives switches the codes, and hosts the rates that they stand for. Codes 1 to 10 have a standard
-meaning. A rate that has no standard code gets one of the fabric's own: 11 to 15, and then the standard ones of rates
-that the fabric does not have, from the last on.
+The controller gives the codes to switches and the rates to hosts. Codes 1 to 10 have standard rates. Other rates get
+codes 11 to 15, then the standard codes of rates that the fabric lacks, starting from the last.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from weft.wire.headers.int_shim import INT_HOP, STANDARD_RATES_GBPS
 UNKNOWN_RATE_CODE = 0
 CODES = 1 << INT_HOP.field("rate_code").bits
 IntRates = tuple[int, ...]
-"""Bits per second by rate code; 0 for one that stands for nothing."""
+"""Bits per second by rate code; 0 for an unused code."""
 
 STANDARD_INT_RATES: IntRates = tuple(
     10**9 * (STANDARD_RATES_GBPS[code] if code < len(STANDARD_RATES_GBPS) else 0) for code in range(CODES)
@@ -24,17 +23,17 @@ STANDARD_INT_RATES: IntRates = tuple(
 
 
 def int_rates(fabric: FabricSpec) -> IntRates:
-    """Return what the rate codes stand for in a fabric.
+    """Return the rate of each rate code in a fabric.
 
     Raises:
-        TopologyError: its links have more different rates than there are codes.
+        TopologyError: the links have more different rates than there are codes.
 
     """
     return int_rates_of(link.link.rate_bps for link in fabric.links)
 
 
 def int_rates_of(rates_bps: Iterable[int]) -> IntRates:
-    """Return what the rate codes stand for in a fabric whose links have these rates. Raises as `int_rates`."""
+    """Return the rate of each rate code, given the rates of a fabric's links. Raises as `int_rates`."""
     present = set(rates_bps)
     if len(present) > CODES - 1:
         shown = ", ".join(f"{rate_bps / 10**9:g} Gb/s" for rate_bps in sorted(present))
@@ -52,5 +51,5 @@ def int_rates_of(rates_bps: Iterable[int]) -> IntRates:
 
 
 def rate_code(rates: Sequence[int], rate_bps: int) -> int:
-    """Code of a port's rate among those of its fabric; `UNKNOWN_RATE_CODE` if it has none."""
+    """Return the code of a port's rate in its fabric; `UNKNOWN_RATE_CODE` if it has none."""
     return rates.index(rate_bps) if rate_bps in rates[1:] else UNKNOWN_RATE_CODE

@@ -1,4 +1,4 @@
-"""Checks of what a link is like, the same for every builder."""
+"""Checks of a link's figures, shared by all builders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.topologies.errors import TopologyError, require_range
 
 
 def rate(name: str, rate_bps: float) -> int:
-    """Return a rate that a link may have; TopologyError names the parameter and the valid range."""
+    """Check a link's rate and return it; TopologyError names the parameter and the valid range."""
     return require_range(name, rate_bps, MIN_RATE_BPS, MAX_RATE_BPS)
 
 
@@ -28,10 +28,10 @@ def uplink_rate(
     uplinks: int,
     prefix: str = "",
 ) -> int:
-    """Return the rate of a tier's uplinks: as given, from its oversubscription, or that of the links below.
+    """Return the rate of a tier's uplinks: as given, from the oversubscription, or equal to the downlinks' rate.
 
-    Oversubscription is what the links below have together over what those above have. `prefix` is that of its name.
-    Raises as `rate`.
+    Oversubscription is total downlink bandwidth divided by total uplink bandwidth. `prefix` precedes it in its
+    parameter's name. Raises as `rate`.
     """
     over = f"{prefix}oversubscription={oversubscription}"
     if oversubscription is None:
@@ -47,17 +47,17 @@ def uplink_rate(
 
 
 def delay(delay_ps: int, name: str = "delay_ps") -> int:
-    """Return a propagation delay that a link may have; raises as `rate`."""
+    """Check a link's propagation delay and return it; raises as `rate`."""
     return require_range(name, delay_ps, 0, MAX_DELAY_PS)
 
 
 def queue_capacity(queue_capacity_bytes: int) -> int:
-    """Return a queue that a port may have; raises as `rate`."""
+    """Check a port's queue capacity and return it; raises as `rate`."""
     return require_range(
         "queue_capacity_bytes", queue_capacity_bytes, MIN_QUEUE_CAPACITY_BYTES, MAX_QUEUE_CAPACITY_BYTES
     )
 
 
 def optional_queue_capacity(queue_capacity_bytes: int | None) -> int | None:
-    """Return a queue that a port may have, None for that of its rate; raises as `rate`."""
+    """Check a port's queue capacity and return it, or None for its rate's default; raises as `rate`."""
     return None if queue_capacity_bytes is None else queue_capacity(queue_capacity_bytes)

@@ -1,6 +1,6 @@
-"""How people name links: `p0l0<->p0s1`, `p0l0-p0s1`, one way `h0->p0l0`, of several `p0s1<->*`.
+"""Names of links: `p0l0<->p0s1` or `p0l0-p0s1`, one direction `h0->p0l0`, patterns `p0s1<->*`.
 
-Two nodes stand for all links between them; a port, `p0l0:3<->p0s1`, singles one out.
+Two nodes name all links between them; a port, `p0l0:3<->p0s1`, selects one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LINK_PATTERN = r"^\s*([^\s<>-]{1,64})\s*(<->|->|-)\s*([^\s<>-]{1,64})\s*$"
 
 @dataclass(frozen=True)
 class LinkChoice:
-    """Links whose ends match two patterns, NODE or NODE:PORT; only from the first to the second unless `both_ways`."""
+    """Links with ends that match two patterns, NODE or NODE:PORT; only from first to second unless `both_ways`."""
 
     sender: str
     receiver: str
@@ -24,7 +24,7 @@ class LinkChoice:
 
     @classmethod
     def parse(cls, text: str) -> LinkChoice:
-        """Read `p0l0<->p0s1` or `p0l0-p0s1`, one way `p0l0->p0s1`, of several `p0l*<->p0s*`. Raises ValueError."""
+        """Parse `p0l0<->p0s1`, `p0l0-p0s1`, `p0l0->p0s1` (one direction) or `p0l*<->p0s*`. Raises ValueError."""
         match = re.match(LINK_PATTERN, text)
         if match is None:
             raise ValueError(
@@ -36,18 +36,18 @@ class LinkChoice:
 
     @property
     def is_pattern(self) -> bool:
-        """Return whether it has wildcards."""
+        """Return whether an end has wildcards."""
         return any(letter in self.sender + self.receiver for letter in "*?[")
 
     def takes(self, sender: Endpoint, receiver: Endpoint) -> bool:
-        """Return whether it is about what one end of a link sends to the other."""
+        """Return whether the choice includes the direction from one end of a link to the other."""
         return self._matches(sender, receiver) or (self.both_ways and self._matches(receiver, sender))
 
     def _matches(self, first: Endpoint, second: Endpoint) -> bool:
         return _is(first, self.sender) and _is(second, self.receiver)
 
     def links_of(self, fabric: FabricSpec) -> list[FabricLink]:
-        """Return the links of a fabric that it is about, in one direction at least."""
+        """Return the links of a fabric that the choice includes in at least one direction."""
         if not self.is_pattern:
             nodes = (text.partition(":")[0] for text in (self.sender, self.receiver))
             among = fabric.links_between(*nodes)

@@ -1,4 +1,4 @@
-"""Figures of a fabric as a graph: ports, hops, bisection bandwidth, oversubscription, shortest paths."""
+"""Graph metrics of a fabric: ports, hops, bisection bandwidth, oversubscription, shortest paths."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from weft.topologies.distances import Rings, shortest_path_counts
 from weft.topologies.fabric import FabricSpec, SwitchSpec
 
 MOST_PATH_STEPS: Final = 1_000_000
-"""Sources times pairs of linked switches up to which shortest paths are counted from all sources."""
+"""Up to this product of sources and pairs of linked switches, shortest paths are counted from all sources."""
 
 
 @dataclass(frozen=True)
 class Bisection:
-    """Bandwidth between two halves of a plane's hosts, as `weft.topologies.bisection` finds them.
+    """Bandwidth between two halves of a plane's hosts, as found by `weft.topologies.bisection`.
 
-    Networks that no link joins, such as rails, are halved each, and add up. A network of one switch is halved within
-    the switch, which passes on all that half of its hosts send.
+    Separate networks, such as rails, are halved one by one and their bandwidths added. A network of one switch is
+    halved within the switch, which forwards everything that half of its hosts send.
 
     Attributes:
         bandwidth_bps: from one half to the other, in one direction.
-        links: how many links between switches that is; none within a switch.
-        hosts: NICs of the smaller half and of the larger one.
-        of_hosts: `bandwidth_bps` over what all NICs of a half can send; at least 1 is full bisection bandwidth.
-        exact: whether no two halves have less between them; otherwise an upper bound.
-        method: how it was found.
-        networks: how many are halved.
+        links: links between switches that cross the cut; 0 within a switch.
+        hosts: NICs of the smaller and the larger half.
+        of_hosts: `bandwidth_bps` over the total rate of a half's NICs; at least 1 is full bisection bandwidth.
+        exact: whether this is the minimum over all halves; otherwise it is an upper bound.
+        method: how the halves were found.
+        networks: number of separate networks.
 
     """
 
@@ -44,7 +44,7 @@ class Bisection:
 
 @dataclass(frozen=True)
 class Oversubscription:
-    """Rates of a tier's switches: to hosts and lower tiers over to higher tiers, the least and the largest ratio."""
+    """A tier's downlink bandwidth over its uplink bandwidth: smallest and largest ratio of its switches."""
 
     tier: int
     roles: tuple[str, ...]
@@ -54,9 +54,9 @@ class Oversubscription:
 
 @dataclass(frozen=True)
 class PathDiversity:
-    """Number of shortest paths between hosts of different switches, each parallel link a path.
+    """Number of shortest paths between hosts of different switches; each parallel link makes a path.
 
-    `sources` of `switches` with hosts were counted from; all of them where `exact`.
+    Paths were counted from `sources` of the `switches` with hosts; from all of them if `exact`.
     """
 
     smallest: int
@@ -68,25 +68,25 @@ class PathDiversity:
 
 @dataclass(frozen=True)
 class PlaneMetrics:
-    """One plane, or several alike.
+    """Metrics of one plane, or of several identical planes.
 
-    Pairs of hosts are those of different hosts' NICs of one number, which are those that reach each other. A hop is a
-    link between switches: hosts of one switch are 0 hops apart.
+    A pair of hosts is a pair of NICs with the same number at different hosts; only these can reach each other. A hop is
+    a link between switches: hosts of one switch are 0 hops apart.
 
     Attributes:
-        planes: numbers of the planes that have these figures.
-        nics: of hosts in a plane.
-        switches: of a plane.
-        host_cables: between hosts and switches.
-        switch_cables: between switches.
-        ports: of all switches together; each has a cable.
-        ports_per_switch: the fewest and the most.
-        diameter: most hops between two hosts; None without a pair that has a path.
-        mean_hops: over all pairs of hosts that have a path; None likewise.
-        pairs_without_path: pairs of hosts that no links join.
-        bisection: None where no network has two hosts.
-        oversubscription: of every tier with links to a higher one; none where there are no tiers.
-        path_diversity: None where no two switches with hosts have a path.
+        planes: numbers of the planes with these metrics.
+        nics: NICs in a plane.
+        switches: switches in a plane.
+        host_cables: cables between hosts and switches.
+        switch_cables: cables between switches.
+        ports: cabled ports of all switches together.
+        ports_per_switch: fewest and most.
+        diameter: most hops between two hosts; None if no pair has a path.
+        mean_hops: mean over all pairs of hosts that have a path; None if no pair has one.
+        pairs_without_path: pairs of hosts that cannot reach each other.
+        bisection: None if no network has two hosts.
+        oversubscription: for every tier with uplinks; empty without tiers.
+        path_diversity: None if no two switches with hosts have a path.
 
     """
 
@@ -107,7 +107,7 @@ class PlaneMetrics:
 
 @dataclass(frozen=True)
 class FabricMetrics:
-    """A whole fabric: totals over all planes, and the figures of each kind of plane."""
+    """Metrics of a whole fabric: totals over all planes, and the metrics of each distinct plane."""
 
     hosts: int
     switches: int
@@ -116,7 +116,7 @@ class FabricMetrics:
 
 
 def fabric_metrics(fabric: FabricSpec) -> FabricMetrics:
-    """Return the figures of a fabric; those of planes that are the same graph are found once."""
+    """Return the metrics of a fabric; planes with the same graph are measured once."""
     alike: dict[object, list[int]] = defaultdict(list)
     for plane in range(fabric.planes):
         alike[_shape(fabric, plane)].append(plane)
@@ -125,7 +125,7 @@ def fabric_metrics(fabric: FabricSpec) -> FabricMetrics:
 
 
 def fabric_bisection(fabric: FabricSpec) -> tuple[int, bool]:
-    """Return the bandwidth in b/s between two halves of the hosts in all planes together, and whether it is exact."""
+    """Return the bisection bandwidth of all planes together in b/s, and whether it is exact."""
     alike = Counter(_shape(fabric, plane) for plane in range(fabric.planes))
     first = {_shape(fabric, plane): plane for plane in reversed(range(fabric.planes))}
     found = [(count, _bisection(fabric, first[shape])) for shape, count in alike.items()]
@@ -136,7 +136,7 @@ def fabric_bisection(fabric: FabricSpec) -> tuple[int, bool]:
 
 
 def _joined_switches(fabric: FabricSpec, plane: int) -> list[list[SwitchSpec]]:
-    """Return the switches of each network of a plane that links join, those with hosts first to be found."""
+    """Return the switches of each connected network of a plane; the search starts at switches with hosts."""
     left = {switch.name: switch for switch in fabric.switches_of_plane(plane)}
     networks = []
     while left:
@@ -154,7 +154,7 @@ def _joined_switches(fabric: FabricSpec, plane: int) -> list[list[SwitchSpec]]:
 
 
 class _Pairs:
-    """How many pairs of hosts two sets of switches have."""
+    """Counts the pairs of hosts between sets of switches."""
 
     def __init__(self, fabric: FabricSpec, plane: int, numbers: Mapping[str, int]) -> None:
         on: dict[int, Counter[int]] = defaultdict(Counter)
@@ -167,23 +167,23 @@ class _Pairs:
         self.all = sum(each.total() * (each.total() - 1) for each in self._on)
 
     def from_to(self, source: int, targets: int) -> int:
-        """Return the ordered pairs from a switch to others, which are bits."""
+        """Return the number of ordered pairs from a switch to other switches, given as bits."""
         return sum(
             on[source] * sum(hosts * (mask & targets).bit_count() for hosts, mask in masks.items())
             for on, masks in zip(self._on, self._masks, strict=True)
         )
 
     def between(self, source: int, target: int) -> int:
-        """Return the ordered pairs from a switch to another one."""
+        """Return the number of ordered pairs from one switch to another."""
         return sum([on[source] * on[target] for on in self._on])
 
     def within(self, switch: int) -> int:
-        """Return the ordered pairs of different hosts on a switch."""
+        """Return the number of ordered pairs of different hosts on a switch."""
         return sum(on[switch] * (on[switch] - 1) for on in self._on)
 
 
 def _masks(hosts_on: Mapping[int, int]) -> dict[int, int]:
-    """Switches as bits, by the number of hosts that they have."""
+    """Return switches as bits, by their number of hosts."""
     masks: dict[int, int] = defaultdict(int)
     for switch, hosts in hosts_on.items():
         masks[hosts] |= 1 << switch
@@ -191,7 +191,7 @@ def _masks(hosts_on: Mapping[int, int]) -> dict[int, int]:
 
 
 def _shape(fabric: FabricSpec, plane: int) -> object:
-    """Return what two planes share if they have the same figures."""
+    """Return a key that is equal for planes with the same metrics."""
     first_nic = fabric.first_nics[plane]
     switches = fabric.switches_of_plane(plane)
     numbers = {switch.name: number for number, switch in enumerate(switches)}
@@ -245,7 +245,7 @@ def _of_plane(fabric: FabricSpec, plane: int) -> PlaneMetrics:
 
 
 _Links = dict[tuple[int, int], tuple[int, int]]
-"""Rate in b/s and number of the links between two switches, the lower number first."""
+"""Total rate (b/s) and number of the links between two switches; the lower switch number comes first."""
 
 
 def _links(switches: Sequence[SwitchSpec], numbers: Mapping[str, int]) -> _Links:
@@ -260,7 +260,7 @@ def _links(switches: Sequence[SwitchSpec], numbers: Mapping[str, int]) -> _Links
 
 
 def _pairs_by_hops(rings: Rings, edges: Iterable[int], pairs: _Pairs) -> Counter[int]:
-    """Return the ordered pairs of hosts by the hops between them."""
+    """Return the number of ordered pairs of hosts for each number of hops."""
     found: Counter[int] = Counter()
     for edge in edges:
         found[0] += pairs.within(edge)
@@ -276,7 +276,7 @@ def _bisection(fabric: FabricSpec, plane: int) -> Bisection | None:
     if not found:
         return None
     bandwidth_bps = sum(each.bandwidth_bps for each in found)
-    # What the half can send that can send less, of each network.
+    # In each network, the total rate of the half with the lower rate.
     sent_bps = sum(each.bandwidth_bps / each.of_hosts if each.of_hosts else 0.0 for each in found)
     return Bisection(
         bandwidth_bps=bandwidth_bps,
@@ -290,7 +290,7 @@ def _bisection(fabric: FabricSpec, plane: int) -> Bisection | None:
 
 
 def _network_bisection(switches: Sequence[SwitchSpec]) -> Bisection | None:
-    """Return that of switches that links join; None with fewer than two hosts."""
+    """Return the bisection of one connected network; None with fewer than two hosts."""
     hosts = [len(switch.host_ports) for switch in switches]
     if sum(hosts) < 2:
         return None

@@ -1,6 +1,6 @@
-"""What fabrics consist of: links and their ends, switches and their ports, hosts and their NICs.
+"""Parts of fabrics: links and their ends, switches and their ports, hosts and their NICs.
 
-Ports of a switch count from 1; a host's port number is its NIC's number. Times in picoseconds, rates in bits per
+Ports of a switch count from 1; a host's port number is its NIC's number. Times are in picoseconds, rates in bits per
 second, sizes in bytes.
 """
 
@@ -17,10 +17,10 @@ from weft.topologies.errors import TopologyError
 
 @dataclass(frozen=True)
 class LinkSpec:
-    """What a link is like, the same in both directions; the memory is the transmitting port's.
+    """A link's figures, equal in both directions; memory belongs to the transmitting port.
 
-    `queue_capacity_bytes` is what the port may hold where it has memory of its own. `shared_memory_bytes` is what it
-    adds to a memory that a switch's ports share, where that is not the same.
+    `queue_capacity_bytes` is the port's dedicated memory. `shared_memory_bytes` is its contribution if the switch's
+    ports share their memory; None means the same number.
     """
 
     rate_bps: int
@@ -30,7 +30,7 @@ class LinkSpec:
 
     @property
     def memory_to_share_bytes(self) -> int:
-        """What the port adds to a memory that a switch's ports share."""
+        """Bytes that the port contributes to memory shared by a switch's ports."""
         return self.queue_capacity_bytes if self.shared_memory_bytes is None else self.shared_memory_bytes
 
 
@@ -46,12 +46,12 @@ class Endpoint:
 
 
 LinkEnds = frozenset[Endpoint]
-"""What tells a link from all others, parallel ones included: its two ends."""
+"""A link's two ends, which identify it even among parallel links."""
 
 
 @dataclass(frozen=True)
 class FabricLink:
-    """A link of the fabric, listed once; `a` is the end nearer to the hosts, within a tier the first in order."""
+    """A link of the fabric, listed once; `a` is the end nearer to the hosts or, within a tier, the first in order."""
 
     a: Endpoint
     b: Endpoint
@@ -68,12 +68,12 @@ class FabricLink:
 
 @dataclass(frozen=True)
 class PortSpec:
-    """A port of a switch: its number, its interface in the root namespace, who is at the other end.
+    """A port of a switch: its number, its interface in the root namespace, and its peer.
 
-    `circuit` is the port of a circuit switch (`weft.topologies.circuits`) that it is cabled to, None for a link of its
-    own. As long as no circuit joins it to another port, that is its peer, too, and it is dark. One that
-    `leads_to_controller` has no link of the fabric: a controller sniffs and sends at `peer_interface`, in the root
-    namespace, too.
+    `circuit` is the port of a circuit switch (`weft.topologies.circuits`) that it is cabled to, or None. While no
+    circuit joins it to another port, `circuit` is also its peer and the port is dark. A port that
+    `leads_to_controller` has no link of the fabric: a controller sniffs and sends at `peer_interface`, also in the
+    root namespace.
     """
 
     number: int
@@ -87,12 +87,12 @@ class PortSpec:
 
     @property
     def is_dark(self) -> bool:
-        """Whether it has no link of the fabric: no circuit joins it to another port, or it leads to a controller."""
+        """Whether the port has no link of the fabric: its circuit is open, or it leads to a controller."""
         return self.leads_to_controller or (self.circuit is not None and self.peer == self.circuit)
 
     @property
     def is_cabled(self) -> bool:
-        """Whether something is at the other end: a node of the fabric or a controller."""
+        """Whether the port leads to a node of the fabric or a controller."""
         return self.leads_to_controller or not self.is_dark
 
 
@@ -102,17 +102,17 @@ class SwitchSpec:
 
     Attributes:
         name: unique in the fabric.
-        device_id: P4Runtime's, unique in the fabric.
+        device_id: P4Runtime device id, unique in the fabric.
         plane: the network it belongs to.
         index: counts within its plane and role.
-        role: a word of its kind of topology: leaf, spine, core, router.
-        tier: how far from the hosts it is, 0 where hosts are; aggregation trees go up the tiers.
-        coordinates: its place in its plane as its kind of topology counts: (pod, leaf), (group, router), (x, y, z).
-        group: the pod, group or block it belongs to; None where there are none.
-        networks: what holds all addresses behind it, its own included, where the addresses of a fabric are a hierarchy.
-        address: its own, where contributions to aggregation go, too.
-        ipv6: likewise.
-        mac: of all its ports.
+        role: named by its kind of topology: leaf, spine, core, router.
+        tier: distance from the hosts, 0 next to them; aggregation trees go up the tiers.
+        coordinates: its place in its plane, as its kind of topology counts: (pod, leaf), (group, router), (x, y, z).
+        group: the pod, group or block it belongs to; None if there are none.
+        networks: with hierarchical addresses, the prefixes of the switch and its hosts.
+        address: its IPv4 address, to which contributions to aggregation are sent.
+        ipv6: its IPv6 address, used in the same way.
+        mac: shared by all its ports.
         ports: numbered from 1.
 
     """
@@ -132,7 +132,7 @@ class SwitchSpec:
     networks: tuple[IPv4Network, IPv6Network] | None = None
 
     def address_of(self, ip_version: IpVersion) -> IPv4Address | IPv6Address:
-        """Return the switch's own address of this IP version: where contributions to it go."""
+        """Return the switch's address of this IP version, to which contributions are sent."""
         return self.ipv6 if ip_version == 6 else self.address
 
     def port(self, number: int) -> PortSpec:
@@ -148,7 +148,7 @@ class SwitchSpec:
 
     @cached_property
     def fabric_ports(self) -> tuple[PortSpec, ...]:
-        """Ports with a switch at the other end; without those that are dark."""
+        """Ports with a switch at the other end, except dark ports."""
         return tuple(port for port in self.ports if not port.peer_is_host and not port.is_dark)
 
 
@@ -156,7 +156,7 @@ class SwitchSpec:
 class NicSpec:
     """A host's NIC in a plane, attached to port `switch_port` of switch `switch`; `number` counts within the host.
 
-    `neighbours` are static ARP entries: IPv4 addresses, each with its MAC.
+    `neighbours` are static ARP entries: pairs of IPv4 address and MAC.
     """
 
     number: int
@@ -176,7 +176,7 @@ class NicSpec:
 
 @dataclass(frozen=True)
 class HostSpec:
-    """A host; `index` counts in the whole fabric, `nics[n]` is NIC number n; of one NIC per plane, that of plane n."""
+    """A host; `index` counts in the whole fabric. `nics[n]` is NIC number n, in plane n if each plane has one NIC."""
 
     name: str
     index: int
@@ -191,9 +191,9 @@ class HostSpec:
 
 @dataclass(frozen=True)
 class ScaleUpSpec:
-    """Hosts of several ranks and the links inside them; see `weft.topologies.scale_up`.
+    """Hosts with several ranks and the links inside them; see `weft.topologies.scale_up`.
 
-    A host's ranks are `rank_stride` apart among all ranks: the first of its block, the one a stride further on, …
+    The numbers of a host's ranks differ by `rank_stride`, starting within its block.
     """
 
     ranks_per_host: int
@@ -202,12 +202,12 @@ class ScaleUpSpec:
     latency_ps: int
 
     def share_a_host(self, rank: int, other: int) -> bool:
-        """Return whether two ranks are of the same host."""
+        """Return whether two ranks share a host."""
         size, stride = self.ranks_per_host, self.rank_stride
         return (rank // (size * stride), rank % stride) == (other // (size * stride), other % stride)
 
     def hosts(self, rank_count: int) -> Iterator[tuple[int, ...]]:
-        """Return the ranks of every host."""
+        """Yield the ranks of every host."""
         size, stride = self.ranks_per_host, self.rank_stride
         for block in range(0, rank_count, size * stride):
             for first in range(block, block + stride):

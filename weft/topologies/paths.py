@@ -1,4 +1,4 @@
-"""Shortest paths between hosts, and what a path costs: base round-trip time and bandwidth-delay product."""
+"""Shortest paths between hosts, and a path's base round-trip time and bandwidth-delay product."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class Path:
-    """A path between two NICs of a number; `nodes` includes both hosts, `hops` has one fewer."""
+    """A path between two NICs with the same number; `nodes` includes both hosts, `hops` has one item fewer."""
 
     plane: int
     nodes: tuple[str, ...]
@@ -36,12 +36,12 @@ class Path:
 
 
 def paths(fabric: FabricSpec, source: str, destination: str, nic: int | None = None) -> tuple[Path, ...]:
-    """All shortest paths from host to host, over their NICs of one number or of all, in order of port numbers.
+    """Return all shortest paths from host to host, over NIC `nic` or over all NICs, in order of port numbers.
 
     There may be thousands. For a single path, or to search for one, use `shortest_path` or `shortest_paths`.
 
     Raises:
-        TopologyError: an unknown host or NIC, or source and destination are the same host.
+        TopologyError: a host or NIC is unknown, or source and destination are the same host.
 
     """
     nics = range(fabric.nics_per_host) if nic is None else (nic,)
@@ -49,7 +49,7 @@ def paths(fabric: FabricSpec, source: str, destination: str, nic: int | None = N
 
 
 def shortest_path(fabric: FabricSpec, source: str, destination: str, nic: int) -> Path:
-    """Return the first of the shortest paths between two hosts' NICs of a number: of the lowest port numbers.
+    """Return the shortest path with the lowest port numbers between two hosts' NICs `nic`.
 
     Raises:
         TopologyError: as `paths`, or there is no path.
@@ -62,7 +62,7 @@ def shortest_path(fabric: FabricSpec, source: str, destination: str, nic: int) -
 
 
 def shortest_paths(fabric: FabricSpec, source: str, destination: str, nic: int) -> Iterator[Path]:
-    """Find the shortest paths between two hosts' NICs of a number one after the other, in order of port numbers.
+    """Yield the shortest paths between two hosts' NICs `nic`, in order of port numbers.
 
     Raises:
         TopologyError: as `paths`.
@@ -74,7 +74,7 @@ def shortest_paths(fabric: FabricSpec, source: str, destination: str, nic: int) 
     last = fabric.host(destination).nic(nic)
     if fabric.hops_between(first.switch, last.switch) is None:
         return
-    # Depth first, so that the first path takes no more than its own steps.
+    # Depth first: finding the first path takes only its own steps.
     unfinished: list[tuple[tuple[str, ...], tuple[Hop, ...]]] = [
         ((source, first.switch), (Hop(source, nic, first.link),))
     ]
@@ -92,7 +92,7 @@ def shortest_paths(fabric: FabricSpec, source: str, destination: str, nic: int) 
 
 
 def ports_towards(fabric: FabricSpec, switch: str, target: str) -> Iterator[PortSpec]:
-    """Return the ports of a switch that lead to another one on shortest paths, in order; none if it is out of reach."""
+    """Yield the ports of a switch on shortest paths to another switch, in order; none if it is unreachable."""
     hops = fabric.hops_between(switch, target)
     if hops:
         for port in fabric.switch(switch).fabric_ports:
@@ -101,29 +101,29 @@ def ports_towards(fabric: FabricSpec, switch: str, target: str) -> Iterator[Port
 
 
 def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
-    """Time that `size_bytes` take on a link, rounded up to a picosecond."""
+    """Return the time to serialise `size_bytes` at `rate_bps`, rounded up to a picosecond."""
     return -(-size_bytes * 8 * PS_PER_SECOND // rate_bps)
 
 
 def one_way_ps(path: Path, frame_bytes: int) -> int:
-    """Time from the first bit sent to the last bit received, store and forward, all queues empty."""
+    """Return the time from the first bit sent to the last bit received: store and forward, all queues empty."""
     if frame_bytes <= 0:
         raise TopologyError(f"frame_bytes={frame_bytes} is out of range (valid: above 0)")
     return sum(hop.link.delay_ps + serialisation_ps(frame_bytes, hop.link.rate_bps) for hop in path.hops)
 
 
 def base_rtt_ps(path: Path, frame_bytes: int, acknowledgement_bytes: int = 64) -> int:
-    """Round-trip time of a frame and its acknowledgement over the same links, all queues empty."""
+    """Return the round-trip time of a frame and its acknowledgement over the same links, all queues empty."""
     return one_way_ps(path, frame_bytes) + one_way_ps(path, acknowledgement_bytes)
 
 
 def bandwidth_delay_product_bytes(path: Path, frame_bytes: int, acknowledgement_bytes: int = 64) -> int:
-    """Bytes in flight that keep the path's slowest link busy: rate x base RTT, rounded up."""
+    """Return the bytes in flight that keep the path's slowest link busy: rate x base RTT, rounded up."""
     return -(-path.rate_bps * base_rtt_ps(path, frame_bytes, acknowledgement_bytes) // (8 * PS_PER_SECOND))
 
 
 def longest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
-    """Return a path with the largest base RTT among those from the first host.
+    """Return a path from the first host with the largest base RTT.
 
     Raises:
         TopologyError: the fabric has a single host.
@@ -133,7 +133,7 @@ def longest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
 
 
 def nearest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
-    """Return a path with the smallest base RTT among those from the first host.
+    """Return a path from the first host with the smallest base RTT.
 
     Raises:
         TopologyError: the fabric has a single host.
@@ -144,7 +144,7 @@ def nearest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
 
 def _representative_paths(fabric: FabricSpec) -> list[Path]:
     first = fabric.hosts[0].name
-    # Hosts behind the same leaves are equally far away; one of them stands for all.
+    # Hosts of the same leaves are equally far away; one of them represents all.
     representatives = {tuple(nic.switch for nic in host.nics): host.name for host in fabric.hosts[1:]}
     candidates = [
         path

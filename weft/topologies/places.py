@@ -1,4 +1,4 @@
-"""Where switches without tiers stand in a drawing, in units of the distance between two neighbours."""
+"""Places of switches without tiers in a drawing, in units of the distance between two neighbours."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from weft.topologies.fabric import FabricSpec
 
 Places = Mapping[str, tuple[float, float]]
-"""By switch name: to the right, and down."""
+"""(x, y) by switch name; x points right, y down."""
 _PITCH = 1.25
-"""Of a switch on a circle, along it."""
+"""Distance between neighbours along a circle."""
 _MOST_IN_A_CIRCLE = 24
 _DEPTH = (0.8, 0.62)
-"""To the right, and up: from a switch to the one behind it in a third dimension."""
+"""Offset to the right and up to the next switch in the third dimension."""
 
 
 def grid_places(fabric: FabricSpec, plane: int) -> Places:
-    """Return places by coordinates: columns by the last, rows by the one before, behind each other by the third last.
+    """Return places by coordinates: the last one is the column, the one before the row, the third last the depth.
 
-    Dimensions before these make blocks side by side and below each other. A single row stands in a circle.
+    Earlier dimensions form blocks, side by side and below each other. A single row is drawn as a circle.
     """
     return _by_coordinates({switch.name: switch.coordinates for switch in fabric.switches_of_plane(plane)})
 
@@ -48,13 +48,13 @@ def _by_coordinates(coordinates: Mapping[str, Sequence[int]]) -> Places:
 
 
 def circle_of(names: Sequence[str]) -> Places:
-    """Return places around a circle, the first one on top."""
+    """Return places around a circle, starting at the top."""
     radius = _radius(len(names))
     return {name: _on_circle(number, len(names), radius) for number, name in enumerate(names)}
 
 
 def circle_without_tiers(fabric: FabricSpec, plane: int) -> Places | None:
-    """Return places around a circle where all of a plane are of one tier and some are linked; None elsewhere."""
+    """Return places around a circle if a plane's switches share one tier and some are linked; else None."""
     switches = fabric.switches_of_plane(plane)
     if len({switch.tier for switch in switches}) > 1 or not any(switch.fabric_ports for switch in switches):
         return None
@@ -63,7 +63,7 @@ def circle_without_tiers(fabric: FabricSpec, plane: int) -> Places | None:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Switches that the drawing of a large fabric shows as one box: what it says, and where it stands."""
+    """Switches drawn as one box in a large fabric, with the box's label and place."""
 
     label: str
     switches: tuple[str, ...]
@@ -71,7 +71,7 @@ class Cluster:
 
 
 def grid_clusters(fabric: FabricSpec, plane: int, most: int = 64) -> list[Cluster]:
-    """Return at most so many blocks of a grid, by ranges of coordinates."""
+    """Return at most `most` blocks of a grid, by ranges of coordinates."""
     switches = fabric.switches_of_plane(plane)
     lengths = [1 + max(values) for values in zip(*(each.coordinates for each in switches), strict=True)]
     sizes = [1] * len(lengths)
@@ -95,12 +95,12 @@ def grid_clusters(fabric: FabricSpec, plane: int, most: int = 64) -> list[Cluste
 
 
 def complete_grid_clusters(fabric: FabricSpec, plane: int) -> list[Cluster]:
-    """Return blocks of a grid in which all of a row are joined: fewer, since each is joined to many."""
+    """Return blocks of a grid with fully joined rows: fewer, since each block has links to many others."""
     return grid_clusters(fabric, plane, 16)
 
 
 def group_clusters(fabric: FabricSpec, plane: int) -> list[Cluster]:
-    """Return the groups of a plane, or as many neighbouring ones together as make them few enough, in a circle."""
+    """Return the groups of a plane in a circle; neighbouring groups are merged if there are too many."""
     groups: dict[int, list[str]] = {}
     for switch in fabric.switches_of_plane(plane):
         groups.setdefault(switch.group or 0, []).append(switch.name)
@@ -123,7 +123,7 @@ def _range(first: int, last: int) -> str:
 
 
 def group_places(fabric: FabricSpec, plane: int) -> Places:
-    """Return places of groups: each a circle of its switches, all of them in a circle."""
+    """Return places of groups in a circle; each group is a circle of its switches."""
     groups: dict[int | None, list[str]] = {}
     for switch in fabric.switches_of_plane(plane):
         groups.setdefault(switch.group, []).append(switch.name)
@@ -139,7 +139,7 @@ def group_places(fabric: FabricSpec, plane: int) -> Places:
 
 
 def two_row_group_places(fabric: FabricSpec, plane: int) -> Places:
-    """Return places of groups around a circle: their lowest tier outside, a row further in for each tier above."""
+    """Return places of groups around a circle: the lowest tier outermost, each higher tier one row further in."""
     groups: dict[int | None, dict[int, list[str]]] = {}
     for switch in fabric.switches_of_plane(plane):
         groups.setdefault(switch.group, {}).setdefault(switch.tier, []).append(switch.name)

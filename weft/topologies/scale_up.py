@@ -1,7 +1,7 @@
-"""Hosts of several ranks: which of a fabric's endpoints share a host, and the links that join them inside.
+"""Hosts with several ranks: which of a fabric's endpoints share a host, and the links that join them inside it.
 
-An endpoint of a fabric (`HostSpec`: a NIC in every plane) is a rank's. Where a host has several ranks, each has NICs of
-its own, and scale-up links (NVLink and the like) join them.
+An endpoint of a fabric (`HostSpec`: a NIC in every plane) belongs to one rank. If a host has several ranks, each has
+separate NICs, and scale-up links (NVLink and the like) join the ranks.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ def with_scale_up(
     latency_ps: int = 500_000,
     rail_optimised: bool = False,
 ) -> FabricSpec:
-    """Return the fabric with its endpoints gathered in hosts.
+    """Return the fabric with its endpoints grouped into hosts.
 
     Args:
-        fabric: whose endpoints become ranks.
-        ranks_per_host: of every host.
-        rate_bps: of each rank's links to the others of its host together, in each direction.
-        latency_ps: from rank to rank.
-        rail_optimised: rank i of a host is on leaf i of a block of as many leaves as a host has ranks, so that ranks of
+        fabric: its endpoints become ranks.
+        ranks_per_host: ranks of every host.
+        rate_bps: total rate of a rank's links to the other ranks of its host, in each direction.
+        latency_ps: latency from rank to rank.
+        rail_optimised: rank i of a host is on leaf i of a block with a leaf for each rank of a host, so that ranks of
             the same number meet at one leaf, their rail; otherwise a host's ranks are side by side on one leaf.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Spare hosts: the last ones of a fabric, which have no rank until another host is out of use."""
+"""Spare hosts: the last hosts of a fabric, which get a rank only when another host is out of use."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from weft.topologies.fabric import FabricSpec
 
 
 def with_spares(fabric: FabricSpec, spares: int = 1) -> FabricSpec:
-    """Return the fabric with so many of its hosts, the last ones, as spares.
+    """Return the fabric with its last `spares` hosts as spares.
 
     Raises:
-        TopologyError: hosts have several ranks, or fewer than one host would be left.
+        TopologyError: hosts have several ranks, or no other host would be left.
 
     """
     if fabric.scale_up is not None:

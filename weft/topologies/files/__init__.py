@@ -1,4 +1,4 @@
-"""Files that hold a topology: one module for each format, the graph that they share, and the way out."""
+"""Topology files: one module for each format, the graph that they share, and the writer."""
 
 from __future__ import annotations
 

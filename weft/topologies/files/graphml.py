@@ -1,7 +1,7 @@
 """GraphML as NetworkX writes it: keys, one graph, its nodes and edges with data (http://graphml.graphdrawing.org).
 
-Read event by event from expat: a document type is refused where it begins, so that no entity is ever declared, and
-errors have the line.
+Expat delivers the file event by event: a document type is rejected where it begins, so that no entity is ever declared,
+and errors name the line.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The topology text of the simulators around HPCC (github.com/alibaba-edu/High-Precision-Congestion-Control).
 
 The first line counts nodes, switches and links; the second lists the switches' numbers; then a line for each link:
-`src dst rate delay error_rate`. Nodes count from 0; those that are no switches are hosts. The simulator reads as many
-links as the first line says; its own topology.txt goes on after them.
+`src dst rate delay error_rate`. Nodes count from 0; nodes that are not switches are hosts. The simulator reads only as
+many links as the first line says; its own topology.txt has further lines.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def read_hpcc(content: bytes) -> ListedGraph:
             "(valid: the numbers of nodes, switches and links)"
         )
     node_count, switch_count, link_count = (_whole(text, MOST_LINKS, place) for text in counts)
-    # Every node has a link, so that no file can ask for more nodes than it has text.
+    # Every node needs a link, so a file cannot ask for more nodes than it has text.
     if node_count > 2 * link_count:
         raise TopologyError(f"{place}: {node_count} nodes are too many for {link_count} links")
     links = (lines[2:] if switch_count else lines[1:])[:link_count]
@@ -76,7 +76,7 @@ def _edge(place: str, fields: list[str], node_count: int, parallel: Counter[froz
             f"{place}: error_rate {shown(fields[4])} of a single link is not supported "
             "(valid: 0; `faults` of a scenario are of all links)"
         )
-    # The format has no keys: the same two nodes once more are a parallel link.
+    # The format has no keys: a repeated pair of nodes is a parallel link.
     key = parallel[frozenset((a, b))]
     parallel[frozenset((a, b))] += 1
     return ListedEdge(a, b, key, place, {"rate": fields[2], "delay": fields[3]})

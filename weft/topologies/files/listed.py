@@ -1,4 +1,4 @@
-"""A graph as a file lists it: nodes and edges with their attributes, and where each of them stands."""
+"""A graph as listed in a file: nodes and edges with their attributes and their place in the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EDGE_ATTRIBUTES = ("rate", "delay", "queue_capacity")
 
 @dataclass(frozen=True)
 class ListedNode:
-    """A node; `place` says where it stands, for errors."""
+    """A node; `place` is its position in the file, for errors."""
 
     name: str
     place: str
@@ -23,7 +23,7 @@ class ListedNode:
 
 @dataclass(frozen=True)
 class ListedEdge:
-    """An edge; `key` tells parallel ones apart, None where a file gives none."""
+    """An edge; `key` distinguishes parallel edges, None if the file gives none."""
 
     a: str
     b: str
@@ -33,7 +33,7 @@ class ListedEdge:
 
 
 class ListedGraph:
-    """Nodes and edges in order of the file; refuses what stands there twice."""
+    """Nodes and edges in file order; rejects duplicates."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, ListedNode] = {}
@@ -41,7 +41,7 @@ class ListedGraph:
         self._seen: dict[tuple[frozenset[str], object], str] = {}
 
     def add_node(self, node: ListedNode) -> None:
-        """Add a node. Raises TopologyError: its name is another's, or an attribute is unknown."""
+        """Add a node. Raises TopologyError: its name is taken, or an attribute is unknown."""
         if node.name in self.nodes:
             raise TopologyError(
                 f"{node.place}: node {shown(node.name)} stands at {self.nodes[node.name].place} already "
@@ -51,7 +51,7 @@ class ListedGraph:
         self.nodes[node.name] = node
 
     def add_edge(self, edge: ListedEdge) -> None:
-        """Add an edge. Raises TopologyError: it stands there twice, is a loop, or an attribute is unknown."""
+        """Add an edge. Raises TopologyError: it is a duplicate or a loop, or an attribute is unknown."""
         what = f"{edge.place}: edge {shown(edge.a)} to {shown(edge.b)}"
         if edge.a == edge.b:
             raise TopologyError(f"{what}: joins a node to itself (valid: two different nodes)")
@@ -65,7 +65,7 @@ class ListedGraph:
         self.edges.append(edge)
 
     def require_ends(self) -> None:
-        """Raise TopologyError if an edge names no node."""
+        """Raise TopologyError if an edge names an unknown node."""
         for edge in self.edges:
             for name in (edge.a, edge.b):
                 if name not in self.nodes:

@@ -25,7 +25,7 @@ def read_node_link(content: bytes) -> ListedGraph:
     is_multigraph = _flag(tree, "multigraph")
     if _flag(tree, "directed"):
         raise TopologyError("directed: true is not supported (valid: false; links lead both ways)")
-    # NetworkX has named them links until 3.3 and edges since.
+    # NetworkX called edges "links" up to 3.3 and "edges" since.
     named = [key for key in ("edges", "links") if key in tree]
     if len(named) != 1:
         raise TopologyError(

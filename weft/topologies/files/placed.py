@@ -1,4 +1,4 @@
-"""From the nodes and edges that a file lists to switches, NICs and links with all their figures."""
+"""Converts the nodes and edges of a file to switches, NICs and links with all figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class PlacedSwitch:
-    """A switch; `name` is the file's."""
+    """A switch with its name in the file."""
 
     name: str
     role: str
@@ -48,7 +48,7 @@ class PlacedLink:
 
 @dataclass(frozen=True)
 class Defaults:
-    """What links have whose edges say nothing; without a queue, that of their rate."""
+    """Figures of links that the file does not give; a queue of None is derived from the link's rate."""
 
     host_rate_bps: int
     fabric_rate_bps: int
@@ -58,7 +58,7 @@ class Defaults:
 
 @dataclass(frozen=True)
 class PlacedGraph:
-    """A file's graph: its switches, then a link for each NIC, host by host in order of the file, and the others."""
+    """A file's graph: its switches, a link for each NIC (host by host, in file order), and the other links."""
 
     switches: tuple[PlacedSwitch, ...]
     nics: tuple[PlacedLink, ...]
@@ -66,15 +66,15 @@ class PlacedGraph:
 
 
 def place(listed: ListedGraph, defaults: Defaults, ranks_meet: bool = False) -> PlacedGraph:
-    """Return what a file lists with all figures.
+    """Return a file's graph with all figures.
 
     Args:
         listed: the file's graph.
-        defaults: of links whose edges say nothing.
-        ranks_meet: hosts may be without a path to each other, because they are ranks that meet inside hosts.
+        defaults: figures of links that the file does not give.
+        ranks_meet: whether hosts may lack a path to each other, because they are ranks that meet inside hosts.
 
     Raises:
-        TopologyError: an attribute is not valid, or the hosts do not go together; names place, node, value and choices.
+        TopologyError: an attribute is invalid, or the hosts do not match; names place, node, value and choices.
 
     """
     hosts = {name for name, node in listed.nodes.items() if _type(node) == "host"}
@@ -173,7 +173,7 @@ def _neighbours(listed: ListedGraph, between: Iterable[ListedEdge]) -> dict[str,
 
 
 def _tiers(neighbours: Mapping[str, list[str]], edge_switches: Iterable[str]) -> dict[str, int]:
-    """Return how many links each switch is from the nearest one with hosts."""
+    """Return each switch's distance in links from the nearest switch with hosts."""
     distances = distances_from_any(edge_switches, neighbours.__getitem__)
     return {name: min(hops, _MOST_TIER) for name, hops in distances.items()}
 
@@ -233,7 +233,7 @@ def _refused(node: ListedNode, name: str, value: object, valid: str) -> Topology
 
 
 def _whole(value: object, highest: int) -> int | None:
-    """Return a whole number, of GraphML as a text; None if it is none or out of range."""
+    """Return a whole number, which GraphML gives as text; None if it is invalid or out of range."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,10}", value):
         value = int(value)
     return value if type(value) is int and 0 <= value <= highest else None

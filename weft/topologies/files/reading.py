@@ -1,4 +1,4 @@
-"""Reads a topology's file: bounded in size, its format guessed from how it begins."""
+"""Reads a topology file of limited size, after guessing the format from how it begins."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _SUFFIXES = {".json": "node_link", ".graphml": "graphml", ".xml": "graphml"}
 
 
 def read_graph(path: Path, format_name: str | None = None) -> ListedGraph:
-    """Return the graph that a file lists; without a format, by its suffix or its first character.
+    """Return a file's graph; without a format, the suffix or the first character decides.
 
     Raises:
-        TopologyError: the file cannot be read, is too large, or is not of its format; names the file and the place.
+        TopologyError: the file is unreadable, too large or malformed; the message names the file and the place.
 
     """
     if len(str(path)) > _MOST_PATH:
@@ -42,7 +42,7 @@ def read_graph(path: Path, format_name: str | None = None) -> ListedGraph:
 
 def _content(path: Path) -> bytes:
     try:
-        # Devices and pipes may have no end, or no beginning.
+        # Reading a device or pipe may never end, or never begin.
         if not stat.S_ISREG(path.stat().st_mode):
             raise TopologyError(f"{path} is not a file")
         with path.open("rb") as file:

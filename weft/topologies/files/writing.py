@@ -1,4 +1,4 @@
-"""A fabric as files that kind `file` reads again."""
+"""Writes a fabric to a file that kind `file` can read."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from weft.topologies.fabric import FabricSpec, LinkSpec, SwitchSpec
 
 
 def written(fabric: FabricSpec, format_name: str) -> str:
-    """Return the text of a file, `node_link` or `graphml`: hosts, switches and links, no scale-up links.
+    """Return hosts, switches and links, without scale-up links, as the text of a `node_link` or `graphml` file.
 
     Raises:
-        TopologyError: no such format is written.
+        TopologyError: the format cannot be written.
 
     """
     if format_name not in _WRITERS:
@@ -27,7 +27,7 @@ def written(fabric: FabricSpec, format_name: str) -> str:
 
 
 def _graph(fabric: FabricSpec) -> networkx.MultiGraph[Any]:
-    # Hosts first, and their links in order of their NICs, which is the order that reading keeps.
+    # Hosts first, with their links in NIC order: reading keeps this order.
     graph: networkx.MultiGraph[Any] = networkx.MultiGraph()
     for host in fabric.hosts:
         graph.add_node(host.name, type="host")
@@ -65,7 +65,7 @@ def _link(link: LinkSpec) -> dict[str, object]:
     }
     if link.shared_memory_bytes is None:
         figures["queue_capacity"] = shortest_size(link.queue_capacity_bytes)
-    return figures  # otherwise its memory is that of its rate, which a file leaves out
+    return figures  # otherwise the port has its rate's default memory, which files omit
 
 
 def _node_link(graph: networkx.MultiGraph[Any]) -> str:

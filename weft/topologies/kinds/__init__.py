@@ -1,6 +1,6 @@
-"""The kinds of topology, one module each: its `KIND` says all that the rest of Weft knows of it.
+"""The kinds of topology, one module each: the module's `KIND` is all that the rest of Weft uses.
 
-A module in this folder is found by itself; docs/howto/topology.md says what it holds.
+Modules in this folder are discovered; docs/howto/topology.md says what they contain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOPOLOGY_KINDS: Registry[TopologyKind] = Registry(
 
 
 def kind_of_section(section: Mapping[str, object]) -> TopologyKind:
-    """Return the kind that a scenario's `fabric` section means: its `kind`, or that of a key which implies one."""
+    """Return the kind of a scenario's `fabric` section: given by `kind`, or implied by another key."""
     if section.get("kind") is not None:
         return TOPOLOGY_KINDS.named(section["kind"])
     implied = (

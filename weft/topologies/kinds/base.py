@@ -1,4 +1,4 @@
-"""What every kind of topology shares: keys of a scenario's `fabric` section, and what a kind says of itself."""
+"""Base of all kinds of topology: the shared keys of a scenario's `fabric` section, and the description of a kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.topologies.spares import with_spares
 
 
 class TopologyKeyError(TopologyError):
-    """A key of a topology's section that does not go with the others; `key` is its name within the section."""
+    """A key of a topology section contradicts others; `key` is its name within the section."""
 
     def __init__(self, key: str, problem: str) -> None:
         super().__init__(problem)
@@ -26,57 +26,57 @@ class TopologyKeyError(TopologyError):
 
 
 class ScaleUpSection(Section):
-    """The links inside a host of several ranks."""
+    """The links inside a host with several ranks."""
 
     rate: Rate = 3600 * 10**9
-    """What each rank has to all others together."""
+    """Total rate of a rank's links to the other ranks of its host."""
     latency: ShortTime = 500_000
-    """From rank to rank."""
+    """Latency from rank to rank."""
 
 
 class TopologySection(Section):
-    """A scenario's `fabric` section: the keys of all kinds of topology. A kind names itself and adds its own."""
+    """A scenario's `fabric` section: the keys that all kinds of topology share. Each kind adds more."""
 
     kind: str
-    """Of which kind of topology the fabric is."""
+    """Kind of topology."""
     planes: Annotated[int, whole(1, MAX_PLANES)] = 2
-    """Networks side by side; a host has a NIC on each."""
+    """Parallel networks; a host has a NIC on each."""
     hosts_per_leaf: Annotated[int, whole(1, MAX_PORTS)] = 2
-    """Hosts at a leaf."""
+    """Hosts on each leaf."""
     host_rate: Rate = 10 * 10**9
-    """Of the links between hosts and leaves."""
+    """Rate of the links between hosts and leaves."""
     delay: ShortTime = 10**6
-    """Of every link, one way."""
+    """Propagation delay of every link, one way."""
     queue_capacity: QueueSize | None = None
-    """Memory of each port, unless switches share theirs (`buffer.capacity`); by default 512 KiB for each 10 Gb/s of
-    its rate, and at least that."""
+    """Memory of each port, unless switches share memory (`buffer.capacity`); by default 512 KiB for each 10 Gb/s of
+    the port's rate, and at least 512 KiB."""
     ranks_per_host: Annotated[int, whole(2, 64)] | None = None
-    """Ranks of a host; each has a NIC of its own on each plane and is an endpoint (h0, h1, …) of the fabric."""
+    """Ranks of a host; each has a NIC on each plane and is an endpoint (h0, h1, …) of the fabric."""
     rail_optimised: bool = False
-    """Ranks of a host are each on a leaf of its own, where ranks of the same number meet; otherwise side by side."""
+    """Put each rank of a host on a different leaf, shared with ranks of the same number; otherwise on one leaf."""
     spares: Annotated[int, whole(0, 4096)] = 0
-    """Of all hosts the last ones, which have no rank in collectives until another host is out of use."""
+    """Spare hosts, the last ones; a spare gets a rank in collectives only when another host is out of use."""
     scale_up: ScaleUpSection | None = None
-    """The links that join the ranks of a host; by default those of `ranks_per_host` have this section's defaults."""
+    """Links between the ranks of a host; without it, `ranks_per_host` uses this section's defaults."""
 
     @property
     @abstractmethod
     def leaf_count(self) -> int:
-        """Switches of a plane that hosts are attached to."""
+        """Switches of a plane with hosts."""
 
     @property
     def nics_per_host(self) -> int:
-        """NICs of every host: one in each plane, unless a kind has more."""
+        """NICs of every host: one in each plane, unless a kind overrides it."""
         return self.planes
 
     @property
     def endpoints_per_leaf(self) -> int:
-        """Ports of a leaf towards hosts."""
+        """Ports of a leaf to hosts."""
         return self.hosts_per_leaf * (1 if self.rail_optimised else self.ranks_per_host or 1)
 
     @property
     def host_count(self) -> int:
-        """Endpoints of the whole fabric: hosts, or ranks where hosts have several."""
+        """Endpoints of the whole fabric: hosts, or ranks if hosts have several."""
         return self.leaf_count * self.endpoints_per_leaf
 
     @property
@@ -94,7 +94,7 @@ class TopologySection(Section):
         """Return the fabric without scale-up links. Raises TopologyError."""
 
     def network_arguments(self, fabric_rate: int | None) -> dict[str, Any]:
-        """Return what the builders of most kinds take alike; `fabric_rate` is that of links between switches."""
+        """Return arguments that most kinds' builders share; `fabric_rate` is the rate (b/s) between switches."""
         return {
             "planes": self.planes,
             "host_rate_bps": self.host_rate,
@@ -104,7 +104,7 @@ class TopologySection(Section):
         }
 
     def check(self) -> None:
-        """Check the keys against each other. Raises TopologyKeyError. Kinds add to it what is theirs."""
+        """Check the keys against each other. Kinds extend it with their checks. Raises TopologyKeyError."""
         if self.ranks_per_host is None:
             for name in ("rail_optimised", "scale_up"):
                 if getattr(self, name):
@@ -136,7 +136,7 @@ class TopologySection(Section):
 
 
 def rows_by_tier(fabric: FabricSpec, plane: int) -> list[list[str]]:
-    """Return the names of a plane's switches in rows for a drawing, the uppermost tier first."""
+    """Return the names of a plane's switches in rows for a drawing, highest tier first."""
     tiers: dict[int, list[str]] = {}
     for switch in fabric.switches_of_plane(plane):
         tiers.setdefault(switch.tier, []).append(switch.name)
@@ -145,16 +145,16 @@ def rows_by_tier(fabric: FabricSpec, plane: int) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class TopologyKind:
-    """A kind of topology: all that the rest of Weft knows of it.
+    """A kind of topology, as the rest of Weft uses it.
 
     Attributes:
-        name: in a scenario's `fabric.kind` and in `FabricSpec.parameters["kind"]`.
+        name: value of `kind` in a scenario's `fabric` section and in `FabricSpec.parameters`.
         section: its keys in a scenario, with their checks.
-        builder: its function in Python, whose parameters are those of `FabricSpec.parameters`.
-        implied_by: keys that say the kind where a scenario gives none.
-        rows: for drawings, the rows of switches of a plane, from above.
-        places: for drawings, where the switches of a plane stand if they have no tiers; rows where that is None.
-        clusters: for drawings of large fabrics with places, what is drawn as one box.
+        builder: its Python function; it takes `FabricSpec.parameters` as arguments.
+        implied_by: keys that select this kind if a scenario gives no `kind`.
+        rows: for drawings, the rows of switches of a plane, top down.
+        places: for drawings, the places of a plane's switches without tiers; None draws rows.
+        clusters: for drawings of large fabrics with places, the switches that each box represents.
         is_up_down: whether every shortest path between hosts goes up the tiers and then down, as long as nothing fails.
     """
 

@@ -1,7 +1,7 @@
-"""A torus of cubes: switches in cubes, whose faces optical circuit switches join to tori of one shape or another.
+"""A torus of cubes: optical circuit switches join the faces of cubes of switches into tori of different shapes.
 
-After N. Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer (ISCA 2023), section 2: cubes of 4³, joined by
-48 circuit switches. One of them has all links of one place on a face, of both opposite faces of all cubes.
+After N. Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer (ISCA 2023), section 2: 48 circuit switches
+join cubes of 4³. Each circuit switch has the links of one place on a pair of opposite faces, from all cubes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Shape = Annotated[
 
 
 class CubesSection(TopologySection):
-    """Cubes of switches, each with hosts of its own; optical circuit switches join their faces to a torus."""
+    """Cubes of switches with hosts; optical circuit switches join the cubes' faces into a torus."""
 
     kind: Literal["cubes"] = NAME
     """Cubes joined by circuits; a section with `shapes` is of this kind."""
@@ -48,11 +48,11 @@ class CubesSection(TopologySection):
     shapes: Annotated[dict[ConfigurationName, Shape], Field(min_length=1, max_length=MOST_CONFIGURATIONS)] = (
         Field({"torus": [4, 4, 4]})
     )
-    """Configurations of the circuits by name: the torus that each makes of all cubes. `{long: [4, 4, 16]}`."""
+    """Configurations of the circuits by name, each with the shape of the torus of all cubes. `{long: [4, 4, 16]}`."""
     configuration: ConfigurationName | None = None
-    """Which of them there is at the start; by default the first."""
+    """Initial configuration; by default the first."""
     fabric_rate: Rate | None = None
-    """Of the links between switches; by default that of the hosts."""
+    """Rate of the links between switches; by default `host_rate`."""
 
     @property
     def leaf_count(self) -> int:
@@ -60,7 +60,7 @@ class CubesSection(TopologySection):
         return prod(next(iter(self.shapes.values())))
 
     def check(self) -> None:
-        """Check that the shapes are of the same whole cubes, beside what all kinds check."""
+        """Check that all shapes use the same number of whole cubes, and the shared keys."""
         try:
             cube_grids(self.cube, self.shapes)
         except TopologyError as error:
@@ -95,14 +95,14 @@ def cubes(
 ) -> FabricSpec:
     """Describe `planes` tori of cubes that share their hosts.
 
-    In each configuration the switches have the links of `weft.topologies.kinds.torus.torus` of its shape, and the
-    coordinates that they have there. Switches count cube by cube, and within a cube as in a torus of its size.
+    In each configuration the switches have the links and coordinates of a `weft.topologies.kinds.torus.torus` of its
+    shape. Switches are numbered cube by cube, and within a cube as in a torus of its size.
 
     Args:
         planes: independent planes; a host has one NIC in each.
         cube: switches along the edge of a cube.
         shapes: configurations of the circuits by name: switches of the torus in each dimension.
-        configuration: which one there is at the start; the first by default.
+        configuration: the initial configuration; the first by default.
         hosts_per_switch: hosts on each switch.
         host_rate_bps: rate of the links between hosts and switches.
         fabric_rate_bps: rate of the links between switches; the hosts' rate by default.
@@ -110,7 +110,7 @@ def cubes(
         queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
 
     Raises:
-        TopologyError: a parameter is out of range, or the shapes are not of the same whole cubes.
+        TopologyError: a parameter is out of range, or the shapes do not use the same number of whole cubes.
 
     """
     edge = require_range("cube", cube, 1, LARGEST_EDGE)
@@ -144,7 +144,7 @@ def cubes(
 
 
 class _Cubes:
-    """The cubes of a plane. A switch's place is its cube's number and its own coordinates there."""
+    """The cubes of a plane. A switch's place is its cube's number and its coordinates in the cube."""
 
     def __init__(
         self, builder: FabricBuilder, plane: int, edge: int, count: int, parameters: FlatParameters
@@ -158,7 +158,7 @@ class _Cubes:
             for place in product(range(count), *(range(edge),) * DIMENSIONS)
         }
         self._faces: dict[tuple[int, bool, Coordinates], Endpoint] = {}
-        """Ports by dimension, whether they are on the face of its largest coordinate, and the switch's place."""
+        """Ports by dimension, by whether they are on the face with the largest coordinate, and by switch place."""
 
     def add_links(self) -> None:
         """Link the switches within cubes, and cable the faces to the circuit switches."""
@@ -181,12 +181,12 @@ class _Cubes:
                         self._faces[dimension, is_last, place] = port
 
     def circuits(self, grid: Coordinates) -> Iterator[Circuit]:
-        """Yield the circuits that make a torus of a grid of cubes."""
+        """Yield the circuits that join a grid of cubes into a torus."""
         number_of = {at: number for number, at in enumerate(product(*map(range, grid)))}
         for at, number in number_of.items():
             for dimension, length in enumerate(grid):
                 wraps = at[dimension] == length - 1
-                # A row of two switches has one link, as in a torus.
+                # A row of two switches has one link, as in kind torus.
                 if wraps and length * self._edge <= 2:
                     continue
                 after = _with(at, dimension, (at[dimension] + 1) % length)
@@ -196,7 +196,7 @@ class _Cubes:
                     yield self._faces[dimension, True, last], self._faces[dimension, False, first]
 
     def coordinates(self, grid: Coordinates) -> Iterator[tuple[str, Coordinates]]:
-        """Yield the name of each switch and its place in the torus of a grid of cubes."""
+        """Yield the name of each switch and its coordinates in the torus of a grid of cubes."""
         places = list(product(*map(range, grid)))
         for (number, *within), switch in self.switches.items():
             pairs = zip(places[number], within, strict=True)
@@ -204,10 +204,10 @@ class _Cubes:
 
 
 def cube_grids(edge: int, shapes: Mapping[str, Sequence[int]]) -> dict[str, Coordinates]:
-    """Return the cubes in each dimension of every shape, by its name.
+    """Return the number of cubes in each dimension of every shape, by name.
 
     Raises:
-        TopologyError: there is none, it is not of whole cubes, or of other numbers of them than the first.
+        TopologyError: there are no shapes, or one has partial cubes or another number of cubes than the first.
 
     """
     if not shapes:

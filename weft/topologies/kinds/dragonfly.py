@@ -1,4 +1,4 @@
-"""Dragonflies: groups of fully joined routers, every two groups joined by global links (Kim et al., ISCA 2008)."""
+"""Dragonflies: groups of fully connected routers; global links join every two groups (Kim et al., ISCA 2008)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class DragonflySection(TopologySection):
     groups: Annotated[int, whole(2, 2**20)] = 9
     """Groups (g), at most routers x global_links + 1."""
     routers: Annotated[int, whole(1, MAX_PORTS)] = 4
-    """Of each group (a); any two are linked."""
+    """Routers of each group (a); any two are linked."""
     global_links: Annotated[int, whole(1, MAX_PORTS)] = 2
     """Links of each router to other groups (h)."""
     arrangement: Arrangement = "absolute"
     """Which port of a group leads to which other group."""
     fabric_rate: Rate | None = None
-    """Of the links within groups; by default that of the hosts."""
+    """Rate of the links within groups; by default `host_rate`."""
     global_rate: Rate | None = None
-    """Of the links between groups; by default `fabric_rate`."""
+    """Rate of the links between groups; by default `fabric_rate`."""
     global_delay: ShortTime | None = None
-    """Of the links between groups; by default `delay`."""
+    """Propagation delay of the links between groups; by default `delay`."""
 
     @property
     def leaf_count(self) -> int:
@@ -48,7 +48,7 @@ class DragonflySection(TopologySection):
         return self.groups * self.routers
 
     def check(self) -> None:
-        """Check that the global links join all groups, beside what all kinds check."""
+        """Check that the global links join all groups, and the shared keys."""
         if objection := objection_to_groups(self.groups, self.routers, self.global_links):
             raise TopologyKeyError("groups", objection)
         super().check()
@@ -83,7 +83,7 @@ def dragonfly(
 ) -> FabricSpec:
     """Describe `planes` dragonflies that share their hosts.
 
-    With fewer groups than a group's global links reach, every two groups have several links, as many as all can have.
+    With fewer groups than a group's global links reach, every two groups get several links, equally many.
 
     Args:
         planes: independent planes; a host has one NIC in each.
@@ -95,7 +95,7 @@ def dragonfly(
         host_rate_bps: rate of the links between hosts and routers.
         fabric_rate_bps: rate of the links within groups; the hosts' rate by default.
         global_rate_bps: rate of the links between groups; `fabric_rate_bps` by default.
-        delay_ps: propagation delay of the links of hosts and within groups.
+        delay_ps: propagation delay of the links to hosts and within groups.
         global_delay_ps: propagation delay of the links between groups; `delay_ps` by default.
         queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
 

@@ -1,4 +1,4 @@
-"""Dragonfly+: groups of leaves and spines, every two groups joined by links between spines.
+"""Dragonfly+: groups of leaves and spines; links between spines join every two groups.
 
 A. Shpiner et al., Dragonfly+: Low Cost Topology for Scaling Datacenters, HiPINEB 2017; also known as Megafly.
 """
@@ -30,19 +30,19 @@ class DragonflyPlusSection(TopologySection):
     groups: Annotated[int, whole(2, 2**20)] = 5
     """Groups, at most spines x global_links + 1."""
     leaves: Annotated[int, whole(1, MAX_PORTS)] = 2
-    """Of each group; each is linked to all its spines."""
+    """Leaves of each group; each is linked to all spines of the group."""
     spines: Annotated[int, whole(1, MAX_PORTS)] = 2
-    """Of each group."""
+    """Spines of each group."""
     global_links: Annotated[int, whole(1, MAX_PORTS)] = 2
     """Links of each spine to other groups."""
     arrangement: Arrangement = "absolute"
     """Which port of a group leads to which other group."""
     fabric_rate: Rate | None = None
-    """Of the links within groups; by default that of the hosts."""
+    """Rate of the links within groups; by default `host_rate`."""
     global_rate: Rate | None = None
-    """Of the links between groups; by default `fabric_rate`."""
+    """Rate of the links between groups; by default `fabric_rate`."""
     global_delay: ShortTime | None = None
-    """Of the links between groups; by default `delay`."""
+    """Propagation delay of the links between groups; by default `delay`."""
 
     @property
     def leaf_count(self) -> int:
@@ -50,7 +50,7 @@ class DragonflyPlusSection(TopologySection):
         return self.groups * self.leaves
 
     def check(self) -> None:
-        """Check that the global links join all groups, beside what all kinds check."""
+        """Check that the global links join all groups, and the shared keys."""
         if objection := objection_to_groups(self.groups, self.spines, self.global_links):
             raise TopologyKeyError("groups", objection)
         super().check()
@@ -118,7 +118,7 @@ def dragonfly_plus(
 ) -> FabricSpec:
     """Describe `planes` dragonfly+ networks that share their hosts.
 
-    With fewer groups than a group's global links reach, every two groups have several links, as many as all can have.
+    With fewer groups than a group's global links reach, every two groups get several links, equally many.
 
     Args:
         planes: independent planes; a host has one NIC in each.
@@ -131,7 +131,7 @@ def dragonfly_plus(
         host_rate_bps: rate of the links between hosts and leaves.
         fabric_rate_bps: rate of the links within groups; the hosts' rate by default.
         global_rate_bps: rate of the links between groups; `fabric_rate_bps` by default.
-        delay_ps: propagation delay of the links of hosts and within groups.
+        delay_ps: propagation delay of the links to hosts and within groups.
         global_delay_ps: propagation delay of the links between groups; `delay_ps` by default.
         queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
 

@@ -1,4 +1,4 @@
-"""Three-tier Clos fabrics: pods of leaves and spines, joined by cores (Al-Fares et al., SIGCOMM 2008)."""
+"""Three-tier Clos fabrics: cores join pods of leaves and spines (Al-Fares et al., SIGCOMM 2008)."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ class FatTreeSection(TopologySection):
     kind: Literal["fat_tree"] = NAME
     """Three tiers; a section with `pods` or `k` is of this kind."""
     k: Annotated[int, whole(2, MAX_PORTS)] | None = None
-    """Ports of every switch, an even number: the k-ary fat tree of k pods, each of k/2 leaves and k/2 spines, k/2 hosts
-    a leaf and (k/2)² cores, in place of `pods`, `leaves`, `spines`, `cores_per_spine` and `hosts_per_leaf`."""
+    """Ports of every switch, an even number: a k-ary fat tree with k pods of k/2 leaves and k/2 spines, k/2 hosts a
+    leaf and (k/2)² cores. Replaces `pods`, `leaves`, `spines`, `cores_per_spine` and `hosts_per_leaf`."""
     pods: Annotated[int, whole(2, MAX_PORTS)] = 4
-    """Blocks of leaves and spines that a third tier joins."""
+    """Blocks of leaves and spines that cores join."""
     leaves: Annotated[int, whole(1, MAX_PORTS)] = 4
-    """Of each pod."""
+    """Leaves of each pod."""
     spines: Annotated[int, whole(1, MAX_PORTS)] = 2
-    """Of each pod."""
+    """Spines of each pod."""
     cores_per_spine: Annotated[int, whole(1, MAX_PORTS)] = 1
     """Cores above each spine of a pod."""
     fabric_rate: Rate | None = None
-    """Of the links between leaves and spines; by default that of the hosts."""
+    """Rate of the links between leaves and spines; by default `host_rate`."""
     oversubscription: Annotated[float, number(0.001, 1000)] | None = None
-    """What a leaf's hosts have together over what its uplinks have, in place of `fabric_rate`."""
+    """Ratio of a leaf's host bandwidth to its uplink bandwidth, instead of `fabric_rate`."""
     core_rate: Rate | None = None
-    """Of the links between spines and cores; by default `fabric_rate`."""
+    """Rate of the links between spines and cores; by default `fabric_rate`."""
     core_oversubscription: Annotated[float, number(0.001, 1000)] | None = None
-    """What a spine has towards leaves over what it has towards cores, in place of `core_rate`."""
+    """Ratio of a spine's bandwidth to leaves to its bandwidth to cores, instead of `core_rate`."""
 
     @property
     def leaf_count(self) -> int:
@@ -52,11 +52,11 @@ class FatTreeSection(TopologySection):
 
     @property
     def endpoints_per_leaf(self) -> int:
-        """Ports of a leaf towards hosts."""
+        """Ports of a leaf to hosts."""
         return super().endpoints_per_leaf if self.k is None else self.k // 2
 
     def check(self) -> None:
-        """Check that `k` is even and alone, beside what all kinds check."""
+        """Check that `k` is even and not combined with keys that it sets, and the shared keys."""
         if self.k is not None:
             given = [name for name in ("hosts_per_leaf", *_OF_K) if name in self.model_fields_set]
             if given:
@@ -91,7 +91,7 @@ class FatTreeSection(TopologySection):
 
 
 def odd_k(k: int) -> str:
-    """Return what is wrong with an odd k, and the nearest valid ones."""
+    """Return an error message for an odd k, with the nearest valid values."""
     return f"k={k} is odd: half of a switch's ports lead up (valid: even numbers, such as {max(2, k - 1)} or {k + 1})"
 
 
@@ -139,8 +139,8 @@ def fat_tree(
     Args:
         planes: independent planes; a host has one NIC in each.
         pods: pods of each plane.
-        leaves_per_pod: leaves of a pod; they count through all pods.
-        spines_per_pod: spines of a pod, each linked once to every leaf of it; they count through all pods.
+        leaves_per_pod: leaves of a pod; numbered across all pods.
+        spines_per_pod: spines of a pod, each linked once to every leaf of the pod; numbered across all pods.
         cores_per_spine: cores above each spine. Core c of a plane is linked to spine c // cores_per_spine of every
             pod, so a plane has spines_per_pod x cores_per_spine cores.
         hosts_per_leaf: hosts on each leaf.
@@ -150,8 +150,8 @@ def fat_tree(
         delay_ps: propagation delay of every link.
         queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
         oversubscription: instead of `fabric_rate_bps`: a leaf's host bandwidth over its uplink bandwidth.
-        core_oversubscription: instead of `core_rate_bps`: a spine's bandwidth to leaves over that to cores.
-        k: ports of every switch of the k-ary fat tree (Al-Fares et al., section 2.2); in place of the numbers of pods,
+        core_oversubscription: instead of `core_rate_bps`: a spine's leaf bandwidth over its core bandwidth.
+        k: ports of every switch of the k-ary fat tree (Al-Fares et al., section 2.2); replaces the numbers of pods,
             leaves, spines, cores and hosts.
 
     Raises:
@@ -211,7 +211,7 @@ def fat_tree(
 
 
 class _Plane:
-    """The switches of a plane, those of a pod side by side."""
+    """The switches of a plane, ordered by pod."""
 
     def __init__(self, builder: FabricBuilder, plane: int, parameters: _Parameters) -> None:
         pods = range(parameters.pods)
@@ -221,7 +221,7 @@ class _Plane:
             for leaf in range(parameters.leaves_per_pod)
         ]
         self._spines = [
-            # Other pods reach the spines of one number in the same way.
+            # Other pods reach all spines with the same number in the same way.
             builder.add_switch(plane, "spine", coordinates=(pod, spine), group=pod, position=(spine, pod))
             for pod in pods
             for spine in range(parameters.spines_per_pod)
@@ -247,7 +247,7 @@ class _Plane:
 
 
 def _parts(switches: Sequence[NewSwitch], count: int) -> list[Sequence[NewSwitch]]:
-    """Cut a list of switches into parts of one size."""
+    """Split a list of switches into `count` equal parts."""
     size = len(switches) // count
     return [switches[first : first + size] for first in range(0, len(switches), size)]
 

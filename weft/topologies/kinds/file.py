@@ -1,4 +1,4 @@
-"""A topology from a file: node-link JSON, GraphML, or the text of the simulators around HPCC."""
+"""A topology from a file: node-link JSON, GraphML, or the text format of HPCC's simulators."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ NAME: Final = "file"
 
 
 class FileSection(TopologySection):
-    """A topology from a file, which need not give figures of links. Its hosts are ranks where hosts have several."""
+    """A topology from a file, which may omit figures of links. With `ranks_per_host`, the file's hosts are ranks."""
 
     kind: Literal["file"] = NAME
-    """From a file; a section with `path` is of this kind."""
+    """A topology from a file; a section with `path` is of this kind."""
     path: Path
-    """The file; relative to the scenario's file."""
+    """The file, relative to the scenario's file."""
     format: Literal["node_link", "graphml", "hpcc"] | None = None
-    """By default by the file's suffix (.json, .graphml, .xml) or how it begins."""
+    """Format of the file; by default decided by its suffix (.json, .graphml, .xml) or how it begins."""
     planes: Annotated[int, whole(1, MAX_PLANES)] = 1
-    """As many as the file's switches are in; only a check."""
+    """Checked against the number of planes in the file."""
     fabric_rate: Rate | None = None
-    """Of the links between switches; by default that of the hosts."""
+    """Rate of the links between switches; by default `host_rate`."""
 
     @cached_property
     def _placed(self) -> PlacedGraph:
@@ -51,7 +51,7 @@ class FileSection(TopologySection):
 
     @property
     def leaf_count(self) -> int:
-        """Switches of the first plane that hosts are attached to."""
+        """Switches of the first plane with hosts."""
         first = {switch.name for switch in self._placed.switches if switch.plane == 0}
         return len({nic.b for nic in self._placed.nics} & first)
 
@@ -66,7 +66,7 @@ class FileSection(TopologySection):
         return len({nic.a for nic in self._placed.nics})
 
     def check(self) -> None:
-        """Check that the file holds a topology, beside what all kinds check."""
+        """Check that the file holds a valid topology, and the shared keys."""
         if "hosts_per_leaf" in self.model_fields_set:
             raise TopologyKeyError(
                 "hosts_per_leaf", f"means nothing for kind: {NAME}; the file says how many"
@@ -90,15 +90,15 @@ def file_graph(
     nics: Sequence[PlacedLink | Mapping[str, object]],
     links: Sequence[PlacedLink | Mapping[str, object]] = (),
 ) -> FabricSpec:
-    """Describe a graph node by node; names are its own, by which NICs and links say where they are.
+    """Describe a graph node by node; NICs and links refer to nodes by their names in the file.
 
     Args:
         switches: in order of their names in the fabric, p0l0, p0l1, ….
-        nics: a link for each NIC, from a host (`a`) to a switch (`b`); hosts are h0, h1, … as they come.
-        links: between switches.
+        nics: a link for each NIC, from a host (`a`) to a switch (`b`); hosts become h0, h1, … in this order.
+        links: links between switches.
 
     Raises:
-        TopologyError: a figure is out of range, or no switch has a name; lists the valid ones.
+        TopologyError: a figure is out of range, or a name is unknown; the message lists valid ones.
 
     """
     placed = [item_of(PlacedSwitch, each, f"switches[{at}]") for at, each in enumerate(switches)]

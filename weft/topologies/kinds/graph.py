@@ -1,4 +1,4 @@
-"""Any graph: switches, hosts on them and links between them, as they are listed."""
+"""Any graph: lists of switches, hosts on them and links between them."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ class SwitchesSection(Section):
     role: Role
     """Any word: leaf, spine, router."""
     count: Annotated[int, whole(1, _MOST_SWITCHES)] = 1
-    """How many of each plane."""
+    """Switches of the role in each plane."""
     tier: Annotated[int, whole(0, 15)] | None = None
-    """How far from the hosts; by default 0, of spines 1 and of cores 2. Aggregation trees go up the tiers."""
+    """Distance from the hosts; by default 1 for spines, 2 for cores, else 0. Aggregation trees go up the tiers."""
     letter: Letter | None = None
-    """Of their names, l0, l1, …; by default that of a well-known role, else the role's first."""
+    """Letter in their names, l0, l1, …; by default the known letter of the role, else the role's first letter."""
 
 
 class HostsSection(Section):
-    """Hosts that are attached alike."""
+    """Hosts attached in the same way."""
 
     on: Attachment
-    """Their switches: `l0`; `l0+l1`, a NIC at each; `l*`, so many hosts at each."""
+    """Their switches: `l0`; `l0+l1`, a NIC at each; `l*`, `count` hosts at each match."""
     count: Annotated[int, whole(1, MAX_PORTS)] = 1
-    """How many."""
+    """Hosts at each place."""
     rate: Rate | None = None
-    """Of their links; by default `host_rate`."""
+    """Rate of their links; by default `host_rate`."""
 
 
 class LinksSection(Section):
@@ -70,17 +70,17 @@ class LinksSection(Section):
     ends: Ends
     """Two switches: `l0<->s0`, or all pairs of two patterns: `l*<->s*`."""
     count: Annotated[int, whole(1, MAX_PORTS)] = 1
-    """Parallel links of each pair."""
+    """Parallel links for each pair."""
     rate: Rate | None = None
-    """By default `fabric_rate`."""
+    """Rate of the links; by default `fabric_rate`."""
     delay: ShortTime | None = None
-    """By default that of all links."""
+    """Propagation delay, one way; by default the fabric's `delay`."""
     queue_capacity: QueueSize | None = None
-    """By default that of all ports."""
+    """Memory of each port; by default the fabric's `queue_capacity`."""
 
 
 class GraphSection(TopologySection):
-    """Any graph. Names are those of a plane: switch l0 is p0l0 in plane 0."""
+    """Any graph. Names omit the plane: switch l0 is p0l0 in plane 0."""
 
     kind: Literal["graph"] = NAME
     """Any graph; a section with `switches` is of this kind."""
@@ -89,25 +89,25 @@ class GraphSection(TopologySection):
     )
     """Switches of every plane."""
     hosts: Annotated[list[HostsSection], Field(min_length=1)] = Field(default=[HostsSection(on="l*")])
-    """Hosts, all with as many NICs."""
+    """Hosts, all with the same number of NICs."""
     links: list[LinksSection] = Field(default=[LinksSection(ends="l*<->s*")])
     """Links between the switches of a plane."""
     fabric_rate: Rate | None = None
-    """Of the links between switches; by default that of the hosts."""
+    """Rate of the links between switches; by default `host_rate`."""
 
     @property
     def leaf_count(self) -> int:
-        """Switches of a plane that hosts are attached to."""
+        """Switches of a plane with hosts."""
         return len({switch for attached in self._attached() for switch in attached})
 
     @property
     def nics_per_host(self) -> int:
-        """NICs of every host: one in each plane for each of its switches there."""
+        """NICs of every host: one for each of its switches in each plane."""
         return self.planes * (1 + self.hosts[0].on.count("+"))
 
     @property
     def host_count(self) -> int:
-        """Endpoints of the whole fabric: hosts, or ranks where hosts have several."""
+        """Endpoints of the whole fabric: hosts, or ranks if hosts have several."""
         return len(self._attached()) * (self.ranks_per_host or 1)
 
     def _names(self) -> list[str]:
@@ -124,7 +124,7 @@ class GraphSection(TopologySection):
         ]
 
     def check(self) -> None:
-        """Check that the lists go together, beside what all kinds check."""
+        """Check that the lists match each other, and the shared keys."""
         for name, why in (
             ("hosts_per_leaf", "hosts say how many"),
             ("rail_optimised", "hosts say where ranks are"),
@@ -165,18 +165,17 @@ def graph(
     """Describe `planes` equal graphs that share their hosts.
 
     Args:
-        planes: independent planes; a host has its NICs in each.
-        switches: of a plane; their names there are a letter and a number, l0, l1, … (p0l0 in plane 0).
-        hosts: on which switches, all with as many NICs.
-        links: between which switches.
-        host_rate_bps: rate of the links of hosts that give none.
-        fabric_rate_bps: rate of the links between switches that give none; the hosts' rate by default.
-        delay_ps: propagation delay of links that give none.
-        queue_capacity_bytes: queue of ports whose links give none; by default by their rate
-            (`weft.topologies.port_memory`).
+        planes: independent planes; a host has the same NICs in each.
+        switches: switches of a plane; names are a letter and a number, l0, l1, … (p0l0 in plane 0).
+        hosts: hosts and their switches, all with the same number of NICs.
+        links: links and the switches that they join.
+        host_rate_bps: default rate of the hosts' links.
+        fabric_rate_bps: default rate of the links between switches; the hosts' rate if None.
+        delay_ps: default propagation delay.
+        queue_capacity_bytes: default queue of ports; None derives it from their rate (`weft.topologies.port_memory`).
 
     Raises:
-        TopologyError: a figure is out of range, or no switch has a name; lists the valid ones.
+        TopologyError: a figure is out of range, or a name is unknown; the message lists valid ones.
 
     """
     planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
@@ -241,7 +240,7 @@ def _switches(builder: FabricBuilder, plane: int, switches: Sequence[Switches]) 
 
 
 def _link(links: Links, rate_bps: int, delay_ps: int, queue_capacity_bytes: int | None) -> LinkSpec:
-    """Return a link with what it is given, and the fabric's figures for what it is not."""
+    """Return a link with the figures that it gives, and the fabric's figures for the rest."""
     return link_of(
         rate_bps if links.rate_bps is None else rate("rate_bps", links.rate_bps),
         delay_ps if links.delay_ps is None else delay(links.delay_ps),

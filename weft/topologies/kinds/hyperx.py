@@ -1,4 +1,4 @@
-"""HyperX: a grid of switches with links between all that differ in one coordinate (Ahn et al., SC 2009)."""
+"""HyperX: a grid of switches; any two that differ in one coordinate are linked (Ahn et al., SC 2009)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAME: Final = "hyperx"
 
 
 class HyperXSection(TopologySection):
-    """A HyperX: a grid of switches, each linked to all others of its rows."""
+    """A HyperX: a grid of switches, each linked to all others in its rows."""
 
     kind: Literal["hyperx"] = NAME
     """A HyperX; one dimension is a full mesh, two of equal length a flattened butterfly."""
@@ -37,7 +37,7 @@ class HyperXSection(TopologySection):
     )
     """Parallel links between two switches, for each dimension; by default one."""
     fabric_rate: Rate | None = None
-    """Of the links between switches; by default that of the hosts."""
+    """Rate of the links between switches; by default `host_rate`."""
 
     @property
     def leaf_count(self) -> int:
@@ -45,7 +45,7 @@ class HyperXSection(TopologySection):
         return prod(self.shape)
 
     def check(self) -> None:
-        """Check that `trunks` fits `shape`, beside what all kinds check."""
+        """Check that `trunks` fits `shape`, and the shared keys."""
         if self.trunks and len(self.trunks) != len(self.shape):
             raise TopologyKeyError(
                 "trunks",
@@ -78,7 +78,7 @@ def hyperx(
     Args:
         planes: independent planes; a host has one NIC in each.
         shape: switches in each dimension (S), the first one slowest.
-        trunks: parallel links between two switches that differ in a dimension (K), for each; one by default.
+        trunks: parallel links between two switches (K), for each dimension; one by default.
         hosts_per_switch: hosts on each switch (T).
         host_rate_bps: rate of the links between hosts and switches.
         fabric_rate_bps: rate of the links between switches; the hosts' rate by default.

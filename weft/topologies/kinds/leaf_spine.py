@@ -1,4 +1,4 @@
-"""Leaf/spine fabrics: every plane a two-tier Clos of its own, a NIC of every host in each."""
+"""Leaf/spine fabrics: every plane is a separate two-tier Clos; every host has a NIC in each."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ NAME: Final = "leaf_spine"
 
 
 class LeafSpineSection(TopologySection):
-    """A leaf/spine fabric of several planes."""
+    """A leaf/spine fabric with several planes."""
 
     kind: Literal["leaf_spine"] = NAME
-    """Two tiers; by default, unless a key is that of another kind."""
+    """Two tiers; the default, unless a key implies another kind."""
     leaves: Annotated[int, whole(1, MAX_PORTS)] = 4
-    """Of each plane."""
+    """Leaves of each plane."""
     spines: Annotated[int, whole(0, MAX_PORTS)] = 2
-    """Of each plane. A single leaf needs none."""
+    """Spines of each plane; a single leaf needs none."""
     fabric_rate: Rate | None = None
-    """Of the links between leaves and spines; by default that of the hosts."""
+    """Rate of the links between leaves and spines; by default `host_rate`."""
     oversubscription: Annotated[float, number(0.001, 1000)] | None = None
-    """What a leaf's hosts have together over what its uplinks have, in place of `fabric_rate`."""
+    """Ratio of a leaf's host bandwidth to its uplink bandwidth, instead of `fabric_rate`."""
 
     @property
     def leaf_count(self) -> int:
@@ -38,7 +38,7 @@ class LeafSpineSection(TopologySection):
         return self.leaves
 
     def check(self) -> None:
-        """Check that spines join the leaves, beside what all kinds check."""
+        """Check that spines join the leaves, and the shared keys."""
         if self.leaves > 1 and self.spines == 0:
             raise TopologyKeyError("spines", f"0 cannot join {self.leaves} leaves; at least 1 is needed")
         super().check()

@@ -22,10 +22,10 @@ _OF_FILE = ("hosts_per_leaf", "host_rate", "delay", "queue_capacity", "ranks_per
 
 
 class NetworkSection(TopologySection):
-    """A network whose file says all: hosts of one NIC, switches, links with their figures, one plane."""
+    """A network fully described by a file: hosts with one NIC, switches, links with their figures, one plane."""
 
     kind: Literal["network"] = NAME
-    """From a network file."""
+    """A network from a file."""
     path: Path
     """The file, p4lang/tutorials' topology.json or p4-utils' p4app.json; relative to the scenario's file."""
     planes: Annotated[int, whole(1, 1)] = 1
@@ -38,7 +38,7 @@ class NetworkSection(TopologySection):
 
     @property
     def leaf_count(self) -> int:
-        """Switches that hosts are attached to."""
+        """Switches with hosts."""
         hosts = {host.name for host in self.read.hosts}
         return len({link.b for link in self.read.links if link.a in hosts})
 
@@ -49,11 +49,11 @@ class NetworkSection(TopologySection):
 
     @property
     def host_names(self) -> list[str]:
-        """The file's."""
+        """Names of the hosts in the file."""
         return [host.name for host in self.read.hosts]
 
     def check(self) -> None:
-        """Check that the file holds a network, beside what all kinds check."""
+        """Check that the file holds a valid network, and the shared keys."""
         for name in _OF_FILE:
             if name in self.model_fields_set and getattr(self, name) is not None:
                 raise TopologyKeyError(name, f"means nothing for kind: {NAME}; the file says it")
@@ -76,12 +76,12 @@ def network(
     """Describe a network node by node; see `weft.topologies.networks`.
 
     Args:
-        hosts: each with one NIC.
+        hosts: hosts with one NIC each.
         switches: in order of their device ids.
         links: from a host (`a`, port 0) to a switch (`b`), or between two switches.
 
     Raises:
-        TopologyError: a figure is out of range, or no node has a name; lists the valid ones.
+        TopologyError: a figure is out of range, or a name is unknown; the message lists valid ones.
 
     """
     of_hosts = [item_of(NetworkHost, each, f"hosts[{at}]") for at, each in enumerate(hosts)]

@@ -1,8 +1,8 @@
-"""Leaves with an optical core: circuit switches in place of spines, which join the leaves in pairs.
+"""Leaves with an optical core: circuit switches replace the spines and join the leaves in pairs.
 
-Uplink n of every leaf leads to circuit switch n, which has a matching of the leaves at a time. Packets between leaves
-that no circuit joins go through others. After W. Mellette et al., RotorNet (SIGCOMM 2017), and M. Ghobadi et al.,
-ProjecToR (SIGCOMM 2016): matchings that together join all pairs of leaves, or those that carry more than others.
+Uplink n of every leaf leads to circuit switch n, which holds one matching of the leaves at a time. Packets between
+leaves without a common circuit pass through other leaves. After W. Mellette et al., RotorNet (SIGCOMM 2017: matchings
+that together join all pairs of leaves), and M. Ghobadi et al., ProjecToR (SIGCOMM 2016: pairs with more traffic).
 """
 
 from __future__ import annotations
@@ -31,23 +31,22 @@ Matchings = Annotated[
 
 
 class OpticalCoreSection(TopologySection):
-    """Leaves that circuit switches join in pairs, one for each uplink of a leaf."""
+    """Leaves joined in pairs by circuit switches, one for each uplink of a leaf."""
 
     kind: Literal["optical_core"] = NAME
     """Leaves joined by circuits; a section with `matchings` is of this kind."""
     leaves: Annotated[int, whole(2, MOST_LEAVES)] = 4
-    """Of each plane."""
+    """Leaves of each plane."""
     matchings: Annotated[
         dict[ConfigurationName, Matchings], Field(min_length=1, max_length=MOST_CONFIGURATIONS)
     ] = Field({"all": [0, 1, 2]})
-    """Configurations of the circuits by name: of each uplink of a leaf, which matching of the leaves its circuit switch
-    has. `{all: [0, 1, 2], twice: [0, 0, 1]}` for leaves of three uplinks. There is one matching fewer than leaves (as
-    many where their number is odd, each with one leaf that is dark), and together they join every two leaves once.
-    """
+    """Configurations of the circuits by name: for each uplink of a leaf, the matching that its circuit switch holds.
+    `{all: [0, 1, 2], twice: [0, 0, 1]}` for leaves with three uplinks. An even number n of leaves has n - 1 matchings;
+    an odd n has n, each leaving one leaf dark. Together the matchings join every two leaves once."""
     configuration: ConfigurationName | None = None
-    """Which of them there is at the start; by default the first."""
+    """Initial configuration; by default the first."""
     fabric_rate: Rate | None = None
-    """Of the circuits; by default that of the hosts."""
+    """Rate of the circuits; by default `host_rate`."""
 
     @property
     def leaf_count(self) -> int:
@@ -55,7 +54,7 @@ class OpticalCoreSection(TopologySection):
         return self.leaves
 
     def check(self) -> None:
-        """Check that the matchings are there, and as many in each configuration, beside what all kinds check."""
+        """Check that the matchings exist, with equal numbers in all configurations, and the shared keys."""
         try:
             checked_matchings(self.leaves, self.matchings)
         except TopologyError as error:
@@ -89,13 +88,13 @@ def optical_core(
     delay_ps: int = 1_000_000,
     queue_capacity_bytes: int | None = None,
 ) -> FabricSpec:
-    """Describe `planes` of leaves joined by circuits, which share their hosts.
+    """Describe `planes` of leaves joined by circuits; the planes share their hosts.
 
     Args:
         planes: independent planes; a host has one NIC in each.
         leaves: leaves of a plane.
         matchings: configurations of the circuits by name: the matching (see `matching`) of each uplink's switch.
-        configuration: which one there is at the start; the first by default.
+        configuration: the initial configuration; the first by default.
         hosts_per_switch: hosts on each leaf.
         host_rate_bps: rate of the links between hosts and leaves.
         fabric_rate_bps: rate of the circuits; the hosts' rate by default.
@@ -146,7 +145,7 @@ def optical_core(
 
 
 def matching_count(leaves: int) -> int:
-    """Return how many matchings join every two leaves once."""
+    """Return how many matchings together join every two leaves once."""
     return leaves - 1 if leaves % 2 == 0 else leaves
 
 
@@ -161,10 +160,10 @@ def matching(leaves: int, number: int) -> Iterator[tuple[int, int]]:
 
 
 def checked_matchings(leaves: int, matchings: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
-    """Return configurations that leaves can have.
+    """Check the configurations and return them.
 
     Raises:
-        TopologyError: there is none, a matching does not exist, or configurations have different numbers of uplinks.
+        TopologyError: there are none, a matching does not exist, or configurations have different numbers of uplinks.
 
     """
     if not matchings:

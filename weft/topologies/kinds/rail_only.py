@@ -1,6 +1,6 @@
-"""Rail-only fabrics: one network for the ranks of each number, none between them (Wang et al., Hot Interconnects 2024).
+"""Rail-only fabrics: a separate network for the ranks of each number (Wang et al., Hot Interconnects 2024).
 
-Ranks of one number on all hosts are a rail. What has to change rails crosses the scale-up links inside a host.
+Ranks with the same number on all hosts form a rail. Data that changes rails crosses the scale-up links inside a host.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ NAME: Final = "rail_only"
 
 
 class RailOnlySection(TopologySection):
-    """A network for each rail, the ranks of one number on all hosts. Rails meet inside hosts alone."""
+    """A network for each rail, which is the ranks with the same number on all hosts. Rails meet only inside hosts."""
 
     kind: Literal["rail_only"] = NAME
     """Separate rails."""
     ranks_per_host: Annotated[int, whole(2, 64)] | None = 8
-    """Ranks of a host, each on a rail of its own; each is an endpoint (h0, h1, …) of the fabric."""
+    """Ranks of a host, each on a different rail; each is an endpoint (h0, h1, …) of the fabric."""
     rail_optimised: bool = True
-    """Always so: every rank of a host is on a leaf of its own."""
+    """Always true: every rank of a host is on a different leaf."""
     blocks: Annotated[int, whole(1, MAX_PORTS)] = 1
-    """Groups of `hosts_per_leaf` hosts; each rail has a leaf for each."""
+    """Groups of `hosts_per_leaf` hosts; each rail has a leaf for each group."""
     spines_per_rail: Annotated[int, whole(0, MAX_PORTS)] = 0
-    """Spines that join a rail's leaves; several blocks need one."""
+    """Spines that join a rail's leaves; several blocks need at least one."""
     fabric_rate: Rate | None = None
-    """Of the links between leaves and spines; by default that of the hosts."""
+    """Rate of the links between leaves and spines; by default `host_rate`."""
 
     @property
     def leaf_count(self) -> int:
@@ -43,7 +43,7 @@ class RailOnlySection(TopologySection):
         return self.blocks * (self.ranks_per_host or 1)
 
     def check(self) -> None:
-        """Check that hosts have ranks and meet, beside what all kinds check."""
+        """Check that hosts have several ranks and each rail joins its hosts, and the shared keys."""
         if self.ranks_per_host is None:
             raise TopologyKeyError("ranks_per_host", "rails are of hosts with several ranks (valid: 2 to 64)")
         if not self.rail_optimised:
@@ -102,10 +102,10 @@ def rail_only(
 
     Args:
         planes: independent planes; an endpoint has one NIC in each.
-        rails: as many as a host has ranks.
+        rails: number of rails, equal to a host's number of ranks.
         blocks: groups of hosts. Leaf b x rails + r of a plane has rank r of every host of block b.
         hosts_per_leaf: hosts of a block.
-        spines_per_rail: of each rail, each linked once to every leaf of it; 0 is valid with a single block.
+        spines_per_rail: spines of each rail, each linked once to every leaf of it; 0 is valid with a single block.
         host_rate_bps: rate of the links between hosts and leaves.
         fabric_rate_bps: rate of the links between leaves and spines; the hosts' rate by default.
         delay_ps: propagation delay of every link.

@@ -1,6 +1,6 @@
 """Tori and meshes: a switch at every point of a grid, linked to its neighbours in each dimension.
 
-Terms are those of W. Dally and B. Towles, Principles and Practices of Interconnection Networks, chapter 5.
+Terms follow W. Dally and B. Towles, Principles and Practices of Interconnection Networks, chapter 5.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from weft.topologies.places import grid_clusters, grid_places
 NAME: Final = "torus"
 MOST_DIMENSIONS = 8
 LONGEST = 4096
-"""Switches of a row."""
+"""Most switches in a row."""
 
 
 class TorusSection(TopologySection):
-    """A torus or mesh of switches, each with hosts of its own."""
+    """A torus or mesh of switches, each with hosts."""
 
     kind: Literal["torus"] = NAME
     """A torus or mesh; a section with `shape` is of this kind."""
@@ -37,9 +37,9 @@ class TorusSection(TopologySection):
     ] = Field([4, 4])
     """Switches in each dimension: `[4, 4, 4]`."""
     wrap: bool | Annotated[list[bool], Field(min_length=1, max_length=MOST_DIMENSIONS)] = True
-    """Whether the ends of a row are linked to each other (a torus) or not (a mesh), of all dimensions or of each."""
+    """Whether the ends of a row are linked (a torus) or not (a mesh); one value for all dimensions, or one for each."""
     fabric_rate: Rate | None = None
-    """Of the links between switches; by default that of the hosts."""
+    """Rate of the links between switches; by default `host_rate`."""
 
     @property
     def leaf_count(self) -> int:
@@ -47,7 +47,7 @@ class TorusSection(TopologySection):
         return prod(self.shape)
 
     def check(self) -> None:
-        """Check that `wrap` fits `shape`, beside what all kinds check."""
+        """Check that `wrap` fits `shape`, and the shared keys."""
         if not isinstance(self.wrap, bool) and len(self.wrap) != len(self.shape):
             raise TopologyKeyError(
                 "wrap", f"has {len(self.wrap)} values for {len(self.shape)} dimensions (valid: one for each)"
@@ -76,7 +76,7 @@ def torus(
 ) -> FabricSpec:
     """Describe `planes` tori or meshes that share their hosts.
 
-    A row of two switches has one link, with and without wrap-around: the second one would join the same two.
+    A row of two switches has one link even with wrap-around, because the second link would join the same two.
 
     Args:
         planes: independent planes; a host has one NIC in each.
@@ -108,7 +108,7 @@ def torus(
 
 
 def neighbours(shape: Sequence[int], wrap: Sequence[bool]) -> Iterator[tuple[Coordinates, Coordinates]]:
-    """Yield the ends of every link of a grid: a place and the one after it in some dimension."""
+    """Yield the ends of every link of a grid: a place and the next one in some dimension."""
     for place in product(*(range(length) for length in shape)):
         for dimension, length in enumerate(shape):
             after = place[dimension] + 1
@@ -118,7 +118,7 @@ def neighbours(shape: Sequence[int], wrap: Sequence[bool]) -> Iterator[tuple[Coo
 
 
 def grid_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the lengths of a grid's dimensions; raises TopologyError for those that no grid has."""
+    """Check the lengths of a grid's dimensions and return them; raises TopologyError."""
     if not 1 <= len(shape) <= MOST_DIMENSIONS:
         raise TopologyError(
             f"shape={list(shape)} has {len(shape)} dimensions (valid: 1 to {MOST_DIMENSIONS})"

@@ -1,4 +1,4 @@
-"""Networks as p4lang/tutorials' topology.json and p4-utils' p4app.json describe them: names and ports as given."""
+"""Networks from p4lang/tutorials' topology.json and p4-utils' p4app.json, with the names and ports given there."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""From a network's nodes and links to a fabric: one plane, names and ports as given, addresses as given.
+"""Converts a network's nodes and links to a fabric with one plane; names, ports and addresses are kept.
 
-What a file does not give follows here: a host's IPv6 address is `fd00::` and its IPv4 address; switch number n, from
-0, has 198.18.0.0/15's address n + 1 (RFC 2544's block, which no real network uses). Numbers without a link are dark.
+Addresses that a file does not give: a host's IPv6 address is `fd00::` plus its IPv4 address; switch n, from 0, has
+address n + 1 of 198.18.0.0/15 (RFC 2544's block, which no real network uses). Port numbers without a link are dark.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def fabric_of(
     links: Sequence[NetworkLink],
     parameters: Mapping[str, object],
 ) -> FabricSpec:
-    """Return the fabric. Raises TopologyError: a figure is out of range, or a name is nobody's."""
+    """Return the fabric. Raises TopologyError: a figure is out of range, or a name is unknown."""
     if not hosts:
         raise TopologyError("a fabric needs a host")
     require_range("switches", len(switches), 1, _MOST_SWITCHES)
@@ -106,7 +106,7 @@ def _ports(
 
 
 def _add_cpu_port(switch: str, number: int, ports: dict[int, PortSpec]) -> None:
-    """Add the port that leads to a controller, as fast as a link without figures."""
+    """Add the port that leads to a controller, with the figures of a link that gives none."""
     require_range("cpu_port", number, 1, addressing.MAX_PORTS)
     if number in ports:
         raise TopologyError(f"cpu_port {number} of {switch} has a link (valid: a number without one)")
@@ -123,7 +123,7 @@ def _add_cpu_port(switch: str, number: int, ports: dict[int, PortSpec]) -> None:
 
 
 def _without_gaps(switch: str, ports: Mapping[int, PortSpec]) -> list[PortSpec]:
-    """Return the ports from 1 on; numbers without a link are dark, with nothing at the other end."""
+    """Return the ports from 1 on; numbers without a link become dark ports without a peer."""
     if not ports:
         return []
     link = next(iter(ports.values())).link
@@ -154,7 +154,7 @@ def _spec(link: NetworkLink) -> LinkSpec:
 def _tiers(
     hosts: set[str], switches: Sequence[NetworkSwitch], links: Sequence[NetworkLink]
 ) -> dict[str, int]:
-    """Return how many links each switch is from the nearest one with hosts; one without a way has the highest."""
+    """Return each switch's distance in links from the nearest switch with hosts; the highest if unreachable."""
     neighbours: dict[str, list[str]] = {switch.name: [] for switch in switches}
     for link in links:
         if link.a not in hosts and link.a in neighbours and link.b in neighbours:
@@ -197,7 +197,7 @@ def _host(
 
 
 def _networks(hosts: Sequence[HostSpec]) -> tuple[IPv4Network, IPv6Network]:
-    """Return the smallest networks that hold all hosts' addresses."""
+    """Return the smallest IPv4 and IPv6 networks that contain all hosts' addresses."""
     addresses = [int(host.nics[0].ipv4.ip) for host in hosts]
     bits = (min(addresses) ^ max(addresses)).bit_length()
     network = IPv4Network((min(addresses), 32 - bits), strict=False)

@@ -1,4 +1,4 @@
-"""Typed access to the fields of a network file's JSON; refusals have place, value and choices."""
+"""Typed access to the fields of a network file's JSON; errors name place, value and choices."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from weft.topologies.errors import TopologyError
 from weft.topologies.networks.model import PACKET_BYTES
 
 MAX_PATH = 1024
-"""Characters of a file's name with its folders."""
+"""Most characters of a path."""
 _MOST_NAME_BYTES = 255
-"""Of a file's or folder's name, as Linux's file systems have them."""
+"""Most bytes of one file or folder name in Linux file systems."""
 MIN_RATE_BPS = 10**4
 _MICROSECOND_PS = 10**6
-# Those of Linux's tc, which Mininet hands a delay to; a number without a unit is microseconds there.
+# Units of Linux's tc, to which Mininet passes a delay; tc reads a number without a unit as microseconds.
 _TC_UNITS = {
     "": _MICROSECOND_PS,
     "us": _MICROSECOND_PS,
@@ -37,7 +37,7 @@ _TC_UNITS = {
 _TC_TIME = re.compile(r"\A\s*([0-9]{1,9}(?:\.[0-9]{0,9})?)\s*([a-z]*)\s*\Z")
 _NAME = re.compile(r"\A[A-Za-z][A-Za-z0-9_]*\Z")
 _MAC = re.compile(r"\A[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}\Z")
-# Room for `-eth` and three digits of a port.
+# Leaves room for `-eth` and three digits of a port.
 _LONGEST_NAME = MAX_INTERFACE_NAME_LENGTH - len("-eth") - 1
 _MOST_COMMANDS = 1000
 
@@ -58,27 +58,27 @@ class Fields:
         return self._values.get(name) is not None
 
     def get(self, name: str) -> Any:
-        """Return a value as it is, None where there is none."""
+        """Return a value unchecked; None if it is missing."""
         return self._values.get(name)
 
     def child(self, name: str) -> Fields:
-        """Return an object among the values; an empty one where there is none."""
+        """Return a nested object; an empty one if it is missing."""
         value = self._values.get(name)
         return Fields({} if value is None else value, f"{self.place}.{name}" if self.place else name)
 
     def at(self, name: str) -> str:
-        """Return the place of a value."""
+        """Return a value's place in the file, for errors."""
         return f"{self.place}.{name}" if self.place else name
 
     def text(self, name: str) -> str | None:
-        """Return a text, None where there is none."""
+        """Return a text; None if it is missing."""
         value = self._values.get(name)
         if value is not None and not (isinstance(value, str) and value and "\0" not in value):
             raise TopologyError(f"{self.at(name)}: {shown(value)} is not a text (valid: a text)")
         return value
 
     def path(self, name: str, folder: Path) -> Path | None:
-        """Return the path of a file, from `folder` on; None where there is none."""
+        """Return a file's path, resolved against `folder`; None if it is missing."""
         text = self.text(name)
         if text is None:
             return None
@@ -90,7 +90,7 @@ class Fields:
         return (folder / text).resolve()
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts."""
+        """Return a list of texts; empty if it is missing."""
         value = self._values.get(name)
         if value is None:
             return ()
@@ -103,7 +103,7 @@ class Fields:
         return tuple(value)
 
     def flag(self, name: str, default: bool) -> bool:
-        """Return whether a value is true."""
+        """Return a boolean; `default` if it is missing."""
         value = self._values.get(name)
         if value is None:
             return default
@@ -112,13 +112,13 @@ class Fields:
         return value
 
     def whole(self, name: str, low: int, high: int) -> int | None:
-        """Return a whole number in a range, also as text; None where there is none."""
+        """Return a whole number in a range, given as number or text; None if it is missing."""
         value = self._values.get(name)
         return None if value is None else whole_number(value, low, high, self.at(name))
 
 
 def whole_number(value: object, low: int, high: int, place: str) -> int:
-    """Return a whole number, also as text. Raises TopologyError."""
+    """Return a whole number in a range, given as number or text. Raises TopologyError."""
     number: object = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,12}", value) else value
     if isinstance(number, bool) or not isinstance(number, int) or not low <= number <= high:
         raise TopologyError(f"{place}: {shown(value)} is out of range (valid: {low} to {high})")
@@ -126,7 +126,7 @@ def whole_number(value: object, low: int, high: int, place: str) -> int:
 
 
 def node_name(name: str, place: str) -> str:
-    """Return the name of a node, which becomes part of an interface's. Raises TopologyError."""
+    """Check a node's name, which becomes part of interface names, and return it. Raises TopologyError."""
     if not _NAME.match(name) or len(name) > _LONGEST_NAME:
         raise TopologyError(
             f"{place}: {shown(name)} is not a name for a node (valid: a letter, then letters, digits and _, at most "
@@ -136,7 +136,7 @@ def node_name(name: str, place: str) -> str:
 
 
 def delay_ps(value: object, place: str, number_unit_ps: int) -> int:
-    """Return a delay: text as Linux's tc reads it (`5ms`, `10us`), or a number of a unit. Raises TopologyError."""
+    """Return a delay in ps, given as text for Linux's tc (`5ms`) or as a number of units. Raises TopologyError."""
     if isinstance(value, str):
         match = _TC_TIME.match(value)
         if match is None or match[2] not in _TC_UNITS:
@@ -154,12 +154,12 @@ def delay_ps(value: object, place: str, number_unit_ps: int) -> int:
 
 
 def _number(value: object) -> int | float:
-    """Return a number as it is, not a number for anything else. JSON has integers that no float holds."""
+    """Return a number unchanged, NaN for anything else. JSON integers may be too large for a float."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
 
 
 def rate_bps(value: object, place: str) -> int:
-    """Return a bandwidth, which is in Mbit/s as Mininet's. Raises TopologyError."""
+    """Return a bandwidth in b/s, given in Mbit/s as in Mininet. Raises TopologyError."""
     low, high = MIN_RATE_BPS / 10**6, MAX_RATE_BPS / 10**6
     number = _number(value)
     if not low <= number <= high:
@@ -170,12 +170,12 @@ def rate_bps(value: object, place: str) -> int:
 
 
 def queue_bytes(value: object, place: str) -> int:
-    """Return the size of a queue of so many packets. Raises TopologyError."""
+    """Return a queue's size in bytes, given in packets. Raises TopologyError."""
     return PACKET_BYTES * whole_number(value, 1, MAX_QUEUE_CAPACITY_BYTES // PACKET_BYTES, place)
 
 
 def loss_probability(value: object, place: str) -> float:
-    """Return the probability of a loss in per cent. Raises TopologyError."""
+    """Return a loss probability, given in per cent. Raises TopologyError."""
     number = _number(value)
     if not 0 <= number < 100:
         raise TopologyError(f"{place}: {shown(value)} is not a loss (valid: 0 to less than 100, in per cent)")
@@ -207,7 +207,7 @@ def ipv4_address(value: object, place: str) -> str:
 
 
 def mac_address(value: object, place: str) -> str:
-    """Return a unicast MAC address in small letters. Raises TopologyError."""
+    """Return a unicast MAC address in lower case. Raises TopologyError."""
     if not isinstance(value, str) or not _MAC.match(value) or int(value[:2], 16) & 1:
         raise TopologyError(
             f"{place}: {shown(value)} is not a host's MAC address (valid: such as 08:00:00:00:01:11)"
@@ -216,12 +216,12 @@ def mac_address(value: object, place: str) -> str:
 
 
 def switch_port(value: object, place: str) -> int:
-    """Return a port number of a switch. Raises TopologyError."""
+    """Return a switch's port number. Raises TopologyError."""
     return whole_number(value, 1, MAX_PORTS, place)
 
 
 def link_items(fields: Fields, shortest: int, longest: int) -> list[tuple[str, Sequence[Any]]]:
-    """Return the items of `links`, each with its place. Raises TopologyError."""
+    """Return pairs of place and item for the list `links`. Raises TopologyError."""
     links = fields.get("links")
     if not isinstance(links, list):
         raise TopologyError(f"{fields.at('links')}: {shown(links)} is not a list (valid: [[…], …])")

@@ -1,7 +1,7 @@
-"""What a host's commands set up: the default route and static ARP entries that network files give by `route` and `arp`.
+"""Interprets hosts' `route` and `arp` commands in network files: default routes and static ARP entries.
 
-Hosts of the real clock run the commands themselves. Hosts of the virtual clock have no shell: these commands are
-understood, any other is reported as not run.
+Under the real clock, hosts run the commands. Under the virtual clock hosts have no shell: the effect of these commands
+is applied, and any other command is reported as not run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ON_LINK = re.compile(rf"ip (?:-4 )?r(?:oute)? (?:add|replace) {_ADDRESS}/[0-9]{
 
 @dataclass(frozen=True)
 class Understood:
-    """What commands set up: the last gateway, all neighbours; and those that say something else."""
+    """Effect of commands: the last gateway and all neighbours; `others` are commands not understood."""
 
     gateway: str | None
     neighbours: tuple[tuple[str, str], ...]
@@ -40,7 +40,7 @@ class Understood:
 
 
 def understand(commands: tuple[str, ...]) -> Understood:
-    """Return what commands set up."""
+    """Return the gateway and neighbours that commands set, and the commands not understood."""
     gateway = None
     neighbours: dict[str, str] = {}
     others = []
@@ -50,15 +50,13 @@ def understand(commands: tuple[str, ...]) -> Understood:
             gateway = found[1]
         elif (found := _first(_NEIGHBOURS, text)) and _is_address(found[1]):
             neighbours[found[1]] = found[2].lower()
-        elif not _ON_LINK.fullmatch(
-            text
-        ):  # such a route leads to the host's own network, which is on the link
+        elif not _ON_LINK.fullmatch(text):  # a route to the host's own network, which is on the link anyway
             others.append(command)
     return Understood(gateway, tuple(neighbours.items()), tuple(others))
 
 
 def _words(command: str) -> str:
-    """Return a command with one space between its words and no folder before its name."""
+    """Return a command with single spaces and without the folder of its program."""
     try:
         words = shlex.split(command)
     except ValueError:

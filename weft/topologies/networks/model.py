@@ -1,4 +1,4 @@
-"""What a network file says, whichever format it has. Times in picoseconds, rates in bits per second, sizes in bytes."""
+"""Content of a network file, independent of its format: times in picoseconds, rates in b/s, sizes in bytes."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 DEFAULT_RATE_BPS = 10**9
-"""Of a link to which its file gives no bandwidth."""
+"""Rate of a link if its file gives no bandwidth."""
 PACKET_BYTES = 1518
-"""What one packet of a queue's length stands for: a full Ethernet frame."""
+"""Bytes counted for each packet of a queue's length: a full Ethernet frame."""
 DEFAULT_QUEUE_PACKETS = 1000
-"""Of a port to which its file gives no queue: the limit of Linux's netem, which Mininet's links have by default."""
+"""Queue of a port if its file gives none: the limit of Linux's netem, Mininet's default."""
 
 
 @dataclass(frozen=True)
 class NetworkHost:
-    """A host with one NIC. Addresses are text, as `FabricSpec.parameters` hold them.
+    """A host with one NIC. Addresses are text, as in `FabricSpec.parameters`.
 
     Attributes:
-        name: the file's.
-        ipv4: with its prefix length, `10.0.1.1/24`.
-        mac: of its NIC.
-        interface: of its NIC inside the host: `eth0` in the tutorials, `h1-eth0` in p4-utils.
-        gateway: of its default route; None where the file names none outside its commands.
+        name: the name in the file.
+        ipv4: IPv4 address with its prefix length, `10.0.1.1/24`.
+        mac: MAC of its NIC.
+        interface: name of its NIC inside the host: `eth0` in the tutorials, `h1-eth0` in p4-utils.
+        gateway: gateway of its default route; None if the file gives one only in commands, or none.
         neighbours: static ARP entries, pairs of IPv4 address and MAC.
-        commands: that the file has run in the host, as it has them.
+        commands: commands to run in the host, as in the file.
 
     """
 
@@ -40,7 +40,7 @@ class NetworkHost:
 
 @dataclass(frozen=True)
 class NetworkSwitch:
-    """A switch: its name, its P4Runtime device id, and the port that leads to a controller, if one does."""
+    """A switch: its name, its P4Runtime device id, and the port that leads to a controller, if any."""
 
     name: str
     device_id: int
@@ -49,7 +49,7 @@ class NetworkSwitch:
 
 @dataclass(frozen=True)
 class NetworkLink:
-    """A link; `a` and `b` are nodes, and a host's port number is 0. The file's host, if there is one, is `a`."""
+    """A link between nodes `a` and `b`; a host is always `a`, with port number 0."""
 
     a: str
     a_port: int
@@ -63,7 +63,7 @@ class NetworkLink:
 
 @dataclass(frozen=True)
 class LinkFacts:
-    """What a file says of a link for controllers alone: a rate, a weight of paths, addresses of its switches' ends."""
+    """Values of a link that only controllers use: a rate, a weight for path costs, addresses of the switch ports."""
 
     bw_mbps: float | None = None
     weight: float | None = None
@@ -73,13 +73,13 @@ class LinkFacts:
 
 @dataclass(frozen=True)
 class SwitchSetup:
-    """What a file says of a switch beside its links; paths are as in the file, absolute.
+    """A file's settings of a switch, apart from links; paths are absolute.
 
     Attributes:
-        grpc_port: where its P4Runtime server listens.
-        program: P4 source, or compiled JSON; None for that of all switches.
+        grpc_port: port of its P4Runtime server.
+        program: P4 source or compiled JSON; None for the network's program.
         runtime_json: table entries in the tutorials' schema.
-        commands: a file of simple_switch_CLI's commands.
+        commands: a file of simple_switch_CLI commands.
 
     """
 
@@ -95,13 +95,13 @@ class Network:
 
     Attributes:
         path: the file.
-        folder: that the file's paths start from.
+        folder: base of the file's relative paths.
         format: `tutorials` or `p4_utils`.
-        program: P4 source, or compiled JSON, of switches that name none; None where the file names none.
-        setups: by switch.
-        notes: what the file asks for that is not done, in words.
-        scripts: commands that run beside a lab, outside its hosts, once it is up.
-        link_facts: of each link, in p4-utils' format; empty in the tutorials'.
+        program: P4 source or compiled JSON for switches that name none; None if the file gives none.
+        setups: settings by switch.
+        notes: messages about requests in the file that Weft ignores.
+        scripts: commands to run on the machine, outside the hosts, once a lab is up.
+        link_facts: controllers' values of each link in p4-utils' format; empty for the tutorials' format.
 
     """
 

@@ -1,4 +1,4 @@
-"""The order in which Mininet starts nodes: numbers inside a name count as numbers, so that s2 is before s10."""
+"""The order in which Mininet starts nodes: numbers inside names are compared as numbers, so s2 precedes s10."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import re
 
 
 def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a key to sort names by: their digits as numbers, all else as text."""
+    """Return a sort key for names: digits compare as numbers, the rest as text."""
     pieces = re.split("([0-9]{1,18})", name)
     return tuple((0, int(piece), "") if number % 2 else (1, 0, piece) for number, piece in enumerate(pieces))

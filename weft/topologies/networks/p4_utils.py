@@ -1,10 +1,10 @@
 """p4-utils' p4app.json: its `topology` with `hosts`, `switches`, `links`, `default` and an `assignment_strategy`.
 
-What the fields mean is what p4-utils and Mininet make of them: `bw` in Mbit/s, `delay` as Linux's tc reads it (a number
-is microseconds), `loss` in per cent, `max_queue_size` in packets, all in both directions. Ports that a link does not
-name are the lowest free ones, in the natural order of the links' ends. A switch with `cpu_port` has a link more, to
-p4-utils' bridge `sw-cpu`, which is numbered with the others. Device ids count from 1, Thrift ports from 9090
-and gRPC ports from 9559, in the order of the switches' names. Paths are relative to the file.
+Fields mean the same as in p4-utils and Mininet: `bw` in Mbit/s, `delay` as Linux's tc reads it (a number is
+microseconds), `loss` in per cent, `max_queue_size` in packets, all in both directions. Ports that a link does not name
+are the lowest free ones, in the natural order of the links' ends. A switch with `cpu_port` has one more link, to
+p4-utils' bridge `sw-cpu`, which is numbered with the others. Device ids count from 1, Thrift ports from 9090 and gRPC
+ports from 9559, in the order of the switches' names. Paths are relative to the file.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
         raise TopologyError(
             f"{topology.at('routers')}: routers are not supported (valid: hosts and switches)"
         )
-    # Not a list, in which every end of every link would be looked for.
+    # Not a list: every end of every link is looked up here.
     hosts = dict.fromkeys(read.node_name(name, "topology.hosts") for name in topology.child("hosts"))
     names = sorted(topology.child("switches"), key=natural_order)
     device_ids = _numbered(topology.child("switches"), names, "device_id", 1, 2**31)
@@ -126,7 +126,7 @@ def _unused(fields: Fields, known: tuple[str, ...]) -> Iterator[str]:
 
 
 def _is_p4_utils_own(value: Any) -> bool:
-    """Return whether a module or node is p4-utils' own: `P4RuntimeSwitch`, or its compiler with other options."""
+    """Return whether a module or node is part of p4-utils: `P4RuntimeSwitch`, or its compiler with other options."""
     if not isinstance(value, dict):
         return False
     if "object_name" not in value:
@@ -135,7 +135,7 @@ def _is_p4_utils_own(value: Any) -> bool:
 
 
 def _scripts(tree: Fields) -> tuple[str, ...]:
-    """Return the commands of `exec_scripts`; `reboot_run` is for p4-utils' prompt."""
+    """Return the commands of `exec_scripts`; their `reboot_run` only concerns p4-utils' prompt."""
     scripts = tree.get("exec_scripts")
     if scripts is None:
         return ()
@@ -153,7 +153,7 @@ def _scripts(tree: Fields) -> tuple[str, ...]:
 
 
 def _numbered(fields: Fields, names: list[str], key: str, first: int, highest: int) -> dict[str, int]:
-    """Return a number of each switch: the one that it gives, or the lowest that none has."""
+    """Return each switch's number: the one that it gives, or the lowest free one."""
     given = {name: fields.child(read.node_name(name, fields.place)).whole(key, 1, highest) for name in names}
     free = free_numbers({number for number in given.values() if number is not None}, first)
     return {name: next(free) if number is None else number for name, number in given.items()}
@@ -221,7 +221,7 @@ def _hosts(
 
 
 def _require_few_neighbours(networks: Iterable[Sized], place: str) -> None:
-    """Check the number of static entries before there are any: every host has one for each other of its network."""
+    """Check the number of static ARP entries before building them: every host has one for each other in its network."""
     entries = sum(len(hosts) * (len(hosts) - 1) for hosts in networks)
     if entries > _MOST_NEIGHBOURS:
         raise TopologyError(
@@ -230,13 +230,13 @@ def _require_few_neighbours(networks: Iterable[Sized], place: str) -> None:
 
 
 def _fake_gateway(link: FileLink, side: int) -> str | None:
-    """Return the address of the switch's port at a host, in `sw_ip`, if the file gives it one."""
+    """Return the address that the file gives the switch port at a host in `sw_ip`, if any."""
     address = switch_address(link, 1 - side)
     return None if address is None else address.partition("/")[0]
 
 
 def _with_own_addresses(assigned: Assigned, link: FileLink, side: int) -> Assigned:
-    """Return the addresses that a link gives a host in place of those that it would be assigned."""
+    """Return a host's assigned addresses, replaced by those that its link gives."""
     parameters, mac = link.options.child(f"params{side + 1}"), f"addr{side + 1}"
     port_mac = f"addr{2 - side}"
     ip = parameters.get("ip")
@@ -253,7 +253,7 @@ def _with_own_addresses(assigned: Assigned, link: FileLink, side: int) -> Assign
 
 
 def _gateway(fields: Fields) -> str | None:
-    """Return the gateway of `via 10.0.0.1`; None where there is none."""
+    """Return the gateway of a `defaultRoute` such as `via 10.0.0.1`; None if there is none."""
     text = fields.text("defaultRoute")
     if text is None:
         return None

@@ -1,8 +1,8 @@
-"""p4-utils' assignment strategies: which addresses hosts have that their file gives none.
+"""p4-utils' assignment strategies: addresses of hosts for which the file gives none.
 
-`l2` puts all hosts in 10.0.0.0/16; `mixed` those of switch n in 10.0.n.0/24, with the gateway .254; `l3` gives each
-host a network 10.n.h.0/24, whose gateway is .1 and host .2. A host hN has its number in its address. MACs are 00:00
-and the address for the host, 00:01 and the address for the switch's port at it.
+`l2` puts all hosts in 10.0.0.0/16; `mixed` puts hosts of switch n in 10.0.n.0/24 with gateway .254; `l3` gives each
+host a network 10.n.h.0/24 with gateway .1 and host .2. A host hN has its number in its address. MACs are 00:00
+followed by the address for the host, 00:01 followed by the address for the switch port at the host.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weft.topologies.errors import TopologyError
 
 @dataclass(frozen=True)
 class Attached:
-    """A host and the switch that it is at, with that switch's device id."""
+    """A host, its switch, and the switch's device id."""
 
     host: str
     switch: str
@@ -26,13 +26,13 @@ class Attached:
 
     @property
     def number(self) -> int | None:
-        """The number in a name such as h12; None in others."""
+        """The number in a name such as h12; None for other names."""
         return int(self.host[1:]) if re.fullmatch("h[0-9]{1,5}", self.host) else None
 
 
 @dataclass(frozen=True)
 class Assigned:
-    """A host's address, its gateway, its MAC and that of the switch's port at it."""
+    """A host's address, gateway and MAC, and the MAC of the switch port at the host."""
 
     ipv4: IPv4Interface
     gateway: str | None
@@ -105,7 +105,7 @@ def _l3(attached: list[Attached]) -> dict[str, Assigned]:
 
 
 def _manual(attached: list[Attached]) -> dict[str, Assigned]:
-    """p4-utils draws MACs here at random; these are of the same range, and always the same."""
+    """Assign addresses in 10.0.0.0/8. p4-utils draws MACs at random; these are in the same range, but fixed."""
     free = _free(IPv4Network("10.0.0.0/8"), set())
     return {each.host: _assigned(f"{_next(free, each.host)}/8", None) for each in attached}
 

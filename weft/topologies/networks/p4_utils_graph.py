@@ -1,7 +1,7 @@
-"""The network as p4-utils' controllers read it: the node-link graph in topology.json, `load_topo` of its library.
+"""The network as p4-utils' controllers read it with `load_topo`: the node-link graph in topology.json.
 
-Names of nodes and fields are p4-utils' own. MACs of ports between switches, which p4-utils draws at random, are of the
-same range as switches' here and always the same. There is no `thrift_port`: nothing serves one.
+Nodes and fields have p4-utils' names. MACs of ports between switches, which p4-utils draws at random, are fixed and in
+the same range as switches' MACs here. `thrift_port` is omitted because nothing serves Thrift.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def graph_of(
         for link, facts in zip(network.links, network.link_facts, strict=True)
     ]
     pairs = {frozenset((link["node1"], link["node2"])) for link in links}
-    # networkx calls the links "links" or "edges", by its version.
+    # Depending on its version, networkx calls them "links" or "edges".
     return {
         "directed": False,
         "multigraph": len(pairs) < len(links),
@@ -46,7 +46,7 @@ def graph_of(
 
 
 def is_graph_file(path: Path) -> bool:
-    """Return whether a file has such a graph, so that a new one may take its place; never raises."""
+    """Return whether a file holds such a graph and may therefore be overwritten; never raises."""
     try:
         tree = json.loads(read_bytes(path, _MAX_FILE_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -79,7 +79,7 @@ def _switch(switch: SwitchSpec, grpc_port: int, compiled: tuple[Path, Path]) -> 
 def _link(
     link: NetworkLink, facts: LinkFacts, host: NetworkHost | None, fabric: FabricSpec
 ) -> dict[str, Any]:
-    """Return a link; `host` is at its first end, unless that is a switch."""
+    """Return a link; `host` is at its first end, or None if that is a switch."""
     far = fabric.switch(link.b).port(link.b_port)
     found: dict[str, Any] = {
         "source": link.a,
@@ -106,7 +106,7 @@ def _link(
             "addr1": _port_mac(fabric.switch(link.a), near),
             "addr2": _port_mac(fabric.switch(link.b), far),
         }
-    # networkx takes a weight of None for no link at all; without any, paths count hops.
+    # networkx treats a weight of None as a missing link; without weights, paths count hops.
     return found | {
         name: value for name, value in (("bw", facts.bw_mbps), ("weight", facts.weight)) if value is not None
     }

@@ -1,4 +1,4 @@
-"""Links of p4-utils' p4app.json: their ends and ports, what switches take from them, and what controllers do."""
+"""Links of p4-utils' p4app.json: their ends and ports, and the values that switches and controllers use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_WEIGHT = 10**9
 
 @dataclass
 class FileLink:
-    """A link as the file has it; ports and MACs are filled in later."""
+    """A link as in the file; ports and MACs are filled in later."""
 
     place: str
     ends: tuple[str, str]
@@ -51,7 +51,7 @@ def cpu_links(switches: Fields, names: list[str]) -> Iterator[FileLink]:
 
 
 def read_links(topology: Fields, hosts: Collection[str], switches: Collection[str]) -> list[FileLink]:
-    """Return the file's links in its order, with the ports that it gives. TopologyError: an end is no node."""
+    """Return the links in file order, with the ports that the file gives. TopologyError: an end is unknown."""
     links = []
     for place, item in read.link_items(topology, 2, 3):
         options = Fields(item[2] if len(item) > 2 else {}, f"{place}[2]")
@@ -71,7 +71,7 @@ def read_links(topology: Fields, hosts: Collection[str], switches: Collection[st
 
 
 def number_ports(links: list[FileLink]) -> None:
-    """Give ports to the ends of links that name none. TopologyError: a switch has no port left."""
+    """Number the link ends that have no port yet. TopologyError: a switch has no port left."""
     taken: dict[str, set[int]] = {}
     for link in links:
         for end, port in zip(link.ends, link.ports, strict=True):
@@ -91,7 +91,7 @@ def free_numbers(taken: Collection[int], first: int) -> Iterator[int]:
 
 
 def network_link(link: FileLink, hosts: Collection[str], defaults: Fields) -> NetworkLink:
-    """Return a link as switches take it; a host is its first end. TopologyError: a figure is wrong."""
+    """Return a link as switches use it; a host is its first end. TopologyError: a figure is invalid."""
 
     def value(name: str) -> Any:
         return link.options.get(name) if name in link.options else defaults.get(name)
@@ -118,7 +118,7 @@ def network_link(link: FileLink, hosts: Collection[str], defaults: Fields) -> Ne
 
 
 def facts_of(link: FileLink, found: NetworkLink, defaults: Fields) -> LinkFacts:
-    """Return what a link has for controllers, its ends in the order of the network's link."""
+    """Return a link's values for controllers, with the ends in the order of the network's link."""
     of_link = "weight" in link.options
     weight = (link.options if of_link else defaults).get("weight")
     if weight is not None and (
@@ -136,7 +136,7 @@ def facts_of(link: FileLink, found: NetworkLink, defaults: Fields) -> LinkFacts:
 
 
 def switch_address(link: FileLink, side: int) -> str | None:
-    """Return the address that controllers take for that of a switch's port; the port itself has none."""
+    """Return the address that controllers attribute to a switch port, which itself has none."""
     name = f"sw_ip{side + 1}"
     value = link.options.get(name)
     return None if value is None else read.ipv4_interface(value, link.options.at(name))

@@ -1,4 +1,4 @@
-"""Reads a network file: bounded in size, its format by what it has at the top."""
+"""Reads a network file of limited size; the top-level keys determine its format."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _KEY = re.compile(rb'"(hosts|switches|links)"\s*:')
 
 
 def is_network_file(path: Path) -> bool:
-    """Return whether a file has what a network file has at the top; never raises.
+    """Return whether a file has the top-level keys of a network file; never raises.
 
-    Two of the three keys are enough, which nothing else has: `read_network` says that the third one is missing.
-    What is not JSON because of a mistake in it, and names all three keys, is one, too: `read_network` says where it is.
+    Two of the three keys are enough, because no other file has them: `read_network` reports the missing one. Invalid
+    JSON that contains all three keys counts, too: `read_network` reports where the mistake is.
     """
     try:
         tree = _parsed(path)
@@ -50,7 +50,7 @@ def read_network(path: Path) -> Network:
     """Return the network of a file, tutorials' topology.json or p4-utils' p4app.json.
 
     Raises:
-        TopologyError: the file cannot be read, is too large, or is not of a format; names the file and the place.
+        TopologyError: the file is unreadable, too large or malformed; the message names the file and the place.
 
     """
     tree = _parsed(path)
@@ -73,7 +73,7 @@ def read_network(path: Path) -> Network:
 
 
 def _require_few_nodes(fields: Fields) -> None:
-    """Check the number of nodes before anything is looked up among them."""
+    """Check the number of nodes before any lookups among them."""
     for name in ("hosts", "switches"):
         count = sum(1 for _ in fields.child(name))
         if count > _MOST_NODES:
@@ -86,7 +86,7 @@ def _parsed(path: Path) -> object:
     try:
         text = read_bytes(path, MAX_FILE_BYTES).decode("utf-8-sig")
         tree: object = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number)
-        if r"\u" in text:  # an escaped half of a letter is in no path or command
+        if r"\u" in text:  # no path or command contains an unpaired surrogate
             json.dumps(tree, ensure_ascii=False).encode()
     except UnreadableFileError as error:
         raise TopologyError(str(error)) from None
@@ -111,7 +111,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _require_sound(network: Network) -> None:
-    """Check what no field shows alone: names and ports once, a NIC for every host."""
+    """Check the file as a whole: names and ports are unique, and every host has one NIC."""
     hosts = {host.name for host in network.hosts}
     if not hosts:
         raise TopologyError("hosts: there are none (valid: at least one)")
@@ -152,7 +152,7 @@ def _require_sound(network: Network) -> None:
 
 
 def _require_joined(network: Network) -> None:
-    """Check that links lead from the first host to all others: Weft's ranks and pings go between all of them."""
+    """Check that links lead from the first host to all others, because Weft's ranks and pings use all pairs."""
     neighbours: dict[str, list[str]] = {}
     for link in network.links:
         neighbours.setdefault(link.a, []).append(link.b)

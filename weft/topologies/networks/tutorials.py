@@ -1,8 +1,8 @@
 """p4lang/tutorials' topology.json: `hosts`, `switches` and `links` of `["h1", "s1-p1", latency, bandwidth]`.
 
-What the fields mean is what the tutorials' own runner makes of them: latency as Linux's tc reads it, a number being
-milliseconds; bandwidth in Mbit/s. Switches listen on TCP 50051, 50052, … and have the device ids 0, 1, … in the order
-of their names. Paths are relative to the directory that the runner is started in (`program_folder`).
+Fields mean the same as in the tutorials' runner: latency as Linux's tc reads it, but a number is milliseconds;
+bandwidth in Mbit/s. Switches listen on TCP 50051, 50052, … and have the device ids 0, 1, … in the order of their
+names. Paths are relative to the directory in which the runner is started (`program_folder`).
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def read_tutorials(tree: Fields, path: Path) -> Network:
 
 
 def program_folder(path: Path, tree: Fields) -> Path:
-    """Return the folder that a file's paths start from: the nearest one upwards where the first of them exists.
+    """Return the base folder of a file's paths: the nearest folder upwards in which the first path exists.
 
-    The tutorials' runner is started in the exercise's folder, and its topology may lie in one below
+    The tutorials' runner is started in the exercise's folder, and the topology may be in a subfolder
     (`pod-topo/topology.json` names `pod-topo/s1-runtime.json`).
     """
     switches = tree.child("switches")
@@ -81,7 +81,7 @@ def program_folder(path: Path, tree: Fields) -> Path:
         if first and (file := first[0].path(first[1], folder)) and file.is_file():
             return folder
     if not first:
-        # Nothing to find: the folder with the program, as an exercise's Makefile takes the one *.p4 beside it.
+        # No paths: take the folder with the program, as an exercise's Makefile uses the one *.p4 in its folder.
         return next((folder for folder in folders[:2] if any(folder.glob("*.p4"))), path.parent)
     return path.parent
 
@@ -131,7 +131,7 @@ def _links(tree: Fields, hosts: Collection[str], switches: Collection[str]) -> t
 
 
 def _end(text: str, hosts: Collection[str], switches: Collection[str], place: str) -> tuple[str, int]:
-    """Return node and port of a link's end, `h1` or `s1-p3`."""
+    """Return node and port of a link's end such as `h1` or `s1-p3`."""
     if text in hosts:
         return text, 0
     match = _END.match(text)
