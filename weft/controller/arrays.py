@@ -1,4 +1,4 @@
-"""A program's own counters and registers, by their names in P4Info, read over P4Runtime."""
+"""Reads a program's counters and registers over P4Runtime, by their names in P4Info."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class DirectCount:
-    """What a table's entry, or its default entry, has counted; `entry` is its match as text."""
+    """Direct counter of a table entry or of the default entry; `entry` is its match as text."""
 
     entry: str
     count: Count
@@ -27,7 +27,7 @@ class DirectCount:
 
 @dataclass(frozen=True)
 class ProgramArrays:
-    """The arrays of a program by their full names."""
+    """A program's counters and registers by full name."""
 
     counters: Mapping[str, p4i.Counter]
     direct_counters: Mapping[str, p4i.DirectCounter]
@@ -35,7 +35,7 @@ class ProgramArrays:
 
     @classmethod
     def of(cls, info: p4i.P4Info) -> ProgramArrays:
-        """Those that P4Info has."""
+        """Return the arrays that P4Info lists."""
         return cls(
             {each.preamble.name: each for each in info.counters},
             {each.preamble.name: each for each in info.direct_counters},
@@ -44,7 +44,7 @@ class ProgramArrays:
 
     @classmethod
     def all_of(cls, programs: Iterable[ProgramArrays]) -> ProgramArrays:
-        """Those of several programs together."""
+        """Return the arrays of several programs together."""
         each = list(programs)
         return cls(
             {name: info for one in each for name, info in one.counters.items()},
@@ -53,18 +53,18 @@ class ProgramArrays:
         )
 
     def counter_names(self, patterns: Iterable[str]) -> list[str]:
-        """Names of counters, direct ones, too, that the patterns select.
+        """Return the names of counters, including direct ones, that the patterns select.
 
-        A pattern is a name, the last part of one that is unique (P4Info's alias), or has wildcards (`*`, `?`).
+        A pattern is a full name, a unique last part (P4Info's alias), or has wildcards (`*`, `?`).
 
         Raises:
-            SettingError: a pattern selects nothing; the message has the valid names.
+            SettingError: a pattern selects nothing; the message lists the valid names.
 
         """
         return _selected({**self.counters, **self.direct_counters}, patterns, "counter")
 
     def register_names(self, patterns: Iterable[str]) -> list[str]:
-        """As `counter_names`, of registers."""
+        """Return the names of registers; see `counter_names`."""
         return _selected(self.registers, patterns, "register")
 
 
@@ -96,10 +96,10 @@ def _one(objects: Mapping[str, Any], name: str, what: str) -> Any:
 
 
 async def read_counter(session: SwitchSession, name: str, index: int | None = None) -> dict[int, Count]:
-    """Read a counter's cells, by index; one of them, or (None) all.
+    """Read one cell of a counter, or all cells if `index` is None; return counts by index.
 
     Raises:
-        SettingError: no such counter, or a table's. RequestRefusedError: no such index.
+        SettingError: no such counter, or it is a direct counter. RequestRefusedError: no such index.
 
     """
     arrays = ProgramArrays.of(session.schema.p4info)
@@ -119,7 +119,7 @@ async def read_counter(session: SwitchSession, name: str, index: int | None = No
 
 
 async def read_direct_counter(session: SwitchSession, name: str) -> list[DirectCount]:
-    """Read what a table's entries have counted, the default entry's last.
+    """Read the direct counters of a table's entries, the default entry last.
 
     Raises:
         SettingError: no such direct counter.
@@ -153,10 +153,10 @@ def _count_of(entry: finsy.P4TableEntry) -> Count:
 
 
 async def read_register(session: SwitchSession, name: str, index: int | None = None) -> dict[int, int]:
-    """Read a register's cells, by index; one of them, or (None) all.
+    """Read one cell of a register, or all cells if `index` is None; return values by index.
 
     Raises:
-        SettingError: no such register. RequestRefusedError: no such index, or the switch reads no registers (BMv2).
+        SettingError: no such register. RequestRefusedError: no such index, or the switch cannot read registers (BMv2).
 
     """
     info: p4i.Register = _one(ProgramArrays.of(session.schema.p4info).registers, name, "register")

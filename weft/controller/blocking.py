@@ -1,4 +1,4 @@
-"""The fabric's controller for callers without an event loop: it runs in a thread of its own, or in virtual time."""
+"""The fabric's controller for callers without an event loop: it runs in a separate thread or in virtual time."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class LoopRunner(Protocol):
     """An event loop that runs coroutines for a caller outside it."""
 
     def start(self) -> None:
-        """Make it ready."""
+        """Start the loop."""
 
     def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
         """Run a coroutine to its end and return its result."""
 
     def stop(self) -> None:
-        """End it, and what still runs in it."""
+        """Cancel the remaining tasks and end the loop."""
 
 
 class LoopThread:
-    """An event loop in a thread of its own; may be called from any other thread."""
+    """An event loop in a separate thread; call it from any other thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -71,9 +71,9 @@ class LoopThread:
 
 
 class BlockingFabricController:
-    """`FabricController`, each call waiting for its result. Use as a context manager.
+    """`FabricController` with blocking calls. Use as a context manager.
 
-    Takes FabricController's arguments; `runner` is a thread unless given.
+    Takes FabricController's arguments; `runner` defaults to a thread.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class BlockingFabricController:
 
     @property
     def controller(self) -> FabricController:
-        """The controller itself; run its coroutines with `call`."""
+        """The asynchronous controller; run its coroutines with `call`."""
         return self._controller
 
     def call(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
@@ -216,7 +216,7 @@ class BlockingFabricController:
 
     @property
     def dropped_packet_ins(self) -> int:
-        """Packets that found no room before `FabricController.packet_ins`, of all switches."""
+        """Packets from all switches that were dropped because `FabricController.packet_ins` was full."""
         return self._controller.dropped_packet_ins.total()
 
     def read_counters(self) -> dict[str, SwitchCounters]:
@@ -232,7 +232,7 @@ class BlockingFabricController:
         return self.call(self._controller.read_depth_ages())
 
     def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
-        """See `SwitchSession.read`: finsy's entities, as a switch has them."""
+        """Read finsy entities from a switch; see `SwitchSession.read`."""
         return self.call(self._controller.session(switch).read(entities))
 
     def read_counter(self, switch: str, name: str, index: int | None = None) -> dict[int, Count]:
@@ -249,7 +249,7 @@ class BlockingFabricController:
 
 
 async def cancel_other_tasks() -> None:
-    """End what an interrupted call may have left behind."""
+    """Cancel tasks that an interrupted call may have left."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()

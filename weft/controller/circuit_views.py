@@ -1,4 +1,4 @@
-"""The configurations of a fabric's circuits, as people look at them."""
+"""Rows that show the configurations of a fabric's circuits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.topologies.circuits import CircuitConfiguration, CircuitPlan
 
 
 def require_circuits(fabric: FabricSpec | None) -> CircuitPlan:
-    """Return the circuits of a lab's fabric. Raises SettingError if it has none, or if there is only a switch."""
+    """Return a lab's circuits. Raises SettingError: its fabric has none, or only a switch's address was given."""
     if fabric is None:
         raise SettingError(
             "circuits need a running lab: --address is a switch's, which knows nothing of them"

@@ -1,8 +1,9 @@
-"""Changes the configuration of a fabric's circuit switches while it runs, and has the routes follow.
+"""Changes the configuration of a running fabric's circuit switches and updates the routes.
 
-With `drain`, routes first avoid the circuits that are to go, as long as no destination is lost by that, and the
-change waits until they carry nothing. Without, what is on them is lost. Then they are taken away, it is dark for as
-long as the switches take, and the new circuits are there, which routes use as soon as they are written.
+With `drain`, routes first avoid the circuits to be removed, unless destinations would become unreachable, and the
+change waits until those circuits carry nothing. Without `drain`, packets on them are lost. Then the circuits are
+removed, the ports stay dark for as long as the switches need, and the new circuits are up; routes use them as soon as
+the tables are written.
 """
 
 from __future__ import annotations
@@ -23,85 +24,85 @@ Outcome = Literal["changed", "nothing to do", "still busy"]
 
 
 class CircuitPorts(Protocol):
-    """The ports at the ends of circuits, under a clock that can join them anew."""
+    """The ports at the ends of circuits, under a clock that can rejoin them."""
 
     def take_down(self, links: Iterable[FabricLink]) -> tuple[int, int]:
-        """Take links away, now; return the packets lost on them, and those lost in their ports' queues."""
+        """Remove links now; return the packets lost on them and the packets lost in their ports' queues."""
 
     def refused(self, links: Iterable[FabricLink]) -> int:
         """Return how many packets the ports of links have dropped so far because they were down."""
 
     def bring_up(self, links: Iterable[FabricLink]) -> None:
-        """Join ports by links, now."""
+        """Add links between ports now."""
 
 
 @dataclass(frozen=True)
 class CircuitChange(PlainData):
-    """A change of the circuits' configuration. Times count from when the fabric was up; null: it has not happened."""
+    """A change of the circuits' configuration. Times count from when the fabric was up; null if it did not happen."""
 
     derived: ClassVar[Mapping[str, str]] = {"recovery_ps": "recovery_ps"}
 
     configuration: str
-    """Which one it was to be."""
+    """Requested configuration."""
     drain: bool
-    """Whether circuits were emptied first."""
+    """Whether the circuits were to be drained first."""
     outcome: Outcome
-    """`changed`; `nothing to do`, because it was there already; `still busy`: packets came until `drain_timeout`, so
-    nothing was changed.
+    """`changed`; `nothing to do`: the configuration was in force already; `still busy`: packets came until
+    `drain_timeout`, so nothing was changed.
     """
     began_ps: int
     """When the controller began."""
     rerouted: bool = False
-    """Whether routes avoided the circuits before they went; not without `drain`, and not if destinations would have
-    been lost by that.
+    """Whether routes avoided the circuits before their removal; false without `drain`, or if destinations would have
+    become unreachable.
     """
     removed: int = 0
-    """Circuits that went."""
+    """Circuits removed."""
     added: int = 0
-    """Circuits that came."""
+    """Circuits added."""
     dark_ps: int | None = None
-    """When the circuits went."""
+    """When the old circuits were removed."""
     joined_ps: int | None = None
-    """When the new ones were there."""
+    """When the new circuits were up."""
     programmed_ps: int | None = None
-    """When the controller had the last switch's answer that its tables are written for the new ones."""
+    """When the last switch confirmed its table entries for the new circuits."""
     in_flight_packets: int = 0
-    """Lost on the circuits as they went."""
+    """Packets lost on the circuits at their removal."""
     queued_packets: int = 0
-    """Lost in the queues of their ports at that moment."""
+    """Packets lost in the queues of the circuits' ports at their removal."""
     refused_packets: int = 0
-    """Lost because these ports were given them while it was dark."""
+    """Packets lost because they were sent to these ports while dark."""
     rebuilt_jobs: tuple[int, ...] = ()
-    """Aggregation jobs that go on over other trees."""
+    """Aggregation jobs that continue on other trees."""
     lost_jobs: dict[int, str] = field(default_factory=dict)
-    """Why an aggregation job could not, by its number."""
+    """Why an aggregation job could not continue, by job number."""
     route_cycle: str = ""
-    """Buffers that wait for each other in the new routes of lossless classes, hop by hop; empty for none."""
+    """Cycle of buffers that wait for each other in the new routes of lossless classes, hop by hop; empty if none."""
     switches_written: int = 0
-    """By the controller because of it."""
+    """Switches that the controller wrote to for this change."""
     entries_written: int = 0
-    """By the controller because of it."""
+    """Entries that the controller wrote for this change."""
 
     @property
     def recovery_ps(self) -> int | None:
-        """From when the circuits went until all tables followed."""
+        """Time from the removal of the old circuits until all tables were updated."""
         if self.dark_ps is None or self.programmed_ps is None:
             return None
         return self.programmed_ps - self.dark_ps
 
     @property
     def ok(self) -> bool:
-        """Whether there is the configuration that was asked for."""
+        """Whether the requested configuration is in force."""
         return self.outcome != "still busy"
 
     @property
     def lost_packets(self) -> int:
-        """All that were lost by it."""
+        """All packets lost by the change."""
         return self.in_flight_packets + self.queued_packets + self.refused_packets
 
 
 class CircuitControl:
-    """Changes configurations, one after the other; `changes` are those that have ended."""
+    """Changes configurations, one at a time; `changes` lists the completed ones."""
 
     def __init__(self, operations: Operations, ports: CircuitPorts) -> None:
         self.changes: list[CircuitChange] = []
@@ -113,7 +114,7 @@ class CircuitControl:
         """Change the configuration.
 
         Raises:
-            TopologyError: there is none of that name; says which there are.
+            TopologyError: the name is unknown; the message lists the valid names.
 
         """
         async with self._lock:
@@ -146,7 +147,7 @@ class CircuitControl:
         dark_ps = clock.now_ps()
         in_flight, queued = self._ports.take_down(removed)
         refused_before = self._ports.refused(removed)
-        # Beside each other, because the circuit switches do not wait for the tables of others.
+        # Concurrently, because circuit switches do not wait for packet switches' tables.
         down = asyncio.ensure_future(controller.links_down(removed))
         await clock.sleep_ps(dark_time_ps)
         refused = self._ports.refused(removed) - refused_before
@@ -180,7 +181,7 @@ class CircuitControl:
         )
 
     async def _packets_until_quiet(self, links: Iterable[FabricLink], began_ps: int) -> int:
-        """Wait until links carry nothing for an interval; return what they carried in the last one."""
+        """Wait until links carry nothing for an interval; return the packets of the last interval, 0 if quiet."""
         settings, clock = self._operations.settings, self._operations.clock
         ends = [end for link in links for end in (link.a, link.b)]
         before = await self._operations.sent(ends)
@@ -194,7 +195,7 @@ class CircuitControl:
 
 
 def _links_of_one_alone(one: FabricSpec, other: FabricSpec) -> list[FabricLink]:
-    """Return the links that a fabric has in one configuration and not in the other."""
+    """Return the links that `one` has and `other` does not."""
     there = {link.ends for link in other.links}
     return [link for link in one.links if link.ends not in there]
 
@@ -206,7 +207,7 @@ def _failures_of(links: Iterable[FabricLink]) -> Failures:
 def _keeps_destinations(
     fabric: FabricSpec, routing: str, around: Failures, removed: Iterable[FabricLink]
 ) -> bool:
-    """Return whether routes reach all that they do now if they avoid links, too."""
+    """Return whether routes that also avoid the removed links still reach all current destinations."""
     now, then = plane_routings(routing, fabric), plane_routings(routing, fabric)
     without = around | _failures_of(removed)
     for plane_now, plane_then in zip(now, then, strict=True):

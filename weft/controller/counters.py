@@ -1,4 +1,4 @@
-"""Counters of a switch, read over P4Runtime and given the names an operator knows."""
+"""Reads a switch's counters over P4Runtime and labels them with names that operators know."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ AGGREGATION_OUTCOMES = "aggregation_outcomes"
 SERVICE_OUTCOMES = "service_outcomes"
 DROPS_TABLE = "drops"
 COUNTED_SOURCES = ("drops.p4", "aggregation.p4", "synchronisation.p4")
-"""Files of p4/include that mark packets to be dropped, all of which the program counts: by reason in the first one."""
+"""Files of p4/include that mark packets for dropping. The program counts them all; the first file counts by reason."""
 JOB_TABLE = "aggregation_job"
 OUTCOME_NAMES = ("absorb", "send_up", "multicast", "reply", "drop")
-"""Meaning of the indices of both (the enums Outcome and ServiceOutcome of the program)."""
+"""Names of the indices of both counters (the program's enums Outcome and ServiceOutcome)."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """What a counter counted."""
+    """Packets and bytes of a counter."""
 
     packets: int = 0
     bytes: int = 0
@@ -47,14 +47,14 @@ class SwitchCounters:
     """Counters of one switch.
 
     Attributes:
-        switch: name.
-        ports: by port number; ports that have seen nothing are left out.
-        drops: by reason, those that are not zero.
-        aggregation: by outcome, those that are not zero.
-        jobs: packets of each aggregation job that this switch takes part in.
-        synchronisation: of barriers and counters, by outcome, those that are not zero.
+        switch: name of the switch.
+        ports: by port number; ports without traffic are omitted.
+        drops: by reason; zeros are omitted.
+        aggregation: by outcome; zeros are omitted.
+        jobs: packets of each aggregation job that uses this switch.
+        synchronisation: packets of barriers and counters, by outcome; zeros are omitted.
 
-    What a switch's program does not count is none.
+    Counters that the switch's program lacks are empty.
 
     """
 
@@ -67,12 +67,12 @@ class SwitchCounters:
 
     @property
     def ecn_marked_packets(self) -> int:
-        """Packets that the switch marked, all ports together."""
+        """Packets that the switch ECN-marked, over all ports."""
         return sum(port.ecn_marked.packets for port in self.ports.values())
 
     @property
     def aggregated_packets(self) -> int:
-        """Packets that the slots took part in."""
+        """Packets that aggregation slots processed."""
         return sum(count.packets for count in self.aggregation.values())
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,15 +81,15 @@ class SwitchCounters:
 
 
 async def read_counters(session: SwitchSession, ports: Collection[int] | None = None) -> SwitchCounters:
-    """Read all counters of a switch, for these ports or (None) for all possible ports."""
-    # Of the thousand and more cells of a switch few are its ports', and of these many are 0: reading and decoding
-    # them is what takes the time.
+    """Read all counters of a switch, for these ports or, if None, for all possible ports."""
+    # Only a few of a switch's thousand or more cells belong to its ports, and many of these are 0. Reading and
+    # decoding cells takes most of the time.
     outcomes = [finsy.P4CounterEntry(name) for name in (AGGREGATION_OUTCOMES, SERVICE_OUTCOMES)]
     return await _read(session, [*outcomes, *_port_entries(ports)], [DROPS_TABLE, JOB_TABLE])
 
 
 async def read_aggregation(session: SwitchSession) -> SwitchCounters:
-    """Read `aggregation` and `jobs` alone, a few cells, in as much emulated time as `read_counters` takes."""
+    """Read only `aggregation` and `jobs`, a few cells, in the same emulated time as `read_counters`."""
     return await _read(session, [finsy.P4CounterEntry(AGGREGATION_OUTCOMES)], [JOB_TABLE])
 
 
@@ -115,7 +115,7 @@ async def _read(
 async def read_port_counters(
     session: SwitchSession, ports: Collection[int], counters: Collection[str] = ALL_OF_PORTS
 ) -> dict[int, PortCounters]:
-    """Read these counters of some ports of a switch, by port; ports that have seen nothing are left out."""
+    """Read these counters of some ports of a switch, by port; ports without traffic are omitted."""
     return _ports(await _read_arrays(session, _port_entries(ports, counters)))
 
 
@@ -130,7 +130,7 @@ def _port_entries(
 async def _read_arrays(
     session: SwitchSession, wanted: Iterable[finsy.P4CounterEntry]
 ) -> dict[str, dict[int, Count]]:
-    """Read cells of counters, by counter and index, but for those that are zero or that the program has not."""
+    """Read cells by counter and index; omit zeros and counters that the program lacks."""
     by_name: dict[str, dict[int, Count]] = {}
     known = {each.alias for each in session.schema.counters}
     there = [entry for entry in wanted if entry.counter_id in known]
@@ -155,7 +155,7 @@ def _ports(by_name: dict[str, dict[int, Count]]) -> dict[int, PortCounters]:
 
 
 def _drops(entries: Iterable[finsy.P4TableEntry]) -> dict[str, Count]:
-    """The reason's name is the entry's action (p4/include/drops.p4)."""
+    """Return drop counts by reason, which is the name of the entry's action (p4/include/drops.p4)."""
     drops = {}
     for entry in entries:
         count = _count(entry)

@@ -1,4 +1,4 @@
-"""What an operator takes out of use: a link, a switch, a plane or a host."""
+"""Elements that an operator can take out of use: links, switches, planes and hosts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Element:
     """A link, a switch, a plane or a host.
 
     Attributes:
-        kind: which of them.
-        name: as people write it: `p0l0<->p0s1`, `p0s1`, `plane 1`, `h3`.
-        link, switch, plane, host: the one that `kind` says.
-        ports: the switches' ports whose counters show whether it carries packets.
+        kind: link, switch, plane or host.
+        name: for users: `p0l0<->p0s1`, `p0s1`, `plane 1`, `h3`.
+        link, switch, plane, host: set according to `kind`.
+        ports: switch ports with counters that show whether the element carries packets.
 
     """
 
@@ -36,28 +36,28 @@ class Element:
     host: str | None = None
 
     def added_to(self, avoided: Failures) -> Failures:
-        """Return what routes avoid with it; a plane is avoided by hosts, a host by collectives, not by routes."""
+        """Return `avoided` with this element added. Hosts avoid planes and collectives avoid hosts; routes do not."""
         if self.link is not None:
             return avoided.with_link(self.link)
         return avoided if self.switch is None else avoided.with_switch(self.switch)
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The nodes where routes must stop using it before it is taken away."""
+        """The nodes that must stop routing over the element before it is removed."""
         if self.link is not None:
             return self.link.a.node, self.link.b.node
         return () if self.switch is None else (self.switch,)
 
 
 def link_element(fabric: FabricSpec, link: FabricLink) -> Element:
-    """Return the element that a link is."""
+    """Return the element of a link."""
     switches = {switch.name for switch in fabric.switches}
     ports = tuple(end for end in (link.a, link.b) if end.node in switches)
     return Element("link", fabric.link_name(link), ports, link=link)
 
 
 def switch_element(fabric: FabricSpec, name: str) -> Element:
-    """Return the element that a switch is. TopologyError: there is none of that name; says which there are."""
+    """Return the element of a switch. TopologyError: the name is unknown; the message lists the valid ones."""
     switch = fabric.switch(name)
     ports = [Endpoint(name, port.number) for port in switch.ports]
     ports += [port.peer for port in switch.fabric_ports]
@@ -65,7 +65,7 @@ def switch_element(fabric: FabricSpec, name: str) -> Element:
 
 
 def plane_element(fabric: FabricSpec, number: int) -> Element:
-    """Return the element that a plane is. SettingError: there is none of that number; says which there are."""
+    """Return the element of a plane. SettingError: the number is unknown; the message lists the valid ones."""
     if not 0 <= number < fabric.planes:
         raise SettingError(f"no plane {number} (valid: 0 to {fabric.planes - 1})")
     ports = (
@@ -77,16 +77,16 @@ def plane_element(fabric: FabricSpec, number: int) -> Element:
 
 
 def host_element(fabric: FabricSpec, name: str) -> Element:
-    """Return the element that a host is. TopologyError: there is none of that name; says which there are."""
+    """Return the element of a host. TopologyError: the name is unknown; the message lists the valid ones."""
     ports = tuple(Endpoint(nic.switch, nic.switch_port) for nic in fabric.host(name).nics)
     return Element("host", name, ports, host=name)
 
 
 def named_element(fabric: FabricSpec, kind: str, name: str) -> Element:
-    """Return the element of a kind that people name so.
+    """Return the element with this kind and name.
 
     Raises:
-        SettingError, TopologyError: there is none; says which there are.
+        SettingError, TopologyError: there is none; the message lists the valid ones.
 
     """
     if kind == "switch":
@@ -104,10 +104,10 @@ def named_element(fabric: FabricSpec, kind: str, name: str) -> Element:
 
 
 def waves(fabric: FabricSpec, element: Element, failures: Failures) -> list[set[str]]:
-    """Return the switches in the order in which they are to stop using an element: the farthest ones first.
+    """Return the switches in waves in which to stop using an element, farthest first.
 
-    A switch that stops earlier than those whose packets it forwards could send them back where they come from
-    (ordered FIB updates, RFC 6976). To use the element again the order is the reverse.
+    If a switch stopped before its upstream switches, it could send their packets back to them (ordered FIB updates,
+    RFC 6976). Reverse the order to use the element again.
     """
     switches: Mapping[str, SwitchSpec] = {switch.name: switch for switch in fabric.switches}
     distance: dict[str, int] = {}
@@ -122,7 +122,7 @@ def waves(fabric: FabricSpec, element: Element, failures: Failures) -> list[set[
 
 
 def transit_ends(fabric: FabricSpec, element: Element) -> Collection[str]:
-    """Return the ends of an element that have no hosts: nothing begins there, so they change last."""
+    """Return the ends of an element without hosts; no packet originates there, so they change last."""
     switches = {switch.name: switch for switch in fabric.switches}
     return [end for end in element.ends if end in switches and not switches[end].host_ports]
 

@@ -1,8 +1,8 @@
-"""From the plan's entities to protobuf, for fabrics of many switches.
+"""Encodes the plan's entities as protobuf, efficiently for fabrics with many switches.
 
-The switches of a fabric hold mostly the same: a prefix is on every switch, a next hop in several entries, a port's
-thresholds on all switches. So finsy encodes each match and each action once, and equal entries
-are one object, which must not be changed.
+Switches of a fabric hold mostly equal values: a prefix is on every switch, a next hop in several entries, a port's
+thresholds on all switches. So finsy encodes each match and each action once, and equal entries share one object, which
+must not be changed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NO_OTHER_FIELDS = tuple(default for _, default in _DEFAULTS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _EncodedKey:
-    """What identifies an entry, and the bytes of the entry before and behind its action."""
+    """An entry's key, and the entry's bytes before and after its action."""
 
     key: EntityKey
     head: bytes
@@ -54,16 +54,16 @@ class _EncodedKey:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _EncodedAction:
-    """The field of an entry that its action is, and the rank of such an entry."""
+    """The encoded action field of an entry, and the rank of entries with this action."""
 
     field: bytes
     rank: int
 
 
 class EntityEncoder:
-    """Encodes entities with a P4Info, whose P4Runtime version must not change any more.
+    """Encodes entities with a P4Info; the schema's P4Runtime version must not change afterwards.
 
-    What a program has no table, action or field for is left out, and noted in `left_out`: by table, what is lacking.
+    Entities without a table, action or field in the program are skipped; `left_out` notes what is lacking, by table.
     """
 
     def __init__(self, schema: P4Schema, names: ProgramNames, left_out: dict[str, str]) -> None:
@@ -71,30 +71,30 @@ class EntityEncoder:
         self._names = names
         self._left_out = left_out
         self._remembered: dict[int, tuple[Entity, EncodedEntity | None]] = {}
-        # Of equal value there is one key and one action, so entries are found by which these are.
+        # Equal keys and equal actions are the same objects, so entries are looked up by identity.
         self._entries: dict[tuple[_EncodedKey, _EncodedAction], EncodedEntity] = {}
         self._keys: dict[Hashable, _EncodedKey] = {}
         self._actions: dict[Hashable, _EncodedAction] = {}
 
     @cached_property
     def pipeline_config_field(self) -> bytes:
-        """The pipeline as the `config` of a request that sets it."""
+        """The pipeline, encoded as the `config` field of a request that sets it."""
         return bytes_field(
             _CONFIG_FIELD, self.schema.get_pipeline_config().SerializeToString(deterministic=True)
         )
 
     def entity_set(self, entities: Iterable[Entity]) -> EntitySet:
-        """Return the entities by what identifies them, but for those that the program has no place for.
+        """Return the encoded entities by key, skipping those that the program cannot hold.
 
         Raises:
-            ValueError: a value does not fit, or two entities have the same key.
+            ValueError: a value does not fit its field, or two entities have the same key.
 
         """
         encoded = (self._encode(entity) for entity in entities)
         return index_entities([each for each in encoded if each is not None])
 
     def _encode(self, entity: Entity) -> EncodedEntity | None:
-        # The plan has one object for what several switches hold; to find it again costs less than to compare.
+        # The plan shares one object among switches; lookup by identity is cheaper than comparison.
         found = self._remembered.get(id(entity))
         if found is not None:
             return found[1]
@@ -104,7 +104,7 @@ class EntityEncoder:
         encoded = None if lacking else self._encode_new(entity)
         if len(self._remembered) >= _MOST_REMEMBERED:
             self._remembered.clear()
-        # Kept with the entity, so that its id is not reused meanwhile.
+        # Stored with the entity, which keeps its id from being reused.
         self._remembered[id(entity)] = entity, encoded
         return encoded
 
@@ -140,7 +140,7 @@ class EntityEncoder:
                 )
             )
             identity = entity_key(p4r.Entity(table_entry=message))
-            # In the order of the fields' numbers, as all entities are written: the action comes between.
+            # Fields are written in the order of their numbers; the action comes between these two parts.
             tail = p4r.TableEntry(priority=message.priority, is_default_action=message.is_default_action)
             message.ClearField("priority")
             message.ClearField("is_default_action")
@@ -160,7 +160,7 @@ class EntityEncoder:
 
 
 def place_of(entity: Entity) -> str:
-    """Return the table or selector that an entity is of; empty for groups of the packet replication engine."""
+    """Return the table or selector that an entity belongs to; empty for packet replication groups."""
     if isinstance(entity, finsy.P4TableEntry):
         return entity.table_id
     if isinstance(entity, finsy.P4ActionProfileMember | finsy.P4ActionProfileGroup):
@@ -169,7 +169,7 @@ def place_of(entity: Entity) -> str:
 
 
 def _action_parts(action: object) -> tuple[Hashable, ...] | None:
-    """Return what makes an action equal to another; None if it is of a kind that is not shared."""
+    """Return a key that equal actions share; None for kinds of actions that are not shared."""
     if isinstance(action, finsy.P4TableAction):
         return (action.name, *action.args.items())
     if isinstance(action, finsy.P4IndirectAction) and action.action_set is None:

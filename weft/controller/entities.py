@@ -1,4 +1,4 @@
-"""Short forms of the P4Runtime entities that the logic modules return (finsy's typed entities)."""
+"""Shorthand for the P4Runtime entities that the logic modules return (finsy's typed entities)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Entity: TypeAlias = (
     | finsy.P4CloneSessionEntry
 )
 Cell: TypeAlias = finsy.P4RegisterEntry | finsy.P4MeterEntry | finsy.P4CounterEntry | finsy.P4ValueSetEntry
-"""What a program or its packets change, or what P4Runtime only modifies: no part of a plan."""
+"""Entities outside a plan: the program or packets change them, or P4Runtime can only modify them."""
 Argument: TypeAlias = int | str | IPv4Address | IPv6Address
 
 
@@ -35,7 +35,7 @@ def entry(
 
 @lru_cache(maxsize=1 << 16)
 def mac_number(mac: str) -> int:
-    """Return a MAC address as the number that an entry's argument may be; shorter to encode than its text."""
+    """Return a MAC address as a number, which as an entry's argument is faster to encode than text."""
     return int(mac.replace(":", ""), 16)
 
 
@@ -45,12 +45,12 @@ def default_action(table: str, action: str, /, **arguments: Argument) -> finsy.P
 
 
 def group_entry(table: str, match: Mapping[str, Argument], group_id: int) -> finsy.P4TableEntry:
-    """Return an entry of a table with an action selector, whose action is a group of it."""
+    """Return a table entry that applies a group of the table's action selector."""
     return finsy.P4TableEntry(
         table, match=finsy.P4TableMatch(match), action=finsy.P4IndirectAction(group_id=group_id)
     )
 
 
 def exact_arguments(action: Any) -> dict[str, Any]:
-    """Arguments of a direct action that was read back; empty for none or an indirect one."""
+    """Return the arguments of a direct action that was read back; empty for no action or an indirect one."""
     return dict(action.args) if isinstance(action, finsy.P4TableAction) else {}

@@ -1,4 +1,4 @@
-"""Errors of the controller. Every message says what was wrong, the value, the valid choices and the place."""
+"""Errors of the controller. Every message names the problem, the value, the valid choices and the place."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ class ControllerError(Exception):
 
 
 class SettingError(ControllerError, ValueError):
-    """A setting (thresholds, unit, address…) is not valid; nothing was sent to a switch."""
+    """A setting (thresholds, unit, address…) is invalid; nothing was sent to a switch."""
 
 
 class PipelineError(ControllerError):
-    """P4Info or device configuration cannot be read, or lack something the controller programs."""
+    """P4Info or device configuration is unreadable or lacks something that the controller programs."""
 
 
 class JobError(ControllerError, ValueError):
@@ -20,11 +20,11 @@ class JobError(ControllerError, ValueError):
 
 
 class NoSlotsError(JobError):
-    """A switch has not got the slots that an aggregation job wants."""
+    """A switch lacks the free slots that an aggregation job requests."""
 
 
 class LostTreesError(JobError):
-    """A failure has taken an aggregation job's trees while they were programmed; there may be others by now."""
+    """A failure destroyed an aggregation job's trees while they were programmed; new trees may exist by now."""
 
 
 class SwitchUnavailableError(ControllerError):
@@ -32,8 +32,8 @@ class SwitchUnavailableError(ControllerError):
 
 
 class NotPrimaryError(ControllerError):
-    """Another controller is the switch's primary; writing would be refused."""
+    """Another controller is the switch's primary, so the switch would reject writes."""
 
 
 class RequestRefusedError(ControllerError):
-    """The switch refused a request; the message has its reason and the first update that failed."""
+    """The switch rejected a request; the message gives its reason and the first failed update."""

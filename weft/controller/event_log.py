@@ -1,4 +1,4 @@
-"""What a controller saw and did, with times: a list of bounded length, the oldest entries of which are dropped."""
+"""Log of a controller's observations and actions, with times; of limited length, the oldest events are dropped."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ MOST_EVENTS = 4096
 
 @dataclass(frozen=True)
 class ControllerEvent(PlainData):
-    """Something that a controller saw or did."""
+    """An observation or action of a controller."""
 
     time_ps: int
-    """When it began, counted from when the fabric was up; 0: before, from the start."""
+    """Beginning of the event, counted from when the fabric was up; 0 for earlier events."""
     kind: EventKind
-    """What it was."""
+    """Kind of event."""
     element: str = ""
-    """Link, switch, plane or job that it is about; empty where it is about all switches."""
+    """Affected link, switch, plane or job; empty if the event affects all switches."""
     detail: str = ""
-    """More of it, for people."""
+    """Further details, as text."""
     duration_ps: int | None = None
-    """How long it took; null for what takes no time."""
+    """Duration of the event; null if it is instantaneous."""
     entries: int = 0
-    """Written to switches."""
+    """Entries written to switches."""
     switches: tuple[str, ...] = ()
-    """That they were written to."""
+    """Switches that entries were written to."""
 
 
 class EventLog:
-    """The latest `MOST_EVENTS` events, in the order in which they were added."""
+    """The latest `MOST_EVENTS` events, in the order added."""
 
     def __init__(self, most: int = MOST_EVENTS) -> None:
         self._events: deque[ControllerEvent] = deque(maxlen=most)
         self._added = 0
 
     def add(self, event: ControllerEvent) -> None:
-        """Add an event; the oldest one goes if there are too many."""
+        """Add an event and drop the oldest if there are too many."""
         self._added += 1
         self._events.append(event)
 
@@ -59,5 +59,5 @@ class EventLog:
 
     @property
     def dropped(self) -> int:
-        """How many old events are no longer there."""
+        """Number of old events that were dropped."""
         return self._added - len(self._events)

@@ -1,7 +1,7 @@
-"""The fabric's controller: several switches at once, one plan for all of them.
+"""The fabric's controller programs all switches concurrently from one plan.
 
-Events (a job, a failed link, other thresholds) change the controller's state; the plan that follows from it
-is compared with what every switch holds, and the difference is written, to all switches at the same time.
+Events (a job, a failed link, new thresholds) change the controller's state. The controller derives a plan from it,
+compares the plan with the entries of every switch, and writes the differences to all switches at the same time.
 """
 
 from __future__ import annotations
@@ -77,26 +77,26 @@ class FabricController:
     ```
 
     Args:
-        fabric: what the switches are connected to.
-        pipeline: program that is pushed to them; or of each switch, by name.
-        targets: where each switch's server is, by switch name.
-        settings: what an operator may choose.
-        queue_keys: draws the jobs' secrets; at random, unless runs must repeat.
-        timeout_s: of each call.
-        push: load the program on entering; without, switches that run it keep it and get the differences.
-        open_channel: from a target's address to a channel, `grpc.aio`'s or one that does the same.
+        fabric: the fabric that the switches form.
+        pipeline: program to push to all switches, or one program for each switch, by name.
+        targets: address of each switch's server, by switch name.
+        settings: the operator's choices.
+        queue_keys: draws the jobs' secrets; random by default, repeatable where runs must repeat.
+        timeout_s: timeout of each call.
+        push: load the program on entering; if false, switches that already run it keep it and get only differences.
+        open_channel: opens a channel to a target's address, from `grpc.aio` or a compatible library.
         on_dropped: called with a copy of `dropped_packet_ins` after it has changed, at most once a second.
-        preempt: outbid a controller that is primary; it is primary again when this one ends.
+        preempt: outbid a controller that is primary; it becomes primary again when this one ends.
 
     Attributes:
-        lease_s: how long a job may move no packet before it may have to make room for another, by the event loop's
-            clock; None: for ever.
-        dilation: how much slower than that clock the hosts' are.
-        first_election_id: with which it begins to bid.
-        written: where it is a dictionary before the switches are connected, it has what has been written to each.
-        on_evicted: called with jobs that have been removed for others.
-        on_event: called with what a switch's stream brings, and with `SwitchStarted` and `LinkChanged` once the plan
-            that follows is written; packet-ins then do not come to `packet_ins`.
+        lease_s: how long a job may be idle, by the event loop's clock, before other jobs may take its slots; None: for
+            ever.
+        dilation: how many times slower than that clock the hosts' clocks run.
+        first_election_id: election id of the first bid.
+        written: set it to a dictionary before connecting to record the updates written to each switch.
+        on_evicted: called with jobs that were removed to make room for others.
+        on_event: called with events of a switch's stream, and with `SwitchStarted` and `LinkChanged` after the
+            resulting plan is written; packet-ins then go there instead of to `packet_ins`.
 
     """
 
@@ -161,22 +161,22 @@ class FabricController:
 
     @property
     def settings(self) -> Settings:
-        """What is in force."""
+        """The settings in force."""
         return self._settings
 
     @property
     def targets(self) -> Mapping[str, GrpcTarget]:
-        """Where each switch's P4Runtime server is, by switch."""
+        """P4Runtime server of each switch, by switch name."""
         return self._switches.targets
 
     @property
     def failures(self) -> Failures:
-        """What is known to be down."""
+        """Links and switches known to be down."""
         return self._failures
 
     @property
     def routed_around(self) -> Failures:
-        """What routes avoid: what is down, and what is `avoided` though it may be up."""
+        """Links and switches that routes bypass: `failures` and `avoided`, which may be up."""
         return self._failures | self.avoided
 
     @property
@@ -186,12 +186,12 @@ class FabricController:
 
     @property
     def lost_switches(self) -> tuple[str, ...]:
-        """Switches whose stream has ended by itself; `switch_down` routes around one."""
+        """Switches that closed their stream; `switch_down` routes around one."""
         return self._switches.lost
 
     @property
     def left_out(self) -> dict[str, dict[str, str]]:
-        """What of the plan switches' programs have no place for: by switch and table or selector, what they lack."""
+        """Parts of the plan that programs cannot hold: by switch and table or selector, what the program lacks."""
         lacking = {
             name: pipeline.left_out | ({ECMP: f"no table {ECMP}"} if name in self._single_paths else {})
             for name, pipeline in self._pipelines.items()
@@ -200,15 +200,15 @@ class FabricController:
 
     @property
     def dropped_packet_ins(self) -> Counter[str]:
-        """How many packets of each switch found `PACKET_QUEUE_LENGTH` others before `packet_ins`, or name no port."""
+        """Packets of each switch dropped because `PACKET_QUEUE_LENGTH` others waited, or because they name no port."""
         return self._packet_ins.dropped
 
     def note_dropped_packet_in(self, switch: str) -> None:
-        """Count a packet that found no room elsewhere, and report it (`on_dropped`)."""
+        """Count a packet that was dropped from another queue, and report it (`on_dropped`)."""
         self._packet_ins.note_dropped(switch)
 
     def session(self, switch: str) -> SwitchSession:
-        """Return the P4Runtime session of a switch, for what this class does not offer."""
+        """Return the P4Runtime session of a switch, for operations that this class lacks."""
         self.fabric.switch(switch)
         return self._switches.session(switch)
 
@@ -216,7 +216,7 @@ class FabricController:
         """Become primary on every switch and load the program.
 
         Raises:
-            SwitchUnavailableError, NotPrimaryError, RequestRefusedError: names the switch.
+            SwitchUnavailableError, NotPrimaryError, RequestRefusedError: the message names the switch.
 
         """
         for switch in self.fabric.switches:
@@ -224,17 +224,17 @@ class FabricController:
         await on_all(self._connect_one, self._switches.names)
 
     async def apply(self, order: Iterable[Collection[str]] = (), hold: Iterable[str] = ()) -> Written:
-        """Write what differs between the plan and the switches.
+        """Write the differences between the plan and the switches' entries.
 
-        Switches that are to be avoided keep what they hold, for packets that are on their way through them.
+        Switches to be avoided keep their entries for packets still passing through them.
 
         Args:
-            order: names of switches to write one group after the other; all others are written with the last one.
-            hold: switches that keep what they hold for now; the next call writes to them.
+            order: groups of switch names, written one group after the other; all other switches go with the last.
+            hold: switches to skip this time; the next call writes to them.
 
         """
         async with self._switches.writing:
-            # What another call changes meanwhile is written by that call.
+            # Another call that changes the state meanwhile writes its own changes.
             plans = self._planner.plan(self._settings, FabricState(self.routed_around, self._jobs.jobs))
             kept = {*self.routed_around.switches, *hold}
             touched = [
@@ -262,10 +262,10 @@ class FabricController:
         )
 
     async def recover(self) -> Recovery:
-        """Forget all that is known of switches, and take over the jobs that they hold.
+        """Forget the known entries of all switches and take over the jobs found on them.
 
-        The next `apply` reads what they hold and removes what is left of other jobs. Hosts go on with what they know. A
-        controller that enters without `push` does so by itself.
+        The next `apply` reads the entries back and removes remains of other jobs. Hosts are not affected. A controller
+        that enters without `push` recovers automatically.
         """
         names = [name for name in self._switches.names if name not in self._failures.switches]
         # Others may have written meanwhile, so nothing that was known of a switch holds.
@@ -273,7 +273,7 @@ class FabricController:
             self._switches.forget(name)
         held = await on_all(lambda name: read_held_jobs(self._switches.session(name)), names)
         found = recovered(self.fabric, dict(zip(names, held, strict=True)))
-        # Where switches do not say which epochs slots have seen, those of the jobs before are far behind.
+        # If switches do not report the epochs that slots have seen, start far from earlier jobs' epochs.
         ahead = 1 if found.knows_epochs else MAX_EPOCH // 2
         last = max((job.epoch for job in found.jobs), default=0)
         self._jobs = self._new_jobs((last + ahead - 1) % MAX_EPOCH + 1)
@@ -293,17 +293,17 @@ class FabricController:
         keep: Collection[int] = (),
         wait: bool = True,
     ) -> dict[str, tuple[JobMembership, ...]]:
-        """Admit an aggregation job, whose packets are of one IP version, and program its trees.
+        """Admit an aggregation job and program its trees; all its packets have one IP version.
 
-        `tenant` is whose it is, `share` what it is promised of each link, as `JobTable.add` has them. If slots are
-        lacking, jobs that have been idle for a lease make room, but for those to `keep`. To find out takes a lease;
-        without `wait`, only those make room that earlier admissions have seen idle for so long.
+        `tenant` and `share` (of each link's rate) are as in `JobTable.add`. If slots are lacking, jobs that have been
+        idle for a lease are removed, except those in `keep`. Detecting idleness takes a lease; without `wait`, only
+        jobs that earlier admissions saw idle for a lease are removed.
 
         Returns:
-            Per host name what it must know, one membership per plane.
+            By host name, one membership per plane.
 
         Raises:
-            JobError: it is impossible. LostTreesError: it has lost its trees to a failure before they were programmed.
+            JobError: the job is impossible. LostTreesError: a failure destroyed its trees before they were programmed.
 
         """
         self._require_slots(job_id)
@@ -315,7 +315,7 @@ class FabricController:
             wait,
         )
         programmed = None
-        # A failure meanwhile may give it other trees, in another epoch, or remove it.
+        # A failure meanwhile may move the job to other trees in another epoch, or remove it.
         while (epoch := self._jobs.epoch(job_id)) not in (programmed, None):
             try:
                 await self.apply()
@@ -336,7 +336,7 @@ class FabricController:
                 )
 
     async def _admit(self, admit: Admit, keep: Collection[int], wait: bool) -> None:
-        """Admit a job, in place of idle ones if it has to be. Raises JobError if it cannot be."""
+        """Admit a job, removing idle ones if necessary. Raises JobError if that is not enough."""
         try:
             admit(self._jobs)
         except NoSlotsError:
@@ -350,7 +350,7 @@ class FabricController:
             self.on_evicted(evicted)
 
     def _lease_of(self, job_id: int) -> float:
-        """Return a job's lease; longer where its promise has so low a rate that its packets come seldom."""
+        """Return a job's lease; longer if its promised rate is so low that packets are rare."""
         assert self.lease_s is not None
         known = {job.job_id: job for job in self.jobs}
         gap_s = packet_gap_s(self.fabric, known[job_id]) if job_id in known else 0.0
@@ -369,7 +369,7 @@ class FabricController:
     async def planes_with_trees(
         self, planes: Iterable[int], jobs: Iterable[Sequence[str]]
     ) -> tuple[int, ...]:
-        """Return those of the planes in which each of these jobs, given by its hosts, has a tree at present."""
+        """Return the planes in which every one of these jobs, given by its hosts, has a tree at present."""
         avoided = self.routed_around
         if avoided == NO_FAILURES:
             return tuple(planes)
@@ -385,7 +385,7 @@ class FabricController:
         return self._jobs.was_evicted(job_id)
 
     async def note_evicted(self, job_id: int) -> None:
-        """Note that an attempt to add a job again, which was evicted, has left it without slots."""
+        """Note that an evicted job could not be added again and has no slots."""
         self._jobs.note_evicted(job_id)
 
     async def remove_job(self, job_id: int) -> None:
@@ -399,7 +399,7 @@ class FabricController:
         await self.apply()
 
     async def job_epoch(self, job_id: int) -> int | None:
-        """Return a job's present epoch, None if it is gone; its hosts know another one if its trees have changed."""
+        """Return a job's present epoch, None if it is gone; hosts with another epoch have outdated trees."""
         return self._jobs.epoch(job_id)
 
     @property
@@ -408,14 +408,14 @@ class FabricController:
         return self._jobs.has_lost
 
     async def job_uses_avoided(self, job_id: int) -> bool:
-        """Return whether a job's trees use what is `avoided`: added again, it has others."""
+        """Return whether a job's trees use anything in `avoided`; adding the job again moves it to other trees."""
         return self._jobs.is_hit_by(job_id, self.avoided)
 
     async def serve(self, use: ServiceUse) -> ServiceGroup:
-        """Have switches serve a group in place of the one before (`service_memberships` is what its hosts must know).
+        """Program switches to serve a group, replacing the previous one; give hosts their `service_memberships`.
 
         Raises:
-            JobError: no tree reaches its hosts, or switches have no room for it.
+            JobError: no tree reaches the hosts, or switches lack room for the group.
 
         """
         group = self._services.plan(self.fabric, use, self.routed_around)
@@ -425,7 +425,7 @@ class FabricController:
     async def serve_parameters(
         self, store: str, clients: Sequence[str], plane: int, cached_blocks: int, ip_version: IpVersion = 4
     ) -> ParameterGroup:
-        """Have switches serve a group with a parameter store in place of the one before."""
+        """Program switches to serve a group with a parameter store, replacing the previous one."""
         epoch, q_key = self._services.next_use()
         group = ParameterGroup(
             GROUP_ID, epoch, q_key, store, tuple(clients), plane, cached_blocks, ip_version
@@ -434,26 +434,26 @@ class FabricController:
         return group
 
     async def planned_paths(self, plane: int) -> PlannedPaths:
-        """Return the paths of a plane by the routes of the latest plan."""
+        """Return a plane's paths in the latest plan."""
         return self._planner.paths(plane)
 
     def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
-        """Return what each host of a job must know."""
+        """Return a job's memberships by host name, one per plane."""
         return self._jobs.memberships(job_id)
 
     async def set_acl(self, rules: Iterable[AclRule]) -> None:
-        """Put an access list in force on all switches; `punt` rules feed `packet_ins`."""
+        """Apply an access list on all switches; `punt` rules feed `packet_ins`."""
         await self.configure(AclSettings(tuple(rules)))
 
     async def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
-        """Put thresholds in force, by class; None scales the data class to each port's rate.
+        """Apply ECN thresholds by class; None scales the data class to each port's rate.
 
-        `at` is which depth marks; None leaves it.
+        `at` selects the queue depth that decides about marking; None leaves it unchanged.
         """
         await self.configure(EcnSettings(profiles, at or self._settings.of(EcnSettings).at))
 
     async def configure(self, chosen: object) -> None:
-        """Put a feature's settings in force on all switches, such as `EcnSettings`."""
+        """Apply a feature's settings, such as `EcnSettings`, on all switches."""
         self._settings = self._settings.with_feature(chosen)
         await self.apply()
 
@@ -462,12 +462,12 @@ class FabricController:
         return await self._replan(self._failures.with_link(link))
 
     async def links_down(self, links: Iterable[FabricLink]) -> Repair:
-        """As `link_down`, several at once."""
+        """Do the same as `link_down` for several links at once."""
         ends = frozenset(link.ends for link in links)
         return await self._replan(self._failures | Failures(links=ends))
 
     async def rewire(self, fabric: FabricSpec, removed: Iterable[FabricLink]) -> Repair:
-        """Route over other circuits: `fabric` is the same one in another configuration, without `removed` links."""
+        """Route over new circuits: `fabric` is this fabric in another configuration, without the `removed` links."""
         self.fabric = fabric
         self._planner = Planner(fabric)
         self._jobs.rewire(fabric)
@@ -475,17 +475,17 @@ class FabricController:
         return await self._replan(Failures(self._failures.links - gone, self._failures.switches))
 
     async def link_up(self, link: FabricLink) -> Repair:
-        """Use a link again; trees stay where they are."""
+        """Use a link again; trees stay in place."""
         return await self._replan(self._failures.without_link(link))
 
     async def switch_down(self, name: str) -> Repair:
-        """Route around a switch; nothing more is written to it."""
+        """Route around a switch and stop writing to it."""
         self.fabric.switch(name)
         self._switches.forget(name)
         return await self._replan(self._failures.with_switch(name))
 
     async def switch_up(self, name: str) -> Repair:
-        """Connect to a switch again, load its program and use it."""
+        """Reconnect to a switch, load its program and use it again."""
         self.fabric.switch(name)
         await self._switches.session(name).close()
         self._switches.begin(name, self._take_event)
@@ -502,7 +502,7 @@ class FabricController:
         return dict(zip(names, counters, strict=True))
 
     async def read_aggregated_packets(self) -> int:
-        """Read how many packets the aggregation slots of all switches that are up took part in."""
+        """Read how many packets the aggregation slots of all switches that are up processed."""
         counters = await on_all(
             lambda name: read_aggregation(self._switches.session(name)), self._switches_up()
         )
@@ -511,9 +511,9 @@ class FabricController:
     async def read_ports(
         self, ports: Mapping[str, Collection[int]], counters: Collection[str] = ALL_OF_PORTS
     ) -> dict[str, dict[int, PortCounters]]:
-        """Read counters of some ports of switches that are up, by switch name and port, but for zeros.
+        """Read counters of some ports of switches that are up, by switch name and port; zeros are omitted.
 
-        `counters` names those that are read; the others are zero.
+        Only the named `counters` are read; the others stay zero.
         """
         names = [name for name in ports if name not in self._failures.switches]
         found = await on_all(
@@ -522,7 +522,7 @@ class FabricController:
         return dict(zip(names, found, strict=True))
 
     async def read_depth_ages(self) -> dict[str, DepthAges]:
-        """Read how old the depths were that adaptive choices relied on, of all switches that are up, by name."""
+        """Read the age of the queue depths used by adaptive choices, for all switches that are up, by name."""
         names = self._switches_up()
         target = self._settings.target
         ages = await on_all(lambda name: read_depth_ages(self._switches.session(name), target), names)
@@ -538,17 +538,17 @@ class FabricController:
     def packet_ins(self) -> AsyncIterator[PacketIn]:
         """Packets that switches send to the controller, in order of arrival.
 
-        `PACKET_QUEUE_LENGTH` of them wait here; those that come then are dropped and counted.
+        Up to `PACKET_QUEUE_LENGTH` packets wait here; further packets are dropped and counted.
         """
         return self._packet_ins.fetched()
 
     async def packet_out(self, switch: str, port: int, payload: bytes) -> None:
-        """Send a packet out of a port of a switch, untouched by its tables."""
+        """Send a packet out of a switch's port, bypassing its tables."""
         self.fabric.switch(switch).port(port)
         await self.session(switch).send_packet(payload, egress_port=port, reserved=0)
 
     async def close(self) -> None:
-        """End all sessions; the switches keep what they hold."""
+        """End all sessions; the switches keep their entries."""
         self._packet_ins.close()
         await self._switches.close()
 
@@ -557,23 +557,23 @@ class FabricController:
         await self._switches.connect(name, entries, self.first_election_id, self.written)
 
     async def write_own(self, name: str, operation: OwnOperation, entity: Entity) -> None:
-        """Insert, modify or delete an entity of the user's own, which goes before one of the plan with its key.
+        """Insert, modify or delete a user's entity, which overrides a planned entity with the same key.
 
         Raises:
-            SettingError: there is, or is not, an entity with its key. RequestRefusedError: the switch refused it.
+            SettingError: the key already exists, or does not. RequestRefusedError: the switch rejected the update.
 
         """
         await self._switches.write_own(name, operation, entity)
 
     async def keep_what_is_written(self, name: str) -> None:
-        """Take what a switch holds besides what is planned for the user's own, as if `write_own` had written it."""
+        """Treat a switch's unplanned entities as the user's, as if `write_own` had written them."""
         await self._switches.keep_what_is_written(name)
 
     async def _replan(self, failures: Failures) -> Repair:
         before = self._failures
         self._failures = failures
         rebuilt, lost = self._jobs.rebuild(failures, self.avoided)
-        # Now, because others may remove a job, or fail it again, while this is written.
+        # Now, because a job may be removed or fail again while this is written.
         memberships = {job.job_id: self._jobs.memberships(job.job_id) for job in rebuilt}
         written = await self.apply()
         if self.on_event is not None:
@@ -582,7 +582,7 @@ class FabricController:
         return Repair(memberships, lost, written=written, cycle=self._cycle())
 
     def _cycle(self) -> str:
-        """Return what `Repair.cycle` says of the routes as they are now."""
+        """Return the value of `Repair.cycle` for the present routes."""
         return cycle_text(self._planner.cycle()) if self._settings.of(LosslessSettings).classes else ""
 
     def _take_event(self, switch: str, event: StreamEvent) -> None:
@@ -593,14 +593,14 @@ class FabricController:
 
 
 def _with_single_paths(pipelines: Pipelines) -> frozenset[str]:
-    """Return the switches whose program has no ECMP, looking at each program once."""
+    """Return the switches running a program without ECMP; each program is checked once."""
     # By identity: hundreds of switches share a program.
     known = {id(each): takes_single_paths(each.names) for each in pipelines.values()}
     return frozenset(name for name, each in pipelines.items() if known[id(each)])
 
 
 def _in_groups(names: Sequence[str], order: Iterable[Collection[str]]) -> Iterator[list[str]]:
-    """Yield the names in the groups of an order, those in none with the last one; no group that is empty."""
+    """Yield the non-empty groups of an order, restricted to `names`; names in no group go with the last."""
     groups = [set(group) for group in order] or [set()]
     groups[-1] |= set(names) - set().union(*groups)
     for group in groups:

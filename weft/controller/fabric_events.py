@@ -1,4 +1,4 @@
-"""What happens to a fabric that others than its controller may want to follow."""
+"""Events of a fabric that others may follow, apart from its controller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.topologies import FabricLink, FabricSpec
 
 @dataclass(frozen=True)
 class SwitchEvent:
-    """What a switch's stream brought."""
+    """An event from a switch's stream."""
 
     switch: str
     event: StreamEvent
@@ -21,14 +21,14 @@ class SwitchEvent:
 
 @dataclass(frozen=True)
 class SwitchStarted:
-    """A switch runs its program and holds its part of the plan."""
+    """A switch runs its program and holds its planned entries."""
 
     switch: str
 
 
 @dataclass(frozen=True)
 class LinkChanged:
-    """A link is down, or up again."""
+    """A link went down or came up again."""
 
     link: FabricLink
     up: bool
@@ -38,7 +38,7 @@ FabricEvent: TypeAlias = SwitchEvent | SwitchStarted | LinkChanged
 
 
 def link_changes(fabric: FabricSpec, before: Failures, after: Failures) -> Iterator[LinkChanged]:
-    """Yield the links that are down, or no longer, in the fabric's order; those of a switch go with it."""
+    """Yield the links that went down or came up, in the fabric's order; a failed switch takes its links down."""
     for link in fabric.links:
         was_down, is_down = _is_down(link, before), _is_down(link, after)
         if was_down != is_down:

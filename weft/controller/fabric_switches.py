@@ -1,4 +1,4 @@
-"""The switches as the controller knows them: a P4Runtime session with each, and what each holds."""
+"""The controller's view of the switches: a P4Runtime session with each, and its known entries."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _Result = TypeVar("_Result")
 
 
 class FabricSwitches:
-    """Sessions by switch name, and what each switch is known to hold; what is not known is read back.
+    """Sessions by switch name, and each switch's known entries; unknown entries are read back.
 
     Args:
-        targets: where each switch's server is.
-        pipelines: the program of each.
-        timeout_s: of each call.
-        push: load the program even where a switch runs it.
-        open_channel: from a target's address to a channel.
+        targets: address of each switch's server.
+        pipelines: program of each switch.
+        timeout_s: timeout of each call.
+        push: load the program even if a switch already runs it.
+        open_channel: opens a channel to a target's address.
         preempt: outbid a controller that is primary.
 
     Attributes:
-        writing: held while the plan, or an entry of a user's own, is written.
+        writing: lock held while the plan or a user's entry is written.
 
     """
 
@@ -61,12 +61,12 @@ class FabricSwitches:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Switches that have a session."""
+        """Names of the switches with a session."""
         return tuple(self._sessions)
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Switches whose stream has ended by itself."""
+        """Names of the switches that closed their stream."""
         return tuple(name for name, session in self._sessions.items() if session.is_lost)
 
     def session(self, name: str) -> SwitchSession:
@@ -74,10 +74,10 @@ class FabricSwitches:
         return self._sessions[name]
 
     def begin(self, name: str, on_event: Callable[[str, StreamEvent], None]) -> None:
-        """Begin a session, which `connect` connects; one before it is the caller's to close.
+        """Create a session for `connect` to connect; the caller closes a previous one.
 
-        `on_event` is called with the switch and what its stream brings, until the session is closed. It is kept no
-        longer, because it may hold who holds this.
+        `on_event` is called with the switch and its stream's events until the session is closed. It is not kept longer,
+        because it may refer to this object's owner.
         """
         target = self.targets[name]
         if target.address not in self._channels:
@@ -98,7 +98,7 @@ class FabricSwitches:
         first_election_id: int,
         written: dict[str, list[EncodedUpdate]] | None,
     ) -> None:
-        """Become primary on a switch and load its program, unless it runs it; `written` gets what is written to it."""
+        """Become primary on a switch and load its program unless it runs already; `written` records its updates."""
         session = self._sessions[name]
         await session.negotiate_version()
         await session.become_primary(first_election_id, self._preempt)
@@ -114,11 +114,11 @@ class FabricSwitches:
             raise PipelineError(f"{name}: runs a program with another P4Info; push the program anew")
 
     def holds(self, name: str, plan: SwitchPlan) -> bool:
-        """Return whether a switch is known to hold a plan."""
+        """Return whether a switch is known to hold exactly this plan."""
         return plan.is_same_as(self._applied.get(name))
 
     async def apply(self, name: str, plan: SwitchPlan) -> int:
-        """Write what differs between a plan and what a switch holds; returns how many updates that took."""
+        """Write the differences between a plan and a switch's entries; return the number of updates."""
         session = self._sessions[name]
         self._applied.pop(name, None)
         installed = self._installed.pop(name, None)
@@ -127,7 +127,7 @@ class FabricSwitches:
         desired = session.encode(plan) | session.encode(plan.entries) | self._own.of(name)
         updates = plan_updates(installed, desired)
         await session.write(updates)
-        # Only now: after a failed write the switch is read back before the next one.
+        # Only now: after a failed write, the entries are unknown and read back before the next write.
         self._installed[name] = desired
         self._applied[name] = plan
         return len(updates)
@@ -154,12 +154,12 @@ class FabricSwitches:
             self._installed[name] = planned | self._own.of(name)
 
     def forget(self, name: str) -> None:
-        """Discard what is known of a switch's entries."""
+        """Discard the known entries of a switch."""
         self._installed.pop(name, None)
         self._applied.pop(name, None)
 
     async def close(self) -> None:
-        """End all sessions; the switches keep what they hold."""
+        """End all sessions; the switches keep their entries."""
         await asyncio.gather(*(session.close() for session in self._sessions.values()))
         await asyncio.gather(*(channel.close() for channel in self._channels.values()))
         self._sessions.clear()
@@ -169,7 +169,7 @@ class FabricSwitches:
 
 
 async def on_all(action: Callable[[str], Awaitable[_Result]], names: Iterable[str]) -> list[_Result]:
-    """Run an action for several switches at once; the first error is raised when all have ended."""
+    """Run an action for several switches concurrently; after all have ended, raise the first error."""
     outcomes = await asyncio.gather(*(action(name) for name in names), return_exceptions=True)
     errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     if errors:

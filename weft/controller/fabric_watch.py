@@ -1,4 +1,4 @@
-"""Watches a fabric's links by the counters of their ends, and has lossy and slow ones taken out of use."""
+"""Monitors a fabric's links through the counters at their ends and takes lossy and slow links out of use."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from weft.topologies import Endpoint, FabricLink
 _GBPS = 10**9
 _NOTHING = PortCounters()
 HostCounters = Mapping[Endpoint, PortCounters]
-"""What hosts' NICs have counted, by port; those of hosts that cannot be asked are missing."""
+"""Counters of hosts' NICs, by port; hosts that cannot be read are missing."""
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """What switches and hosts have counted at a time."""
+    """Counters of switches and hosts at one time."""
 
     switches: Mapping[str, Mapping[int, PortCounters]]
     hosts: HostCounters
 
     def at(self, end: Endpoint, host_names: frozenset[str]) -> PortCounters | None:
-        """Return a port's counters, None of a switch that is down or a host that does not say."""
+        """Return a port's counters; None if its switch is down or its host cannot be read."""
         if end.node in host_names:
             return self.hosts.get(end)
         return None if end.node not in self.switches else self.switches[end.node].get(end.port, _NOTHING)
@@ -33,7 +33,7 @@ class _Counted:
 
 @dataclass(frozen=True)
 class _Found:
-    """A link that is lossy or slow by what was read at a time."""
+    """A link found to be lossy or slow at a time."""
 
     time_ps: int
     link: FabricLink
@@ -42,17 +42,17 @@ class _Found:
 
 
 class FabricWatch:
-    """Reads the counters of all ports, interval after interval, and compares both ends of each link.
+    """Reads the counters of all ports in every interval and compares both ends of each link.
 
     Args:
-        operations: whose settings say what is looked for, and which sees to what is found.
-        links: which it watches.
-        interval_ps: from one reading to the next, unless reading takes longer.
-        read_hosts: returns what hosts' NICs have counted.
-        transit_ps: for how long a packet may be neither counted by its receiver nor on the link, at most.
+        operations: its settings define lossy and slow links, and it handles those found.
+        links: links to monitor.
+        interval_ps: time between readings, unless reading takes longer.
+        read_hosts: returns the counters of hosts' NICs.
+        transit_ps: longest time in which a sent packet may be neither on the link nor counted by its receiver.
         at_once: packets that a sender counts together (`DirectionWatch`).
-        notice_ps: after which the controller knows that a link is down. What a link lost as it failed does not make it
-            lossy, so nothing is done before.
+        notice_ps: time until the controller knows that a link is down. Packets lost in a failure do not make a link
+            lossy, so findings wait that long.
 
     """
 
@@ -87,19 +87,19 @@ class FabricWatch:
                 self._ports.setdefault(sender.node, []).append(sender.port)
 
     async def run(self) -> None:
-        """Watch until cancelled."""
+        """Monitor until cancelled."""
         clock = self._operations.clock
         while True:
             began_ps = clock.now_ps()
             await self._look()
             took_ps = clock.now_ps() - began_ps
-            # Where reading takes long, as under the real clock, it shall not take all the time.
+            # Reading may take long, as under the real clock; spend at most half of the time on it.
             await clock.sleep_ps(max(self._interval_ps - took_ps, took_ps, 1))
 
     async def _look(self) -> None:
         """Read every sender, then every receiver, then every sender again (see `link_watch`).
 
-        Hosts are read at another time than switches, if switches are far: each where it is safe.
+        Reading distant switches takes time, so hosts are read before or after them, whichever is safe.
         """
         read_ports, clock = self._operations.controller.read_ports, self._operations.clock
         early = _Counted(await read_ports(self._ports, [PORT_SENT]), await self._read_hosts())
@@ -142,7 +142,7 @@ class FabricWatch:
         self._found = [found for found in self._found if found.link.ends != link.ends]
 
     def _has_failed(self, link: FabricLink) -> bool:
-        """Return whether a link has been down since it was last looked at; what was lost then is known."""
+        """Return whether a link has failed since the last reading, which explains its losses."""
         return self._failures[link.ends] != self._operations.failures_of(link.ends)
 
 

@@ -1,4 +1,4 @@
-"""The failed links and switches of a fabric: an immutable set that routing and tree planning avoid."""
+"""The failed links and switches of a fabric: an immutable set that routes and trees avoid."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from weft.topologies import Endpoint, FabricLink, LinkEnds, PortSpec, SwitchSpec
 
 @dataclass(frozen=True)
 class Failures:
-    """Failed links, each by its two ends, and failed switches."""
+    """Failed links, identified by their two ends, and failed switches."""
 
     links: frozenset[LinkEnds] = frozenset()
     switches: frozenset[str] = frozenset()
 
     def with_link(self, link: FabricLink) -> Failures:
-        """Return these failures and a link."""
+        """Return these failures plus a link."""
         return replace(self, links=self.links | {link.ends})
 
     def without_link(self, link: FabricLink) -> Failures:
-        """Return these failures without that link."""
+        """Return these failures without a link."""
         return replace(self, links=self.links - {link.ends})
 
     def __or__(self, others: Failures) -> Failures:
-        """Return these failures and others."""
+        """Return the union with other failures."""
         return Failures(self.links | others.links, self.switches | others.switches)
 
     def with_switch(self, name: str) -> Failures:
-        """Return these failures and a switch."""
+        """Return these failures plus a switch."""
         return replace(self, switches=self.switches | {name})
 
     def without_switch(self, name: str) -> Failures:
-        """Return these failures without that switch."""
+        """Return these failures without a switch."""
         return replace(self, switches=self.switches - {name})
 
     def is_up(self, switch: str, port: PortSpec) -> bool:
@@ -50,7 +50,7 @@ class Failures:
         return frozenset(end for ends in self.links for end in ends)
 
     def live_ports(self, switch: SwitchSpec) -> Iterable[PortSpec]:
-        """Ports of a switch to other switches that are up."""
+        """Return a switch's ports with a working link to a working switch."""
         return (port for port in switch.fabric_ports if self.is_up(switch.name, port))
 
 

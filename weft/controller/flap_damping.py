@@ -1,8 +1,8 @@
-"""Flap damping of a link, after RFC 2439: who fails often stays out of the routes for a while.
+"""Flap damping of a link, after RFC 2439: a link that fails often stays out of the routes for a while.
 
-A state and what follows from it; time is passed in. Each failure adds a penalty, which halves in every half-life. Above
-`suppress` the link is suppressed, until the penalty has fallen to `reuse`. A ceiling on the penalty bounds the wait
-(section 4.2): from the ceiling it takes `max_suppress_ps` to fall to `reuse`.
+Pure state transitions; callers pass the time. Each failure adds a penalty, which halves in every half-life. Above
+`suppress` the link is suppressed until the penalty has fallen to `reuse`. A ceiling on the penalty limits the wait
+(section 4.2): the penalty falls from the ceiling to `reuse` in `max_suppress_ps`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _MS = 10**9
 
 @dataclass(frozen=True)
 class FlapDamping:
-    """What damps links. The penalties are those that routers use for BGP; the times are a fabric's, not the Internet's.
+    """Parameters of flap damping. Penalties are as routers use them for BGP; times suit a fabric, not the Internet.
 
     Attributes:
-        half_life_ps: in which a penalty halves.
+        half_life_ps: time in which a penalty halves.
         suppress: penalty above which a link is suppressed; one failure adds `PENALTY_PER_FAILURE`.
-        reuse: penalty at which it is used again.
+        reuse: penalty at which a link is used again.
         max_suppress_ps: longest time from a link's last failure until it is used again.
 
     Raises:
-        SettingError: no link would ever be suppressed, or used again; says which values are valid.
+        SettingError: no link would ever be suppressed, or used again; the message gives the valid values.
 
     """
 
@@ -54,8 +54,8 @@ class FlapDamping:
 
     @property
     def ceiling(self) -> float:
-        """The largest penalty: it falls to `reuse` in `max_suppress_ps`."""
-        # Beyond 2^512 a penalty is never reached, and far beyond it is no number any more.
+        """The largest penalty, which falls to `reuse` in `max_suppress_ps`."""
+        # No penalty ever reaches 2^512, and much larger powers overflow a float.
         return self.reuse * math.pow(2.0, min(512.0, self.max_suppress_ps / self.half_life_ps))
 
 
@@ -64,9 +64,9 @@ class FlapState:
     """A link's penalty at a time, and whether it is suppressed.
 
     Attributes:
-        penalty: at `as_of_ps`.
-        as_of_ps: when it was that.
-        is_suppressed: since a failure lifted the penalty above `suppress`.
+        penalty: penalty at `as_of_ps`.
+        as_of_ps: time of the penalty.
+        is_suppressed: whether a failure raised the penalty above `suppress`, and it has not fallen to `reuse` since.
 
     """
 
@@ -75,25 +75,25 @@ class FlapState:
     is_suppressed: bool = False
 
     def penalty_at(self, now_ps: int, damping: FlapDamping) -> float:
-        """Return the penalty at a time that is not before `as_of_ps`. ValueError: it is."""
+        """Return the penalty at a time. Raises ValueError for times before `as_of_ps`."""
         if now_ps < self.as_of_ps:
             raise ValueError(f"the penalty of {self.as_of_ps} ps is asked for at {now_ps} ps, before it")
         return self.penalty * math.pow(0.5, (now_ps - self.as_of_ps) / damping.half_life_ps)
 
     def after_failure(self, now_ps: int, damping: FlapDamping) -> FlapState:
-        """Return the state after the link has failed; ValueError as `penalty_at`."""
+        """Return the state after a failure; raises as `penalty_at`."""
         current = self.at(now_ps, damping)
         penalty = min(damping.ceiling, current.penalty + PENALTY_PER_FAILURE)
         return FlapState(penalty, now_ps, current.is_suppressed or penalty > damping.suppress)
 
     def at(self, now_ps: int, damping: FlapDamping) -> FlapState:
-        """Return the state at a time without another failure; ValueError as `penalty_at`."""
+        """Return the state at a time, without further failures; raises as `penalty_at`."""
         reuse_ps = self.reuse_ps(damping)
         suppressed = reuse_ps is not None and now_ps < reuse_ps
         return FlapState(self.penalty_at(now_ps, damping), now_ps, suppressed)
 
     def reuse_ps(self, damping: FlapDamping) -> int | None:
-        """Return when the link is used again, unless it fails before; None if it is not suppressed."""
+        """Return when the link will be used again, barring another failure; None if it is not suppressed."""
         if not self.is_suppressed:
             return None
         half_lives = max(0.0, math.log2(self.penalty / damping.reuse))

@@ -1,4 +1,4 @@
-"""Where switches' P4Runtime servers are, and channels to them."""
+"""Addresses of switches' P4Runtime servers, and channels to them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 
 @dataclass(frozen=True)
 class GrpcTarget:
-    """Where a switch's P4Runtime server listens, `host:port`, and the switch's device id there."""
+    """Address of a switch's P4Runtime server, `host:port`, and the switch's device id there."""
 
     address: str
     device_id: int
 
 
 class Channel(Protocol):
-    """What of `grpc.aio.Channel` P4Runtime's generated stub and the controller use."""
+    """The part of `grpc.aio.Channel` that P4Runtime's generated stub and the controller use."""
 
     def unary_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Return a call with one answer."""
@@ -33,16 +33,16 @@ class Channel(Protocol):
         """Return a call with streams both ways."""
 
     async def close(self) -> None:
-        """End it."""
+        """Close the channel."""
 
 
 def embedded_targets(fabric: FabricSpec, address: str) -> dict[str, GrpcTarget]:
-    """One server with one device id per switch."""
+    """Return the targets of one server that has a device id for each switch."""
     return {switch.name: GrpcTarget(address, switch.device_id) for switch in fabric.switches}
 
 
 def open_channel(address: str) -> Channel:
-    """Open a channel to a P4Runtime server, for messages as large as pipelines and wildcard reads are."""
+    """Open a channel to a P4Runtime server that allows messages as large as pipelines and wildcard reads."""
     channel: Channel = grpc.aio.insecure_channel(
         address,
         options=[

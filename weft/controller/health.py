@@ -1,4 +1,4 @@
-"""Health of a switch: whether it answers, runs the right program and holds the planned entries, and what it drops."""
+"""Health check of a switch: does it answer, run the right program and hold the planned entries, and what it drops."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from weft.controller.session import SwitchSession
 
 @dataclass(frozen=True)
 class SwitchHealth:
-    """What was found.
+    """Result of a health check.
 
     Attributes:
-        switch: name.
-        problems: what is wrong with it; empty if it is healthy.
-        entries: entities that it holds.
-        missing: of the plan (jobs apart), how many it does not hold.
-        changed: of the plan, how many it holds with another action, as after `ecn set`.
+        switch: name of the switch.
+        problems: problems found; empty if it is healthy.
+        entries: number of entities on the switch.
+        missing: planned entities (except jobs') that the switch lacks.
+        changed: planned entities with another action on the switch, as after `ecn set`.
         drops: packets dropped by the program, by reason.
-        answers: whether it answered.
-        links_down: the neighbours to which its links are down.
-        links_faulty: the neighbours to which its links are lossy or slow, and in use because hosts need them.
+        answers: whether the switch answered.
+        links_down: neighbours at the other ends of links that are down.
+        links_faulty: neighbours at the other ends of lossy or slow links that stay in use because hosts need them.
 
     """
 
@@ -43,7 +43,7 @@ class SwitchHealth:
 
     @property
     def is_well(self) -> bool:
-        """Whether there is no problem."""
+        """Whether no problems were found."""
         return not self.problems
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,14 +58,14 @@ async def check_switch(
     links_down: Sequence[str] = (),
     links_faulty: Sequence[tuple[str, str]] = (),
 ) -> SwitchHealth:
-    """Check one switch; never raises for what is wrong with it.
+    """Check one switch; its problems are returned, not raised.
 
     Args:
-        session: to the switch; it only reads.
-        pipeline: program it should run; None accepts any.
-        planned: what it should hold; None accepts anything.
-        links_down: the neighbours to which its links are down.
-        links_faulty: the neighbours to which its links are lossy or slow, and what is wrong with these.
+        session: a session with the switch, used only for reading.
+        pipeline: expected program; None accepts any.
+        planned: expected entities; None accepts anything.
+        links_down: neighbours at the other ends of links that are down.
+        links_faulty: neighbours at the other ends of lossy or slow links, each with the problem.
 
     """
     found = await _check_program(session, pipeline, planned)

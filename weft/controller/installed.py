@@ -1,4 +1,4 @@
-"""Read back what a switch holds, so that a controller can go on where another left off."""
+"""Reads a switch's entries back, so that a controller can continue where another left off."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ async def read_installed(session: SwitchSession) -> EntitySet:
     """Read all entities that controllers write.
 
     These are table entries, default actions, members and groups of selectors, multicast groups and clone sessions.
-    Constant entries and the default actions that the program itself gives are left out.
+    Constant entries and the program's initial default actions are omitted.
     """
     constant = {table.id for table in session.schema.tables if table.is_const}
-    # An entry's meter is read only if it is asked for, and a table without meters may not be asked.
+    # An entry's meter is read only on request, and requesting it from a table without meters is an error.
     metered = {table.id for table in session.schema.tables if table.direct_meter is not None}
     groups = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
     sessions = p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry())

@@ -1,4 +1,4 @@
-"""An aggregation job that has been admitted: its hosts, its trees, what is set aside for it."""
+"""An admitted aggregation job: its hosts, its trees and its reserved resources."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from weft.controller.trees import AggregationTree
 from weft.topologies.addressing import IpVersion
 
 UNPROMISED = 1.0
-"""For what a job counts that is promised nothing and may take all of a link."""
+"""Weight of a job without a promised share, which may use a whole link."""
 LANE_COUNT = 64
-"""Lanes of a packet with data, unless the program was compiled for others."""
+"""Default number of lanes in a data packet; a program may be compiled with another."""
 
 
 @dataclass(frozen=True)
 class PlannedTree:
-    """A tree and the first slot of the job on each of its switches."""
+    """A tree, and the job's first slot on each of its switches."""
 
     tree: AggregationTree
     slot_base: dict[str, int]
@@ -25,8 +25,8 @@ class PlannedTree:
 class Job:
     """An admitted job: `hosts` in order of their ranks, one planned tree per plane, packets of one IP version.
 
-    It belongs to `tenant`, "" for nobody, and is promised a `share` of the rate of its trees' links; 0: nothing.
-    Packets with data have `lane_count` lanes.
+    It belongs to `tenant` ("" for nobody) and is promised a `share` of the rate of its trees' links; 0 is no promise.
+    Data packets have `lane_count` lanes.
     """
 
     job_id: int
@@ -43,5 +43,5 @@ class Job:
 
     @property
     def weight(self) -> float:
-        """What its trees count for where others are placed."""
+        """Load that the job's trees add to their links when other trees are placed."""
         return self.share or UNPROMISED

@@ -1,7 +1,7 @@
-"""What the manager notes with a job's entry on a switch, so that another controller can go on from the tables.
+"""Notes that the manager stores with a job's entry on a switch, so that another controller can continue from them.
 
-P4Runtime keeps such a note with an entry and gives it back (`metadata` of a TableEntry, P4Runtime 1.4, section 9.1);
-packets never see it. All else of a job is in the entries' own parameters.
+P4Runtime stores such a note with an entry and returns it (`metadata` of a TableEntry, P4Runtime 1.4, section 9.1);
+packets never see it. The rest of a job is in the entries' parameters.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ MOST_NOTE_BYTES = 4096
 
 @dataclass(frozen=True)
 class JobNote:
-    """Whose a job is, what it is promised of each link, and the worker behind each of the switch's ports to hosts.
+    """A job's tenant, its promised share of each link, and the workers attached to the switch.
 
-    `workers` are numbers of workers in the whole job, in order of their ranks at the switch.
+    `workers` are their numbers in the whole job, in order of their ranks at the switch.
     """
 
     tenant: str = ""
@@ -28,13 +28,13 @@ class JobNote:
     workers: tuple[int, ...] = ()
 
     def as_bytes(self) -> bytes:
-        """Return it as an entry keeps it."""
+        """Return the note as stored with an entry."""
         fields = {"tenant": self.tenant, "share": self.share, "workers": self.workers}
         return json.dumps(fields, separators=(",", ":")).encode()
 
     @classmethod
     def of(cls, data: bytes) -> JobNote:
-        """Read a note. Raises JobError for what is none."""
+        """Parse a note. Raises JobError if it is invalid."""
         try:
             fields: Any = json.loads(data[:MOST_NOTE_BYTES])
             note = cls(fields["tenant"], float(fields["share"]), tuple(fields["workers"]))

@@ -1,4 +1,4 @@
-"""What a job is promised of its trees' links as rates: hosts send at them, switches drop what exceeds them."""
+"""Rates that a job is promised on its trees' links: hosts send at them, and switches drop the excess."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _CATCH_UP_PACKETS = 16
 
 
 def promised_bps(fabric: FabricSpec, job: Job, tree: AggregationTree) -> int:
-    """Return the rate at which each worker may contribute to a tree, whole frames counted; 0: there is no promise.
+    """Return the rate (b/s of whole frames) at which each worker may contribute to a tree; 0 without a promise.
 
-    It is the job's share of the slowest link of the tree: every link has to carry what its workers send.
+    It is the job's share of the tree's slowest link, because every link must carry the workers' rate.
     """
     return max(1, int(job.share * _slowest_bps(fabric, tree))) if job.share else 0
 
 
 def require_promise(fabric: FabricSpec, job: Job, tree: AggregationTree) -> None:
-    """Raise JobError if a job is promised something of a tree's links, but too little."""
+    """Raise JobError if a job's promised share of a tree's links is too small to enforce."""
     if job.share and (why := objection_to_promise(job.share, _slowest_bps(fabric, tree))):
         raise JobError(f"job {job.job_id} of {job.tenant}: {why}")
 
@@ -39,7 +39,7 @@ def _slowest_bps(fabric: FabricSpec, tree: AggregationTree) -> int:
 
 
 def packet_gap_s(fabric: FabricSpec, job: Job) -> float:
-    """Return the longest time between two packets of a worker that has something to send; 0: there is no promise."""
+    """Return the longest time (s) between two packets of a worker with data to send; 0 without a promise."""
     if not job.share:
         return 0.0
     slowest = min(promised_bps(fabric, job, planned.tree) for planned in job.trees)
@@ -51,10 +51,10 @@ def _frame_bytes(job: Job) -> int:
 
 
 def meter_of_worker(job: Job, rate_bps: int) -> finsy.P4MeterConfig:
-    """Return the meter that holds a worker of a job to a rate. One that keeps to it never exceeds the meter.
+    """Return the meter that limits a job's worker to a rate; a worker that obeys the rate never exceeds the meter.
 
-    The burst is all that such a worker may have under way, a packet for each slot, should something have held it up and
-    then let go all at once; and the few that a host sends ahead to make up for time in which others had its link.
+    The burst allows for all packets that such a worker may have in flight, one for each slot, in case they were held
+    up and arrive together, and for the few that a host sends early to catch up after others used its link.
     """
     burst = (job.slot_count + _CATCH_UP_PACKETS) * _frame_bytes(job)
     rate = -(-rate_bps // (8 * _METER_STEP)) * _METER_STEP

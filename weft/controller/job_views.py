@@ -1,6 +1,6 @@
-"""What `weft controller jobs`, `slots` and `tenants` show: read from all switches, for a job is on several of them.
+"""Output of `weft controller jobs`, `slots` and `tenants`, read from all switches, because a job uses several.
 
-Nothing is kept aside: whose a job is and what it is promised stand with its entries. Secrets are not shown.
+There is no separate state: a job's tenant and promised share are stored with its entries. Secrets are not shown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from weft.topologies import FabricSpec
 
 @dataclass(frozen=True)
 class SwitchJobs:
-    """What one switch holds: its slots, and its jobs by id; None where it does not answer."""
+    """A switch's number of slots and its jobs by id; `jobs` is None if the switch does not answer."""
 
     slot_capacity: int
     jobs: Mapping[int, HeldJob] | None
@@ -35,7 +35,7 @@ class SwitchJobs:
 
 @dataclass(frozen=True)
 class FabricJobs:
-    """What the switches of a fabric hold, by name."""
+    """Jobs on the switches of a fabric, by switch name."""
 
     fabric: FabricSpec
     tenants: TenantSettings
@@ -43,7 +43,7 @@ class FabricJobs:
 
     @property
     def held(self) -> dict[str, Mapping[int, HeldJob]]:
-        """Jobs of the switches that answer."""
+        """Jobs by switch, for the switches that answer."""
         return {name: each.jobs for name, each in self.switches.items() if each.jobs is not None}
 
     @property
@@ -53,7 +53,7 @@ class FabricJobs:
 
 
 def read_fabric_jobs(lab: Lab, fabric: FabricSpec) -> FabricJobs:
-    """Read all switches of a lab. Raises SwitchUnavailableError if none answers."""
+    """Read the jobs of all switches of a lab. Raises SwitchUnavailableError if none answers."""
     names = lab.select(())
     read = asyncio.run(for_each_switch(lab, names, _read_switch))
     found = FabricJobs(fabric, lab.tenants, dict(zip(names, read, strict=True)))
@@ -71,7 +71,7 @@ async def _read_switch(session: SwitchSession) -> SwitchJobs:
 
 
 def job_rows(found: FabricJobs) -> list[Row]:
-    """Aggregation jobs, and whether their entries make whole trees."""
+    """Return a row for each aggregation job, with whether its entries form complete trees."""
     read = recovered(found.fabric, {name: HeldJobs(jobs) for name, jobs in found.held.items()})
     whole = {job.job_id: job for job in read.jobs}
     rows = []
@@ -83,7 +83,7 @@ def job_rows(found: FabricJobs) -> list[Row]:
 
 
 def _job_row(job_id: int, held: Mapping[str, HeldJob], job: Job | None) -> Row:
-    """Return what one job is; of one that is not whole, what the first of its switches says."""
+    """Return a job's row; for an incomplete job, from the entries of its first switch."""
     first = next(iter(held.values()))
     note = _note(first)
     return {
@@ -107,14 +107,14 @@ def _state(found: FabricJobs, why_lost: str | None) -> str:
 
 
 def _note(held: HeldJob) -> JobNote:
-    """Return a job's note; an empty one if another program has written the entry."""
+    """Return a job's note; an empty one if another program wrote the entry."""
     with suppress(JobError):
         return JobNote.of(held.note)
     return JobNote()
 
 
 def slot_rows(found: FabricJobs) -> list[Row]:
-    """Aggregation slots of each switch: ranges and whose they are, those that are free, the largest range of these."""
+    """Return a row for each switch: ranges of slots with their jobs, number of free slots, largest free range."""
     return [_slot_row(name, each, found.tenants.slots) for name, each in found.switches.items()]
 
 
@@ -140,9 +140,9 @@ def _taken(job_id: int, held: HeldJob) -> dict[str, Any]:
 
 
 def tenant_rows(found: FabricJobs) -> list[Row]:
-    """Tenants: their quotas, and the most that their jobs have of a switch's slots and are promised of a link.
+    """Return a row for each tenant: quotas, most slots used on a switch, and largest promised share of a link.
 
-    All entries count, also of jobs that are not whole; those of switches that do not answer are not known.
+    All entries count, even if their job is incomplete; switches that do not answer are not counted.
     """
     known = {tenant.name: tenant for tenant in found.tenants.tenants}
     held: defaultdict[str, list[_HeldAt]] = defaultdict(list)
@@ -150,7 +150,7 @@ def tenant_rows(found: FabricJobs) -> list[Row]:
         for job_id, each in jobs.items():
             note = _note(each)
             held[note.tenant].append(_HeldAt(switch, job_id, each, note.share))
-    # Jobs of nobody are shown where there are some, as are those of tenants that the lab does not know.
+    # Jobs without a tenant, or with one unknown to the lab, are shown as well.
     owners = [*known.values(), *(Tenant(name) for name in sorted(set(held) - set(known)))]
     return [
         _tenant_row(owner, held.get(owner.name, [])) | {"silent": found.silent or None} for owner in owners
@@ -159,7 +159,7 @@ def tenant_rows(found: FabricJobs) -> list[Row]:
 
 @dataclass(frozen=True)
 class _HeldAt:
-    """What a switch holds of a job, and what that is promised of each link."""
+    """A job's entries on a switch, and the job's promised share of each link."""
 
     switch: str
     job_id: int

@@ -1,7 +1,7 @@
-"""Aggregation jobs: admission, epochs, slot quotas, and what each host must know to take part.
+"""Aggregation jobs: admission, epochs, slot quotas, and the hosts' memberships.
 
-`JobTable` is the aggregation manager's state, without I/O: events in (add, remove, failures), jobs out. What
-switches must hold follows from it (`weft.controller.features.aggregation`).
+`JobTable` is the aggregation manager's state, without I/O: events (add, remove, failures) go in, jobs come out.
+`weft.controller.features.aggregation` derives the switches' entries from it.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class JobTable:
     """All jobs of a fabric.
 
     Args:
-        fabric: where.
-        slot_capacity: slots of each switch (half the size of the program's slot registers), or by switch name. Tenants
-            share the least of a switch that has any.
-        tenants: who may use how much.
-        placement: by what trees are placed, a name of `weft.controller.placement`. Raises SettingError for others.
+        fabric: the fabric.
+        slot_capacity: slots of every switch (half the size of the program's slot registers), or by switch name.
+            Tenants' quotas must fit the switch with the fewest, not counting switches without slots.
+        tenants: the tenants and their quotas.
+        placement: how trees are placed, a name from `weft.controller.placement`; SettingError for others.
         queue_keys: draws the jobs' secrets.
         first_epoch: epoch of the first job; every job and every rebuild takes the next one. Epoch 0 is never
-            used, because registers start as epoch 0.
-        lane_count: of packets with data.
+            used, because registers start with epoch 0.
+        lane_count: lanes of data packets.
 
     """
 
@@ -79,7 +79,7 @@ class JobTable:
         self._evicted: set[int] = set()
 
     def copy(self) -> JobTable:
-        """Return another table with the same jobs, to try on it what may not stay."""
+        """Return a copy of the table for trying out changes."""
         other = copy(self)
         other._pools = {name: pool.copy() for name, pool in self._pools.items()}
         other._seen_epochs = set(self._seen_epochs)
@@ -89,7 +89,7 @@ class JobTable:
         return other
 
     def rewire(self, fabric: FabricSpec) -> None:
-        """Plan trees over other links from now on; those of present jobs stay."""
+        """Plan new trees over the links of `fabric`; trees of present jobs stay."""
         self._fabric = fabric
 
     @property
@@ -98,14 +98,14 @@ class JobTable:
         return tuple(self._jobs[job_id] for job_id in sorted(self._jobs))
 
     def job(self, job_id: int) -> Job:
-        """Return a job; JobError names the ids there are."""
+        """Return a job; JobError lists the known ids."""
         if job_id not in self._jobs:
             known = ", ".join(map(str, sorted(self._jobs))) or "there is none"
             raise JobError(f"unknown job {job_id} (valid: {known})")
         return self._jobs[job_id]
 
     def pool(self, switch: str) -> SlotPool:
-        """Return the slot quotas of a switch."""
+        """Return the slot pool of a switch."""
         return self._pools[switch]
 
     def add(
@@ -119,13 +119,13 @@ class JobTable:
         tenant: str = "",
         share: float | None = None,
     ) -> Job:
-        """Admit a job with one tree per plane; all or nothing.
+        """Admit a job with one tree per plane, all or none.
 
-        `share` is what it is promised of each link, some of its tenant's bandwidth; by default all of that.
+        `share` is the share of each link's rate promised to the job, by default its tenant's whole bandwidth.
 
         Raises:
             JobError: id taken or out of range, no or repeated hosts, unknown plane or IP version, no slots, no root;
-                unknown tenant, hosts that are not the tenant's, or more of a link than the tenant has left.
+                unknown tenant, hosts of others, or a larger share of a link than the tenant has left.
             TopologyError: unknown host.
 
         """
@@ -153,7 +153,7 @@ class JobTable:
             self._lane_count,
         )
         job = self._planned(job, owner, failures)
-        # Only jobs that are admitted take epochs, however often others are refused.
+        # Only admitted jobs use up epochs, however often others are rejected.
         epoch = self._take_epoch()
         job = replace(job, epoch=epoch, q_key=self._queue_keys(job_id, epoch))
         self._jobs[job_id] = job
@@ -162,22 +162,22 @@ class JobTable:
         return job
 
     def put_back(self, job: Job) -> None:
-        """Have a job again that was removed, as it was. Raises JobError if others have its id or slots by now."""
+        """Restore a removed job unchanged. Raises JobError if others have its id or slots by now."""
         self._require_free(job.job_id)
         self._reserve_held(job)
         self._jobs[job.job_id] = job
 
     def has_promise(self, job: Job) -> bool:
-        """Return whether a job's tenant has what it is promised of its trees' links, beside the present jobs."""
+        """Return whether a job's promised share fits its tenant's bandwidth on all links, given the present jobs."""
         owner = self._tenants.named(job.tenant)
         load = self._load(owner, job)
         return not any(load.lacks(port) for planned in job.trees for port in planned.tree.ports())
 
     def adopt(self, found: Iterable[Job], epochs: Iterable[int] = ()) -> dict[int, str]:
-        """Take over jobs that switches hold already; new ones take no epoch that slots have seen.
+        """Take over jobs found on switches; new jobs avoid epochs that slots have seen.
 
         Returns:
-            Why some could not be taken over, by id.
+            For jobs that could not be taken over, the reason by id.
 
         """
         refused: dict[int, str] = {}
@@ -192,7 +192,7 @@ class JobTable:
         return refused
 
     def _reserve_held(self, job: Job) -> None:
-        """Reserve the slots that a job has. Raises JobError, and then keeps none, if it cannot be one of these."""
+        """Reserve a job's slots on its switches. If one cannot be reserved, release all and raise JobError."""
         self._tenants.named(job.tenant).check_hosts(job.job_id, job.hosts)
         reserved: list[str] = []
         try:
@@ -207,12 +207,12 @@ class JobTable:
             raise
 
     def epoch(self, job_id: int) -> int | None:
-        """Return a job's present epoch, None if there is no such job (any more)."""
+        """Return a job's present epoch; None if the job does not exist, or no longer."""
         job = self._jobs.get(job_id)
         return job.epoch if job is not None else None
 
     def note_evicted(self, job_id: int) -> None:
-        """Note that a job has been removed because others needed its slots; until it is added again or discarded."""
+        """Note, until it is added again or discarded, that a job was removed because others needed its slots."""
         self._evicted.add(job_id)
 
     def was_evicted(self, job_id: int) -> bool:
@@ -220,12 +220,12 @@ class JobTable:
         return job_id in self._evicted
 
     def why_lost(self, job_id: int) -> str | None:
-        """Return why a failure has left a job without a tree; None if it has one, or never existed."""
+        """Return why a failure left a job without a tree; None if it has one or never existed."""
         return self._why_lost.get(job_id)
 
     @property
     def has_lost(self) -> bool:
-        """Whether failures have left jobs without trees that have not been added again."""
+        """Whether jobs that lost their trees to failures have not been added again."""
         return bool(self._why_lost)
 
     def remove(self, job_id: int) -> Job:
@@ -242,18 +242,18 @@ class JobTable:
             self.remove(job_id)
 
     def is_hit_by(self, job_id: int, failures: Failures) -> bool:
-        """Return whether a job's trees use what is in `failures`; not if there is no such job."""
+        """Return whether a job's trees use anything in `failures`; False for an unknown job."""
         job = self._jobs.get(job_id)
         return job is not None and any(planned.tree.is_hit_by(failures) for planned in job.trees)
 
     def rebuild(
         self, failures: Failures, avoided: Failures = NO_FAILURES
     ) -> tuple[list[Job], dict[int, str]]:
-        """Plan the jobs that failures hit again, in a new epoch; new trees use nothing that is to be `avoided`.
+        """Plan jobs hit by failures again, in a new epoch; new trees bypass everything in `avoided`.
 
         Returns:
-            The rebuilt jobs, whose hosts need their new memberships; and by id, why a job could not be
-            rebuilt: it is removed.
+            The rebuilt jobs, which need new memberships at their hosts; and, for jobs that could not be rebuilt and
+            were removed, the reason by id.
 
         """
         rebuilt: list[Job] = []
@@ -282,7 +282,7 @@ class JobTable:
         return rebuilt, lost
 
     def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
-        """What each host of a job must know, one membership per plane, by host name."""
+        """Return a job's memberships by host name, one per plane."""
         job = self.job(job_id)
         numbers = [worker_numbers(planned.tree, job.hosts) for planned in job.trees]
         return {
@@ -317,11 +317,11 @@ class JobTable:
 
     def _require_free(self, job_id: int) -> None:
         if job_id in self._jobs:
-            # Not which others are: tenants need not know of each other's jobs.
+            # The message does not list other jobs, because tenants should not see each other's.
             raise JobError(f"job {job_id} exists already (valid: an id that no job has)")
 
     def _planned(self, job: Job, owner: Tenant, failures: Failures) -> Job:
-        """Return the job with its trees and slots. Raises JobError, and then keeps nothing of it."""
+        """Return the job with its trees and slots. Raises JobError after releasing everything."""
         load = self._load(owner, job)
         trees = [plan_tree(self._fabric, plane, job.hosts, failures, load) for plane in job.planes]
         for tree in trees:
@@ -351,7 +351,7 @@ class JobTable:
         return replace(job, trees=tuple(planned))
 
     def _load(self, owner: Tenant, job: Job) -> TreeLoad:
-        """Return what present jobs take, and what a job of a tenant needs besides."""
+        """Return the load of present jobs and the needs of a tenant's new job."""
         roots = Counter(planned.tree.root.switch for other in self._jobs.values() for planned in other.trees)
         promised, own = defaultdict[Endpoint, float](float), defaultdict[Endpoint, float](float)
         for other in self._jobs.values():
@@ -370,7 +370,7 @@ class JobTable:
                 self._pools[switch].release(job.job_id)
 
     def _take_epoch(self) -> int:
-        """Return the next epoch that no slot has seen; if slots have seen all, the next one."""
+        """Return the next epoch that no slot has seen, or just the next one if slots have seen all."""
         for _ in range(MAX_EPOCH):
             epoch = self._next_epoch
             self._next_epoch = epoch % MAX_EPOCH + 1

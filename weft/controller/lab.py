@@ -1,4 +1,4 @@
-"""Find the switches of a running lab: its state file, or an address given by hand."""
+"""Finds the switches of a running lab through its state file or a given address."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ DEFAULT_STATE_FILE = Path("/run/weft/lab.json")
 
 
 class NoLabError(ControllerError):
-    """No lab runs on this machine and no address was given, or its state file cannot be used."""
+    """No lab runs on this machine and no address was given, or the lab's state file is unusable."""
 
 
 @dataclass(frozen=True)
 class Lab:
-    """Where the switches are and what is known of them; a switch given by hand has no fabric.
+    """The switches' addresses and facts about the lab; a switch given by its address has no fabric.
 
-    The lab's interfaces are those of `interface_group`; others of their names are not its own (0: it has none).
-    `pipelines` are the programs of the switches whose P4Info is known.
-    `operations` is the path of the socket where its controller takes requests, empty if there is none.
-    `dropped_packet_ins`: packets of each switch that the lab's controller did not take; None: nobody knows.
-    `routing` is the kind of routing that it plans by, `hash_seed` draws the seeds of hashes, `tenants` has who shares
-    the lab by which quotas.
+    `interface_group` identifies the lab's interfaces among others with the same names (0: the lab has none).
+    `pipelines` are the programs of switches with a known P4Info.
+    `operations` is the path of the controller's request socket, empty if there is none.
+    `dropped_packet_ins` counts packets of each switch that the controller dropped; None if unknown.
+    `routing` is the kind of routing, `hash_seed` seeds the hashes, `tenants` are the tenants and their quotas.
     """
 
     targets: dict[str, GrpcTarget]
@@ -48,10 +47,10 @@ class Lab:
     tenants: TenantSettings = NO_TENANTS
 
     def select(self, names: tuple[str, ...]) -> list[str]:
-        """Return the named switches, or all.
+        """Return the named switches, or all switches if there are no names.
 
         Raises:
-            SettingError: an unknown switch.
+            SettingError: a switch is unknown.
 
         """
         for name in names:
@@ -69,7 +68,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
     """Read the state file that a running lab writes.
 
     Raises:
-        NoLabError: there is none, or it is not one.
+        NoLabError: the file does not exist or is not a state file.
         PipelineError: its P4Info cannot be read.
 
     """
@@ -122,6 +121,6 @@ def lab_at(address: str, device_id: int, p4info: Path | None) -> Lab:
 
 
 def _pipelines(programs: Mapping[str, str | Path]) -> dict[str, Pipeline]:
-    """Return the programs of switches, given their P4Info files; each file is read once."""
+    """Return the programs of switches from their P4Info files; each file is read once."""
     loaded = {path: Pipeline.load(path) for path in dict.fromkeys(programs.values())}
     return {name: loaded[path] for name, path in programs.items()}

@@ -1,8 +1,8 @@
-"""Leases of aggregation jobs: which have moved no packet for so long that others may have their slots.
+"""Leases of aggregation jobs: a job that has been idle for a lease may lose its slots to others.
 
-Nobody tells a controller that a job's owner has died, so its slots come back when they are needed: if admission of a
-job lacks slots, those that have been idle for a lease make room. An owner that still lives adds its job again. Leases
-are looked at then and never otherwise; they begin anew with each epoch, and with each controller.
+Nobody tells a controller that a job's owner has died, so slots are reclaimed when needed: if a new job lacks slots,
+jobs that have been idle for a lease are removed. An owner that is still alive adds its job again. Leases are only
+checked at admissions; they restart with each epoch and each controller.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from weft.controller.job import Job
 from weft.controller.jobs import JobTable
 
 Packets: TypeAlias = Mapping[tuple[int, int], int]
-"""Of each job, by id and epoch, that its switches have counted."""
+"""Packets of each job that its switches counted, by id and epoch."""
 LeaseOf: TypeAlias = Callable[[int], float]
-"""How long a job may move no packet, in seconds by the event loop's clock."""
+"""Returns how long a job may be idle, in seconds of the event loop's clock."""
 
 Admit: TypeAlias = Callable[[JobTable], Job]
 """Admits a job to a table."""
 
 
 class Leases:
-    """Since when jobs have moved no packet, as far as anybody has looked."""
+    """Tracks since when jobs have been idle, as of the checks so far."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[int, int], tuple[int, float]] = {}
 
     def idle(self, packets: Packets, now_s: float, lease_of: LeaseOf) -> list[tuple[int, int]]:
-        """Return the jobs that have moved none for their lease, given what is counted now, longest idle first.
+        """Return the jobs without new packets for their lease, given the present counts, longest idle first.
 
-        They are named by id and epoch: another job may have got the id since.
+        Jobs are identified by id and epoch, because another job may have got the id since.
         """
         unknown = (-1, now_s)
         self._seen = {
@@ -55,13 +55,13 @@ class Leases:
         keep: Collection[int] = (),
         wait: bool = True,
     ) -> list[Job]:
-        """Admit a job that lacks slots in place of idle ones, but for those to `keep`; return these, which are removed.
+        """Admit a job that lacks slots by removing idle jobs, except those in `keep`; return the removed jobs.
 
-        `admit` is tried on the present `table`, `read` counts packets. Where the idle ones are too few and it
-        is to `wait`, it looks again as each lease ends of those that might be idle, until the last.
+        `admit` is tried on the present `table`; `read` counts packets. If too few jobs are idle and `wait` is set,
+        check again whenever the lease of a possibly idle job ends, until the last.
 
         Raises:
-            JobError: as `admit`. No job is removed then.
+            JobError: as `admit`; no job is removed.
 
         """
         others = [job.job_id for job in table().jobs if job.job_id not in keep]
@@ -88,7 +88,7 @@ class Leases:
             await asyncio.sleep(due_s - clock.time())
 
     def _ends_s(self, others: Collection[int], now_s: float, lease_of: LeaseOf) -> list[float]:
-        """Return when the leases of others end that have not yet, should they move no packet until then."""
+        """Return when the running leases of other jobs end if those jobs stay idle."""
         ends_s = {
             since_s + lease_of(job_id) for (job_id, _), (_, since_s) in self._seen.items() if job_id in others
         }
@@ -96,10 +96,10 @@ class Leases:
 
 
 def admit_in_place_of(jobs: JobTable, idle: Sequence[int], admit: Admit) -> list[Job]:
-    """Admit a job in place of as few idle ones as need be, the first of them first; return those.
+    """Admit a job by removing as few idle jobs as necessary, in the given order; return the removed jobs.
 
     Raises:
-        JobError: as `admit`. All jobs are as they were then.
+        JobError: as `admit`; all jobs are unchanged.
 
     """
     removed: list[Job] = []
@@ -129,7 +129,7 @@ def _fits_still(jobs: JobTable, job: Job) -> bool:
 
 
 def counted(held: Collection[Mapping[tuple[int, int], int]]) -> Packets:
-    """Return the packets of jobs, all switches together."""
+    """Return each job's packets, summed over all switches."""
     total: Counter[tuple[int, int]] = Counter()
     for of_switch in held:
         for job, packets in of_switch.items():

@@ -1,17 +1,17 @@
-"""Finds lossy and slow links from counters alone: what one end sent, the other received, and how often it marked.
+"""Finds lossy and slow links from counters alone: packets sent at one end, received at the other, and marked.
 
-One direction of a link at a time, from one reading of its counters to the next; time is passed in.
+Each direction of a link is judged separately, from successive readings of its counters; callers pass the time.
 
-**Lossy**: packets that one end sent and the other did not receive, as a share of those that were sent. Packets that are
-on the link are neither. So the sender is read before the receiver, by at least the time that a packet needs from one
-to the other, and once more after it. What the sender had sent by its first reading has then arrived or is lost: of
-all that was ever sent, *at least* that less what was received is lost. And what was received had been sent by the
-sender's second reading: *at most* that less what was received is lost. How large packets are does not matter.
-A link has lost at least the difference of the least now and the most at an earlier reading since then.
+**Lossy**: the loss ratio is the share of sent packets that the other end did not receive. Packets still on the link are
+neither received nor lost. So the sender is read once before the receiver, by at least a packet's transit time, and once
+after it. Packets sent by the first reading have arrived or are lost, so the lost packets are *at least* that count
+minus the received count. Packets received were sent by the second reading, so the lost packets are *at most* that count
+minus the received count. Packet sizes do not matter. Between two readings, a link has lost at least the lower bound now
+minus the upper bound then.
 
-**Slow**: a port that always has packets waiting sends at its link's rate. Counters do not show the queue, but marks do:
-the port marked packets (ECN) in every one of several intervals, in which it sent the same amount, well below what its
-link's rate allows. Bursts mark too, but do not send the same amount in every interval.
+**Slow**: a port with packets always waiting sends at its link's rate. Counters do not show the queue, but marks do: the
+port marked packets (ECN) in each of several intervals, and sent the same amount in each, well below its link's rate.
+Bursts also mark, but send different amounts in different intervals.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from weft.controller.errors import SettingError
 _PS_PER_S = 10**12
 _SLOW_INTERVALS = 8
 _LARGEST_SPREAD = 0.05
-"""By which the least and the most that a slow port sent in an interval differ at most: a link's rate is steady."""
+"""Largest relative difference between a slow port's intervals, because a link's rate is steady."""
 _LEAST_PACKETS_OF_AN_INTERVAL = 16
 _STARTS_AT_ONCE = 16
-"""Readings that the next ones wait to be compared with, spread over `least_packets`, so that idle links add none."""
+"""Readings kept for later comparison, spaced by packets over `least_packets`, so that idle links add none."""
 
 
 @dataclass(frozen=True)
 class WatchLimits:
-    """From when on a link is lossy or slow.
+    """Thresholds for lossy and slow links.
 
     Attributes:
-        loss_ratio: share of lost packets from which a link is lossy; None: losses are not looked for.
-        least_packets: sent before a share is judged.
-        slow_ratio: share of its link's rate below which a port that has packets waiting is slow; None: not looked for.
+        loss_ratio: share of lost packets from which a link is lossy; None disables the check.
+        least_packets: packets sent before a share is judged.
+        slow_ratio: share of its link's rate below which a port with waiting packets is slow; None disables the check.
 
     Raises:
-        SettingError: out of range.
+        SettingError: a value is out of range.
 
     """
 
@@ -57,7 +57,7 @@ class WatchLimits:
 
     @property
     def any(self) -> bool:
-        """Return whether anything is looked for."""
+        """Return whether any check is enabled."""
         return self.loss_ratio is not None or self.slow_ratio is not None
 
 
@@ -66,10 +66,10 @@ class Reading:
     """A direction's counters since its ends began to count.
 
     Attributes:
-        time_ps: of the sender's second reading.
-        certain_packets: that the sender had counted at its first reading, so early that they have arrived or are lost.
-        received_packets: by the receiver, read after that.
-        sent_packets, sent_bytes, marked_packets: by the sender, read at the same time or after the receiver.
+        time_ps: time of the sender's second reading.
+        certain_packets: packets that the sender had counted at its first reading; all have arrived or are lost by now.
+        received_packets: packets that the receiver counted, read after that.
+        sent_packets, sent_bytes, marked_packets: the sender's counters, read with or after the receiver's.
 
     """
 
@@ -81,7 +81,7 @@ class Reading:
     marked_packets: int = 0
 
     def is_before(self, other: Reading) -> bool:
-        """Return whether no counter has fallen from this reading to another."""
+        """Return whether no counter decreased from this reading to another."""
         return (
             self.certain_packets <= other.certain_packets
             and self.sent_packets <= other.sent_packets
@@ -93,8 +93,7 @@ class Reading:
 class _Start:
     """An earlier reading, with which later ones are compared.
 
-    `most_lost` is the most that can have been lost by then. As the lost only become more, each later reading bounds it,
-    too.
+    `most_lost` is an upper bound on the packets lost by then. As losses only grow, later readings can only lower it.
     """
 
     sent: int
@@ -103,20 +102,20 @@ class _Start:
 
 @dataclass(frozen=True)
 class Loss:
-    """A direction lost so many packets for certain, of so many sent."""
+    """A direction certainly lost this many of the packets sent."""
 
     lost_packets: int
     sent_packets: int
 
     @property
     def ratio(self) -> float:
-        """Share of the packets."""
+        """Share of sent packets that were lost."""
         return self.lost_packets / self.sent_packets
 
 
 @dataclass(frozen=True)
 class Slowness:
-    """A direction carries so much, with packets waiting, though its rate is another."""
+    """A direction with waiting packets runs at a measured rate below its nominal rate."""
 
     measured_bps: int
     nominal_bps: int
@@ -126,9 +125,9 @@ class DirectionWatch:
     """Watches one direction of a link.
 
     Args:
-        rate_bps: the link's.
-        limits: what counts as lossy or slow.
-        at_once: packets that the sender counts together, before the first of them is sent: one, or a segment's.
+        rate_bps: the link's rate.
+        limits: thresholds for lossy and slow links.
+        at_once: packets that the sender counts together before it sends the first one: 1, or a segment's packets.
 
     """
 
@@ -136,22 +135,22 @@ class DirectionWatch:
         self._rate_bps = rate_bps
         self._limits = limits
         self._at_once = at_once
-        # Before they counted anything, nothing was lost.
+        # When counting began, nothing was lost.
         self._starts: deque[_Start] = deque([_Start(0, 0)])
         self._start: _Start | None = None
         self._last: Reading | None = None
         self._intervals: deque[int] = deque(maxlen=_SLOW_INTERVALS)
 
     def restart(self) -> None:
-        """Forget what was read, as after the link was down: what was lost then is known."""
+        """Forget earlier readings, as after a failure of the link, which explains its losses."""
         self._last = self._start = None
         self._starts.clear()
         self._intervals.clear()
 
     def take(self, reading: Reading) -> list[Loss | Slowness]:
-        """Return what a new reading shows, nothing for a healthy direction.
+        """Return the findings of a new reading; empty for a healthy direction.
 
-        Counters that have fallen (the switch was restarted) start a new comparison.
+        Decreased counters (the switch was restarted) start a new comparison.
         """
         last, self._last = self._last, reading
         # A switch that has started anew counts from 0: differences to earlier readings mean nothing.
@@ -168,7 +167,7 @@ class DirectionWatch:
     def _loss(self, now: Reading, limit: float) -> Loss | None:
         """Return a loss since any earlier reading after which enough was sent.
 
-        Of those readings one is kept: that since which most is lost beyond the limit, whatever comes.
+        Only one of those readings is kept: the one since which the loss exceeds the limit most, whatever follows.
         """
         sent, most_lost = now.certain_packets, now.sent_packets - now.received_packets
         while self._starts and sent - self._starts[0].sent >= self._limits.least_packets:
@@ -181,7 +180,7 @@ class DirectionWatch:
             if each is not None:
                 each.most_lost = min(each.most_lost, most_lost)
         if self._start is not None:
-            # Of what the sender has counted, all may be on the way that it has not yet put on the link whole.
+            # Packets that the sender counts at once may not all be on the link yet.
             lost = sent - now.received_packets - self._at_once - self._start.most_lost
             since = sent - self._start.sent
             if lost >= limit * since:

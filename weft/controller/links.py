@@ -1,4 +1,4 @@
-"""Takes links of a running lab down and up again from outside it: `weft controller link`."""
+"""Takes links of a running lab down and up from outside: `weft controller link`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _LOOK_AGAIN_S = 0.05
 
 
 def routes_only(lab: Lab) -> Settings:
-    """Return settings for entries that follow from the topology, its kind of routing and the seed of hashes alone.
+    """Return settings for the entries determined by topology, kind of routing and hash seed alone.
 
-    Thresholds, INT and load balancing are the operator's choice.
+    Entries for thresholds, INT and load balancing depend on the operator's choices.
     """
     return Settings(
         features=(EcnSettings({}), IntSettings(False)), routing=lab.routing, hash_seed=lab.hash_seed
@@ -35,14 +35,14 @@ def routes_only(lab: Lab) -> Settings:
 
 
 class LinkRefusedError(ControllerError):
-    """The lab or the machine does not let a link be taken down or up."""
+    """The lab or the machine does not allow taking a link down or up."""
 
 
 def named_link(fabric: FabricSpec, name: str) -> FabricLink:
-    """Return the link of a name, p0l0<->p0s1 or p0l0-p0s1; of parallel ones p0l0:3<->p0s1:1.
+    """Return the link with this name: p0l0<->p0s1, p0l0-p0s1, or p0l0:3<->p0s1:1 for a parallel link.
 
     Raises:
-        SettingError, TopologyError: there is none; says which there are.
+        SettingError, TopologyError: there is none; the message lists the valid names.
 
     """
     ends = name.split("<->" if "<->" in name else "-")
@@ -52,10 +52,10 @@ def named_link(fabric: FabricSpec, name: str) -> FabricLink:
 
 
 def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
-    """Bring the interfaces of a link's switches up or down; the switches notice, and notify the lab's controller.
+    """Set the interfaces of a link's switches up or down; the switches notice and notify the lab's controller.
 
     Raises:
-        LinkRefusedError: the lab has no interfaces there, or the machine does not permit that.
+        LinkRefusedError: the lab has no interfaces there, or the machine does not permit the change.
 
     """
     fabric = lab.fabric
@@ -66,7 +66,7 @@ def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
     interfaces = [
         fabric.switch(end.node).port(end.port).interface for end in (link.a, link.b) if end.node in switches
     ]
-    # Down needs one end, the switch's where the other is a host's; up needs both.
+    # To take a link down, one end suffices (the switch's end of a host link); to bring it up needs both ends.
     for interface in interfaces if up else interfaces[-1:]:
         if not _is_the_labs(interface, lab.interface_group):
             raise LinkRefusedError(
@@ -82,7 +82,7 @@ def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
 
 
 def _is_the_labs(interface: str, group: int) -> bool:
-    """Return whether an interface exists and is in the lab's group, which distinguishes it from others of its name."""
+    """Return whether an interface exists and is in the lab's group, which excludes others with the same name."""
     try:
         found = Path("/sys/class/net", interface, "netdev_group").read_text(encoding="ascii")
     except OSError:
@@ -91,7 +91,7 @@ def _is_the_labs(interface: str, group: int) -> bool:
 
 
 async def ports_of(lab: Lab) -> dict[tuple[int, int], bool]:
-    """Return what a lab's switches say of their ports. SwitchUnavailableError: one does not answer."""
+    """Return whether ports of a lab's switches are up, by device id and port. SwitchUnavailableError: no answer."""
     states: dict[tuple[int, int], bool] = {}
     for address in {target.address for target in lab.targets.values()}:
         channel = open_channel(address)
@@ -106,7 +106,7 @@ async def wait_until_followed(lab: Lab, link: FabricLink, up: bool) -> None:
     """Wait until the switches report the link's intended state and all tables reflect it.
 
     Raises:
-        RequestRefusedError: that does not happen within some seconds; says what is wrong.
+        RequestRefusedError: it takes more than `FOLLOW_TIMEOUT_S`; the message says what is wrong.
 
     """
     deadline = time.monotonic() + FOLLOW_TIMEOUT_S
@@ -118,8 +118,7 @@ async def wait_until_followed(lab: Lab, link: FabricLink, up: bool) -> None:
             amiss = _amiss_of_ports(lab, link, up, failures)
             if not amiss:
                 amiss = await _amiss_of_tables(lab, failures | avoided(lab))
-                # P4Runtime reports no client's writes to another: only looking again shows what the lab's controller
-                # has written.
+                # P4Runtime does not notify clients of others' writes, so poll for the writes of the lab's controller.
                 patience_s = _LOOK_AGAIN_S
             left_s = deadline - time.monotonic()
             if not amiss:
@@ -130,7 +129,7 @@ async def wait_until_followed(lab: Lab, link: FabricLink, up: bool) -> None:
 
 
 def _amiss_of_ports(lab: Lab, link: FabricLink, up: bool, failures: Failures) -> str:
-    """Return what the switches say that is not as intended; empty if nothing is."""
+    """Return how the reported state differs from the intended one; empty if it does not."""
     assert lab.fabric is not None
     if (link.ends in failures.links) != up:
         return ""
@@ -141,7 +140,7 @@ def _amiss_of_ports(lab: Lab, link: FabricLink, up: bool, failures: Failures) ->
 
 
 async def _amiss_of_tables(lab: Lab, around: Failures) -> str:
-    """Return which tables are not as they should be around these failures; empty if all are."""
+    """Return which switches' tables do not match the plan around these failures; empty if all do."""
     behind = [each.switch for each in await _look_at(lab, around) if each.missing or each.changed]
     return f"the tables of {', '.join(behind)} have not followed" if behind else ""
 

@@ -1,4 +1,4 @@
-"""What lossless classes need of a fabric's routes: lanes to go in, and no cycle of buffers that wait for each other."""
+"""Requirements of lossless classes on a fabric's routes: virtual lanes, and no cycle of buffer dependencies."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from weft.topologies import FabricSpec
 
 @dataclass(frozen=True)
 class LosslessSettings:
-    """Classes that lose nothing under congestion, by PFC or credits; none: none."""
+    """Traffic classes that PFC or credits protect from loss under congestion; may be empty."""
 
     classes: tuple[int, ...] = ()
 
 
 def cycle_of_routes(fabric: FabricSpec, routing: str) -> tuple[Channel, ...]:
-    """Return a cycle of buffers that a kind of routing makes in a fabric where nothing has failed; empty without one.
+    """Return a cycle of buffer dependencies of a kind of routing in a fabric without failures; empty if none.
 
     Raises:
         SettingError: the kind cannot route the fabric.
@@ -37,7 +37,7 @@ def cycle_of_routes(fabric: FabricSpec, routing: str) -> tuple[Channel, ...]:
 def cycle_of_planes(
     fabric: FabricSpec, kind: RoutingKind, planes: Sequence[PlaneRouting]
 ) -> tuple[Channel, ...]:
-    """Return a cycle of buffers in the latest plans of a fabric's planes; empty if there is none."""
+    """Return a cycle of buffer dependencies in the planes' latest plans; empty if there is none."""
     for number, plane in enumerate(planes):
         switches = fabric.switches_of_plane(number)
         intermediates = () if kind.intermediates is None else kind.intermediates(fabric, number).of_switches

@@ -1,4 +1,4 @@
-"""What the hosts of an aggregation job must know to take part in it."""
+"""Memberships: the data that hosts need to take part in an aggregation job."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobMembership:
-    """What one host's NIC in one plane must know to take part in a job.
+    """Data that one host's NIC in one plane needs to take part in a job.
 
     Attributes:
         host: name of the host.
-        plane: number of the host's NIC, the first that it has in the tree's plane.
-        job_id: of the aggregation header.
+        plane: number of the host's NIC, its first in the tree's plane.
+        job_id: field of the aggregation header.
         q_key: Queue Key of all the job's packets, its secret.
-        epoch: of the aggregation header.
-        rank: of the aggregation header: rank among the children of the host's leaf.
+        epoch: field of the aggregation header.
+        rank: field of the aggregation header: rank among the children of the host's leaf.
         worker_index: rank in the whole job, from 0.
         worker_count: workers of the whole job.
-        worker_numbers: the tree's numbers of all workers, by rank (`weft.controller.worker_ranges`); none if these are
-            the ranks.
-        slot_count: slots of the job; `slot` counts from 0 below it.
-        aggregation_address: where contributions go, the leaf's address.
-        aggregation_mac: MAC of that leaf.
-        group_address: where results come to.
-        group_mac: MAC that results come to.
-        rate_bps: what the job is promised of the host's link, at most what it is of any link of the tree; 0: nothing.
+        worker_numbers: the tree's numbers of all workers, by rank (`weft.controller.worker_ranges`); empty if they
+            equal the ranks.
+        slot_count: slots of the job; the header's `slot` is 0 to slot_count - 1.
+        aggregation_address: destination of contributions, the leaf's address.
+        aggregation_mac: the leaf's MAC.
+        group_address: multicast address of results.
+        group_mac: multicast MAC of results.
+        rate_bps: rate promised to the job, its share of the tree's slowest link; 0 is no promise.
 
     """
 
@@ -66,7 +66,7 @@ class JobMembership:
 def membership(
     fabric: FabricSpec, job: Job, tree: AggregationTree, host: str, worker_numbers: tuple[int, ...]
 ) -> JobMembership:
-    """Return what a host of a job must know in the plane of one of its trees, which numbers the workers so."""
+    """Return a host's membership in the plane of one of its job's trees, given that tree's worker numbers."""
     nic = fabric.first_nics[tree.plane]
     leaf = fabric.switch_of(host, nic)
     node = tree.node(leaf.name)

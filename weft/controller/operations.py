@@ -1,7 +1,8 @@
-"""Operations of a running fabric: what the controller does about failures, and what operators ask of it.
+"""Operations of a running fabric: the controller's reactions to failures, and operators' requests.
 
-Failures and repairs of links come in here; a link that flaps is damped. Links, switches and planes are cordoned (new
-routes avoid them), drained (cordoned, then watched until no packet uses them) and restored. All of it is in `log`.
+This module receives failures and repairs of links, and damps links that flap. Links, switches, planes and hosts are
+cordoned (new routes avoid them), drained (cordoned, then monitored until no packet uses them) and restored. `log`
+records everything.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ _MOST_NAMED = 4
 
 
 class OperationRefusedError(ControllerError):
-    """An operation would part hosts, or has nothing to do; nothing has changed."""
+    """An operation would disconnect hosts or have no effect; nothing has changed."""
 
 
 @dataclass(frozen=True)
 class FaultyLink:
-    """A link that is lossy or slow, and stays in use because hosts need it.
+    """A lossy or slow link that stays in use because hosts need it.
 
     Attributes:
         link: the link.
         kind: `lossy` or `slow`.
-        detail: what the counters of its ends show, for people.
+        detail: description of the evidence from the counters.
 
     """
 
@@ -54,21 +55,21 @@ class OperationsClock(Protocol):
     """The fabric's time, under either clock."""
 
     def now_ps(self) -> int:
-        """Return the time."""
+        """Return the time in ps."""
 
     async def sleep_ps(self, duration_ps: int) -> None:
-        """Wait that long."""
+        """Wait for a duration in ps."""
 
 
 @dataclass(frozen=True)
 class OperationsSettings:
-    """What a scenario's `controller` says.
+    """Settings from a scenario's `controller` section.
 
     Attributes:
         flap_damping: None uses a link again as soon as it is up.
-        limits: from when on a link is lossy or slow.
-        interval_ps: between two readings of counters.
-        drain_timeout_ps: after which a drain ends though packets still come.
+        limits: thresholds for lossy and slow links.
+        interval_ps: time between two readings of counters.
+        drain_timeout_ps: time after which a drain ends even if packets still come.
 
     """
 
@@ -80,7 +81,7 @@ class OperationsSettings:
 
 @dataclass(frozen=True)
 class Drained:
-    """How a drain ended: quiet, or with so many packets in the last interval, or because it was restored meanwhile."""
+    """Result of a drain: not quiet if packets came in the last interval, or if the element was restored meanwhile."""
 
     element: str
     is_quiet: bool
@@ -91,9 +92,9 @@ class Drained:
 class Operations:
     """See the module. Its coroutines run in the controller's event loop.
 
-    `failure` is the first error of what runs in the background, which nobody waits for. `on_losses` is called when a
-    plane or a host is lost or there again, and when jobs have other trees or may have some again. Times in `log` count
-    from `up_ps`, when the fabric was up by its clock; they are 0 until then.
+    `failure` is the first error of a background task. `on_losses` is called when a plane or a host is lost or restored,
+    and when jobs move to other trees or may get trees again. Times in `log` count from `up_ps`, the fabric's time when
+    it was up; they are 0 before.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class Operations:
         self._replans = 0
         self.on_losses: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[None]] = set()
-        noting = weakref.WeakMethod(self._note_evicted)  # a strong one would be a cycle
+        noting = weakref.WeakMethod(self._note_evicted)  # a strong reference would make a cycle
 
         def note_evicted(jobs: Sequence[Job]) -> None:
             note = noting()
@@ -128,33 +129,33 @@ class Operations:
 
     @property
     def planes_in_use(self) -> tuple[int, ...]:
-        """Planes that hosts may use: those that are neither cordoned nor lost, if there are any, or else lost ones."""
+        """Planes that hosts may use: neither cordoned nor lost or, if there are none, only not cordoned."""
         planes = self.planes_not_cordoned
         return tuple(plane for plane in planes if plane not in self._lost) or planes
 
     @property
     def planes_not_cordoned(self) -> tuple[int, ...]:
-        """Planes that hosts may use as far as operators are concerned, lost ones too."""
+        """Planes that operators allow, including lost ones."""
         out = {element.plane for element in self._cordoned.values()}
         return tuple(plane for plane in range(self.controller.fabric.planes) if plane not in out)
 
     @property
     def lost_planes(self) -> tuple[int, ...]:
-        """Planes that no longer join the hosts that they joined, as links have failed."""
+        """Planes in which failed links disconnect hosts."""
         return tuple(sorted(self._lost))
 
     @property
     def hosts_out(self) -> tuple[str, ...]:
-        """Hosts that are cordoned, or without a link that is up."""
+        """Hosts that are cordoned or have no link that is up."""
         cordoned = [element.host for element in self._cordoned.values() if element.host is not None]
         return tuple(dict.fromkeys((*cordoned, *sorted(self._dead))))
 
     def since_up_ps(self, time_ps: int) -> int:
-        """Return a time of the fabric's clock as counted from when the fabric was up; 0 for what was before."""
+        """Convert a time of the fabric's clock to time since the fabric was up; 0 for earlier times."""
         return 0 if self.up_ps is None else max(0, time_ps - self.up_ps)
 
     def follow_link(self, link: FabricLink) -> None:
-        """Find out which hosts and planes are lost, or there again, now that a link's state has changed."""
+        """Update the lost hosts and planes after a link's state has changed."""
         fabric, failures = self.controller.fabric, self.controller.failures
         plane = fabric.switch(link.b.node).plane
         hosts_changed = self._follow_host(link.a.node)
@@ -163,7 +164,7 @@ class Operations:
         if may_be_lost and parts_hosts(fabric, plane, failures, self._dead):
             self._lost.add(plane)
             self.note("plane lost", f"plane {plane}")
-        # A plane is there again when the tables are, too: what is still being written may be about it.
+        # A plane counts as restored only after its tables are written.
         for each in sorted(before) if self._replans == 0 else ():
             if not parts_hosts(fabric, each, failures, self._dead):
                 self._lost.remove(each)
@@ -172,7 +173,7 @@ class Operations:
             self.on_losses()
 
     def _follow_host(self, name: str) -> bool:
-        """Find out whether a node that is a host has lost its last link, or has one again; return whether it has."""
+        """Return whether a node is a host that just lost its last link or got one back, and record it."""
         fabric, down = self.controller.fabric, self.controller.failures.ports
         if name not in self._host_names:
             return False
@@ -185,39 +186,39 @@ class Operations:
 
     @property
     def lost_hosts(self) -> tuple[str, ...]:
-        """Hosts without a link that is up."""
+        """Hosts that have no link that is up."""
         return tuple(sorted(self._dead))
 
     def note_swap(self, host: str, spare: str, rank: int) -> None:
-        """Note that a spare has taken the rank of a host."""
+        """Log that a spare has taken the rank of a host."""
         self.note("swapped", host, f"{spare} has rank {rank}")
 
     @property
     def cordoned(self) -> tuple[str, ...]:
-        """Names of the elements that are out of use."""
+        """Names of the cordoned elements."""
         return tuple(self._cordoned)
 
     @property
     def faulty_in_use(self) -> tuple[FaultyLink, ...]:
-        """Links that are lossy or slow, and in use because hosts need them."""
+        """Lossy or slow links that stay in use because hosts need them."""
         return tuple(self._faulty.copy().values())
 
     def failures_of(self, ends: LinkEnds) -> int:
-        """Return how often a link has failed, as far as the controller knows."""
+        """Return how often a link has failed to the controller's knowledge."""
         return self._downs[ends]
 
     @property
     def damped(self) -> tuple[str, ...]:
-        """Names of the links that are up and stay out of the routes because they flap."""
+        """Names of links that are up but kept out of the routes because they flap."""
         return tuple(self.controller.fabric.link_name(link) for link in self._damped.values())
 
     async def link_down(self, link: FabricLink) -> Repair:
-        """Route around a link that has failed, and add to its penalty."""
+        """Route around a failed link and add to its penalty."""
         now_ps = self.clock.now_ps()
         name = self.controller.fabric.link_name(link)
         self.note("link down", name)
         self._downs[link.ends] += 1
-        self._faulty.pop(name, None)  # when it is up again, it may be another cable
+        self._faulty.pop(name, None)  # it may come up with another cable
         if (damping := self.settings.flap_damping) is not None:
             state = self._flaps.get(link.ends, FlapState()).after_failure(now_ps, damping)
             self._flaps[link.ends] = state
@@ -229,7 +230,7 @@ class Operations:
         return repair
 
     async def link_up(self, link: FabricLink) -> Repair:
-        """Use a link that is up again, unless it is damped."""
+        """Use a link again after a repair, unless it is damped."""
         now_ps = self.clock.now_ps()
         name = self.controller.fabric.link_name(link)
         self.note("link up", name)
@@ -256,7 +257,7 @@ class Operations:
             self._replans -= 1
 
     def _damp(self, link: FabricLink, now_ps: int) -> None:
-        """Keep a link that comes up out of the routes if it flaps and hosts can spare it."""
+        """Keep a repaired link out of the routes if it flaps and no host needs it."""
         damping, state = self.settings.flap_damping, self._flaps.get(link.ends)
         if damping is None or state is None:
             return
@@ -275,7 +276,7 @@ class Operations:
         self.run(self._reuse(link))
 
     async def _reuse(self, link: FabricLink) -> None:
-        """Wait until a damped link's penalty has fallen, and use it again."""
+        """Wait until a damped link's penalty has fallen, then use it again."""
         damping = self.settings.flap_damping
         assert damping is not None
         while link.ends in self._damped:
@@ -291,19 +292,18 @@ class Operations:
         self.note_written(now_ps, f"{name} is damped no more", await self._write_avoided())
 
     async def cordon(self, element: Element) -> Written:
-        """Take an element out of use: routes avoid it, hosts do not use it for what begins from now on.
+        """Take an element out of use: routes avoid it, and hosts do not use it for new work.
 
         Raises:
-            OperationRefusedError: it is out of use already, or hosts would be parted.
+            OperationRefusedError: it is out of use already, or hosts would be disconnected.
 
         """
         return await self._take_out(element, "cordoned", hold=())
 
     async def drain(self, element: Element, timeout_ps: int | None = None) -> Drained:
-        """Cordon an element, the farthest switches first, and wait until its ports send nothing for an interval.
+        """Cordon an element, farthest switches first, and wait until its ports send nothing for an interval.
 
-        The ends where no packet begins keep their routes until then, for packets that are on their way. Raises as
-        `cordon`.
+        Ends without hosts keep their routes until then, for packets in flight. Raises as `cordon`.
         """
         began_ps = self.clock.now_ps()
         fabric = self.controller.fabric
@@ -325,9 +325,9 @@ class Operations:
         return drained
 
     async def restore(self, element: Element) -> Written:
-        """Put an element into use again, a damped link too, and forget that a link in use is lossy or slow.
+        """Put an element (or a damped link) into use again, and forget that a link in use is lossy or slow.
 
-        OperationRefusedError: it is in use, and nothing is known against it.
+        OperationRefusedError: it is in use, not damped and not known to be faulty.
         """
         ends = None if element.link is None else element.link.ends
         was_faulty = self._faulty.pop(element.name, None) is not None
@@ -339,7 +339,7 @@ class Operations:
         order = waves(self.controller.fabric, element, self.controller.failures)
         self._cordoned.pop(element.name, None)
         if ends is not None:
-            # An operator has seen to it: what happened before says nothing about it any more.
+            # The operator has fixed it, so its history no longer counts.
             self._damped.pop(ends, None)
             self._flaps.pop(ends, None)
         written = await self._write_avoided(order[::-1])
@@ -348,10 +348,10 @@ class Operations:
         return written
 
     async def take_out_faulty(self, link: FabricLink, kind: EventKind, detail: str) -> None:
-        """Take a link that is lossy or slow out of use.
+        """Take a lossy or slow link out of use.
 
-        It is cordoned, or the host at its end, if a spare can take the host's rank. If hosts need it, it stays in use;
-        this is noted once.
+        The link is cordoned, or the host at its end if a spare can take the host's rank. If hosts need the link, it
+        stays in use, which is logged once.
         """
         element = link_element(self.controller.fabric, link)
         known = self._faulty.get(element.name)
@@ -397,7 +397,7 @@ class Operations:
         return written
 
     def _cut_off(self, element: Element) -> list[str]:
-        """Return the hosts that lose others without an element."""
+        """Return the hosts that cannot reach others without an element."""
         fabric, before = self.controller.fabric, self.controller.failures | self._avoided()
         if element.plane is not None:
             used = [plane for plane in self.planes_in_use if plane != element.plane]
@@ -409,18 +409,18 @@ class Operations:
         return hosts_cut_off(fabric, before, element.added_to(before))
 
     def _has_spare_for(self, host: str) -> bool:
-        """Return whether so many hosts are left as there are ranks."""
+        """Return whether, without `host`, enough hosts are left for all ranks."""
         fabric = self.controller.fabric
         left = [each.name for each in fabric.hosts if each.name not in (host, *self.hosts_out)]
         return len(left) >= fabric.rank_count
 
     async def avoid_circuits(self, circuits: Failures) -> Written:
-        """Have routes avoid circuits that are to go, beside all that is out of use."""
+        """Route around circuits about to be removed, as well as everything out of use."""
         self._circuits = circuits
         return await self._write_avoided()
 
     def forget_circuits(self) -> None:
-        """Avoid circuits no more; they are gone."""
+        """Stop avoiding circuits, because they have been removed."""
         self._circuits = Failures()
         self.controller.avoided = self._avoided()
 
@@ -437,7 +437,7 @@ class Operations:
         return await self.controller.apply(order, hold)
 
     async def _packets_until_quiet(self, element: Element, until_ps: int) -> int:
-        """Wait until an element's ports send nothing for an interval; return what they sent in the last one."""
+        """Wait until an element's ports send nothing for an interval; return the packets of the last interval."""
         before = await self.sent(element.ports)
         while True:
             await self.clock.sleep_ps(self.settings.interval_ps)
@@ -456,14 +456,14 @@ class Operations:
         return sum(port.sent.packets for ports in counted.values() for port in ports.values())
 
     def note(self, kind: EventKind, element: str = "", detail: str = "", began_ps: int | None = None) -> None:
-        """Add an event to the log: one of now, or one that began then and ends now."""
+        """Log an event that happens now, or one that began at `began_ps` and ends now."""
         now_ps = self.clock.now_ps()
         duration_ps = None if began_ps is None else now_ps - began_ps
         time_ps = self.since_up_ps(now_ps if began_ps is None else began_ps)
         self.log.add(ControllerEvent(time_ps, kind, element, detail, duration_ps))
 
     def note_written(self, began_ps: int, why: str, written: Written) -> None:
-        """Add to the log what was written, if anything was."""
+        """Log the entries written, if there are any."""
         if not written.entries:
             return
         duration_ps = self.clock.now_ps() - began_ps
@@ -479,11 +479,11 @@ class Operations:
         self.log.add(event)
 
     async def begin(self, work: Coroutine[Any, Any, object]) -> None:
-        """Run something in the background, for callers outside the event loop."""
+        """Start a background task, for callers outside the event loop."""
         self.run(work)
 
     def run(self, work: Coroutine[Any, Any, object]) -> None:
-        """Run something in the background."""
+        """Start a background task."""
 
         async def noted() -> None:
             try:

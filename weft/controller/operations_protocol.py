@@ -1,16 +1,16 @@
-"""What `weft controller` and the lab that runs say to each other: a line of JSON there, a line of JSON back.
+"""Protocol between `weft controller` and a running lab: one line of JSON as request, one as answer.
 
-The lab listens on a Unix socket beside P4Runtime's (`weft.clocks.real.operations_server`). A request has `do`:
+The lab listens on a Unix socket, separate from P4Runtime's (`weft.clocks.real.operations_server`). A request has `do`:
 
-- `cordon`, `drain`, `restore`, with `kind` and `name` of an element (`weft.controller.elements`), and for `drain` with
-  `timeout_s`, seconds of the real clock; answered with what it came to, in words, as `done`;
-- `change circuits`, with the `name` of a configuration; refused under the real clock, whose circuits stay;
-- `events`: answered with `events` (`ControllerEvent.as_dict`) and `dropped`, how many older ones are not kept;
-- `avoided`: answered with `links`, each as its two ends, and `switches`, which routes avoid although they may be up;
-- `faulty`: answered with `links` that are lossy or slow and stay in use, because hosts need them: the two `ends` of
-  each, its `kind` (`lossy`, `slow`) and, in words, the `detail`.
+- `cordon`, `drain`, `restore`, with `kind` and `name` of an element (`weft.controller.elements`); `drain` also takes
+  `timeout_s`, seconds of the real clock. The answer describes the outcome in `done`.
+- `change circuits`, with the `name` of a configuration; rejected under the real clock, where circuits are fixed.
+- `events`: the answer has `events` (`ControllerEvent.as_dict`) and `dropped`, the number of older ones not kept.
+- `avoided`: the answer has `links`, each as its two ends, and `switches`, which routes avoid although they may be up.
+- `faulty`: the answer has `links` that are lossy or slow but stay in use because hosts need them, each with its two
+  `ends`, `kind` (`lossy`, `slow`) and a description, `detail`.
 
-Instead there may be `error`, and `refused`: whether the operation is possible but not now.
+An answer may have `error` instead, with `refused`: whether the operation is possible but not now.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _PATIENCE_S = 10.0
 
 
 def request(lab: Lab, patience_s: float = _PATIENCE_S, **message: Any) -> dict[str, Any]:
-    """Send a request to the lab that runs, and return its answer.
+    """Send a request to the running lab and return its answer.
 
     Raises:
-        NoLabError: there is none, or it does not answer.
-        SettingError: what was asked for is not possible.
-        RequestRefusedError: it is refused as things stand.
+        NoLabError: no lab runs, or it does not answer.
+        SettingError: the request is invalid.
+        RequestRefusedError: the lab rejects the request at present.
 
     """
     if not lab.operations:
@@ -56,7 +56,7 @@ def request(lab: Lab, patience_s: float = _PATIENCE_S, **message: Any) -> dict[s
 
 
 def avoided(lab: Lab) -> Failures:
-    """Return what the lab's controller avoids besides what is down; nothing if it cannot be asked."""
+    """Return the elements that the lab's controller avoids although they may be up; empty if it does not answer."""
     try:
         answer = request(lab, do="avoided")
     except ControllerError:
@@ -66,7 +66,7 @@ def avoided(lab: Lab) -> Failures:
 
 
 def faulty_links(lab: Lab) -> dict[str, list[tuple[str, str]]]:
-    """Return which links in use are lossy or slow, by node: the neighbour, and what is wrong; nothing if unknown."""
+    """Return the lossy or slow links in use, by node: the neighbour and the problem; empty if unknown."""
     try:
         answer = request(lab, do="faulty")
     except ControllerError:

@@ -1,4 +1,4 @@
-"""Prints the CLI's rows: a rich table on a terminal, aligned plain lines elsewhere, JSON on request."""
+"""Prints the CLI's rows: as a rich table on a terminal, as aligned plain lines elsewhere, as JSON on request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.controller.features.kind import Row
 
 
 def print_rows(rows: Sequence[Row], as_json: bool, title: str) -> None:
-    """Print rows of equal keys; an empty list says so."""
+    """Print rows with equal keys, or a message if there are none."""
     if as_json:
         click.echo(json.dumps(list(rows), indent=1))
     elif not rows:
@@ -44,7 +44,7 @@ def _print_plain(rows: Sequence[Row]) -> None:
 
 
 def text(value: Any) -> str:
-    """Return one cell's text."""
+    """Return a cell's value as text."""
     if value is None:
         return "-"
     if isinstance(value, dict):

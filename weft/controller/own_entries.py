@@ -1,4 +1,4 @@
-"""Entities that a user's own controller writes beside Weft's plan, and which of them a switch then holds."""
+"""Entities that a user's controller writes in addition to Weft's plan, and their effect on a switch's entries."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ OwnOperation = Literal["insert", "modify", "delete"]
 
 
 class OwnEntries:
-    """By switch. They stay until they are deleted, whatever else is planned anew."""
+    """A user's entities by switch; they stay until deleted, even if the plan changes."""
 
     def __init__(self) -> None:
         self._by_switch: dict[str, EntitySet] = {}
 
     def of(self, switch: str) -> EntitySet:
-        """Return those of a switch."""
+        """Return a switch's user entities."""
         return self._by_switch.get(switch, {})
 
     def update(
@@ -30,10 +30,10 @@ class OwnEntries:
         installed: EntitySet,
         planned: EntitySet,
     ) -> EncodedUpdate:
-        """Return the update that an operation takes, given what a switch holds and what is planned without these.
+        """Return the update for an operation, given a switch's entities and its plan without user entities.
 
         Raises:
-            SettingError: there is an entity with this key already, or there is none.
+            SettingError: an entity with this key exists already, or does not exist.
 
         """
         present = entity.key in installed
@@ -55,7 +55,7 @@ class OwnEntries:
         return entity.update(p4r.Update.DELETE)
 
     def note(self, switch: str, operation: OwnOperation, entity: EncodedEntity) -> None:
-        """Note what a switch has accepted."""
+        """Record an operation that a switch has accepted."""
         own = self._by_switch.setdefault(switch, {})
         if operation == "delete":
             del own[entity.key]
@@ -63,13 +63,13 @@ class OwnEntries:
             own[entity.key] = entity
 
     def adopt(self, switch: str, held: EntitySet, planned: EntitySet) -> None:
-        """Note what a switch holds whose keys are not of the plan."""
+        """Record a switch's entities that are not in the plan as the user's."""
         own = self._by_switch.setdefault(switch, {})
         own.update({key: entity for key, entity in held.items() if key not in planned})
 
 
 def applied(installed: EntitySet, update: EncodedUpdate) -> EntitySet:
-    """Return what a switch holds after an update."""
+    """Return a switch's entities after an update."""
     entity = update.entity
     if update.type == p4r.Update.DELETE:
         return {key: each for key, each in installed.items() if key != entity.key}

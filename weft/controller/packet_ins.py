@@ -1,4 +1,4 @@
-"""Packets that switches send to the controller: those that wait to be fetched, and how many it did not take."""
+"""Packets that switches send to the controller: a queue, and counts of dropped packets."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class PacketIn:
 
 
 class PacketIns:
-    """A queue of `PACKET_QUEUE_LENGTH` packets; those that come while it is full are dropped and counted.
+    """A queue of `PACKET_QUEUE_LENGTH` packets; packets that arrive while it is full are dropped and counted.
 
     Attributes:
-        dropped: how many packets of each switch it did not take.
+        dropped: number of dropped packets by switch.
 
     """
 
@@ -39,20 +39,20 @@ class PacketIns:
 
     @property
     def waiting(self) -> int:
-        """How many packets nobody has fetched yet."""
+        """Number of packets not yet fetched."""
         return self._queue.qsize()
 
     def note_dropped(self, switch: str) -> None:
-        """Count a packet that is not taken, and report it (`on_dropped`), at most once in `REPORT_INTERVAL_S`."""
+        """Count a dropped packet and report it (`on_dropped`) at most once in `REPORT_INTERVAL_S`."""
         self.dropped[switch] += 1
         if self._on_dropped is not None and self._next_report is None:
             self._next_report = asyncio.get_running_loop().call_later(REPORT_INTERVAL_S, self._report)
 
     def take(self, switch: str, packet: finsy.P4PacketIn, schema: P4Schema) -> None:
-        """Take a packet. Raises KeyError: it lacks the port that its program's packet_in header has."""
+        """Queue a packet. Raises KeyError if it lacks the port that its program's packet_in header declares."""
         header = schema.controller_packet_metadata.get("packet_in")
         if header is None or header.metadata.get("ingress_port") is None:
-            # Only a user's controller understands packets of such a program.
+            # Only a user's controller understands such a program's packets.
             self.note_dropped(switch)
             return
         try:
@@ -66,7 +66,7 @@ class PacketIns:
             yield await self._queue.get()
 
     def close(self) -> None:
-        """Make the report that is due."""
+        """Send the pending report, if any."""
         if self._next_report is not None:
             self._next_report.cancel()
             self._report()

@@ -24,9 +24,9 @@ _VERSIONS_PER_SLOT = 2
 
 @dataclass(frozen=True)
 class Pipeline:
-    """P4Info and device configuration; empty configuration where it is only read with.
+    """P4Info and device configuration; the configuration is empty for sessions that only read.
 
-    `left_out` has what was not written because the program lacks it: by table or selector, what it lacks.
+    `left_out` lists what was not written: by table or selector, what the program lacks.
     """
 
     p4info: p4i.P4Info
@@ -39,7 +39,7 @@ class Pipeline:
         """Read P4Info (protobuf text, or binary if the name ends in .bin) and the BMv2 JSON.
 
         Raises:
-            PipelineError: a file cannot be read or is not P4Info.
+            PipelineError: a file is unreadable or not P4Info.
 
         """
         try:
@@ -54,11 +54,11 @@ class Pipeline:
         return ProgramNames.of(self.p4info)
 
     def schema(self) -> finsy.P4Schema:
-        """Return a new schema (names to ids, values to bytes), which also knows a P4Runtime version."""
+        """Return a new schema, which maps names to ids and values to bytes, and has a P4Runtime version."""
         return finsy.P4Schema(self.p4info, self.device_config or None)
 
     def encoder(self, version: P4RuntimeVersion | None = None) -> EntityEncoder:
-        """Return the encoder for switches of a P4Runtime version, None until it is known; always the same one."""
+        """Return the encoder for a P4Runtime version (None: not known yet); the same object for each version."""
         name = str(version)
         if name not in self._encoders:
             info = self.p4info.SerializeToString(deterministic=True)
@@ -67,11 +67,11 @@ class Pipeline:
         return self._encoders[name]
 
     def lane_count(self) -> int:
-        """Lanes of an aggregation packet with data: each has a register. 0 if the program does not aggregate."""
+        """Lanes of an aggregation data packet, each with a register; 0 if the program does not aggregate."""
         return sum(register.preamble.alias.startswith(_LANE_REGISTERS) for register in self.p4info.registers)
 
     def slot_capacity(self) -> int:
-        """Aggregation slots of a switch: half the slot registers' size, for a slot has two versions. 0: it has none."""
+        """Return a switch's aggregation slots: half the slot registers' size, as slots have two versions; 0 if none."""
         for register in self.p4info.registers:
             if register.preamble.alias == SLOT_REGISTER:
                 return int(register.size) // _VERSIONS_PER_SLOT
@@ -79,7 +79,7 @@ class Pipeline:
 
 
 Pipelines = Mapping[str, Pipeline]
-"""Of each switch, by name; switches of one program share an object."""
+"""Programs by switch name; switches with the same program share an object."""
 
 
 def read_p4info(path: Path) -> p4i.P4Info:
@@ -96,7 +96,7 @@ def read_p4info(path: Path) -> p4i.P4Info:
 
 @lru_cache(maxsize=8)
 def _binary_of(text: bytes) -> bytes:
-    """P4Info of protobuf's text format in the binary one: reading the text takes a hundred times as long."""
+    """Return text-format P4Info in binary format, because parsing text takes a hundred times as long."""
     binary: bytes = text_format.Parse(text.decode(), p4i.P4Info()).SerializeToString()
     return binary
 
@@ -105,7 +105,7 @@ def _binary_of(text: bytes) -> bytes:
 def _shared_schema(
     p4info: bytes, device_config: bytes | None, version: P4RuntimeVersion | None
 ) -> finsy.P4Schema:
-    """The schema that all pipelines of a program encode with, which nobody changes: making one takes milliseconds."""
+    """Return the schema shared by all pipelines of a program; do not change it. Creating one takes milliseconds."""
     schema = finsy.P4Schema(p4i.P4Info.FromString(p4info), device_config)
     if version is not None:
         schema.set_p4runtime_version(version)

@@ -1,4 +1,4 @@
-"""Values of entries as people write them: numbers, addresses, MAC addresses, and matches of them."""
+"""Parses user-written values of entries: numbers, IP addresses, MAC addresses, and matches on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.controller.errors import SettingError
 
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}\Z")
 _MOST_DIGITS = 700
-"""Of a number as text; more than any field has."""
+"""Most digits of a number as text; more than any field needs."""
 _PAIRS = {
     p4i.MatchField.LPM: "[VALUE, LENGTH]",
     p4i.MatchField.TERNARY: "[VALUE, MASK]",
@@ -23,9 +23,9 @@ NEEDS_PRIORITY = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.O
 
 
 def number_of(value: Any, bits: int) -> int:
-    """Return a number, a decimal or 0x text, an IPv4, IPv6 or MAC address, true or false as a number of so many bits.
+    """Return a number, decimal or 0x text, IPv4, IPv6 or MAC address, or boolean as an unsigned number of `bits` bits.
 
-    A negative number is its two's complement. Raises SettingError: it is none of these, or does not fit.
+    Negative numbers become two's complement. Raises SettingError: it is none of these, or does not fit.
     """
     found = _read(value)
     if found < -(1 << max(bits - 1, 0)) or found >= 1 << bits:
@@ -34,16 +34,16 @@ def number_of(value: Any, bits: int) -> int:
 
 
 def count_of(value: Any, bits: int) -> int:
-    """Return `number_of` what is counted and so has no two's complement: a priority, a port, a time."""
+    """Return `number_of` a value that cannot be negative: a priority, a port, a time."""
     if _read(value) < 0:
         raise SettingError(f"{_shown(value)} is negative (valid: 0 to {_largest(bits)})")
     return number_of(value, bits)
 
 
 def match_value(info: p4i.MatchField, value: Any) -> Any:
-    """Return what finsy takes for a field of a key: a number, or the two of a prefix, mask or range.
+    """Return finsy's value for a key field: a number, or the pair of a prefix, mask or range.
 
-    A single value is the whole field's: the longest prefix, a mask of ones, a range of one. Raises SettingError.
+    A single value matches exactly: the longest prefix, a mask of ones, a range of one. Raises SettingError.
     """
     bits, kind = info.bitwidth, info.match_type
     if bits == 0 and isinstance(value, str):

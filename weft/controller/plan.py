@@ -1,4 +1,4 @@
-"""Everything a switch should hold, from the topology, the settings, the failures and the jobs. No I/O."""
+"""Plans every entry of a switch from the topology, the settings, the failures and the jobs. No I/O."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ Entities = tuple[Entity, ...]
 
 @dataclass(frozen=True)
 class SwitchPlan:
-    """What one switch should hold by the settings, its routes, its part in the jobs and the user's entries.
+    """One switch's planned entities: from the settings, its routes, its part in the jobs, and the user's entries.
 
-    An entry of the user's goes before another one with its key. For an unaffected switch, a planner returns the same
-    tuple objects as in the previous plan.
+    A user's entry overrides another entry with the same key. For an unaffected switch, a planner returns the same tuple
+    objects as in the previous plan.
     """
 
     features: Entities
@@ -46,11 +46,11 @@ class SwitchPlan:
     entries: Entities = ()
 
     def __iter__(self) -> Iterator[Entity]:
-        """All entities, but for the user's."""
+        """Iterate over all entities except the user's."""
         return chain(self.features, self.routes, self.jobs)
 
     def is_same_as(self, other: SwitchPlan | None) -> bool:
-        """Whether both consist of the same objects."""
+        """Return whether both consist of the same objects."""
         return (
             other is not None
             and self.features is other.features
@@ -61,9 +61,9 @@ class SwitchPlan:
 
 
 class Planner:
-    """Plans a fabric again and again; what it plans follows from the fabric, the settings and the state alone.
+    """Plans a fabric repeatedly; each plan depends only on the fabric, the settings and the state.
 
-    Switches of `single_paths` have one next hop for each prefix.
+    Switches in `single_paths` get one next hop for each prefix.
     """
 
     def __init__(self, fabric: FabricSpec, single_paths: Collection[str] = ()) -> None:
@@ -74,7 +74,7 @@ class Planner:
         self._routing = ""
         self._planes: list[PlaneRouting] = []
         self._jobs: dict[str, Entities] = {}
-        # Routes, and the same as the settings would have them.
+        # Routes, and the same routes adapted to the settings.
         self._adapted: dict[str, tuple[Entities, Entities]] = {}
 
     def plan(self, settings: Settings, state: FabricState) -> dict[str, SwitchPlan]:
@@ -106,7 +106,7 @@ class Planner:
         }
 
     def paths(self, plane: int) -> PlannedPaths:
-        """Return the paths of a plane by the routes of the latest plan."""
+        """Return a plane's paths in the latest plan."""
         intermediates = ROUTING_KINDS.named(self._routing).intermediates
         return PlannedPaths(
             self._fabric,
@@ -116,11 +116,11 @@ class Planner:
         )
 
     def cycle(self) -> tuple[Channel, ...]:
-        """Return a cycle of buffers in the routes of the latest plan; empty if there is none."""
+        """Return a cycle of buffer dependencies in the latest routes; empty if there is none."""
         return cycle_of_planes(self._fabric, ROUTING_KINDS.named(self._routing), self._planes)
 
     def _adapted_to(self, settings: Settings, switch: str, routes: Entities) -> Entities:
-        """Return the same object as before for the same routes."""
+        """Return a switch's routes adapted to the settings; the same object as before if the routes are the same."""
         known = self._adapted.get(switch)
         if known is None or known[0] is not routes:
             if switch in self._single_paths:

@@ -1,4 +1,4 @@
-"""The paths that packets may take by a plane's routes: which of them an INT stack has seen."""
+"""The paths that a plane's routes allow: finds the path that an INT stack recorded."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from weft.controller.routing.intermediates import Intermediates
 from weft.topologies import FabricSpec, SwitchSpec
 
 _MOST_SWITCHES = 16
-"""Of a path of unknown length."""
+"""Most switches on a path of unknown length."""
 _MOST_STEPS = 200_000
 
 
 @dataclass(frozen=True)
 class FoundPath:
-    """The names of a path's switches in order; or why there are none."""
+    """The names of a path's switches in order, or why the path is unknown."""
 
     switches: tuple[str, ...] = ()
     why_unknown: str = ""
 
 
 class PlannedPaths:
-    """The paths of a plane, given what its latest plan sends over each port (`PlaneRouting.destinations`).
+    """The paths of a plane, given the destinations that its latest plan sends over each port.
 
-    `intermediates` are those of its kind of routing, if it has any: packets may go straight or by one.
+    `destinations` come from `PlaneRouting.destinations`. If the kind of routing has `intermediates`, packets go
+    directly or through one of them.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class PlannedPaths:
 
     @classmethod
     def of_kind(cls, fabric: FabricSpec, routing: str, plane: int) -> PlannedPaths:
-        """Return those of a kind of routing in a fabric without failures."""
+        """Return the paths of a kind of routing in a fabric without failures."""
         kind = ROUTING_KINDS.named(routing)
         planned = kind.plane(fabric, plane)
         planned.plan(NO_FAILURES)
@@ -58,13 +59,13 @@ class PlannedPaths:
         return cls(fabric, plane, planned.destinations(), intermediates)
 
     def with_id(self, first: str, last: str, path_id: int, count: int | None) -> FoundPath:
-        """Return the path between two switches of which INT has seen the id.
+        """Return the path between two switches with the path id that INT recorded.
 
         Args:
-            first: name of the switch that the sending host is at.
-            last: name of the switch that the receiving host is at.
-            path_id: XOR of the ids of all its switches.
-            count: of its switches; None: more than INT has room for.
+            first: name of the sending host's switch.
+            last: name of the receiving host's switch.
+            path_id: XOR of the ids of all switches on the path.
+            count: number of switches on the path; None if it exceeds INT's capacity.
 
         """
         self._steps = 0
@@ -85,7 +86,7 @@ class PlannedPaths:
         return FoundPath(names[0])
 
     def _paths(self, first: SwitchSpec, last: SwitchSpec, count: int) -> Iterator[tuple[SwitchSpec, ...]]:
-        """Yield the paths of so many switches: the straight ones, then those by an intermediate."""
+        """Yield the paths with `count` switches: direct ones first, then paths through an intermediate."""
         yield from self._straight(first, last, count)
         chosen = self._intermediates
         if chosen is None or not chosen.are_enough:
@@ -118,7 +119,7 @@ class PlannedPaths:
     def _walks(
         self, first: SwitchSpec, most: int, bit: int, is_end: Callable[[SwitchSpec], bool]
     ) -> Iterator[tuple[SwitchSpec, ...]]:
-        """Yield the ways along ports that lead to a bit of the destinations, up to the first switch that is an end."""
+        """Yield the walks along ports towards a destination bit, each up to the first switch with `is_end`."""
         unfinished: list[tuple[SwitchSpec, ...]] = [(first,)]
         while unfinished and self._steps <= _MOST_STEPS:
             self._steps += 1

@@ -1,4 +1,4 @@
-"""Which ports are up, as the embedded switches report (`weft.switch.daemon.port_service` has the format)."""
+"""Port states reported by the embedded switches (format: `weft.switch.daemon.port_service`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WATCH_PORTS = "/weft.Ports/Watch"
 
 
 class PortState(NamedTuple):
-    """Whether a port's interface is up and has a carrier."""
+    """A port's state: `up` if its interface is up and has a carrier."""
 
     device_id: int
     port: int
@@ -28,17 +28,17 @@ class PortState(NamedTuple):
 
 
 def decode_port_states(message: bytes) -> list[PortState]:
-    """Read a message of the server's."""
+    """Decode a message of the server."""
     return [PortState(*each) for each in json.loads(message)["ports"]]
 
 
 async def watch_ports(channel: Channel, name: str = "ports") -> AsyncIterator[list[PortState]]:
-    """Yield all ports of a server's switches that have an interface, then changes as they come; `name` is for errors.
+    """Yield all ports with an interface of a server's switches, then changes as they come; `name` is for errors.
 
     Yields nothing if the server does not report ports (BMv2).
 
     Raises:
-        SwitchUnavailableError: no answer, or it has gone.
+        SwitchUnavailableError: the server does not answer or has ended.
 
     """
     call = channel.unary_stream(WATCH_PORTS)(b"")
@@ -53,7 +53,7 @@ async def watch_ports(channel: Channel, name: str = "ports") -> AsyncIterator[li
 
 
 async def port_states(channel: Channel, name: str = "ports") -> dict[tuple[int, int], bool]:
-    """Return the present states by device id and port. Errors as `watch_ports`."""
+    """Return the present states by device id and port. Raises as `watch_ports`."""
     states: dict[tuple[int, int], bool] = {}
     async for reported in watch_ports(channel, name):
         states = {(each.device_id, each.port): each.up for each in reported}
@@ -62,12 +62,12 @@ async def port_states(channel: Channel, name: str = "ports") -> dict[tuple[int, 
 
 
 class FollowedPorts:
-    """The states of all ports of several servers' switches, which follow what these report while it is entered.
+    """The states of all ports of several servers' switches, kept current while the context manager is active.
 
-    Entering it waits until every server has said how its ports are.
+    Entering waits until every server has reported its ports.
 
     Attributes:
-        states: whether a port is up, by device id and number.
+        states: whether a port is up, by device id and port number.
 
     """
 
@@ -96,10 +96,10 @@ class FollowedPorts:
         await self._close()
 
     async def change(self, timeout_s: float | None = None) -> None:
-        """Wait until a port has changed since the last call, or the time is over (None: without end).
+        """Wait until a port has changed since the last call, or until the timeout (None: no timeout).
 
         Raises:
-            SwitchUnavailableError: a server does not answer, or has gone.
+            SwitchUnavailableError: a server does not answer or has ended.
 
         """
         try:
@@ -129,7 +129,7 @@ class FollowedPorts:
 
 
 def failures_of(fabric: FabricSpec, states: Mapping[tuple[int, int], bool]) -> Failures:
-    """Return the links that have a port which is down at one of their ends."""
+    """Return the links with a port that is down at either end."""
     down: Iterable[tuple[int, int]] = (key for key, up in states.items() if not up)
     links = set()
     for device_id, number in down:
@@ -141,7 +141,7 @@ def failures_of(fabric: FabricSpec, states: Mapping[tuple[int, int], bool]) -> F
 def peers_of_ports_down(
     fabric: FabricSpec | None, device_id: int, states: Mapping[tuple[int, int], bool]
 ) -> list[str]:
-    """Return the neighbours behind a switch's ports that are down, or the port numbers if its fabric is unknown.
+    """Return the neighbours at a switch's ports that are down, or the port numbers if its fabric is unknown.
 
     A neighbour with several links to the switch is named with its port.
     """

@@ -1,4 +1,4 @@
-"""The names of a P4 program, full or short, as P4Info has them: looked up, or compared with what entities need."""
+"""The names in a P4 program's P4Info, full or short: lookup, and checks that entities' names exist."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from weft.hints import did_you_mean
 from weft.quantities.units import shown
 
 MOST_HINTED = 80
-"""Characters of an unknown name that are compared with those that are known."""
+"""Characters of an unknown name that are compared with known names."""
 _Named = TypeVar("_Named")
 
 
 class ByName(Mapping[str, _Named]):
-    """Objects of a program by full name, and by a short one that no other has; `what` they are is for errors."""
+    """Objects of a program by full name and by unique short name; `what` names their kind in errors."""
 
     def __init__(self, what: str, objects: Mapping[str, _Named], short: Mapping[str, str]) -> None:
         self.what = what
@@ -40,7 +40,7 @@ class ByName(Mapping[str, _Named]):
         return name in self._full
 
     def named(self, name: object, whose: str = "") -> _Named:
-        """Return the object of a name. Raises SettingError, which has the valid names."""
+        """Return the object with this name. Raises SettingError, which lists valid names."""
         if isinstance(name, str) and name in self._full:
             return self[name]
         if not self._objects:
@@ -62,7 +62,7 @@ class ActionNames:
 
 @dataclass(frozen=True)
 class TableNames:
-    """A table, its key's fields, and the actions that entries, and its default entry, may have."""
+    """A table, the fields of its key, and the actions allowed in entries and in the default entry."""
 
     name: str
     info: p4i.Table
@@ -76,7 +76,7 @@ class TableNames:
 
 @dataclass(frozen=True)
 class ProgramNames:
-    """What a program offers to controllers."""
+    """The objects of a program that controllers can use."""
 
     tables: ByName[TableNames]
     actions: ByName[ActionNames]
@@ -88,7 +88,7 @@ class ProgramNames:
 
     @classmethod
     def of(cls, info: p4i.P4Info) -> ProgramNames:
-        """Those that P4Info has."""
+        """Return the names in P4Info."""
         actions = {each.preamble.id: _action(each) for each in info.actions}
         meters = {each.direct_table_id: each for each in info.direct_meters}
         return cls(
@@ -102,19 +102,19 @@ class ProgramNames:
         )
 
     def profile_of_table(self, table: str) -> str:
-        """Return the name of the action profile by which a table chooses. KeyError: there is none."""
+        """Return the name of a table's action profile. KeyError: it has none."""
         number = self.tables[table].info.implementation_id
         names = {each.preamble.id: name for name, each in self.profiles.items()}
         return names[number]
 
     def actions_of_profile(self, profile: str) -> ByName[ActionNames]:
-        """Return the actions that members of a profile may have: those of its tables' entries."""
+        """Return the actions allowed in a profile's members: the entry actions of its tables."""
         tables = self.profiles[profile].table_ids
         of_tables = [each.actions for each in self.tables.values() if each.info.preamble.id in tables]
         return _actions_by_name([action for each in of_tables for action in each.values()])
 
     def lacking(self, entity: Entity) -> str:
-        """Return what the program lacks that an entity names, `no table acl`; empty if it has all."""
+        """Return which name of an entity the program lacks, such as `no table acl`; empty if none."""
         if isinstance(entity, finsy.P4TableEntry):
             return self._lacking_of_entry(entity)
         if isinstance(entity, finsy.P4ActionProfileMember | finsy.P4ActionProfileGroup):
@@ -187,7 +187,7 @@ def _table(
 
 
 def value_set_fields(info: p4i.ValueSet) -> ByName[p4i.MatchField]:
-    """Return what a value set's members match; a set of plain values has one field without a name."""
+    """Return the match fields of a value set's members; a set of plain values has one unnamed field."""
     return ByName("field", {each.name: each for each in info.match}, {})
 
 
@@ -197,6 +197,6 @@ def _actions_by_name(actions: list[ActionNames]) -> ByName[ActionNames]:
 
 
 def _last_parts(names: Collection[str]) -> dict[str, str]:
-    """Return the last part of each name that no other name has."""
+    """Return the last part of each name, if it is unique."""
     last = [name.rpartition(".")[2] for name in names]
     return {name: part for name, part in zip(names, last, strict=True) if last.count(part) == 1}

@@ -1,4 +1,4 @@
-"""Sizes that a compiled program declares: of registers, of table entries, and of what it keeps of a packet."""
+"""Sizes declared by a compiled program: registers, table entries, and per-packet state."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from finsy.proto import p4i
 from weft.controller.errors import PipelineError
 
 _COUNT_BITS = 64
-"""Of packets, or of bytes: int64 in P4Runtime's CounterData."""
+"""Width of a packet or byte count: int64 in P4Runtime's CounterData."""
 
 
 @dataclass(frozen=True)
 class RegisterSize:
-    """A register array: its name in P4Info, the bits of a cell, and how many cells it has."""
+    """A register array: its name in P4Info, bits per cell, and number of cells."""
 
     name: str
     cell_bits: int
@@ -24,25 +24,25 @@ class RegisterSize:
 
     @property
     def bits(self) -> int:
-        """Of all cells."""
+        """Bits of all cells."""
         return self.cell_bits * self.cells
 
     @property
     def control(self) -> str:
-        """Name of the control that declares it."""
+        """Name of the control that declares the register."""
         return self.name.rpartition(".")[0]
 
 
 @dataclass(frozen=True)
 class EntrySize:
-    """An entry of a table.
+    """Size of a table's entry.
 
     Attributes:
         table: alias of the table.
-        key_bits: of all fields, with a mask as wide for those that are not exact.
-        action_bits: the widest parameter list of the actions that entries may have, and which of these it is.
-        counter_bits: of direct counters.
-        table_size: how many entries the table holds.
+        key_bits: all fields, twice the width for fields that are not exact, because of their mask.
+        action_bits: the largest parameter list of the allowed actions, plus the action's number.
+        counter_bits: direct counters.
+        table_size: entries that the table holds.
 
     """
 
@@ -54,20 +54,20 @@ class EntrySize:
 
     @property
     def bits(self) -> int:
-        """Of all that an entry has."""
+        """Bits of a whole entry."""
         return self.key_bits + self.action_bits + self.counter_bits
 
 
 @dataclass(frozen=True)
 class PacketSize:
-    """Bits that the program keeps of a packet: local variables and metadata of its own, and header fields."""
+    """Bits of state for each packet: the program's local variables and metadata, and header fields."""
 
     metadata_bits: int
     header_bits: int
 
 
 def register_sizes(p4info: p4i.P4Info) -> list[RegisterSize]:
-    """Return all registers of a program, in P4Info's order. Those of structs have no width there: PipelineError."""
+    """Return all registers of a program, in P4Info's order. PipelineError: one holds a struct, without a width."""
     found = []
     for register in p4info.registers:
         if register.type_spec.WhichOneof("type_spec") != "bitstring":
@@ -79,7 +79,7 @@ def register_sizes(p4info: p4i.P4Info) -> list[RegisterSize]:
 
 
 def entry_size(p4info: p4i.P4Info, table: str) -> EntrySize:
-    """Return the size of an entry of a table, given its alias. Raises PipelineError if there is none such."""
+    """Return the entry size of a table, given its alias. Raises PipelineError if there is no such table."""
     found = next((each for each in p4info.tables if each.preamble.alias == table), None)
     if found is None:
         raise PipelineError(f"P4Info has no table {table!r}")
@@ -102,7 +102,7 @@ def entry_size(p4info: p4i.P4Info, table: str) -> EntrySize:
 
 
 def parameter_bits(p4info: p4i.P4Info, action: str, parameter: str) -> int:
-    """Return the width of a parameter of an action, given its alias. Raises PipelineError if there is none such."""
+    """Return the width of an action's parameter, given the action's alias. Raises PipelineError if there is none."""
     for each in p4info.actions:
         if each.preamble.alias == action:
             for found in each.params:
@@ -112,7 +112,7 @@ def parameter_bits(p4info: p4i.P4Info, action: str, parameter: str) -> int:
 
 
 def packet_size(program: Mapping[str, Any]) -> PacketSize:
-    """Return what a program keeps of a packet, given its BMv2 JSON; v1model's own metadata are left out."""
+    """Return the per-packet state of a program, given its BMv2 JSON; v1model's standard metadata are not counted."""
     bits = {each["name"]: _bits_of(each) for each in program["header_types"]}
     metadata, headers = 0, 0
     for header in program["headers"]:
@@ -124,13 +124,13 @@ def packet_size(program: Mapping[str, Any]) -> PacketSize:
 
 
 def standard_field_bits(program: Mapping[str, Any], name: str) -> int:
-    """Return the width of a field of v1model's own metadata, given a program's BMv2 JSON."""
+    """Return the width of a field of v1model's standard metadata, given a program's BMv2 JSON."""
     (standard,) = (each for each in program["header_types"] if each["name"] == "standard_metadata")
     return next(int(width) for field, width, *_ in standard["fields"] if field == name)
 
 
 def _bits_of(header_type: Mapping[str, Any]) -> int:
-    # A field of variable length has "*" for its width, and padding is not the program's.
+    # The width of a variable-length field is "*", and padding does not count.
     return sum(
         width for name, width, *_ in header_type["fields"] if isinstance(width, int) and name != "_padding"
     )

@@ -1,4 +1,4 @@
-"""Which hosts lose each other when links or switches are avoided."""
+"""Finds the hosts that become disconnected when links or switches are avoided."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from weft.topologies.distances import distances_from
 
 
 def hosts_cut_off(fabric: FabricSpec, before: Failures, after: Failures) -> list[str]:
-    """Return the hosts that reach fewer ports of others in some plane with `after` than with `before`, in order.
+    """Return the hosts that reach fewer of the others' ports in some plane with `after` than with `before`, in order.
 
-    Of hosts that are parted, those in the smaller part count as cut off.
+    When hosts are divided, the smaller part counts as cut off.
     """
     parts_after = connected_parts(fabric, after)
     together: dict[int, dict[int, list[Endpoint]]] = {}
@@ -29,7 +29,7 @@ def hosts_cut_off(fabric: FabricSpec, before: Failures, after: Failures) -> list
 
 
 def parts_hosts(fabric: FabricSpec, plane: int, failures: Failures, without: Collection[str] = ()) -> bool:
-    """Return whether failures keep hosts apart in a plane that it joins without them; `without` some hosts."""
+    """Return whether failures disconnect hosts of a plane that are connected otherwise, ignoring hosts in `without`."""
     switches = fabric.switches_of_plane(plane)
     whole, left = (
         {part for nic, part in connected_parts(fabric, each, switches).items() if nic.node not in without}
@@ -41,9 +41,9 @@ def parts_hosts(fabric: FabricSpec, plane: int, failures: Failures, without: Col
 def connected_parts(
     fabric: FabricSpec, failures: Failures, switches: Sequence[SwitchSpec] | None = None
 ) -> dict[Endpoint, int]:
-    """Return the number of the connected part that each host's port is in; a port without a link is its own.
+    """Return the number of the connected part for each host port; a port without a link is a part by itself.
 
-    With `switches`, those ports of hosts alone that are at them.
+    With `switches`, only host ports at these switches are included.
     """
     switches = fabric.switches if switches is None else switches
     numbers = count()

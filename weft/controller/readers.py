@@ -1,4 +1,4 @@
-"""Open read-only sessions to several switches at once, without taking part in an election."""
+"""Opens read-only sessions to several switches concurrently, without taking part in an election."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ async def for_each_switch(
     primary: bool = False,
     need_program: bool = True,
 ) -> list[_Result]:
-    """Run an action on a session to each named switch, all at once; results in the order of the names.
+    """Run an action on a session to each named switch, concurrently; return the results in the order of the names.
 
     Args:
-        lab: where the switches are.
-        names: which of them.
-        action: what to do.
-        primary: take the election over from the running controller for the action's time, in order to write.
-        need_program: ask the switch for its P4Info where the lab does not know it.
+        lab: the lab with the switches.
+        names: names of the switches.
+        action: coroutine function called with each session.
+        primary: become primary in place of the running controller during the action, in order to write.
+        need_program: ask the switch for its P4Info if the lab does not know it.
 
     """
     channels: dict[str, grpc.aio.Channel] = {}

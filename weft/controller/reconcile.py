@@ -1,7 +1,7 @@
-"""From what a switch holds to what it should hold: the P4Runtime updates in between, in a valid order.
+"""Computes the P4Runtime updates that turn a switch's entities into the planned ones, in a valid order.
 
-Entities are compared as canonical protobuf, so entities read from a switch and entities planned here compare
-alike. Nothing is written that is there already: a change of one route is one update.
+Entities are compared as canonical protobuf, so that entities read from a switch equal the same entities planned here.
+Existing entities are not rewritten: a change of one route is one update.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _UPDATE_TYPES = {kind: p4r.Update(type=kind).SerializeToString() for kind in p4r
 
 
 class EncodedEntity:
-    """An entity as canonical bytes, made once for all switches that hold it. It must not be changed.
+    """An entity as canonical bytes, encoded once for all switches that hold it. Do not change it.
 
     Attributes:
-        key: what identifies it on its switch.
+        key: identifies it on its switch.
         data: bytes of the `p4.v1.Entity`.
-        is_default: it is a table's default action.
-        rank: 0 of what refers to nothing, more of what refers to that.
+        is_default: whether it is a table's default action.
+        rank: 0 for entities without references; higher than the rank of any entity that it refers to.
 
     """
 
@@ -41,23 +41,23 @@ class EncodedEntity:
 
     @classmethod
     def of(cls, entity: p4r.Entity) -> EncodedEntity:
-        """Return an entity without what changes by itself. ValueError: a kind the controller does not manage."""
+        """Return an entity without volatile parts. ValueError: the controller does not manage its kind."""
         stable = stable_entity(entity)
         return cls(entity_key(stable), _bytes(stable), _rank(stable), is_default(stable))
 
     @classmethod
     def plain(cls, entity: p4r.Entity) -> EncodedEntity:
-        """Return an entity of a kind that no plan has, such as a register's cell; it has no key."""
+        """Return an entity of a kind outside plans, such as a register cell; it has no key."""
         return cls(("", b""), _bytes(entity), 0, False)
 
     @property
     def entity(self) -> p4r.Entity:
-        """The entity itself, a new one each time."""
+        """The decoded entity, a new object each time."""
         entity: p4r.Entity = p4r.Entity.FromString(self.data)
         return entity
 
     def update(self, kind: p4r.Update.Type.ValueType) -> EncodedUpdate:
-        """Return an update of this kind."""
+        """Return an update of this kind for the entity."""
         if kind == p4r.Update.INSERT:
             if self._insert is None:
                 self._insert = EncodedUpdate(kind, self)
@@ -75,7 +75,7 @@ class EncodedEntity:
 
 
 class EncodedUpdate:
-    """An update of an entity; `field` is it as one of the updates in the bytes of a `p4.v1.WriteRequest`."""
+    """An update of an entity; `field` is its encoding as a field of a `p4.v1.WriteRequest`."""
 
     __slots__ = ("entity", "field", "type")
 
@@ -88,7 +88,7 @@ class EncodedUpdate:
 
     @property
     def message(self) -> p4r.Update:
-        """The update itself, a new one each time."""
+        """The decoded update, a new object each time."""
         return p4r.Update(type=self.type, entity=self.entity.entity)
 
 
@@ -96,7 +96,7 @@ EntitySet = dict[EntityKey, EncodedEntity]
 
 
 def bytes_field(number: int, content: bytes) -> bytes:
-    """Return a field of a protobuf message that holds bytes or a message; a message is its fields in a row."""
+    """Return the encoding of a protobuf field that holds bytes or a message; a message is its concatenated fields."""
     length = len(content)
     size = b""
     while length > 0x7F:
@@ -106,15 +106,15 @@ def bytes_field(number: int, content: bytes) -> bytes:
 
 
 def table_entry_entity(key: EntityKey, entry: bytes, rank: int, is_default: bool) -> EncodedEntity:
-    """Return the entity of a table entry's canonical bytes."""
+    """Return an entity from a table entry's canonical bytes."""
     return EncodedEntity(key, bytes_field(_TABLE_ENTRY_FIELD, entry), rank, is_default)
 
 
 def entity_set(entities: Iterable[p4r.Entity]) -> EntitySet:
-    """Index entities by what identifies them; volatile parts (counters, hit times) are left out.
+    """Index entities by key, without volatile parts (counters, hit times).
 
     Raises:
-        ValueError: two entities have the same key, or a kind the controller does not manage.
+        ValueError: two entities have the same key, or the controller does not manage a kind.
 
     """
     return index_entities([EncodedEntity.of(entity) for entity in entities])
@@ -133,10 +133,10 @@ def index_entities(entities: Sequence[EncodedEntity]) -> EntitySet:
 
 
 def plan_updates(installed: EntitySet, desired: EntitySet) -> list[EncodedUpdate]:
-    """Updates that turn `installed` into `desired`.
+    """Return the updates that turn `installed` into `desired`.
 
-    What is referred to comes before what refers to it, deletions last and the other way round. Default
-    entries are always modified, never inserted or deleted (P4Runtime, section 9.1.5).
+    Inserts and modifications write referenced entities first; deletions follow, in reverse order. Default entries are
+    always modified, never inserted or deleted (P4Runtime, section 9.1.5).
     """
     changes: list[EncodedUpdate] = []
     for key, entity in desired.items():
@@ -161,7 +161,7 @@ def plan_updates(installed: EntitySet, desired: EntitySet) -> list[EncodedUpdate
 
 
 def entity_key(entity: p4r.Entity) -> EntityKey:
-    """What identifies an entity: its kind and the bytes of its key fields."""
+    """Return the key of an entity: its kind and the bytes of its key fields."""
     kind = entity.WhichOneof("entity")
     if kind == "table_entry":
         return kind, _bytes(table_key(entity.table_entry))
@@ -185,7 +185,7 @@ def entity_key(entity: p4r.Entity) -> EntityKey:
 
 
 def table_key(table_entry: p4r.TableEntry) -> p4r.TableEntry:
-    """Return what identifies a table entry, as an entry without all else."""
+    """Return a table entry reduced to the fields that identify it."""
     key = p4r.TableEntry(
         table_id=table_entry.table_id,
         priority=table_entry.priority,
@@ -196,7 +196,7 @@ def table_key(table_entry: p4r.TableEntry) -> p4r.TableEntry:
 
 
 def stable_entity(entity: p4r.Entity) -> p4r.Entity:
-    """Return an entity in canonical order and without what changes by itself."""
+    """Return an entity in canonical order and without volatile parts."""
     # The plan's entities are shared by switches, so they must not be changed in place.
     stable = copy.deepcopy(entity)
     if stable.HasField("table_entry"):
@@ -213,7 +213,7 @@ def stable_entity(entity: p4r.Entity) -> p4r.Entity:
 
 
 def sort_parameters(action: p4r.TableAction) -> p4r.TableAction:
-    """Bring the parameters of a direct action into the order of their ids, and return it."""
+    """Sort the parameters of a direct action by id, in place, and return the action."""
     if action.HasField("action"):
         parameters = sorted(action.action.params, key=lambda parameter: parameter.param_id)
         del action.action.params[:]
@@ -241,5 +241,5 @@ def is_default(entity: p4r.Entity) -> bool:
 
 
 def _bytes(message: Any) -> bytes:
-    """Canonical bytes of any protobuf message."""
+    """Return the canonical bytes of a protobuf message."""
     return bytes(message.SerializeToString(deterministic=True))

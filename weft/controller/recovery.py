@@ -1,7 +1,7 @@
-"""Aggregation jobs as switches hold them: read back, so that a controller can go on where another one left off.
+"""Reads aggregation jobs back from switches, so that a controller can continue where another one left off.
 
-A job is taken over if the entries of its switches fit together to whole trees; what is left of others is removed with
-the next plan that is written. Hosts notice nothing: epoch, key, ranks and slots stay as they are.
+A job is taken over if the entries on its switches form complete trees; remains of other jobs are removed when the next
+plan is written. Hosts notice nothing: epoch, key, ranks and slots do not change.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _ROUND_BITS = 32
 
 @dataclass(frozen=True)
 class HeldJob:
-    """A job's entries on one switch: the job's parameters and note, the ports of its children by rank.
+    """A job's entries on one switch: the job's parameters and note, and its children's ports by rank.
 
-    `packets` of the job have come to the switch so far, by the ports of its tree.
+    `packets` counts the job's packets received by the switch on the ports of the tree.
     """
 
     parameters: Mapping[str, int]
@@ -41,13 +41,13 @@ class HeldJob:
 
     @property
     def slots(self) -> range:
-        """Its slots of the switch."""
+        """The job's slots on the switch."""
         base = self.parameters["slot_base"]
         return range(base, base + self.parameters["slot_count"])
 
     @property
     def ports(self) -> set[int]:
-        """Its ports of the switch: to children, and to the parent."""
+        """The job's ports on the switch: to children and to the parent."""
         return {
             *self.children.values(),
             *(() if self.parameters["is_root"] else (self.parameters["parent_port"],)),
@@ -56,7 +56,7 @@ class HeldJob:
 
 @dataclass(frozen=True)
 class HeldJobs:
-    """What one switch holds of all jobs, by id, and the epochs that its slots have seen; None: it does not say."""
+    """A switch's entries of all jobs, by id, and the epochs that its slots have seen; None if not readable."""
 
     jobs: Mapping[int, HeldJob]
     epochs: frozenset[int] | None = None
@@ -64,13 +64,13 @@ class HeldJobs:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What was found on the switches.
+    """The jobs found on the switches.
 
     Attributes:
-        jobs: that are whole.
-        lost: why others are not, by id.
-        epochs: that slots have seen.
-        knows_epochs: whether all switches said so; BMv2 does not read registers over P4Runtime.
+        jobs: the complete jobs.
+        lost: why other jobs are incomplete, by id.
+        epochs: epochs that slots have seen.
+        knows_epochs: whether all switches reported epochs; BMv2 cannot read registers over P4Runtime.
 
     """
 
@@ -81,7 +81,7 @@ class Recovery:
 
 
 async def read_held_jobs(session: SwitchSession) -> HeldJobs:
-    """Read the jobs of a switch, and which epochs its slots have seen."""
+    """Read a switch's jobs and the epochs that its slots have seen."""
     held = await read_job_entries(session)
     try:
         tags = await read_register(session, _TAG_REGISTER)
@@ -95,7 +95,7 @@ async def read_job_entries(session: SwitchSession) -> dict[int, HeldJob]:
     """Read the jobs of a switch, by id."""
     if not (session.has_table(JOB_TABLE) and session.counts(MEMBER_TABLE)):
         return {}
-    # Of members' entries: anybody's packets count at the job's own, before they are dropped.
+    # Count at members' entries, because the job's entry also counts strangers' packets before they are dropped.
     counted = finsy.P4TableEntry(MEMBER_TABLE, counter_data=finsy.P4CounterData())
     entries = await session.read([finsy.P4TableEntry(JOB_TABLE), counted])
     children: dict[int, dict[int, int]] = {}
@@ -120,7 +120,7 @@ async def read_job_entries(session: SwitchSession) -> dict[int, HeldJob]:
 
 
 def recovered(fabric: FabricSpec, held: Mapping[str, HeldJobs]) -> Recovery:
-    """Return the jobs whose entries fit together, given what each switch holds, by its name."""
+    """Return the jobs with consistent entries, given the jobs held by each switch, by switch name."""
     jobs, lost = [], {}
     for job_id in sorted({job_id for of_switch in held.values() for job_id in of_switch.jobs}):
         of_job = {name: each.jobs[job_id] for name, each in held.items() if job_id in each.jobs}
@@ -220,7 +220,7 @@ def _require_child(nodes: Mapping[str, TreeNode], node: TreeNode, child: TreeChi
 
 
 def _workers(fabric: FabricSpec, tree: AggregationTree, notes: Mapping[str, JobNote]) -> dict[int, str]:
-    """Return the hosts by their numbers in the whole job."""
+    """Return the hosts by their worker numbers in the whole job."""
     found: dict[int, str] = {}
     for node in tree.nodes:
         hosts = node.hosts(fabric)

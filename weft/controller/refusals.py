@@ -1,4 +1,4 @@
-"""Turn gRPC errors into readable ones: which switch, which update, what the server said."""
+"""Turns gRPC errors into readable ones that name the switch, the update and the server's reason."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def explain(
     updates: Sequence[EncodedUpdate] | None = None,
     schema: finsy.P4Schema | None = None,
 ) -> ControllerError:
-    """Turn a failed call into a controller's error."""
+    """Return a controller error for a failed call."""
     if error.code() in _UNREACHABLE:
         return SwitchUnavailableError(
             f"{switch}: {operation}: no answer ({error.code().name}: {error.details()})"
@@ -47,7 +47,7 @@ def explain(
 
 
 def describe_update(update: Any, schema: finsy.P4Schema | None) -> str:
-    """One line about an update: its kind and its entity by names where the schema knows them."""
+    """Return one line that describes an update: its kind and its entity, with names if the schema knows them."""
     kind = p4r.Update.Type.Name(update.type)
     if schema is None:
         return f"{kind} {update.entity.WhichOneof('entity')}"

@@ -1,4 +1,4 @@
-"""What the controller has written, and what a failure did to the jobs."""
+"""Results of writing to switches, and of a failure's effect on jobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.controller.memberships import JobMembership
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: how many updates of entries in all, and to which switches."""
+    """Result of a write: total number of updated entries, and the switches written to."""
 
     entries: int = 0
     switches: tuple[str, ...] = ()
@@ -21,15 +21,15 @@ class Written:
 
 @dataclass(frozen=True)
 class Repair:
-    """What a failure did to the jobs.
+    """Effect of a failure on the jobs.
 
     Attributes:
-        written: what the new plan took.
-        memberships: of every rebuilt job, by job id and host; the hosts go on with these, in a new epoch, unless
-            another failure has come meanwhile (`FabricController.job_epoch`).
+        written: writes for the new plan.
+        memberships: new memberships of every rebuilt job, by job id and host; hosts continue with these in a new
+            epoch, unless another failure has come meanwhile (`FabricController.job_epoch`).
         lost: why a job could not be rebuilt, by job id; such jobs are removed.
-        cycle: a cycle of buffers that the new routes make, hop by hop, in which lossless classes may deadlock; empty
-            if there is none, or no class is lossless.
+        cycle: a cycle of buffer dependencies in the new routes, hop by hop, in which lossless classes may deadlock;
+            empty if there is none, or no class is lossless.
 
     """
 

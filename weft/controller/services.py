@@ -1,6 +1,6 @@
-"""Groups of hosts that use services of switches: where a group's tree is, and what each of its hosts must know.
+"""Groups of hosts that use services of switches: a group's tree, and the memberships of its hosts.
 
-What switches must hold follows from a group (`weft.controller.features.services`).
+`weft.controller.features.services` derives the switches' entries from a group.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from weft.topologies import FabricSpec
 from weft.topologies.addressing import IpVersion, service_group_address
 
 MAX_CELLS = 1024
-"""Barriers and counters of a switch (SERVICE_CELLS in p4/include/services/synchronisation.p4)."""
+"""Barriers and counters on a switch (SERVICE_CELLS in p4/include/services/synchronisation.p4)."""
 MAX_CLIENT_ENTRIES = 16384
-"""Requests of all clients that a root notes (SERVICE_CLIENT_ENTRIES)."""
+"""Requests of all clients that a root can remember (SERVICE_CLIENT_ENTRIES)."""
 MAX_WINDOW = 256
-"""Requests that a client may have under way."""
+"""Outstanding requests allowed for a client."""
 MAX_EPOCH = 0xFFFF
 GROUP_ID = 1
 """A fabric serves one group at a time."""
@@ -29,17 +29,17 @@ GROUP_ID = 1
 
 @dataclass(frozen=True)
 class ServiceGroup:
-    """A group of hosts, in order of their numbers as clients, and the tree that serves it.
+    """A group of hosts, in order of their client numbers, and the tree that serves it.
 
     Attributes:
-        group_id: on the wire.
+        group_id: id in packets.
         hosts: names of the members.
-        tree: whose root has the counters and releases barriers.
-        epoch: of the group's present use; cells of another epoch count as empty.
+        tree: its root has the counters and releases barriers.
+        epoch: epoch of the group's present use; cells with another epoch count as empty.
         q_key: Queue Key of all its packets, its secret.
         cell_count: barriers and counters, from cell 0 of each switch.
-        window: requests that a client may have under way, a power of two.
-        ip_version: of its packets.
+        window: outstanding requests allowed for a client, a power of two.
+        ip_version: IP version of its packets.
 
     """
 
@@ -53,7 +53,7 @@ class ServiceGroup:
     ip_version: IpVersion
 
     def client_ports(self, fabric: FabricSpec) -> dict[str, dict[int, int]]:
-        """Return by switch of the tree the port towards each client below it."""
+        """Return, for each switch of the tree, the port towards each client below it."""
         found: dict[str, dict[int, int]] = {node.switch: {} for node in self.tree.nodes}
         number = {name: client for client, name in enumerate(self.hosts)}
         for node in reversed(self.tree.nodes):
@@ -76,7 +76,7 @@ class ServiceGroup:
 
 @dataclass(frozen=True)
 class ServiceMembership:
-    """What a host must know to use its group's services; `rank` is that among the children of its leaf."""
+    """Data that a host needs to use its group's services; `rank` counts among the children of its leaf."""
 
     nic: int
     group_id: int
@@ -91,7 +91,7 @@ class ServiceMembership:
 
 @dataclass(frozen=True)
 class ServiceUse:
-    """What a group is to use: barriers and counters, requests under way of each client, packets of an IP version."""
+    """Requirements of a group: barriers and counters, outstanding requests of each client, and an IP version."""
 
     hosts: tuple[str, ...]
     plane: int
@@ -101,7 +101,7 @@ class ServiceUse:
 
 
 class ServiceTable:
-    """Plans groups, each use of one in an epoch of its own; `queue_keys` draws their secrets."""
+    """Plans groups; each use of a group gets a new epoch. `queue_keys` draws their secrets."""
 
     def __init__(self, queue_keys: QueueKeys = random_queue_key) -> None:
         self._queue_keys = queue_keys
@@ -111,7 +111,7 @@ class ServiceTable:
         """Plan the tree of a group.
 
         Raises:
-            JobError: no tree reaches all hosts, or switches have not as many cells, or the root not as many entries.
+            JobError: no tree reaches all hosts, the switches have too few cells, or the root has too few entries.
 
         """
         if not 1 <= use.cell_count <= MAX_CELLS:
@@ -128,14 +128,14 @@ class ServiceTable:
         )
 
     def next_use(self) -> tuple[int, int]:
-        """Return the epoch of the next use of a service, and its key."""
-        # Never 0, which registers begin with.
+        """Return the epoch and the key for the next use of a service."""
+        # Never 0, the registers' initial value.
         self._epoch = self._epoch % MAX_EPOCH + 1
         return self._epoch, self._queue_keys(GROUP_ID, self._epoch)
 
 
 def service_memberships(fabric: FabricSpec, group: ServiceGroup) -> list[ServiceMembership]:
-    """Return what each host of a group must know, in order of its clients."""
+    """Return the memberships of a group's hosts, in order of the clients."""
     nic = fabric.first_nics[group.tree.plane]
     found = []
     for client, host in enumerate(group.hosts):

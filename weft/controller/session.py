@@ -1,8 +1,8 @@
-"""One switch over P4Runtime: arbitration, pipeline, writes in batches, reads, packets.
+"""P4Runtime session with one switch: arbitration, pipeline, batched writes, reads, packets.
 
-The session uses a stub of the P4Runtime service, so anything that offers its calls can serve the session.
-finsy's entities and schema are used, its `Switch` is not: it hides why a pipeline was refused, and its calls time out
-after ten seconds, which loading a pipeline on a busy machine can exceed.
+The session calls a stub of the P4Runtime service, so anything that offers the same calls can serve it. It uses finsy's
+entities and schema, but not finsy's `Switch`, which hides why a pipeline was rejected and times out after ten seconds;
+loading a pipeline on a busy machine can take longer.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from weft.controller.refusals import explain
 from weft.controller.stub import SharedRequest
 
 BATCH_UPDATES = 1000
-# Not 1: clients that only watch, such as p4runtime-shell, must bid too, and need ids below the controller's.
+# Not 1: clients that only read, such as p4runtime-shell, must also bid, and need ids below the controller's.
 FIRST_ELECTION_ID = 1 << 16
 _MAX_PREEMPTIONS = 16
-# A program may take so many times as long to load as other calls may, while the switch answers those.
+# Loading a program may take this many times the timeout of other calls, while the switch answers them.
 _LOADING_PATIENCE = 30
-# How long to wait for a switch to notice that its controller is leaving; after that the session leaves anyway.
+# Longest wait for a switch to notice that its controller is leaving; the session then ends anyway.
 _LEAVING_PATIENCE_S = 5.0
 _ELECTION_ID = re.compile("election.?id", re.IGNORECASE)
 
@@ -43,19 +43,19 @@ StreamEvent: TypeAlias = P4PacketIn | P4DigestList | P4IdleTimeoutNotification
 class SwitchSession:
     """A P4Runtime client of one device.
 
-    Without `become_primary` it only reads, which needs no election and disturbs no controller.
+    Without `become_primary` it can only read, which needs no election and does not disturb controllers.
 
     Args:
-        name: of the switch, for messages.
+        name: name of the switch, for messages.
         device_id: P4Runtime device id.
-        stub: of the P4Runtime service on an asyncio channel (`stub.P4RuntimeStub`).
-        pipeline: P4Info that entities are encoded with.
-        timeout_s: of each call; to load a program takes longer on a slow machine (`push_pipeline`).
+        stub: stub of the P4Runtime service on an asyncio channel (`stub.P4RuntimeStub`).
+        pipeline: its P4Info encodes entities.
+        timeout_s: timeout of each call; loading a program may take longer (`push_pipeline`).
         on_packet: called with every packet-in.
 
     Attributes:
-        written: where it is a list, it has all updates that the switch took.
-        on_event: called with every packet-in, digest list and idle timeout, decoded.
+        written: set it to a list to record all updates that the switch accepted.
+        on_event: called with every decoded packet-in, digest list and idle timeout.
 
     """
 
@@ -89,29 +89,29 @@ class SwitchSession:
 
     @property
     def schema(self) -> P4Schema:
-        """P4Info's names and values, as the switch's version of P4Runtime has them; shared with other sessions."""
+        """The schema of P4Info for the switch's P4Runtime version; shared with other sessions."""
         return self._encoder.schema
 
     def has_table(self, name: str) -> bool:
-        """Return whether the switch's program has a table of this name."""
+        """Return whether the switch's program has a table with this name."""
         return name in self.pipeline.names.tables
 
     def counts(self, table: str) -> bool:
-        """Return whether the switch's program has a table whose entries count packets."""
+        """Return whether the switch's program has this table with a direct counter."""
         return self.has_table(table) and self.schema.tables[table].direct_counter is not None
 
     @property
     def is_lost(self) -> bool:
-        """Whether the stream has ended by itself, as when the switch was."""
+        """Whether the switch's side ended the stream, as when the switch ended."""
         return self._reader is not None and self._reader.done()
 
     @property
     def is_primary(self) -> bool:
-        """Whether the switch takes this session's writes."""
+        """Whether this session is primary, so that the switch accepts its writes."""
         return self._primary.is_set()
 
     async def negotiate_version(self) -> P4RuntimeVersion:
-        """Ask for the server's P4Runtime version; entities are encoded accordingly from then on."""
+        """Ask for the server's P4Runtime version and encode entities accordingly from then on."""
         try:
             version = await self._api_version()
         except grpc.aio.AioRpcError as error:
@@ -121,7 +121,7 @@ class SwitchSession:
         return self.schema.p4runtime_version
 
     async def _api_version(self) -> str | None:
-        """Return what the server says; None if it does not know the question. Raises AioRpcError."""
+        """Return the server's version; None if it does not implement the call. Raises AioRpcError."""
         try:
             reply = await self._stub.Capabilities(p4r.CapabilitiesRequest(), timeout=self._timeout_s)
         except grpc.aio.AioRpcError as error:
@@ -134,12 +134,12 @@ class SwitchSession:
         """Open the stream and win the election (P4Runtime, section 5).
 
         Args:
-            election_id: to start with.
-            preempt: outbid another controller, which is primary again when this session ends.
+            election_id: election id of the first bid.
+            preempt: outbid another controller, which becomes primary again when this session ends.
 
         Raises:
             NotPrimaryError: another controller is primary and `preempt` is false.
-            SwitchUnavailableError: no answer.
+            SwitchUnavailableError: the switch does not answer.
 
         """
         for _ in range(_MAX_PREEMPTIONS):
@@ -155,12 +155,12 @@ class SwitchSession:
         raise NotPrimaryError(f"{self.name}: another controller is primary{other}")
 
     async def push_pipeline(self) -> None:
-        """Load the program; the switch forgets all entries and registers (VERIFY_AND_COMMIT).
+        """Load the program; the switch discards all entries and registers (VERIFY_AND_COMMIT).
 
-        A switch that answers other calls is at work, not hung: it has 30 times as long as they have.
+        A switch that answers other calls is working, not hung, so it gets 30 times their timeout.
 
         Raises:
-            SwitchUnavailableError: it does not answer, or takes longer. RequestRefusedError: it refuses the program.
+            SwitchUnavailableError: it does not answer, or takes longer. RequestRefusedError: it rejects the program.
 
         """
         head = p4r.SetForwardingPipelineConfigRequest(
@@ -178,7 +178,7 @@ class SwitchSession:
             raise explain(self.name, "SetForwardingPipelineConfig", error) from None
 
     async def _while_it_answers(self, call: Awaitable[Any]) -> None:
-        """Wait for a call's end as long as the switch answers another one meanwhile. Raises AioRpcError."""
+        """Wait for a call to end as long as the switch answers other calls meanwhile. Raises AioRpcError."""
         ending = asyncio.ensure_future(call)
         try:
             # A machine may need minutes to compile a program for all its switches; one that answers other calls is not
@@ -191,12 +191,12 @@ class SwitchSession:
             await asyncio.gather(ending, return_exceptions=True)
 
     async def read_pipeline(self) -> p4r.ForwardingPipelineConfig | None:
-        """Return P4Info and cookie of the loaded program; None if there is none."""
+        """Return P4Info and cookie of the loaded program; None if no program is loaded."""
         config = await self._read_config(p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE)
         return config if config is not None and config.HasField("p4info") else None
 
     async def read_device_config(self) -> bytes:
-        """Return the loaded program as the switch runs it, BMv2 JSON; nothing if there is none."""
+        """Return the loaded program as BMv2 JSON; empty if no program is loaded."""
         config = await self._read_config(p4r.GetForwardingPipelineConfigRequest.DEVICE_CONFIG_AND_COOKIE)
         return b"" if config is None else config.p4_device_config
 
@@ -217,8 +217,8 @@ class SwitchSession:
         """Send updates in order, in batches.
 
         Raises:
-            RequestRefusedError: names the first update that the switch refused; later batches are not sent.
-            NotPrimaryError: another controller took over.
+            RequestRefusedError: names the first update that the switch rejected; later batches are not sent.
+            NotPrimaryError: another controller became primary.
 
         """
         for start in range(0, len(updates), BATCH_UPDATES):
@@ -236,7 +236,7 @@ class SwitchSession:
                 raise explain(self.name, "Write", error, batch, self.schema) from None
 
     async def write_cells(self, cells: Iterable[Cell]) -> None:
-        """Set cells of registers, meters and counters, and value sets. Raises what `write` raises."""
+        """Set value sets and cells of registers, meters and counters. Raises as `write`."""
         try:
             encoded = [EncodedEntity.plain(each.encode(self.schema)) for each in cells]
         except ValueError as error:
@@ -244,7 +244,7 @@ class SwitchSession:
         await self.write([each.update(p4r.Update.MODIFY) for each in encoded])
 
     async def read_raw(self, wanted: Iterable[p4r.Entity]) -> list[p4r.Entity]:
-        """Read entities as protobuf; fields that are not set are wildcards."""
+        """Read entities as protobuf; unset fields are wildcards."""
         request = p4r.ReadRequest(device_id=self.device_id, entities=list(wanted))
         entities: list[p4r.Entity] = []
         try:
@@ -257,10 +257,10 @@ class SwitchSession:
     async def read(
         self, wanted: Iterable[Any], keep: Callable[[p4r.Entity], bool] = lambda _: True
     ) -> list[Any]:
-        """Read entities, given and returned as finsy's; those that `keep` refuses are not even decoded.
+        """Read entities, given and returned as finsy's; entities for which `keep` is false are not decoded.
 
         Raises:
-            RequestRefusedError: the switch refused, or P4Info lacks what was requested.
+            RequestRefusedError: the switch rejected the request, or P4Info lacks a requested object.
 
         """
         try:
@@ -271,12 +271,12 @@ class SwitchSession:
             raise RequestRefusedError(f"{self.name}: {error}") from None
 
     def encode(self, entities: Iterable[Entity]) -> EntitySet:
-        """Encode entities with the switch's P4Info; equal ones are shared with other switches' sets.
+        """Encode entities with the switch's P4Info; switches share equal encoded entities.
 
-        What the program has no table, action or field for is left out (`Pipeline.left_out`).
+        Entities without a table, action or field in the program are skipped (`Pipeline.left_out`).
 
         Raises:
-            RequestRefusedError: a value does not fit.
+            RequestRefusedError: a value does not fit its field.
 
         """
         try:
@@ -287,7 +287,7 @@ class SwitchSession:
             ) from None
 
     async def send_packet(self, payload: bytes, **metadata: int) -> None:
-        """Send a packet-out with the fields of the program's packet_out header; a bare one if it has no such header."""
+        """Send a packet-out with the program's packet_out header, or without one if the program has none."""
         await self._wait_until_primary()
         message = (
             P4PacketOut(payload, **metadata).encode_update(self.schema)
@@ -297,16 +297,16 @@ class SwitchSession:
         await self._stream.write(message)
 
     async def acknowledge(self, digests: P4DigestList) -> None:
-        """Tell the switch that a list of digests has been dealt with (P4Runtime, section 9.7)."""
+        """Acknowledge a list of digests to the switch (P4Runtime, section 9.7)."""
         await self._stream.write(digests.ack().encode_update(self.schema))
 
     async def wait_lost(self) -> None:
-        """Wait until the stream has ended by itself."""
+        """Wait until the switch's side has ended the stream."""
         if self._reader is not None:
             await asyncio.wait({self._reader})
 
     async def close(self) -> None:
-        """End the stream and return when the switch has noticed: another controller may become primary."""
+        """End the stream and wait until the switch has noticed, so that another controller can become primary."""
         if self._stream is not None and self._reader is not None and not self._reader.done():
             with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
                 await self._stream.done_writing()
@@ -338,7 +338,7 @@ class SwitchSession:
         except grpc.aio.AioRpcError as error:
             self._stream_failure = error
         except asyncio.InvalidStateError:
-            await self._decided.wait()  # the stream ended while the bid was sent; its reader knows why
+            await self._decided.wait()  # the stream ended while the bid was sent; its reader has the reason
         failure = self._stream_failure
         if failure is not None and not _says_election_id_taken(failure):
             raise explain(self.name, "arbitration", failure) from None
@@ -378,7 +378,7 @@ class SwitchSession:
                     self._on_event(event)
                 if self._on_packet is not None and isinstance(event, P4PacketIn):
                     self._on_packet(event)
-            except (ValueError, KeyError):  # not the packet_in header that P4Info describes
+            except (ValueError, KeyError):  # the packet_in header differs from P4Info's
                 self.stream_errors += 1
         elif kind == "error":
             self.stream_errors += 1
@@ -411,6 +411,9 @@ class SwitchSession:
 
 
 def _says_election_id_taken(error: grpc.aio.AioRpcError) -> bool:
-    """A bid with another's election id ends the stream with INVALID_ARGUMENT (P4Runtime, section 5.3)."""
+    """Return whether a bid failed because another controller uses its election id.
+
+    The switch then ends the stream with INVALID_ARGUMENT (P4Runtime, section 5.3).
+    """
     is_refused = error.code() is grpc.StatusCode.INVALID_ARGUMENT
     return is_refused and _ELECTION_ID.search(error.details() or "") is not None

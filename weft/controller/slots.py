@@ -1,4 +1,4 @@
-"""Quotas of aggregation slots: which slots of a switch belong to which job."""
+"""Allocation of a switch's aggregation slots to jobs, with quotas for tenants."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from weft.controller.errors import JobError, NoSlotsError
 
 @dataclass
 class SlotPool:
-    """Slots of one switch, handed out as one contiguous range per job, lowest first.
+    """Slots of one switch, allocated as one contiguous range per job, lowest first.
 
-    `quotas` are slots that are set aside for tenants, behind those that all others share.
+    `quotas` are slots reserved for tenants, after the slots that all others share.
     """
 
     switch: str
@@ -25,8 +25,8 @@ class SlotPool:
         """Reserve `count` slots for a job and return the first.
 
         Raises:
-            NoSlotsError: no gap is large enough; the message says how large the largest is, and who has the others.
-                Tenants see their own jobs only.
+            NoSlotsError: no gap is large enough; the message gives the largest gap and the jobs that hold slots.
+                Tenants see only their own jobs.
 
         """
         gaps = self._gaps(self._region(tenant))
@@ -41,18 +41,18 @@ class SlotPool:
         )
 
     def copy(self) -> SlotPool:
-        """Return another pool with the same slots taken."""
+        """Return a copy of the pool."""
         return replace(self, _ranges=dict(self._ranges), _tenants=dict(self._tenants))
 
     def has_room(self, count: int, tenant: str = "") -> bool:
-        """Return whether `allocate` would find so many slots."""
+        """Return whether `allocate` would succeed for `count` slots."""
         return any(len(gap) >= count for gap in self._gaps(self._region(tenant)))
 
     def adopt(self, job_id: int, slots: range, tenant: str = "") -> None:
-        """Take note of slots that a job has on the switch already.
+        """Record slots that a job already has on the switch.
 
         Raises:
-            JobError: another job has some of them, or the switch has not so many.
+            JobError: another job has some of the slots, or the switch has fewer slots.
 
         """
         if not slots or slots.start < 0 or slots.stop > self.capacity:
@@ -66,7 +66,7 @@ class SlotPool:
         self._take(job_id, slots, tenant)
 
     def note(self, job_id: int, slots: range) -> None:
-        """Take note of slots that a switch says a job has, be they right or not."""
+        """Record slots that a switch reports for a job, without checking them."""
         self._take(job_id, slots, "")
 
     def release(self, job_id: int) -> None:
@@ -76,7 +76,7 @@ class SlotPool:
 
     @property
     def free(self) -> int:
-        """Slots that no job has."""
+        """Number of free slots."""
         return self.capacity - sum(len(slots) for slots in self._ranges.values())
 
     def ranges(self) -> dict[int, range]:
@@ -87,12 +87,12 @@ class SlotPool:
         self._ranges[job_id], self._tenants[job_id] = slots, tenant
 
     def gaps(self) -> list[range]:
-        """Return the ranges that no job has, none over the end of a tenant's quota."""
+        """Return the free ranges, split at the limits of tenants' quotas."""
         regions = [self._region(tenant) for tenant in ("", *self.quotas)]
         return [gap for region in regions for gap in self._gaps(region)]
 
     def _region(self, tenant: str) -> range:
-        """Return the slots among which those of a tenant's jobs are."""
+        """Return the range from which a tenant's jobs get slots."""
         end = self.capacity - sum(self.quotas.values())
         if tenant not in self.quotas:
             return range(end)
@@ -103,7 +103,7 @@ class SlotPool:
         return range(end, end + quota)
 
     def _gaps(self, region: range) -> list[range]:
-        """Return what no job has of a region, in order."""
+        """Return the free ranges of a region, in order."""
         gaps, start = [], region.start
         for taken in sorted(self._ranges.values(), key=lambda slots: slots.start):
             if taken.stop > region.start and taken.start < region.stop:
@@ -112,7 +112,7 @@ class SlotPool:
         return [gap for gap in (*gaps, range(start, max(start, region.stop))) if gap]
 
     def _taken(self, tenant: str) -> str:
-        """Return in words which jobs have slots of the region in which a tenant's are."""
+        """Return text that lists the jobs with slots in a tenant's region."""
         region = self._region(tenant)
         within = {job: slots for job, slots in self._ranges.items() if slots.start in region}
         shown = [

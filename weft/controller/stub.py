@@ -1,4 +1,4 @@
-"""P4Runtime's stub, with requests that are bytes already where a fabric's are mostly alike."""
+"""P4Runtime's stub, which takes already encoded requests where a fabric's switches get mostly equal ones."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from finsy.proto import p4r, p4r_grpc
 
 @dataclass(frozen=True, slots=True)
 class SharedRequest:
-    """A request's bytes in two parts: its own fields, and those that other requests have as well.
+    """A request's bytes in two parts: fields of this request, and fields shared with other requests.
 
-    `bytes` joins them, which a channel within the process need not do.
+    `bytes` joins the parts; a channel within the process need not join them.
     """
 
     own: bytes
@@ -23,10 +23,10 @@ class SharedRequest:
 
 
 class P4RuntimeStub:
-    """The calls of the generated stub, but that `Write` and `SetForwardingPipelineConfig` take a request's bytes.
+    """The generated stub's calls, except that `Write` and `SetForwardingPipelineConfig` take encoded requests.
 
-    A fabric's updates and its pipeline are serialised once for all switches; a request is its fields in a row. The
-    pipeline's is a `SharedRequest`: a megabyte that a thousand switches get at the same time is one megabyte.
+    A fabric's updates and its pipeline are serialised once for all switches; a request concatenates encoded fields. The
+    pipeline's request is a `SharedRequest`, so that a thousand switches share one copy of a megabyte.
     """
 
     def __init__(self, channel: Any) -> None:

@@ -1,6 +1,6 @@
-"""What reduction in the network costs a switch: slots, entries, and how many jobs a memory holds.
+"""Cost of in-network reduction in a switch: slots, entries, and how many jobs fit in a memory.
 
-Sizes are those that the compiled program declares. Which entries a job needs is what the controller plans for one.
+The compiled program declares the sizes; the controller's plan for a job determines its entries.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ _SLOT_BASE = "slot_base"
 
 @dataclass(frozen=True)
 class TableCost:
-    """Entries that a job has in a table of a switch."""
+    """A job's entries in a table of a switch."""
 
     entry: EntrySize
     entries: int
 
     @property
     def bits(self) -> int:
-        """Of all of a job's entries."""
+        """Bits of all the job's entries in the table."""
         return self.entry.bits * self.entries
 
     @property
     def most_jobs(self) -> int:
-        """How many jobs' entries the table holds."""
+        """Number of jobs that fit in the table."""
         return self.entry.table_size // self.entries
 
 
 @dataclass(frozen=True)
 class JobCost:
-    """What a job takes of a switch that is a node of its tree, below another one.
+    """A job's cost in a switch that is a node of its tree and has a parent.
 
     Attributes:
         children: workers below a leaf, or switches below a spine.
-        slots: of the job.
-        slot_bits: registers of all of them.
-        tables: entries.
+        slots: slots of the job.
+        slot_bits: register bits of all the slots.
+        tables: entries in each table.
         group_bits: the multicast group that copies results to the children.
 
     """
@@ -72,17 +72,17 @@ class JobCost:
 
     @property
     def entry_bits(self) -> int:
-        """Of its entries and its group."""
+        """Bits of the job's entries and its multicast group."""
         return sum(each.bits for each in self.tables) + self.group_bits
 
     @property
     def bits(self) -> int:
-        """All."""
+        """Total bits of the job."""
         return self.slot_bits + self.entry_bits
 
 
 class SwitchCost:
-    """What a program takes of a switch. Raises PipelineError for one without aggregation."""
+    """A program's use of switch memory. Raises PipelineError if the program does not aggregate."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._p4info = pipeline.p4info
@@ -90,35 +90,35 @@ class SwitchCost:
         self.slots = pipeline.slot_capacity()
         if not self.slots:
             raise PipelineError(f"the program has no register {SLOT_REGISTER}: it does not aggregate")
-        """Of the program as it is compiled."""
+        """Slots of the compiled program."""
         registers = register_sizes(self._p4info)
         tag = next(each for each in registers if each.name.rpartition(".")[2] == SLOT_REGISTER)
         self.slot_registers = [
             each for each in registers if each.control == tag.control and each.cells == tag.cells
         ]
-        """Registers with cells for each slot."""
+        """Registers with cells for every slot."""
         self.other_registers: list[RegisterSize] = [
             each for each in registers if each not in self.slot_registers
         ]
-        """Registers of the program's other parts, which do not depend on jobs."""
+        """The program's other registers, which do not depend on jobs."""
 
     @property
     def slot_bits(self) -> int:
-        """Registers of a slot, in both its versions."""
+        """Register bits of a slot, for both its versions."""
         return sum(each.bits for each in self.slot_registers) // self.slots
 
     @property
     def other_bits(self) -> int:
-        """Of the registers that do not depend on jobs."""
+        """Bits of the registers that do not depend on jobs."""
         return sum(each.bits for each in self.other_registers)
 
     @cached_property
     def packet(self) -> PacketSize:
-        """What the program keeps of a packet."""
+        """Size of the program's per-packet state."""
         return packet_size(self._program)
 
     def job(self, children: int, slots: int) -> JobCost:
-        """Return what a job takes. Raises JobError for children that a node cannot have."""
+        """Return a job's cost. Raises JobError for a number of children that a node cannot have."""
         if not 1 <= children <= MAX_CHILDREN:
             raise JobError(f"{children} children of a node (valid: 1 to {MAX_CHILDREN})")
         entries, replicas = _planned(children)
@@ -131,11 +131,11 @@ class SwitchCost:
         return JobCost(children, slots, slots * self.slot_bits, tuple(tables), group_bits)
 
     def limits(self, job: JobCost, memory_bytes: int | None = None) -> dict[str, int]:
-        """Return how many such jobs fit, by what limits them.
+        """Return how many such jobs fit, by limiting resource.
 
-        Without a memory these are slots of the program as compiled; with one, it has the program's other registers,
-        and for each job its slots and entries. Ranges of jobs follow one another, and each begins where `slot_base` of
-        its entry can say.
+        Without `memory_bytes`, the slots of the compiled program are the limit; with it, the memory holds the program's
+        other registers and each job's slots and entries. Jobs' slot ranges are consecutive, and the start of each must
+        fit the `slot_base` field of its entry.
         """
         if memory_bytes is None:
             room = {"slots": self.slots // job.slots}
@@ -146,13 +146,13 @@ class SwitchCost:
         return {**room, **tables, _SLOT_BASE: -(-bases // job.slots), "job ids": MAX_JOB_ID}
 
     def memory_bytes(self, job: JobCost, jobs: int) -> int:
-        """Return what so many jobs need, with the program's other registers."""
+        """Return the bytes that `jobs` jobs need, including the program's other registers."""
         return -(-(self.other_bits + jobs * job.bits) // 8)
 
 
 @cache
 def _planned(children: int) -> tuple[Mapping[str, int], int]:
-    """Return how many entries the controller plans for a node with so many children and a parent, and replicas."""
+    """Return the planned entries by table, and the replicas, of a node with a parent and `children` children."""
     fabric = leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=children)
     below, beyond = fabric.hosts[:children], fabric.hosts[children]
     jobs = JobTable(fabric, slot_capacity=1)

@@ -1,4 +1,4 @@
-"""What the controller must know of a target: its units of queue depth and time, what its P4Runtime lacks."""
+"""Facts about a target that the controller needs: units of queue depth and time, and gaps in its P4Runtime."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.controller.errors import SettingError
 
 CELL_BYTES = 80
 DEPTH_BITS = 19
-"""Of `enq_qdepth` and `deq_qdepth`. What is deeper reads as the largest."""
+"""Width of `enq_qdepth` and `deq_qdepth`; larger depths saturate."""
 MOST_DEPTH_UNITS = (1 << DEPTH_BITS) - 1
 DepthUnit = Literal["cells", "packets"]
 TimeUnit = Literal["ns", "us"]
@@ -24,9 +24,9 @@ class TargetFacts:
         name: "embedded" or "bmv2".
         depth_unit: unit of `enq_qdepth` and `deq_qdepth`.
         time_unit: unit of the timestamps.
-        nominal_packet_bytes: size that stands for "a packet" where the depth is in packets.
-        cell_bytes: of a cell where the depth is in cells: 80 times a power of two.
-        watches_ports: whether members of groups may name a port to watch.
+        nominal_packet_bytes: bytes counted for each packet if the depth is in packets.
+        cell_bytes: bytes of a cell if the depth is in cells: 80 times a power of two.
+        watches_ports: whether group members may name a port to watch.
 
     """
 
@@ -48,32 +48,32 @@ class TargetFacts:
             raise SettingError(f"nominal_packet_bytes={self.nominal_packet_bytes} (valid: 1 or more)")
 
     def units(self) -> dict[str, Any]:
-        """Return what `target_facts` takes beside the name."""
+        """Return the arguments of `target_facts` other than the name."""
         names = ("depth_unit", "time_unit", "nominal_packet_bytes", "cell_bytes")
         return {name: getattr(self, name) for name in names}
 
     @property
     def depth_unit_bytes(self) -> int:
-        """Bytes that one unit of queue depth stands for."""
+        """Bytes per unit of queue depth."""
         return self.cell_bytes if self.depth_unit == "cells" else self.nominal_packet_bytes
 
     @property
     def cells_per_depth_unit(self) -> int:
-        """80-byte cells that one unit of queue depth stands for, rounded up."""
+        """80-byte cells per unit of queue depth, rounded up."""
         return -(-self.depth_unit_bytes // CELL_BYTES)
 
     @property
     def ns_per_time_unit(self) -> int:
-        """Nanoseconds that one unit of time stands for."""
+        """Nanoseconds per unit of time."""
         return _NS_PER_TIME_UNIT[self.time_unit]
 
     def depth_units(self, size_bytes: int) -> int:
-        """Queue depth in the target's unit, rounded to the nearest."""
+        """Return a size as queue depth in the target's unit, rounded to the nearest."""
         return (size_bytes + self.depth_unit_bytes // 2) // self.depth_unit_bytes
 
 
 def cell_bytes_for(depth_bytes: int) -> int:
-    """Return the smallest cells, 80 B times a power of two, in which a queue's depth can say so many bytes."""
+    """Return the smallest cell size, 80 B times a power of two, with which a depth field can express `depth_bytes`."""
     cell_bytes = CELL_BYTES
     while depth_bytes > MOST_DEPTH_UNITS * cell_bytes:
         cell_bytes *= 2
@@ -81,7 +81,7 @@ def cell_bytes_for(depth_bytes: int) -> int:
 
 
 EMBEDDED = TargetFacts("embedded", depth_unit="cells", time_unit="ns")
-# simple_switch_grpc takes one watched port for those of all members of a group, and fails when a member is removed.
+# simple_switch_grpc applies one watched port to all members of a group, and fails when a member is removed.
 BMV2 = TargetFacts("bmv2", depth_unit="packets", time_unit="us", watches_ports=False)
 _TARGETS = {facts.name: facts for facts in (EMBEDDED, BMV2)}
 
@@ -93,7 +93,7 @@ def target_facts(
     nominal_packet_bytes: int | None = None,
     cell_bytes: int | None = None,
 ) -> TargetFacts:
-    """Facts of the target of this name, with what was configured otherwise than by default.
+    """Return the facts of a target, with the configured values in place of its defaults.
 
     Raises:
         SettingError: unknown target or unit.

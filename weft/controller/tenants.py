@@ -1,4 +1,4 @@
-"""Tenants of a fabric: which hosts are theirs, and how much of the switches' slots and links they may use."""
+"""Tenants of a fabric: their hosts, and their quotas of switches' slots and links."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from weft.quantities.readable import format_rate
 
 WHOLE = 1.0
 LEAST_PROMISE_BPS = 125_000
-"""Meters hold multiples of it exactly: BMv2 keeps a rate as a double of bytes per microsecond, these are of 2^-6.
+"""Meters represent multiples of this rate exactly: BMv2 stores bytes per microsecond as a double, and this is 2^-6.
 
-At less, a meter would let through more than is promised, and packets would be so far apart that a lease takes seconds.
+Below it, a meter would admit more than promised, and packets would be so far apart that a lease takes seconds.
 """
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Tenant:
-    """Somebody who shares a fabric with others.
+    """A user or group that shares a fabric with others.
 
     Attributes:
-        name: not "", which stands for nobody: jobs of nobody have what no tenant has.
-        hosts: that take part in its jobs; none: all hosts may.
-        slots: that are set aside for it at each switch, and are the most that its jobs have there. None: its jobs
-            share those of nobody.
-        bandwidth: share of each link's rate that its jobs together may reduce with, above 0. None: no limit.
+        name: not empty; "" is for jobs without a tenant, which use unreserved resources.
+        hosts: hosts allowed in its jobs; empty allows all.
+        slots: slots reserved for it at each switch, and the limit for its jobs there. None: its jobs use unreserved
+            slots.
+        bandwidth: share of each link's rate that its jobs together may use for reduction, above 0. None: no limit.
 
     """
 
@@ -37,7 +37,7 @@ class Tenant:
     bandwidth: float | None = None
 
     def check_hosts(self, job_id: int, hosts: Iterable[str]) -> None:
-        """Raise JobError unless all hosts of a job are the tenant's."""
+        """Raise JobError unless all hosts of a job belong to the tenant."""
         foreign = [name for name in hosts if self.hosts and name not in self.hosts]
         if foreign:
             raise JobError(
@@ -46,12 +46,12 @@ class Tenant:
             )
 
     def quotas(self) -> dict[str, Any]:
-        """Return its hosts and limits as plain JSON values; `tenant_from` reads them."""
+        """Return the tenant's hosts and limits as plain JSON values for `tenant_from`."""
         return {"hosts": sorted(self.hosts), "slots": self.slots, "bandwidth": self.bandwidth}
 
 
 def tenant_from(name: str, quotas: Mapping[str, Any]) -> Tenant:
-    """Return the tenant of these `Tenant.quotas`. Raises KeyError, TypeError or ValueError if they are none."""
+    """Return a tenant from `Tenant.quotas`. Raises KeyError, TypeError or ValueError if they are invalid."""
     slots, bandwidth = quotas["slots"], quotas["bandwidth"]
     return Tenant(
         name,
@@ -63,12 +63,12 @@ def tenant_from(name: str, quotas: Mapping[str, Any]) -> Tenant:
 
 @dataclass(frozen=True)
 class TenantSettings:
-    """All tenants. Quotas of slots must fit a switch, and shares of bandwidth a link."""
+    """All tenants. Their slot quotas must fit a switch, and their bandwidth shares a link."""
 
     tenants: tuple[Tenant, ...] = ()
 
     def check(self, slot_capacity: int) -> None:
-        """Raise SettingError for quotas that exceed what switches and links have, and for a name twice."""
+        """Raise SettingError if quotas exceed the slots of a switch or the rate of a link, or a name is repeated."""
         names = [tenant.name for tenant in self.tenants]
         if len(set(names)) < len(names) or "" in names:
             raise SettingError(f"tenants {', '.join(map(repr, names))} (valid: names, each once)")
@@ -82,13 +82,13 @@ class TenantSettings:
             raise SettingError(f"tenants have {bandwidth:g} of each link together (valid: up to 1)")
 
     def check_promises(self, fastest_bps: int) -> None:
-        """Raise SettingError if even of the fastest links a tenant would be promised too little."""
+        """Raise SettingError if a tenant's share is too small even on the fastest links."""
         for tenant in self.tenants:
             if tenant.bandwidth is not None and (why := objection_to_promise(tenant.bandwidth, fastest_bps)):
                 raise SettingError(f"{tenant.name}.bandwidth: {why}")
 
     def named(self, name: str) -> Tenant:
-        """Return a tenant, for "" nobody, who has no limits. Raises JobError."""
+        """Return a tenant by name; "" is `NOBODY`, without limits. Raises JobError for unknown names."""
         if not name:
             return NOBODY
         for tenant in self.tenants:
@@ -99,7 +99,7 @@ class TenantSettings:
 
     @property
     def slots(self) -> dict[str, int]:
-        """The slots that are set aside, by tenant, of those who have some."""
+        """Reserved slots by tenant, for tenants with a quota."""
         return {tenant.name: tenant.slots for tenant in self.tenants if tenant.slots is not None}
 
 
@@ -108,12 +108,12 @@ NO_TENANTS = TenantSettings()
 
 
 def exceeds(share: float, limit: float | None) -> bool:
-    """Return whether a sum of shares is above a limit, by more than rounding."""
+    """Return whether a sum of shares exceeds a limit by more than rounding errors."""
     return limit is not None and share > limit + _ROUNDING
 
 
 def objection_to_promise(share: float, rate_bps: int) -> str:
-    """Return why so small a share of links cannot be promised, "" if it can."""
+    """Return why a share of links is too small to promise, "" if it is not."""
     least = LEAST_PROMISE_BPS / max(rate_bps, 1)
     if share >= least * (1 - _ROUNDING):
         return ""

@@ -1,4 +1,4 @@
-"""What trees of present jobs take of a fabric's switches and links, by which new ones are placed."""
+"""Load of present jobs' trees on a fabric's switches and links, used to place new trees."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from weft.topologies import Endpoint, PortSpec, SwitchSpec
 
 Preference = tuple[bool, int, int, float, int, int]
 Order = Callable[[str], int]
-"""From the name of a switch, or of a port, to its place among others that are equally good."""
+"""Maps the name of a switch or a port to its place among equally good ones."""
 
 
 def as_listed(_name: str) -> int:
-    """Return the same place for all: they stay in the fabric's order."""
+    """Return the same place for all names, which keeps the fabric's order."""
     return 0
 
 
 @dataclass(frozen=True)
 class TreeLoad:
-    """What is taken, and what a new tree needs.
+    """Load of present trees, and the needs of a new tree.
 
     Attributes:
-        roots: how many trees each switch is the root of.
-        promised: what trees are promised of each link, by its upper end.
-        own: of that, what the new tree's tenant has.
-        most: up to which a tenant's trees may be promised a link; None: no limit.
-        weight: what the new tree is promised of each link.
-        full: switches that have not got the slots.
-        order: of what is equally good otherwise, lowest first.
+        roots: number of trees rooted at each switch.
+        promised: share of each link promised to trees, by its upper end.
+        own: the part of `promised` that belongs to the new tree's tenant.
+        most: largest share of a link that a tenant's trees may be promised; None: no limit.
+        weight: share of each link promised to the new tree.
+        full: switches that lack the slots.
+        order: breaks ties, lowest first.
 
     """
 
@@ -42,19 +42,19 @@ class TreeLoad:
     order: Order = as_listed
 
     def unseen(self, order: Order = as_listed) -> TreeLoad:
-        """Return this with the same slots and quotas, but without the trees of others, and in another order."""
+        """Return a copy with the same slots and quotas, without the load of other trees, and with another order."""
         return replace(self, roots={}, promised={}, order=order)
 
     def of_link(self, upper: Endpoint) -> float:
-        """Return what trees are promised of a link."""
+        """Return the share of a link promised to trees."""
         return self.promised.get(upper, 0.0)
 
     def lacks(self, upper: Endpoint) -> bool:
-        """Return whether a link has not got what the new tree needs."""
+        """Return whether a link lacks the share that the new tree needs."""
         return exceeds(self.own.get(upper, 0.0) + self.weight, self.most)
 
     def preference(self, root: SwitchSpec, parents: Mapping[str, PortSpec]) -> Preference:
-        """Return a sort key of a root and its tree: room, tier, size, fullest link, the root's trees, order."""
+        """Return a sort key for a root and its tree: room, tier, size, fullest link, trees at the root, order."""
         uppers = [upper_end(port) for port in parents.values()]
         return (
             not self.has_room([root.name, *parents]) or any(map(self.lacks, uppers)),
@@ -71,7 +71,7 @@ class TreeLoad:
 
 
 IDLE = TreeLoad()
-"""Of a fabric without trees."""
+"""Load of a fabric without trees."""
 
 
 def upper_end(up: PortSpec) -> Endpoint:

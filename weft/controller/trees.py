@@ -1,9 +1,9 @@
 """Aggregation trees: the root and the parent of each node, per job and plane.
 
-Workers are children of their leaf. A job below one leaf has that leaf as its root. Otherwise the root is a switch
-that still reaches all the job's leaves downwards, of the lowest tier there is. Where there is none, as in a torus or a
-dragonfly, the root is a switch in the middle of them, and the tree follows shortest paths to it. Every switch between
-is a node. Planning is pure: it looks at the topology, the failures and what present trees take.
+Workers are children of their leaf. If all workers are on one leaf, it is the root. Otherwise the root is a switch of
+the lowest possible tier that reaches all the job's leaves downwards. If there is none, as in a torus or a dragonfly,
+the root is a central switch, and the tree follows shortest paths to it. Every switch in between is a node. Planning has
+no side effects: it depends on the topology, the failures and the load of present trees.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_SHOWN = 8
 
 @dataclass(frozen=True)
 class TreeChild:
-    """A child of a tree node: a worker or a leaf, behind `port`; `rank` is its bit in the bitmap."""
+    """A child of a tree node, a worker or a switch reached through `port`; `rank` is its bit in the bitmap."""
 
     name: str
     port: int
@@ -34,7 +34,7 @@ class TreeChild:
 
 @dataclass(frozen=True)
 class TreeParent:
-    """The next node towards the root, behind `port`; `rank` is this node's rank among its children."""
+    """The next node towards the root, reached through `port`; `rank` is this node's rank among its children."""
 
     name: str
     port: int
@@ -73,7 +73,7 @@ class AggregationTree:
         return self.nodes[0]
 
     def node(self, switch: str) -> TreeNode | None:
-        """Return the node of this switch, if it is in the tree."""
+        """Return the node of this switch; None if it is not in the tree."""
         return next((node for node in self.nodes if node.switch == switch), None)
 
     def ports(self) -> Iterable[Endpoint]:
@@ -94,15 +94,15 @@ def plan_tree(
     failures: Failures,
     load: TreeLoad = IDLE,
 ) -> AggregationTree:
-    """Plan the tree of a job's hosts in one plane, over the first NIC that each has there.
+    """Plan the tree of a job's hosts in one plane, over each host's first NIC there.
 
     Args:
-        fabric: where.
-        plane: which plane.
+        fabric: the fabric.
+        plane: number of the plane.
         hosts: names of the workers, in order of their ranks.
-        failures: what is down.
-        load: what present trees take. Of the smallest trees whose switches and links have room, it is one whose fullest
-            link has the least load; then one whose root has the fewest trees; then the first in its order.
+        failures: links and switches to avoid.
+        load: load of present trees. Among the smallest trees with room on all switches and links, prefer the one with
+            the least load on its fullest link, then the fewest trees at its root, then the first in `load.order`.
 
     Raises:
         JobError: a node would have more children than a bitmap has bits, or no root reaches all leaves.
@@ -126,7 +126,7 @@ def plan_tree(
 
 
 def has_tree(fabric: FabricSpec, plane: int, hosts: Sequence[str], failures: Failures) -> bool:
-    """Return whether a plane has a tree for a job's hosts, if its switches have slots for it."""
+    """Return whether a plane has a tree for a job's hosts, not considering slots."""
     try:
         plan_tree(fabric, plane, hosts, failures)
     except JobError:
@@ -169,7 +169,7 @@ def _choose_root(
     failures: Failures,
     load: TreeLoad = IDLE,
 ) -> tuple[SwitchSpec, dict[str, PortSpec]]:
-    """Return the root, and the port up of every other node, leaves first."""
+    """Return the root, and every other node's port towards it, leaves first."""
     candidates = [
         (root, parents)
         for root in fabric.switches_of_plane(plane)
@@ -186,9 +186,9 @@ def _choose_root(
 def _ports_up(
     fabric: FabricSpec, root: SwitchSpec, leaves: Sequence[str], failures: Failures, load: TreeLoad
 ) -> dict[str, PortSpec] | None:
-    """Each node's port towards the root, leaves first; None if the root does not reach all leaves downwards.
+    """Return each node's port towards the root, leaves first; None if the root cannot reach all leaves downwards.
 
-    A node goes up to the root itself where it can, else to a switch that is in the tree already.
+    A node's parent is the root if possible, otherwise preferably a switch that is in the tree already.
     """
     below = _reached_downwards(fabric, root, failures)
     if not below.issuperset(leaves):
@@ -225,7 +225,7 @@ def _choose_centre(
     failures: Failures,
     load: TreeLoad = IDLE,
 ) -> tuple[SwitchSpec, dict[str, PortSpec]]:
-    """Return the switch whose farthest leaf is nearest, and the port of every other node on a shortest path to it."""
+    """Return the switch closest to its farthest leaf, and every other node's port on a shortest path to it."""
     switches = fabric.switches_of_plane(plane)
     places = {switch.name: place for place, switch in enumerate(switches)}
     rings = distance_rings(
@@ -259,7 +259,7 @@ def _choose_centre(
 def _ports_inwards(
     fabric: FabricSpec, root: str, leaves: Sequence[str], failures: Failures
 ) -> dict[str, PortSpec]:
-    """Each node's port towards the root, nearest nodes first; of several parents that with the fewest children."""
+    """Return each node's port towards the root, nearest nodes first; prefer parents with the fewest children."""
     distance = distances_from(
         root, lambda name: (port.peer.node for port in failures.live_ports(fabric.switch(name)))
     )

@@ -1,4 +1,4 @@
-"""The CLI's output as rows of plain values: read from a switch and labelled with the names that people use."""
+"""The CLI's output as rows of plain values, read from a switch and labelled with names for users."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def switch_spec(lab: Lab, name: str) -> SwitchSpec | None:
 
 
 def event_row(event: Mapping[str, Any]) -> Row:
-    """Return an event of the controller's (`ControllerEvent.as_dict`) as people read it."""
+    """Return a controller event (`ControllerEvent.as_dict`) as a readable row."""
     took = event["duration_ps"]
     return {
         "at": format_time(event["time_ps"]),
@@ -42,7 +42,7 @@ def event_row(event: Mapping[str, Any]) -> Row:
 
 
 def lacks_routes(session: SwitchSession) -> str:
-    """Return what a switch's program lacks for Weft's routes, `no table ecmp`; empty if nothing."""
+    """Return what a switch's program lacks for Weft's routes, such as `no table ecmp`; empty if nothing."""
     names = session.pipeline.names
     if SELECTOR not in names.profiles:
         return f"no action selector {SELECTOR}"
@@ -55,7 +55,7 @@ def lacks_routes(session: SwitchSession) -> str:
 
 
 async def route_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:
-    """Prefixes, their next hops (several: ECMP) and the packets that took them."""
+    """Return a row for each prefix: its next hops (several with ECMP) and its packets."""
     counted = finsy.P4CounterData()
     entities = await session.read(
         [
@@ -85,7 +85,7 @@ async def route_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Ro
 
 
 def _ports_of_group(entities: Iterable[Any]) -> dict[int, list[int]]:
-    """Ports by ECMP group number, through the table's entry, the selector's group and its members."""
+    """Return ports by ECMP group number, found through the table's entry, the selector's group and its members."""
     entities = list(entities)
     ports = {
         entity.member_id: exact_arguments(entity.action).get("port", 0)
@@ -119,7 +119,7 @@ def _prefix(entry: finsy.P4TableEntry) -> str:
 
 
 async def table_rows(session: SwitchSession, table: str | None) -> list[Row]:
-    """Entries of one table or all, constant ones included, with the packets counted where it counts."""
+    """Return the entries of one table or all, including constant ones, with packet counts if the table counts."""
     known = [each.alias for each in session.schema.tables]
     if table is not None and table not in known:
         raise SettingError(f"unknown table {table!r} (valid: {', '.join(known)})")
@@ -185,7 +185,7 @@ def _value_text(value: Any, name: str, bits: int) -> str:
 
 
 async def counter_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:
-    """Packets and bytes by port, drops by reason, and aggregation outcomes."""
+    """Return rows for packets and bytes by port, drops by reason, and aggregation outcomes."""
     counters = await read_counters(session)
     rows: list[Row] = []
 

@@ -1,4 +1,4 @@
-"""Numbers for a tree's workers, so that the workers below any child of any node follow each other."""
+"""Numbers a tree's workers so that the workers below any child of any node are consecutive."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from weft.controller.trees import AggregationTree
 
 
 def worker_ranges(tree: AggregationTree) -> dict[str, range]:
-    """Return by name which workers are below each switch of a tree, and each worker's own number.
+    """Return, by name, the range of workers below each switch of a tree, and each worker's own number.
 
-    Workers are numbered from 0, depth first: every range is without gaps, whatever the order of the job's ranks.
+    Workers are numbered from 0, depth first, so every range is contiguous, whatever the order of the job's ranks.
     """
     ranges: dict[str, range] = {}
     children = {node.switch: node.children for node in tree.nodes}
@@ -31,7 +31,7 @@ def worker_ranges(tree: AggregationTree) -> dict[str, range]:
 
 
 def worker_numbers(tree: AggregationTree, hosts: Sequence[str]) -> tuple[int, ...]:
-    """Return the numbers of a job's hosts, in order of their ranks; nothing if these are the ranks."""
+    """Return the numbers of a job's hosts, in order of their ranks; empty if they equal the ranks."""
     workers = worker_ranges(tree)
     numbers = tuple(workers[host].start for host in hosts)
     return () if numbers == tuple(range(len(numbers))) else numbers

@@ -1,6 +1,6 @@
-"""`weft controller …`: look into the switches of a running lab, and have its controller do something.
+"""`weft controller …`: shows the state of a running lab's switches and sends requests to its controller.
 
-Reading takes part in no election, so it never disturbs the lab's controller. Exit codes: 0 ok, 1 a check
+Reading needs no election, so it never disturbs the lab's controller. Exit codes: 0 ok, 1 a check
 failed, 2 usage, 3 bad input, 4 the environment lacks something (no lab, a switch that does not answer).
 """
 
@@ -13,5 +13,5 @@ __all__ = ["controller", "ecn", "main", "operating", "reading"]
 
 
 def main() -> None:
-    """Entry point of `weft-controller`."""
+    """Run the command `weft-controller`."""
     controller(prog_name="weft-controller")

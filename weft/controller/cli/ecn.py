@@ -40,21 +40,21 @@ def ecn() -> None:
 @click.pass_obj
 @reports_errors
 def ecn_show(find: Find, switches: tuple[str, ...], as_json: bool) -> None:
-    """Thresholds by port and class."""
+    """Show thresholds by port and class."""
     show_feature(find, switches, as_json, "ECN thresholds", FEATURES.named("ecn"))
 
 
 @ecn.command("set")
 @switches_argument
 @click.option("--kmin", "kmin_bytes", type=int, required=True, help="Bytes above which marking starts.")
-@click.option("--kmax", "kmax_bytes", type=int, required=True, help="Bytes above which all is marked.")
+@click.option("--kmax", "kmax_bytes", type=int, required=True, help="Bytes above which marking is certain.")
 @click.option("--pmax", type=float, required=True, help="Probability at kmax, 0 to 1.")
 @click.option(
     "--at",
     type=click.Choice(get_args(EcnDepth)),
     default=DEFAULT_ECN_DEPTH,
     show_default=True,
-    help="Which depth marks a packet: the one it leaves behind, or the one it met.",
+    help="Mark by the queue depth when the packet leaves (dequeue) or when it arrives (enqueue).",
 )
 @click.option("--class", "priority_class", type=int, default=DATA_CLASS, show_default=True, help="Class.")
 @click.option("--port", "ports", type=int, multiple=True, help="Only these ports (default: all).")
@@ -72,10 +72,10 @@ def ecn_set(
     ports: tuple[int, ...],
     as_json: bool,
 ) -> None:
-    """Set thresholds until the lab's controller sets its own again; it stays primary afterwards."""
+    """Set thresholds until the lab's controller sets its own again; that controller stays primary."""
     lab = find()
     profile = EcnProfile(kmin_bytes, kmax_bytes, pmax)
-    threshold_entity(1, priority_class, profile, lab.facts)  # refuse bad values before any switch is asked
+    threshold_entity(1, priority_class, profile, lab.facts)  # reject bad values before contacting a switch
 
     def entity(port: int) -> finsy.P4TableEntry:
         return threshold_entity(port, priority_class, profile, lab.facts, at)

@@ -1,4 +1,4 @@
-"""The command that the others belong to, their options, how they read switches and report errors."""
+"""The command group, its options, and helpers with which commands read switches and report errors."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from weft.topologies import TopologyError
 
 _Parameters = ParamSpec("_Parameters")
 Find = Callable[[], Lab]
-"""Returns the lab, or the switch, that a command is about. Raises NoLabError."""
+"""Returns the lab or the switch that a command applies to. Raises NoLabError."""
 
 
 class RefusedError(click.ClickException):
-    """A switch refused, or a check failed."""
+    """A switch rejected a request, or a check failed."""
 
     exit_code = 1
 
 
 class BadInputError(click.ClickException):
-    """A value, name or file that cannot be used."""
+    """A value, name or file is unusable."""
 
     exit_code = 3
 
 
 class EnvironmentLacksError(click.ClickException):
-    """There is no lab, or a switch of it does not answer."""
+    """No lab runs, or a switch does not answer."""
 
     exit_code = 4
 
@@ -58,7 +58,7 @@ def _for_the_user(error: Exception) -> click.ClickException:
 
 
 def reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
-    """Have a command end with a message and an exit code for what the controller and topologies raise."""
+    """Turn a command's controller and topology errors into a message and an exit code."""
 
     @wraps(command)
     def guarded(*arguments: _Parameters.args, **options: _Parameters.kwargs) -> None:
@@ -102,7 +102,7 @@ def show_rows(
     title: str,
     rows_of: Callable[[Lab, SwitchSession], Awaitable[list[Row]]],
 ) -> None:
-    """Read from the switches and print all their rows together."""
+    """Read rows from the switches and print them in one table."""
     lab = find()
     names = lab.select(switches)
     found = asyncio.run(for_each_switch(lab, names, lambda session: rows_of(lab, session)))
@@ -110,12 +110,12 @@ def show_rows(
 
 
 def show_feature(find: Find, switches: tuple[str, ...], as_json: bool, title: str, feature: Feature) -> None:
-    """Print a feature's rows of switches."""
+    """Print a feature's rows from the switches."""
     show_rows(find, switches, as_json, title, lambda lab, session: _feature_rows(feature, session, lab))
 
 
 async def _feature_rows(feature: Feature, session: SwitchSession, lab: Lab) -> list[Row]:
-    """Return a feature's rows of a switch; none, and a word about it, where its program has not got the tables."""
+    """Return a feature's rows from a switch; if its program lacks the tables, print a note and return none."""
     assert feature.rows is not None
     missing = [table for table in feature.tables if not session.has_table(table)]
     if missing:

@@ -1,4 +1,4 @@
-"""Commands that the lab's controller carries out: links, switches, planes, hosts, circuits; and what it has done."""
+"""Commands that the lab's controller carries out for links, switches, planes, hosts and circuits, and its event log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ANSWER_TIMEOUT_S = 30.0
 _OPERATIONS = ("drain", "cordon", "restore")
 _timeout = click.option(
     "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
-    help="Seconds after which a drain ends though packets still come.",
+    help="Seconds after which a drain ends even if packets still come.",
 )  # fmt: skip
 
 
@@ -30,9 +30,9 @@ _timeout = click.option(
 @click.pass_obj
 @reports_errors
 def link(find: Find, operation: str, name: str, timeout_s: float) -> None:
-    """Take a link out of use, or back; or take it down or up, and wait until all tables have followed.
+    """Cordon, drain or restore a link; or take it down or up, and wait until all tables are updated.
 
-    `cordon`: new routes avoid it. `drain`: then wait until no packet uses it.
+    `cordon`: new routes avoid it. `drain`: cordon it, then wait until no packet uses it.
     """
     if name in (*_OPERATIONS, "down", "up"):
         operation, name = name, operation
@@ -57,7 +57,7 @@ def link(find: Find, operation: str, name: str, timeout_s: float) -> None:
 @click.pass_obj
 @reports_errors
 def switch(find: Find, operation: str, name: str, timeout_s: float) -> None:
-    """Take a switch out of use, or back; see `link`."""
+    """Cordon, drain or restore a switch; see `link`."""
     _operate(find(), operation, "switch", name, timeout_s)
 
 
@@ -68,7 +68,7 @@ def switch(find: Find, operation: str, name: str, timeout_s: float) -> None:
 @click.pass_obj
 @reports_errors
 def plane(find: Find, operation: str, number: str, timeout_s: float) -> None:
-    """Take a plane out of use, or back: hosts use the others for what begins from then on."""
+    """Cordon, drain or restore a plane: hosts use the other planes for new work."""
     _operate(find(), operation, "plane", number, timeout_s)
 
 
@@ -79,13 +79,13 @@ def plane(find: Find, operation: str, number: str, timeout_s: float) -> None:
 @click.pass_obj
 @reports_errors
 def host(find: Find, operation: str, name: str, timeout_s: float) -> None:
-    """Take a host out of use, or back: a spare has its rank from the next collective on."""
+    """Cordon, drain or restore a host: a spare takes its rank from the next collective on."""
     _operate(find(), operation, "host", name, timeout_s)
 
 
 def _operate(lab: Lab, operation: str, kind: str, name: str, timeout_s: float) -> None:
-    """Have the lab's controller do something, and print what it came to."""
-    # The answer comes when the drain has ended, and then the tables are written.
+    """Send an operation to the lab's controller and print the outcome."""
+    # The answer comes after the drain has ended and the tables are written.
     patience_s = timeout_s + _ANSWER_TIMEOUT_S
     answer = request(lab, patience_s, do=operation, kind=kind, name=name, timeout_s=timeout_s)
     click.echo(answer["done"])
@@ -101,7 +101,7 @@ def circuits() -> None:
 @click.pass_obj
 @reports_errors
 def circuits_show(find: Find, as_json: bool) -> None:
-    """All configurations: which one is in force, and by how many circuits the others differ from it."""
+    """Show all configurations: which one is in force, and by how many circuits the others differ from it."""
     print_rows(circuit_rows(find().fabric), as_json, "Circuits")
 
 
@@ -110,7 +110,7 @@ def circuits_show(find: Find, as_json: bool) -> None:
 @click.pass_obj
 @reports_errors
 def circuits_change(find: Find, name: str) -> None:
-    """Have another configuration, where the running lab's clock can join ports anew: the real one cannot."""
+    """Change the configuration; only a lab under the virtual clock can rejoin ports."""
     lab = find()
     require_circuits(lab.fabric).configuration(name)
     try:
@@ -120,12 +120,12 @@ def circuits_change(find: Find, name: str) -> None:
 
 
 @controller.command()
-@click.option("--last", type=click.IntRange(min=1), help="Only so many, the latest.")
+@click.option("--last", type=click.IntRange(min=1), help="Show only this many latest events.")
 @json_option
 @click.pass_obj
 @reports_errors
 def events(find: Find, last: int | None, as_json: bool) -> None:
-    """What the lab's controller saw and did: links down and up, entries written, links damped or cordoned."""
+    """Show events of the lab's controller: links down and up, entries written, links damped or cordoned."""
     answer = request(find(), do="events")
     rows = answer["events"][-last:] if last else answer["events"]
     print_rows(rows if as_json else [views.event_row(row) for row in rows], as_json, "Events")

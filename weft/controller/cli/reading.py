@@ -1,4 +1,4 @@
-"""Commands that show what switches hold, and whether they are well."""
+"""Commands that show switches' entries, counters and health."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from weft.controller.session import SwitchSession
 @click.pass_obj
 @reports_errors
 def routes(find: Find, switches: tuple[str, ...], as_json: bool) -> None:
-    """Prefixes and their next hops; several mean ECMP."""
+    """Show prefixes and their next hops; several mean ECMP."""
 
     async def rows(lab: Lab, session: SwitchSession) -> list[Row]:
         if lacking := views.lacks_routes(session):
@@ -59,7 +59,7 @@ def routes(find: Find, switches: tuple[str, ...], as_json: bool) -> None:
 @click.pass_obj
 @reports_errors
 def tables(find: Find, switches: tuple[str, ...], table: str | None, as_json: bool) -> None:
-    """Table entries as the switches hold them."""
+    """Show the switches' table entries."""
     show_rows(find, switches, as_json, "Table entries", lambda lab, session: views.table_rows(session, table))
 
 
@@ -69,7 +69,7 @@ def tables(find: Find, switches: tuple[str, ...], table: str | None, as_json: bo
 @click.pass_obj
 @reports_errors
 def counters(find: Find, switches: tuple[str, ...], as_json: bool) -> None:
-    """Packets by port, drops by reason, aggregation by outcome and job; zeros are left out."""
+    """Show packets by port, drops by reason, aggregation by outcome and job; zeros are omitted."""
     show_rows(
         find, switches, as_json, "Counters",
         lambda lab, session: views.counter_rows(session, views.switch_spec(lab, session.name)),
@@ -77,7 +77,7 @@ def counters(find: Find, switches: tuple[str, ...], as_json: bool) -> None:
 
 
 def _add_command(feature: Feature) -> None:
-    """Give a feature its command, which shows its rows."""
+    """Add the command that shows a feature's rows."""
 
     @controller.command(feature.command, help=feature.summary)
     @switches_argument
@@ -94,7 +94,7 @@ for _feature in FEATURES.values():
 
 
 def _add_job_view(view: JobView) -> None:
-    """Give a view of the whole fabric its command."""
+    """Add the command that shows a view of the whole fabric."""
 
     @controller.command(view.command, help=view.summary)
     @json_option
@@ -119,9 +119,9 @@ for _view in JOB_VIEWS:
 @click.pass_context
 @reports_errors
 def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> None:
-    """Does every switch answer, run the program, hold the plan and have its links, and do these lose nothing.
+    """Check that every switch answers, runs the program, holds the plan, and has all links up and without losses.
 
-    Exit code 1 if one does not, 4 if none answers.
+    Exit code 1 if a check fails, 4 if no switch answers.
     """
     lab: Lab = context.obj()
     names = lab.select(switches)
@@ -134,7 +134,7 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
         around = failures_of(lab.fabric, ports) | avoided(lab)
         planned = desired_entities(lab.fabric, routes_only(lab), FabricState(around))
         for name in around.switches:
-            del planned[name]  # out of use, it keeps what it held
+            del planned[name]  # a switch out of use keeps its old entries
     results = asyncio.run(
         for_each_switch(
             lab,
@@ -165,5 +165,5 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
 
 
 def _dropped_packet_ins(lab: Lab, switch: str) -> int | None:
-    """Return how many packets of a switch the lab's controller did not take; None where there is no lab."""
+    """Return how many packets of a switch the lab's controller dropped; None without a lab."""
     return None if lab.dropped_packet_ins is None else lab.dropped_packet_ins.get(switch, 0)

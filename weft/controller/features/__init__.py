@@ -1,4 +1,4 @@
-"""What the controller does for a fabric: one feature per file, found by listing this folder."""
+"""Features that the controller programs in a fabric: one per file, found by listing this folder."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _ALL_ONES = (1 << _ADDRESS_BITS) - 1
 
 @dataclass(frozen=True)
 class AclRule:
-    """A rule; None matches anything, the higher priority wins, `punt` sends to the controller."""
+    """A rule; None matches anything, the highest priority wins, `punt` sends packets to the controller."""
 
     priority: int
     action: AclAction
@@ -49,7 +49,7 @@ class AclSettings:
 
 
 def acl_entities(rules: Iterable[AclRule]) -> list[finsy.P4TableEntry]:
-    """Entries of `acl`."""
+    """Return the entries of `acl`."""
     return [
         finsy.P4TableEntry(
             TABLE, match=_match(rule), action=finsy.P4TableAction(rule.action), priority=rule.priority
@@ -71,7 +71,7 @@ def _match(rule: AclRule) -> finsy.P4TableMatch:
 
 
 def _address(network: IPv4Network | IPv6Network) -> tuple[int, int]:
-    """Value and mask; the program widens IPv4 addresses to 128 bits with zeros in front."""
+    """Return value and mask; the program pads IPv4 addresses to 128 bits with leading zeros."""
     host_bits = network.max_prefixlen - network.prefixlen
     return int(network.network_address), _ALL_ONES >> host_bits << host_bits
 

@@ -1,4 +1,4 @@
-"""What a switch must hold of the aggregation jobs: jobs, members by port, children's group."""
+"""A switch's entries for aggregation jobs: jobs, members by port, and the children's multicast group."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_MAC = "00:00:00:00:00:00"
 
 
 def aggregation_entities(fabric: FabricSpec, jobs: Iterable[Job]) -> dict[str, list[Entity]]:
-    """Entities of all jobs, by switch name; switches without a job are left out."""
+    """Return the entities of all jobs, by switch name; switches without jobs are omitted."""
     entities: dict[str, list[Entity]] = {}
     for job in jobs:
         for planned in job.trees:
@@ -67,7 +67,7 @@ def _node_entities(
             child_bit=1 << child.rank,
             is_switch=int(is_switch),
         )
-        # What a switch sends follows from what its own workers send, who are held to the rate there.
+        # Only workers need meters: a switch sends no more than its children, and workers are metered at their leaf.
         entities.append(member if is_switch else replace(member, meter_config=meter))
         below = workers[child.name]
         entities.append(
@@ -95,7 +95,7 @@ def _job_entry(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> 
         is_root=0 if node.parent else 1,
         parent_port=node.parent.port if node.parent else 0,
         parent_mac=parent.mac if parent else _NO_MAC,
-        # The program has one parameter for both versions and widens IPv4 with zeros in front.
+        # The program has one parameter for both IP versions and pads IPv4 with leading zeros.
         parent_address=int(parent.address_of(job.ip_version)) if parent else 0,
         rank_at_parent=node.parent.rank if node.parent else 0,
         multicast_group=job.job_id,
@@ -105,7 +105,7 @@ def _job_entry(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> 
 
 
 async def tree_rows(session: SwitchSession, spec: SwitchSpec | None, _lab: Lab) -> list[Row]:
-    """Aggregation jobs as this switch sees them: its place in the tree, its slots, its children by rank."""
+    """Return a row for each aggregation job on a switch: its place in the tree, slots and children by rank."""
     entries = await session.read(
         [
             finsy.P4TableEntry(JOB_TABLE, counter_data=finsy.P4CounterData()),

@@ -3,8 +3,8 @@
 Marking starts above Kmin, rises linearly to Pmax at Kmax and is certain above. P4 has no division at run
 time, so the slope is installed as fixed point: Pmax x 2^32 / (Kmax - Kmin), per unit of queue depth.
 
-The depth is the one that a packet leaves behind (`dequeue`), as in switches with a shared buffer and in HPCC's
-simulations, or the one it met (`enqueue`), which is one queueing delay old when its mark leaves.
+Marking uses the queue depth when a packet leaves (`dequeue`), as in switches with a shared buffer and in HPCC's
+simulations, or when it arrives (`enqueue`), which is one queueing delay old when the mark leaves.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TABLE = "ecn_thresholds"
 EcnDepth = Literal["dequeue", "enqueue"]
-"""Which depth of its queue marks a packet: the one it leaves behind, or the one it met."""
+"""Queue depth that decides about marking: when the packet leaves, or when it arrives."""
 DEFAULT_ECN_DEPTH: EcnDepth = "dequeue"
 CLASSES = 8
 _SLOPE_BITS = 32
@@ -43,7 +43,7 @@ _ACTIONS: dict[EcnDepth, str] = {"dequeue": "set_ecn", "enqueue": "set_ecn_at_en
 
 @dataclass(frozen=True)
 class EcnProfile:
-    """Thresholds of one class: queue depths in bytes, and the probability at `kmax_bytes`."""
+    """Thresholds of one class: queue depths in bytes, and the marking probability at `kmax_bytes`."""
 
     kmin_bytes: int
     kmax_bytes: int
@@ -60,11 +60,11 @@ class EcnProfile:
 
 @dataclass(frozen=True)
 class EcnSettings:
-    """Marking at every port.
+    """ECN marking at every port.
 
     Attributes:
-        profiles: thresholds by class; None scales the classes of data to each port's rate, {} marks nothing.
-        at: which depth of a queue marks.
+        profiles: thresholds by class; None scales the data classes to each port's rate, {} disables marking.
+        at: queue depth that decides about marking.
 
     """
 
@@ -74,11 +74,11 @@ class EcnSettings:
 
 @dataclass(frozen=True)
 class SplitSettings:
-    """Whether segments travel in place of packets, which ports send packet by packet where they may be marked.
+    """Whether segments represent several packets; ports split them into packets where marking is possible.
 
     Attributes:
-        splits: whether they do.
-        kmin_bytes: the depth from which ports split them; None is that of `scaled_profile` of each port's rate.
+        splits: whether segments are used.
+        kmin_bytes: queue depth from which ports split segments; None takes it from each port's `scaled_profile`.
 
     """
 
@@ -88,7 +88,7 @@ class SplitSettings:
 
 @dataclass(frozen=True)
 class EcnThresholds:
-    """What the switch is given: depths in its own unit and the fixed-point slope."""
+    """Thresholds as the switch stores them: depths in its unit, and the fixed-point slope."""
 
     kmin: int
     kmax: int
@@ -96,7 +96,7 @@ class EcnThresholds:
 
 
 def scaled_profile(rate_bps: int) -> EcnProfile:
-    """HPCC's set-up for DCQCN (SIGCOMM 2019, section 5.1): 100 KB, 400 KB per 25 Gb/s, Pmax 0.2."""
+    """Return HPCC's settings for DCQCN (SIGCOMM 2019, section 5.1): 100 KB and 400 KB per 25 Gb/s, Pmax 0.2."""
     return EcnProfile(
         kmin_bytes=100_000 * rate_bps // (25 * 10**9),
         kmax_bytes=400_000 * rate_bps // (25 * 10**9),
@@ -105,12 +105,12 @@ def scaled_profile(rate_bps: int) -> EcnProfile:
 
 
 def marks_from_bytes(kmin_bytes: int | None, rate_bps: int) -> int:
-    """Return the depth of a port's queue from which it marks: as given, or else as scaled to its rate."""
+    """Return the queue depth from which a port marks: as given, or scaled to its rate."""
     return scaled_profile(rate_bps).kmin_bytes if kmin_bytes is None else kmin_bytes
 
 
 def require_marks_by_packet(fabric: FabricSpec, chosen: EcnSettings, split: SplitSettings) -> None:
-    """Check that what marks segments finds them split. Raises SettingError."""
+    """Check that ports split segments before they mark them. Raises SettingError."""
     if not split.splits:
         return
     if chosen.at != "dequeue":
@@ -130,7 +130,7 @@ def thresholds(profile: EcnProfile, target: TargetFacts) -> EcnThresholds:
     """Convert a profile to the target's units.
 
     Raises:
-        SettingError: a threshold exceeds what the 19-bit queue depth can say.
+        SettingError: a threshold exceeds the 19-bit queue depth.
 
     """
     kmin = target.depth_units(profile.kmin_bytes)
@@ -161,10 +161,10 @@ def threshold_entity(
     target: TargetFacts,
     at: EcnDepth = DEFAULT_ECN_DEPTH,
 ) -> finsy.P4TableEntry:
-    """Return the entry of `ecn_thresholds` for one port and class, the same object for all switches alike.
+    """Return the entry of `ecn_thresholds` for one port and class; all switches share equal entries.
 
     Raises:
-        SettingError: a class, threshold or depth that the program does not have.
+        SettingError: the program does not support a class, threshold or depth.
 
     """
     if not 0 <= priority_class < CLASSES:
@@ -184,15 +184,15 @@ def ecn_entities(
     lanes: VirtualLanes = ONE_LANE,
     data: Sequence[int] = (DATA_CLASS,),
 ) -> list[finsy.P4TableEntry]:
-    """Entries of all ports of a switch.
+    """Return the entries of all ports of a switch.
 
     Args:
-        switch: whose ports.
-        target: whose units.
-        profiles: by class; without, the classes of data with `scaled_profile` of each port's rate.
-        at: which depth marks.
-        lanes: of the routes; each lane of a class has that class's profile.
-        data: the classes of data.
+        switch: the switch.
+        target: provides the units.
+        profiles: thresholds by class; None gives the data classes the `scaled_profile` of each port's rate.
+        at: queue depth that decides about marking.
+        lanes: virtual lanes of the routes; each lane of a class has the class's profile.
+        data: the data classes.
 
     """
     return [
@@ -206,9 +206,9 @@ def ecn_entities(
 
 
 def read_thresholds(entry: finsy.P4TableEntry) -> tuple[int, int, EcnDepth | None, EcnThresholds]:
-    """Port, class, depth that marks and thresholds of an entry that was read from a switch.
+    """Return port, class, deciding depth and thresholds of an entry read from a switch.
 
-    The depth is None where the program has an action of its own.
+    The depth is None if the program uses another action.
     """
     match: Mapping[str, int] = entry.match or {}
     action, arguments = entry.action, exact_arguments(entry.action)
@@ -219,7 +219,7 @@ def read_thresholds(entry: finsy.P4TableEntry) -> tuple[int, int, EcnDepth | Non
 
 
 async def ecn_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) -> list[Row]:
-    """Thresholds by port and class, in bytes and in the target's unit."""
+    """Return rows with thresholds by port and class, in bytes and in the target's unit."""
     rows = []
     for found in await session.read([finsy.P4TableEntry(TABLE)]):
         port, priority_class, at, values = read_thresholds(found)

@@ -22,20 +22,20 @@ SWITCH_ID_BITS = 12
 
 @dataclass(frozen=True)
 class TrafficClassSettings:
-    """Classes of data that switches keep apart, by DSCP."""
+    """Data classes that switches distinguish by DSCP."""
 
     data: tuple[int, ...] = (DATA_CLASS,)
 
 
 def switch_id(switch: SwitchSpec) -> int:
-    """Id that INT carries: the low 12 bits of the device id (HPCC's path id has no more)."""
+    """Return the id that INT carries: the low 12 bits of the device id, the width of HPCC's path id."""
     # Ids repeat beyond 4,096 switches; a flow's planned paths tell which are meant (planned_paths.py).
     return switch.device_id % (1 << SWITCH_ID_BITS)
 
 
 def hash_seed(switch: SwitchSpec, drawn_by: int) -> int:
-    """Seed of the switch's ECMP hash, 32 bits that are drawn by a seed for each name of a switch."""
-    # Not a CRC, by which another seed would change all switches' by the same difference.
+    """Return the 32-bit seed of a switch's ECMP hash, derived from a seed and the switch's name."""
+    # Not a CRC: with it, changing the seed would change all switches' seeds by the same difference.
     text = f"{drawn_by} {switch.name}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")
 
@@ -48,7 +48,7 @@ def identity_entities(
     has_intermediates: bool = False,
     compares_queues: bool = False,
 ) -> list[finsy.P4TableEntry]:
-    """Return the default action of `identity`: id, hash seed, MAC, addresses, and what choices of paths need."""
+    """Return the default action of `identity`: id, hash seed, MAC, addresses, and parameters of path choices."""
     return [
         default_action(
             "identity",
@@ -67,13 +67,13 @@ def identity_entities(
 
 
 def class_by_dscp(data: Iterable[int] = (DATA_CLASS,)) -> dict[int, int]:
-    """Return the class of each DSCP that hosts use for data, and for acknowledgements and CNPs. Others are class 0."""
+    """Return the class of each DSCP that hosts use, for data and for acknowledgements and CNPs; others get class 0."""
     return {DSCP_OF_CLASS[number]: number for number in (*data, CONTROL_CLASS)}
 
 
 @cache
 def class_entities(data: tuple[int, ...] = (DATA_CLASS,)) -> tuple[finsy.P4TableEntry, ...]:
-    """Entries of `class_map` and `class_map_ipv6`, of every switch, for these classes of data."""
+    """Return every switch's entries of `class_map` and `class_map_ipv6` for these data classes."""
     return tuple(
         entry(table, {"dscp": dscp}, "set_class", **{"class": priority_class})
         for table in ("class_map", "class_map_ipv6")

@@ -1,6 +1,6 @@
-"""Which packets may go to an intermediate first, and when (p4/include/valiant.p4).
+"""Selects the packets that may go through an intermediate (p4/include/valiant.p4).
 
-The ports of hosts say so, on fabrics whose kind of routing has intermediates; the way there is that kind's.
+Host ports enable it, on fabrics with a kind of routing that has intermediates; that kind provides the routes to them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weft.topologies import FabricSpec, SwitchSpec
 
 TABLE = "source_routing_ports"
 STATE = ("port_depths", "port_depth_times")
-"""Registers of what switches remember from packet to packet."""
+"""Registers with state that switches keep between packets."""
 DEFAULT_UGAL_THRESHOLD_BYTES = 0
 DEFAULT_DEPTH_LIFETIME_PS = 10**9
 _THRESHOLD_BITS = 32
@@ -24,11 +24,11 @@ _THRESHOLD_BITS = 32
 
 @dataclass(frozen=True)
 class UgalSettings:
-    """What a choice between the minimal route and one through an intermediate goes by.
+    """Criteria for choosing between the minimal route and one through an intermediate.
 
     Attributes:
         threshold_bytes: how much more the minimal route's queue must hold, in bytes times hops.
-        depth_lifetime_ps: a depth that egress left longer ago counts as an empty queue's.
+        depth_lifetime_ps: age above which a queue depth recorded by egress counts as 0.
 
     """
 

@@ -24,14 +24,14 @@ _Chosen = TypeVar("_Chosen")
 
 @dataclass(frozen=True)
 class Settings:
-    """What an operator may choose.
+    """Settings that an operator may choose.
 
     Attributes:
         target: units of the switches.
-        features: settings of features, at most one of each feature's class; those left out have their defaults.
-        routing: kind of routing, a name of `weft.controller.routing`.
-        placement: by what trees of aggregation jobs are placed, a name of `weft.controller.placement`.
-        hash_seed: draws the seeds of the switches' hashes, and routes' next hops where a program has no ECMP.
+        features: settings of features, at most one of each class; features without settings use their defaults.
+        routing: kind of routing, a name from `weft.controller.routing`.
+        placement: how trees of aggregation jobs are placed, a name from `weft.controller.placement`.
+        hash_seed: seeds the switches' hashes, and the choice of next hops if a program has no ECMP.
 
     """
 
@@ -42,11 +42,11 @@ class Settings:
     hash_seed: int = DEFAULT_HASH_SEED
 
     def of(self, kind: type[_Chosen]) -> _Chosen:
-        """Return a feature's settings, given their class."""
+        """Return the settings of this class, or its defaults."""
         return next((each for each in self.features if isinstance(each, kind)), None) or kind()
 
     def with_feature(self, chosen: object) -> Settings:
-        """Return these settings with a feature's in place of those it had."""
+        """Return a copy in which `chosen` replaces the settings of its class."""
         others = (each for each in self.features if type(each) is not type(chosen))
         return replace(self, features=(*others, chosen))
 
@@ -60,14 +60,14 @@ class Feature:
     """A feature of the controller.
 
     Attributes:
-        name: of the feature; features' entities are planned in order of their files' names.
-        summary: one line for people, also the help of its command.
+        name: name of the feature; features' entities are planned in order of their files' names.
+        summary: one-line description, also the help text of its command.
         tables: tables of the P4 program that it fills.
-        entities: what every switch holds, given the fabric and the settings. They are planned again when settings
-            change; of several switches that hold the same, one object is best.
-        of_jobs: what aggregation jobs need, by switch.
+        entities: returns every switch's entities for the fabric and the settings; called again when settings change.
+            Switches with equal entities should share one object.
+        of_jobs: returns the entities for aggregation jobs, by switch.
         command: `weft controller COMMAND` shows its rows.
-        rows: what its command shows of a switch, given a session that reads, the switch's description and the lab.
+        rows: returns a switch's rows for its command, given a read-only session, the switch's description and the lab.
 
     """
 
@@ -81,7 +81,7 @@ class Feature:
 
 
 def port_name(spec: SwitchSpec | None, port: int) -> str:
-    """`3 (p0s1)` where the neighbour is known, `3` otherwise."""
+    """Return a port's name: `3 (p0s1)` if its neighbour is known, otherwise `3`."""
     if spec is None or not 1 <= port <= len(spec.ports):
         return str(port)
     return f"{port} ({spec.port(port).peer.node})"

@@ -1,7 +1,7 @@
 """How packets choose among the members of their ECMP groups (p4/include/load_balancing.p4).
 
-A mode is the default action of the table `load_balancing`, so that it holds for every group, also for those that a
-failure makes; an entry of its own would give one group another. Without a mode, switches have no entry of any of this.
+The mode is the default action of the table `load_balancing`, so it applies to every group, including groups that a
+failure creates; an entry could give a single group another mode. Without a mode, switches have no such entries.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 TABLE = "load_balancing"
 ECMP_TABLE = "ecmp"
 CANDIDATE_TABLES = ("ecmp_kept", "ecmp_first", "ecmp_second")
-"""In which an adaptive choice finds the members that it compares; they and their selectors hold what `ecmp` holds."""
+"""Tables from which an adaptive choice takes the members to compare; they and their selectors mirror `ecmp`."""
 STATE = ("flowlet_times", "flowlet_choices", "queue_depths", "queue_depth_times")
-"""Registers of what switches remember from packet to packet."""
+"""Registers with state that switches keep between packets."""
 LoadBalancingMode = Literal["flow", "flow_and_queue_pair", "flowlet", "round_robin", "random", "adaptive"]
 DEFAULT_LOAD_BALANCING: LoadBalancingMode = "flow"
 DEFAULT_FLOWLET_GAP_PS = 50_000_000
@@ -49,10 +49,10 @@ class LoadBalancingSettings:
     """The mode of every ECMP group.
 
     Attributes:
-        mode: what a choice is made by.
-        flowlet_gap_ps: a flow that has paused so long chooses again; 0 with `adaptive`: for every packet.
-        hysteresis_bytes: by how much shorter at least a queue must be for an adaptive choice to leave the flow's own.
-        depth_lifetime_ps: a depth that egress left longer ago counts as an empty queue's.
+        mode: criterion for choosing a member.
+        flowlet_gap_ps: pause after which a flow chooses again; 0 with `adaptive` chooses for every packet.
+        hysteresis_bytes: how much shorter another queue must be for an adaptive choice to leave the flow's present one.
+        depth_lifetime_ps: age above which a queue depth recorded by egress counts as 0.
 
     """
 
@@ -63,17 +63,17 @@ class LoadBalancingSettings:
 
     @property
     def is_adaptive(self) -> bool:
-        """Whether choices compare depths of queues."""
+        """Whether choices compare queue depths."""
         return self.mode == "adaptive"
 
     @property
     def sprays(self) -> bool:
-        """Whether packets of a flow choose one by one, so that they overtake each other."""
+        """Whether each packet of a flow chooses separately, so that packets may be reordered."""
         return self.mode in ("round_robin", "random") or (self.is_adaptive and not self.flowlet_gap_ps)
 
 
 def mode_entities(settings: LoadBalancingSettings, target: TargetFacts) -> tuple[Entity, ...]:
-    """Return the default action of `load_balancing`, in the target's units; nothing for `flow`, the program's own."""
+    """Return the default action of `load_balancing` in the target's units; empty for `flow`, the program's default."""
     if settings.mode == DEFAULT_LOAD_BALANCING:
         return ()
     arguments: dict[str, int] = {}
@@ -89,7 +89,7 @@ def mode_entities(settings: LoadBalancingSettings, target: TargetFacts) -> tuple
 
 
 def candidate_entities(routes: Iterable[Entity]) -> list[Entity]:
-    """Return what the tables of candidates and their selectors hold beside these routes."""
+    """Return the entries of the candidate tables and their selectors that mirror these routes."""
     # A table is applied once per packet, and p4c copies a table's actions, so each candidate has a table and a
     # selector.
     found = [(each, table) for each in routes for table in CANDIDATE_TABLES]
@@ -97,7 +97,7 @@ def candidate_entities(routes: Iterable[Entity]) -> list[Entity]:
 
 
 def _for_candidates(entity: Entity, table: str) -> Entity | None:
-    """Return an entity of `ecmp` or its selector as another table has it, None for any other."""
+    """Return an entity of `ecmp` or its selector, copied to another table; None for other entities."""
     if isinstance(entity, finsy.P4TableEntry):
         is_ecmp = entity.table_id == ECMP_TABLE
         return replace(entity, table_id=table) if is_ecmp else None
@@ -113,13 +113,13 @@ def selector_of(table: str) -> str:
 
 
 def time_units(time_ps: int, target: TargetFacts) -> int:
-    """Return a time in the target's unit; one above 0 is at least one unit."""
+    """Return a time in the target's unit, rounded up, so that times above 0 are at least one unit."""
     # Rounded up: a gap below one unit of BMv2's would be 0, which means for every packet.
     return -(-time_ps // (_PS_PER_NS * target.ns_per_time_unit))
 
 
 async def load_balancing_rows(session: SwitchSession, _spec: SwitchSpec | None, lab: Lab) -> list[Row]:
-    """The mode of a switch's groups, and how old the depths of queues were that adaptive choices relied on."""
+    """Return the mode of a switch's groups and the ages of the queue depths that adaptive choices relied on."""
     (found,) = await session.read([finsy.P4TableEntry(TABLE, is_default_action=True)])
     action = found.action.name if isinstance(found.action, finsy.P4TableAction) else ""
     mode = next((mode for mode, known in _ACTIONS.items() if known == action), DEFAULT_LOAD_BALANCING)

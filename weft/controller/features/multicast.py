@@ -15,7 +15,7 @@ def multicast_group(group_id: int, ports: Iterable[int]) -> finsy.P4MulticastGro
     """Return a group that copies a packet to each port once.
 
     Raises:
-        SettingError: a group id out of range, no port, or a port twice.
+        SettingError: the group id is out of range, or there are no ports or repeated ports.
 
     """
     if not 1 <= group_id <= MAX_GROUP:

@@ -1,7 +1,7 @@
 """ARP and neighbour discovery, answered in the data plane.
 
-A switch answers for its own address, and for the hosts attached to it with its own MAC (RFC 1027, proxy ARP):
-hosts of one leaf share a subnet, but every packet passes the leaf's routing.
+A switch answers for its own address and, with its own MAC, for the attached hosts (RFC 1027, proxy ARP): hosts of a
+leaf share a subnet, but the leaf routes all their packets.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from weft.topologies import FabricSpec, SwitchSpec
 
 
 def neighbour_entities(fabric: FabricSpec, switch: SwitchSpec) -> list[finsy.P4TableEntry]:
-    """Entries of `arp_responder` and `nd_responder`."""
+    """Return the entries of `arp_responder` and `nd_responder`."""
     nics = [fabric.host(port.peer.node).nic(port.peer.port) for port in switch.host_ports]
     ipv4 = [switch.address, *(nic.ipv4.ip for nic in nics)]
     ipv6 = [switch.ipv6, *(nic.ipv6.ip for nic in nics)]

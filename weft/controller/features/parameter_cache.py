@@ -1,4 +1,4 @@
-"""What switches must hold of a group with a parameter store: who is behind which port, and which blocks are cached."""
+"""Switches' entries for a group with a parameter store: the port of each member, and the cached blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.topologies import FabricSpec, SwitchSpec
 from weft.topologies.addressing import IpVersion
 
 MAX_CACHED_BLOCKS = 4096
-"""Of a switch (CACHE_ENTRIES in p4/include/services/parameter_cache.p4)."""
+"""Blocks that a switch can cache (CACHE_ENTRIES in p4/include/services/parameter_cache.p4)."""
 
 
 @dataclass(frozen=True)
@@ -18,14 +18,14 @@ class ParameterGroup:
     """A parameter store and its clients, in order of their numbers, in one plane.
 
     Attributes:
-        group_id: on the wire.
-        epoch: of the group's present use; what switches have cached in another epoch counts as empty.
+        group_id: id in packets.
+        epoch: epoch of the group's present use; blocks cached in another epoch count as empty.
         q_key: Queue Key of all its packets, its secret.
-        store: name of the host.
-        clients: names of the hosts.
-        plane: which.
-        cached_blocks: the first so many are cached in the switch that the store is attached to.
-        ip_version: of its packets.
+        store: name of the store's host.
+        clients: names of the clients' hosts.
+        plane: number of the plane.
+        cached_blocks: number of first blocks that the store's switch caches.
+        ip_version: IP version of its packets.
 
     """
 
@@ -41,7 +41,7 @@ class ParameterGroup:
 
 @dataclass(frozen=True)
 class ParameterCacheSettings:
-    """Groups with a parameter store, of a program that has caches."""
+    """Groups with a parameter store, for a program with caches."""
 
     groups: tuple[ParameterGroup, ...] = ()
 
@@ -61,7 +61,7 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
 
 
 def _of_group(fabric: FabricSpec, group: ParameterGroup, switch: SwitchSpec) -> list[Entity]:
-    """Return the entries of a switch that has hosts; strangers' ports have none, and can send the group nothing."""
+    """Return the entries of a switch with hosts; ports of non-members get none, so they cannot send to the group."""
     nic = fabric.host(group.store).nic(fabric.first_nics[group.plane])
     address = (nic.ipv4 if group.ip_version == 4 else nic.ipv6).ip
     found: list[Entity] = [

@@ -1,4 +1,4 @@
-"""What a switch must hold of groups that use its services: the group, its ports, the way to each client."""
+"""A switch's entries for groups that use its services: the group, its ports, and the port to each client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_MAC = "00:00:00:00:00:00"
 
 @dataclass(frozen=True)
 class ServicesSettings:
-    """Groups of hosts that use services, of a program that has them."""
+    """Groups of hosts that use services, for a program with services."""
 
     groups: tuple[ServiceGroup, ...] = ()
 
@@ -37,7 +37,7 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
 
 def _node_entities(fabric: FabricSpec, group: ServiceGroup, node: TreeNode) -> list[Entity]:
     parent = fabric.switch(node.parent.name) if node.parent else None
-    # Aggregation jobs have the multicast groups of their own numbers, counted from the other end.
+    # Aggregation jobs use the multicast groups with their own numbers, counted from the other end.
     multicast = MAX_GROUP - group.group_id
     found: list[Entity] = [
         multicast_group(multicast, [child.port for child in node.children]),

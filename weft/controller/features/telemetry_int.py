@@ -1,4 +1,4 @@
-"""HPCC's INT: what every port stamps (docs/spec/frames.md)."""
+"""HPCC's INT: entries with which every port stamps packets (docs/spec/frames.md)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TABLE = "int_port"
 BYTE_COUNTERS = "port_tx_bytes"
-"""The register of bytes sent by each port; stamps carry them in multiples of 128 B."""
+"""Register of bytes sent by each port; stamps carry them in multiples of 128 B."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class IntSettings:
 def int_entities(
     switch: SwitchSpec, target: TargetFacts, rates: IntRates = STANDARD_INT_RATES
 ) -> list[finsy.P4TableEntry]:
-    """Entries of `int_port` for all ports: code of the rate in the fabric, and the factors to nanoseconds and cells."""
+    """Return the entries of `int_port` for all ports: the code of the rate, and factors to nanoseconds and cells."""
     return [
         _port_entity(
             port.number,
@@ -55,7 +55,7 @@ def int_entities(
 def _port_entity(
     port: int, code: int, ns_per_time_unit: int, cells_per_depth_unit: int
 ) -> finsy.P4TableEntry:
-    """Return a port's entry, the same object for all switches alike."""
+    """Return a port's entry; all switches share equal entries."""
     return entry(
         TABLE,
         {"port": port},
@@ -67,7 +67,7 @@ def _port_entity(
 
 
 async def int_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) -> list[Row]:
-    """Stamp by each port: rate and factors, and the packets stamped."""
+    """Return a row for each port: the stamp's rate and factors, and the packets stamped."""
     rates = int_rates(lab.fabric) if lab.fabric else STANDARD_INT_RATES
     entries = await session.read([finsy.P4TableEntry(TABLE, counter_data=finsy.P4CounterData())])
     rows = []
@@ -88,7 +88,7 @@ async def int_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) ->
 
 
 def _rate_gbps(rates: IntRates, code: int) -> float | None:
-    """In Gb/s, whole where it is; None for an unknown rate."""
+    """Return a code's rate in Gb/s, as an integer if it is one; None for an unknown rate."""
     whole, rest = divmod(rates[code], 10**9)
     return (rates[code] / 10**9 if rest else whole) or None
 

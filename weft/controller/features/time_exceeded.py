@@ -1,4 +1,4 @@
-"""ICMP's time exceeded: what a switch reports of packets whose TTL has expired, and how often."""
+"""ICMP time exceeded: a switch's reports of packets with expired TTL, and their rate limit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from weft.topologies import FabricSpec
 
 TABLE = "time_exceeded"
 REPORTS_PER_S = 1000
-"""Of each IP version. RFC 1812, section 4.3.2.8, and RFC 4443, section 2.4 f, leave the rate open; Linux has 1,000."""
+"""Per IP version. RFC 1812, section 4.3.2.8, and RFC 4443, section 2.4 f, leave the rate open; Linux uses 1,000."""
 BURST_REPORTS = 100
-"""At once: as many as traceroutes of some dozens of hosts take from one switch."""
+"""Reports sent at once: enough for traceroutes from some dozens of hosts to one switch."""
 
 
 @cache
 def time_exceeded_entities() -> tuple[finsy.P4TableEntry, ...]:
-    """Return the entries of `time_exceeded`, of every switch."""
+    """Return every switch's entries of `time_exceeded`."""
     rate = finsy.P4MeterConfig(
         cir=REPORTS_PER_S, cburst=BURST_REPORTS, pir=REPORTS_PER_S, pburst=BURST_REPORTS
     )

@@ -1,4 +1,4 @@
-"""Virtual lanes: the classes that a routing's lanes are, and how packets change from one to another."""
+"""Virtual lanes: maps a routing's lanes to traffic classes, and moves packets from lane to lane."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS, DATA_CLAS
 from weft.topologies import FabricSpec, SwitchSpec
 
 CLASSES_OF_LANES = {DATA_CLASS: (DATA_CLASS, 4, 5, 2, 1), CONTROL_CLASS: (CONTROL_CLASS, 7)}
-"""By the class in which hosts send: the class of each lane. Later lanes are nearer to the destination."""
+"""The class of each lane, by the class in which hosts send. Later lanes are nearer to the destination."""
 PORT_BITS = (1 << 9) - 1
 
 
 def lane_classes(sent_in: int, lanes: VirtualLanes) -> tuple[int, ...]:
-    """Return the class of each lane, for packets that hosts send in a class: its own alone if it has too few."""
+    """Return the class of each lane for packets that hosts send in a class; only that class if it has too few lanes."""
     classes = CLASSES_OF_LANES.get(sent_in, ())
     return classes[: lanes.count] if len(classes) >= lanes.count else (sent_in,)
 
 
 def class_of_dscp(lanes: VirtualLanes, data: Iterable[int] = (DATA_CLASS,)) -> dict[int, int]:
-    """Return the classes that switches give to packets by their DSCP, of these classes of data and of routes' lanes.
+    """Return the class for each DSCP of the data classes and of the routes' lanes.
 
-    Packets of any other DSCP are in class 0.
+    Packets with any other DSCP are in class 0.
     """
     return class_by_dscp(data) | {DSCP_OF_CLASS[number]: number for number in _later_lanes(lanes)}
 
 
 def require_classes_apart(lanes: VirtualLanes, data: Iterable[int]) -> None:
-    """Check that no class of data is a lane in which routes put another one. Raises SettingError."""
+    """Check that routes do not use a data class as a lane for another class. Raises SettingError."""
     if lanes.count == 1:
         return
     taken = _later_lanes(lanes)
@@ -48,10 +48,10 @@ def require_classes_apart(lanes: VirtualLanes, data: Iterable[int]) -> None:
 
 
 def require_lanes(lanes: VirtualLanes, lossless: LosslessSettings) -> None:
-    """Check that the lanes of all lossless classes lose nothing either, and that there are enough.
+    """Check that lossless classes have enough lanes, and that all their lanes are lossless.
 
     Raises:
-        SettingError: says which class lacks what.
+        SettingError: names the class and what it lacks.
 
     """
     if lanes.count == 1:
@@ -73,17 +73,17 @@ def require_lanes(lanes: VirtualLanes, lossless: LosslessSettings) -> None:
 
 
 def _moved(lanes: VirtualLanes) -> Iterator[tuple[int, ...]]:
-    """Return the classes of the lanes, for each class of hosts that has enough."""
+    """Yield the classes of the lanes, for each class of hosts with enough lanes."""
     return (lane_classes(each, lanes) for each in CLASSES_OF_LANES if len(lane_classes(each, lanes)) > 1)
 
 
 def _later_lanes(lanes: VirtualLanes) -> set[int]:
-    """Return the classes in which routes put what hosts send in others; any more may carry data of their own."""
+    """Return the classes that routes use as lanes for other classes; the remaining ones may carry data."""
     return {number for classes in _moved(lanes) for number in classes[1:]}
 
 
 def lane_entities(switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
-    """Return a switch's entries; none where there is one lane."""
+    """Return a switch's entries; empty if there is one lane."""
     if lanes.count == 1:
         return []
     entities: list[Entity] = []
@@ -95,7 +95,7 @@ def lane_entities(switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
                 )
         rules = lanes.rules.get(switch.name, ())
         for place, rule in enumerate(rules):
-            # The first that matches decides, and the highest priority wins.
+            # The first matching rule decides, so earlier rules get higher priorities.
             entities.append(_rule_entry(rule, classes, len(rules) - place))
         for lane, onward in lanes.after_intermediate.items():
             match = {"layer": INTERMEDIATE_LAYER, "class": classes[lane]}
@@ -119,7 +119,7 @@ def _lane(number: int) -> dict[str, int]:
 
 
 def _layer_entities(switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
-    """Return what moves hosts' packets to the layers that routes give to their destinations."""
+    """Return the entries that move hosts' packets to the layers of their destinations."""
     if not switch.host_ports:
         return []
     entities: list[Entity] = [

@@ -1,4 +1,4 @@
-"""Where trees of aggregation jobs go: one kind of placement per file, found by listing this folder."""
+"""Placements of aggregation jobs' trees: one kind per file, found by listing this folder."""
 
 from __future__ import annotations
 

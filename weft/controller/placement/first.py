@@ -1,4 +1,4 @@
-"""Trees go to the first switch that serves, as where nobody chooses."""
+"""Places trees at the first suitable switch, without regard to load."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Trees go to switches by a hash of the job, as flows go to next hops.
+"""Places trees by a hash of the job, as ECMP assigns flows to next hops.
 
-Every switch has a hash with every job, and the lowest one wins (Thaler and Ravishankar, "Using Name-Based Mappings to
-Increase Hit Rates", IEEE/ACM Transactions on Networking 6(1), 1998): a switch that fails moves its own trees alone.
+Each pair of switch and job has a hash, and the switch with the lowest one wins (Thaler and Ravishankar, "Using
+Name-Based Mappings to Increase Hit Rates", IEEE/ACM Transactions on Networking 6(1), 1998): if a switch fails, only its
+trees move.
 """
 
 from __future__ import annotations

@@ -12,13 +12,13 @@ DEFAULT_PLACEMENT = "load"
 
 @dataclass(frozen=True)
 class Placement:
-    """By what one of several trees is chosen that have room, and are equally small.
+    """A rule for choosing among equally small trees with room.
 
     Attributes:
-        name: in scenarios.
-        summary: one line for people.
-        view: what the choice sees of the fabric's load, given all of it and the job's id. Slots and quotas stay as
-            they are: a tree for which switches or links have no room comes last with any placement.
+        name: name in scenarios.
+        summary: one-line description.
+        view: returns the part of the fabric's load that the choice considers, given the whole load and the job's id.
+            Slots and quotas are kept: trees without room on switches or links come last with any placement.
 
     """
 

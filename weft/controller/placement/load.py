@@ -1,4 +1,4 @@
-"""Trees go where the fewest others are."""
+"""Places trees where the fewest others are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How packets are routed: one kind per file, found by listing this folder (docs/howto/routing.md)."""
+"""Kinds of routing: one per file, found by listing this folder (docs/howto/routing.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def plane_routings(name: str, fabric: FabricSpec) -> list[PlaneRouting]:
     """Return the routing of every plane of a fabric.
 
     Raises:
-        SettingError: there is no such kind, or it cannot route the fabric.
+        SettingError: the kind is unknown or cannot route the fabric.
 
     """
     kind = ROUTING_KINDS.named(name)

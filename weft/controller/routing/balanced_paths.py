@@ -1,9 +1,9 @@
-"""Shortest paths one by one, each over the links that carry least so far.
+"""Chooses shortest paths one by one, each over the links with the least load so far.
 
-A destination's paths are a tree: of the shortest ways in hops, those over the least loaded links (T. Hoefler, T.
-Schneider and A. Lumsdaine, Optimized Routing for Large-Scale InfiniBand Networks, HOTI 2009). There the load of a tree
-is added when the tree is complete, and each host has a tree of its own. Here all hosts of a switch share a tree, so
-each path adds its load at once: what several switches send to one takes several ways.
+A destination's paths form a tree: among the shortest paths in hops, those over the least loaded links (T. Hoefler, T.
+Schneider and A. Lumsdaine, Optimized Routing for Large-Scale InfiniBand Networks, HOTI 2009). The paper builds a tree
+for each host and adds its load when the tree is complete. Here all hosts of a switch share a tree, so each path adds
+its load at once, and paths from several switches to one spread over several links.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weft.topologies import SwitchSpec
 
 NO_LINK = -1
 Tree = list[int]
-"""By place of a switch, the link that it sends to the destination over; NO_LINK at the destination, or out of reach."""
+"""Each switch's link towards the destination, by place; NO_LINK at the destination or if it is unreachable."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Links:
     """The links of a plane, one for each direction, numbered by switch and port.
 
     Attributes:
-        of: numbers of the links that leave each switch, by its place.
-        port: port that each leaves by.
-        start: place of the switch that each leaves.
-        end: place of the switch that each leads to.
-        cost: what a packet adds to the load of each: the more, the slower the link is.
+        of: numbers of each switch's outgoing links, by the switch's place.
+        port: outgoing port of each link.
+        start: place of the switch that each link leaves.
+        end: place of the switch that each link leads to.
+        cost: load that a packet adds to each link; larger for slower links.
 
     """
 
@@ -56,15 +56,15 @@ class Links:
 
 
 class BalancedPaths:
-    """Chooses paths and counts the load of each link."""
+    """Chooses paths and tracks the load of each link."""
 
     def __init__(self, links: Links, hosts: Sequence[int]) -> None:
-        """`hosts` is how many each switch has, by place: as many send to each destination."""
+        """Start without load; `hosts` has the number of hosts of each switch, by place, which all send to all."""
         self._links, self._hosts = links, hosts
         self.load = [0] * len(links.port)
 
     def copy(self) -> BalancedPaths:
-        """Return the same loads, to which others may be added."""
+        """Return an independent copy of the loads."""
         copied = BalancedPaths(self._links, self._hosts)
         copied.load = list(self.load)
         return copied
@@ -84,13 +84,13 @@ class BalancedPaths:
         kept: Sequence[int] = (),
         accepts: Callable[[int, list[int]], bool] | None = None,
     ) -> Tree:
-        """Return the paths to a switch, without the links that are down, and add the load of those that are new.
+        """Return the paths to a switch that avoid links that are down, and add the load of new paths.
 
         Args:
             destination: place of the switch.
             down: links that are down.
-            kept: by place, the link of a switch that has its path already, NO_LINK for the others; none: all others.
-            accepts: whether the path from a switch may be this one; if none may, it is the one with the least load.
+            kept: by place, the link of a switch that keeps its path, NO_LINK for the others; empty if none do.
+            accepts: whether a path from a switch is acceptable; if none is, take the one with the least load.
 
         """
         links, end = self._links, self._links.end
@@ -115,7 +115,7 @@ class BalancedPaths:
         return tree
 
     def withdraw(self, destination: int, tree: Tree) -> None:
-        """Take the load of a destination's paths off their links."""
+        """Remove the load of a destination's paths from their links."""
         for place, hosts in enumerate(self._hosts):
             if hosts:
                 self._send(self.path(tree, place), -hosts * self._hosts[destination])
@@ -123,7 +123,7 @@ class BalancedPaths:
     def _choose(
         self, tree: Tree, place: int, ways: list[int], accepts: Callable[[int, list[int]], bool] | None
     ) -> int:
-        """Return the link with the least load from there to the destination."""
+        """Return the link from a switch with the least load on the path to the destination."""
         if len(ways) == 1 and accepts is None:
             return ways[0]
         paths = [[link, *self.path(tree, self._links.end[link])] for link in ways]

@@ -1,7 +1,7 @@
-"""Cycles in the channel dependency graph of a plane's routes (Dally and Seitz 1987).
+"""Finds cycles in the channel dependency graph of a plane's routes (Dally and Seitz 1987).
 
-A channel is a lane of a link in one direction: the buffer at its far end. One depends on the next if some packet may
-wait in its buffer for room in the next one's. Without a cycle, lossless routes cannot deadlock.
+A channel is a lane of a link in one direction, with the buffer at its far end. A channel depends on another if a packet
+may wait in its buffer for room in the other's. Without a cycle, lossless routes cannot deadlock.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from weft.controller.routing.lanes import Layers, VirtualLanes
 from weft.topologies import SwitchSpec
 
 PortDestinations = Mapping[str, Mapping[int, int]]
-"""By switch, then port to another one: what packets go to over it, as bits.
+"""Destinations of the packets sent over each port between switches, as bits, by switch and port.
 
-Switches by their place in the plane, then intermediates by their number.
+The bits are switches by their place in the plane, followed by intermediates by their number.
 """
 
 
 @dataclass(frozen=True, order=True)
 class Channel:
-    """A lane of the link that leaves a switch by a port."""
+    """A lane of the link at an outgoing port of a switch."""
 
     switch: str
     port: int
@@ -32,7 +32,7 @@ class Channel:
 
 
 def cycle_text(cycle: Sequence[Channel]) -> str:
-    """Return a cycle as people read it, hop by hop and back to where it begins; nothing for none."""
+    """Return a cycle as text, hop by hop and back to its beginning; empty for no cycle."""
     return " → ".join(str(channel) for channel in (*cycle, *cycle[:1]))
 
 
@@ -43,19 +43,19 @@ def find_cycle(
     layers: Layers | None = None,
     intermediates: Sequence[int] = (),
 ) -> tuple[Channel, ...]:
-    """Return channels each of which depends on the next and the last on the first; none if there is no such cycle.
+    """Return a cycle of channels, each of which depends on the next; empty if there is none.
 
-    `switches` are those of the plane, in the order of the destinations' bits. Only what hosts can send counts: a route
-    that no packet of theirs can reach makes no dependency. All packets begin in lane 0 without `layers`.
-    `intermediates` are those of the switches, by their number (`weft.controller.routing.intermediates`); none: packets
-    go straight to their destinations.
+    `switches` are the plane's switches, in the order of the destinations' bits. Only packets from hosts count: a route
+    that they cannot reach causes no dependencies. Without `layers`, all packets begin in lane 0. `intermediates` has
+    the number of each switch's intermediate (`weft.controller.routing.intermediates`); if empty, packets go directly to
+    their destinations.
     """
     return _Graph(switches, destinations, lanes, layers or {}, intermediates).cycle()
 
 
 @dataclass(frozen=True)
 class _Out:
-    """A port of a switch that packets leave by, and the other end."""
+    """An outgoing port of a switch, its destinations, and its peer."""
 
     port: int
     destinations: int
@@ -64,11 +64,11 @@ class _Out:
 
 
 _Arrivals = dict[tuple[int | None, int], int]
-"""Destinations of what comes to a switch, by lane and by ingress port, None for those that no rule names."""
+"""Destinations of packets that arrive at a switch, by lane and ingress port; None for ports that no rule names."""
 
 
 class _Graph:
-    """Channels are numbers; sets of destinations are the bits of integers."""
+    """The dependency graph; channels are numbers, and sets of destinations are bits of integers."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class _Graph:
     ) -> None:
         place = {switch.name: number for number, switch in enumerate(switches)}
         self._switches, self._lanes, self._layers = switches, lanes, layers
-        # What each switch is as an intermediate, and all that it may not be.
+        # Each switch's own intermediate, as a bit, and all intermediates together.
         self._own = [1 << (len(switches) + number) for number in intermediates] or [0] * len(switches)
         self._all_intermediates = sum(set(self._own))
         self._with_hosts = sum(1 << number for number, switch in enumerate(switches) if switch.host_ports)
@@ -118,13 +118,13 @@ class _Graph:
     def _after(self, switch: int, group: int | None, port: int, lane: int) -> int:
         if not self._named[switch]:
             return lane
-        # No port has the number 0, so a group of all others matches no rule that names a port.
+        # Port 0 does not exist, so the group of all other ports matches no rule that names a port.
         return self._lanes.after(self._switches[switch].name, group or 0, port, lane)
 
     def _injected(self) -> list[_Arrivals]:
-        """What hosts send into their first switches.
+        """Return the packets that hosts send into their first switches.
 
-        To every other switch that has hosts, in the lane of its layer, and to intermediates in the first lane.
+        They go to every other switch with hosts, in the lane of its layer, and to intermediates in the first lane.
         """
         return [
             {
@@ -136,7 +136,7 @@ class _Graph:
         ]
 
     def _injected_at(self, number: int) -> dict[int, int]:
-        """What hosts of a switch send, by the lane in which it begins."""
+        """Return the destinations of a switch's hosts, by the lane in which their packets begin."""
         straight = self._with_hosts & ~(1 << number)
         layers = self._layers.get(self._switches[number].name, {})
         lanes = {lane: bits & straight for lane, bits in layers.items()}
@@ -145,11 +145,11 @@ class _Graph:
         return {0: straight | self._all_intermediates & ~self._own[number], **lanes}
 
     def _propagate(self) -> None:
-        """Follow all packets from switch to switch; each time a switch is served, only what is new there."""
+        """Follow all packets from switch to switch; each visit to a switch handles only new arrivals."""
         known: list[_Arrivals] = [{} for _ in self._switches]
         fresh = self._injected()
         waiting = [number for number, arrivals in enumerate(fresh) if arrivals]
-        for number in waiting:  # and what is added meanwhile
+        for number in waiting:  # grows during the loop
             arrivals, fresh[number] = fresh[number], {}
             for (group, lane), bits in arrivals.items():
                 known[number][group, lane] = known[number].get((group, lane), 0) | bits
@@ -168,9 +168,9 @@ class _Graph:
                             fresh[out.peer][key] = fresh[out.peer].get(key, 0) | news
 
     def _arriving(self, switch: int, lane: int, bits: int) -> Iterator[tuple[int, int]]:
-        """Return where packets go on to from a switch and in which lanes, before the rules.
+        """Yield lanes and destinations with which packets continue from a switch, before the rules.
 
-        Those that have reached their intermediate may go to any other switch.
+        Packets that have reached their intermediate may go to any other switch.
         """
         if bits & self._own[switch]:
             yield self._lanes.after_intermediate.get(lane, lane), self._with_hosts & ~(1 << switch)
@@ -178,7 +178,7 @@ class _Graph:
             yield lane, rest
 
     def _next(self, channel: int) -> Iterator[int]:
-        """Channels that one depends on."""
+        """Yield the channels that a channel depends on."""
         flow = self._flows[channel]
         _, came_by, lane = self._ends[channel]
         number = came_by.peer
@@ -194,7 +194,7 @@ class _Graph:
         return () if start is None else tuple(self._channel(each) for each in self._shortest(start))
 
     def _on_a_cycle(self) -> int | None:
-        """Search in depth; a channel that is met again while it is being served is on a cycle."""
+        """Search depth first; a channel that is reached again while still open is on a cycle."""
         new, open_, closed = 0, 1, 2
         state = bytearray(len(self._flows))
         for root, flow in enumerate(self._flows):
@@ -216,7 +216,7 @@ class _Graph:
         return None
 
     def _shortest(self, start: int) -> list[int]:
-        """Search in breadth for the way back to a channel."""
+        """Search breadth first for the shortest path from a channel back to itself."""
         came_from: dict[int, int] = {}
         queue = [start]
         for channel in queue:

@@ -1,8 +1,8 @@
-"""Layers of paths, each without a cycle of buffers: a path goes into the first in which its dependencies close none.
+"""Layers of paths without cycles of buffers: a path goes into the first layer in which it closes no cycle.
 
 A layer's channel dependency graph stays in topological order as edges are added (D. Pearce and P. Kelly, A Dynamic
-Topological Sort Algorithm for Directed Acyclic Graphs, ACM JEA 11, 2006), so that an edge costs a search only of what
-lies between its ends in that order.
+Topological Sort Algorithm for Directed Acyclic Graphs, ACM JEA 11, 2006), so that adding an edge only searches the
+nodes between its ends in that order.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from itertools import pairwise
 
 
 class DependencyLayers:
-    """The channel dependency graphs of all layers; channels are the numbers of links, one for each direction."""
+    """The channel dependency graphs of all layers; channels are numbers of directed links."""
 
     def __init__(self, channels: int) -> None:
         self._channels = channels
         self._graphs: list[_AcyclicGraph] = []
 
     def copy(self) -> DependencyLayers:
-        """Return the same layers, to which others may be added."""
+        """Return an independent copy of the layers."""
         copied = DependencyLayers(self._channels)
         copied._graphs = [graph.copy() for graph in self._graphs]
         return copied
 
     @property
     def count(self) -> int:
-        """Layers so far."""
+        """Number of layers."""
         return len(self._graphs)
 
     def place(self, path: Sequence[int]) -> int:
-        """Add a path to the first layer that it closes no cycle in, a new one if need be; return its number."""
+        """Add a path to the first layer in which it closes no cycle, if necessary a new one; return its number."""
         found = self.place_in_these(path)
         if found is None:
             found = len(self._graphs)
@@ -40,7 +40,7 @@ class DependencyLayers:
         return found
 
     def place_in_these(self, path: Sequence[int]) -> int | None:
-        """Add a path to the first of the layers so far that it closes no cycle in, and return its number, if any."""
+        """Add a path to the first existing layer in which it closes no cycle; return the layer's number, or None."""
         return next((number for number, graph in enumerate(self._graphs) if graph.add_path(path)), None)
 
 
@@ -49,7 +49,7 @@ class _AcyclicGraph:
         self._after: dict[int, set[int]] = {}
         self._before: dict[int, set[int]] = {}
         self._position = list(range(nodes))
-        # Edges that close a cycle whatever is added.
+        # Edges that close a cycle, which more edges cannot change.
         self._refused: set[tuple[int, int]] = set()
 
     def copy(self) -> _AcyclicGraph:
@@ -61,7 +61,7 @@ class _AcyclicGraph:
         return copied
 
     def add_path(self, path: Sequence[int]) -> bool:
-        """Add the edges from each node to the next, or none if they close a cycle."""
+        """Add the edges from each node to the next, or none and return False if they close a cycle."""
         edges = list(pairwise(path))
         if any(edge in self._refused for edge in edges):
             return False
@@ -91,7 +91,7 @@ class _AcyclicGraph:
         return True
 
     def _reached(self, start: int, edges: dict[int, set[int]], lowest: int, highest: int) -> list[int]:
-        """Return the nodes that edges lead to from one, between two positions."""
+        """Return the nodes reachable from one over edges, between two positions."""
         found, seen = [start], {start}
         for node in found:
             for other in edges.get(node, ()):
@@ -101,7 +101,7 @@ class _AcyclicGraph:
         return found
 
     def _reorder(self, earlier: list[int], later: list[int]) -> None:
-        """Give the first nodes the lower of the positions that both have, each in the order that it has."""
+        """Move `earlier` before `later` within their combined positions, keeping the order within each."""
         position = self._position
         ordered = [*sorted(earlier, key=position.__getitem__), *sorted(later, key=position.__getitem__)]
         free: Iterator[int] = iter(sorted(position[node] for node in ordered))

@@ -1,12 +1,13 @@
-"""Dimension order: on a grid, a packet goes the whole way in the first dimension, then in the second, and so on.
+"""Dimension order: on a grid, a packet travels the first dimension completely, then the second, and so on.
 
-Lanes keep it free of deadlock around the rings of a torus: a packet that crosses the link between the last switch of a
-ring and the first one (the dateline) changes to lane 1, and goes back to lane 0 where it turns into another dimension
-(W. Dally and C. Seitz, Deadlock-Free Message Routing in Multiprocessor Interconnection Networks, 1987).
+Lanes prevent deadlocks in the rings of a torus: a packet that crosses the link between the last and the first switch of
+a ring (the dateline) changes to lane 1, and returns to lane 0 when it turns into another dimension (W. Dally and C.
+Seitz, Deadlock-Free Message Routing in Multiprocessor Interconnection Networks, 1987).
 
-Rings are passed the shorter way around; halfway round, switches of even coordinates go up and others down. Where a link
-of the shorter way has failed, all packets that need it go the other way around. Nothing leaves the order of dimensions,
-so failures that cut a row in two, or take the switch where a packet would turn, leave some destinations out of reach.
+Packets take the shorter way around a ring; for destinations halfway round, switches with even coordinates send upwards
+and others downwards. If a link on the shorter way has failed, all packets that need it go the other way. Packets never
+leave the order of dimensions, so some destinations become unreachable if failures cut a row in two or remove the switch
+where a packet would turn.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from weft.topologies.distances import Rings
 
 
 class DimensionOrder(ShortestPaths):
-    """The routes of a plane. A failure recomputes the switches that have a row in common with it."""
+    """The routes of a plane. A failure recomputes the switches that share a row with it."""
 
     def __init__(self, fabric: FabricSpec, plane: int) -> None:
         super().__init__(fabric, plane)
@@ -38,7 +39,7 @@ class DimensionOrder(ShortestPaths):
         } | set(changed)
 
     def next_hops_of(self, place: int) -> dict[NextHops, int]:
-        """Return the next hops towards all switches: in the first dimension in which their coordinates differ."""
+        """Return the next hops towards all switches, in the first dimension in which coordinates differ."""
         towards: dict[NextHops, int] = {}
         alike = (1 << len(self._switches)) - 1
         for dimension, row in enumerate(self._grid.rows_of(place)):
@@ -51,7 +52,7 @@ class DimensionOrder(ShortestPaths):
         return towards
 
     def _steps(self, row: Row, here: int) -> dict[int, int]:
-        """Return the next coordinate on the way to each of a row that can be reached, in which only it differs."""
+        """Return the next coordinate on the way to each reachable switch of a row, by that switch's coordinate."""
         if row.is_complete:
             neighbours = {peer for peer, _ in self._live[row.places[here]]}
             return {there: there for there, place in enumerate(row.places) if place in neighbours}
@@ -66,7 +67,7 @@ class DimensionOrder(ShortestPaths):
         return steps
 
     def _reach(self, row: Row, here: int, direction: int) -> int:
-        """Return how many switches one may pass in a direction until a link is missing or down."""
+        """Return how many hops are possible in a direction until a link is missing or down."""
         for hops in range(row.length - 1):
             at = (here + direction * hops) % row.length
             after = row.places[(at + direction) % row.length]
@@ -76,7 +77,7 @@ class DimensionOrder(ShortestPaths):
 
 
 def datelines(fabric: FabricSpec, plane: int) -> VirtualLanes:
-    """Return the lanes of dimension order; one where no row is a ring."""
+    """Return the lanes of dimension order; one lane if no row is a ring."""
     switches = fabric.switches_of_plane(plane)
     grid = Grid(switches)
     rules: dict[str, tuple[LaneRule, ...]] = {}

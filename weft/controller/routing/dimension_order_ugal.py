@@ -1,4 +1,4 @@
-"""UGAL-L on grids: in dimension order, or through a random switch where the first route's queue is the longer one."""
+"""UGAL-L on grids: dimension order, or through a random switch if the dimension-order route has the longer queue."""
 
 from __future__ import annotations
 

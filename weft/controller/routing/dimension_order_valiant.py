@@ -1,6 +1,6 @@
 """Valiant's routes on grids: in dimension order to a random switch, and in dimension order from there on.
 
-Each part has lanes of its own, so that neither waits for the other in a circle.
+The two parts use different lanes, so that they cannot wait for each other in a cycle.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.topologies import FabricSpec
 def through_switches(
     fabric: FabricSpec, plane: int, *, compares_queues: bool = False
 ) -> ThroughIntermediates:
-    """Return the routes of a plane, those in dimension order and those through other switches."""
+    """Return the routes of a plane, in dimension order and through other switches."""
     intermediates = switches_of(fabric, plane, compares_queues=compares_queues)
     return ThroughIntermediates(DimensionOrder(fabric, plane), intermediates, lanes_of_phases(fabric, plane))
 
@@ -28,7 +28,7 @@ def switches_of(fabric: FabricSpec, plane: int, *, compares_queues: bool = False
 
 
 def lanes_of_phases(fabric: FabricSpec, plane: int) -> VirtualLanes:
-    """Return the lanes of dimension order, twice."""
+    """Return two sets of the lanes of dimension order, one for each part."""
     return two_phases(datelines(fabric, plane))
 
 

@@ -1,9 +1,9 @@
-"""Minimal routes of dragonflies and dragonfly+: in the group to a link to the destination's, over it, and on to it.
+"""Minimal routes of dragonflies and dragonfly+: to a link to the destination's group, over it, and to the destination.
 
-Lanes keep them free of deadlock: a packet changes to the next lane where it leaves a group (J. Kim et al.,
-Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4.1). Where several links lead to a group, all
-that are as near as the nearest share the load. If all of them have failed, packets go through as few other groups as
-they can, in the last lane: such detours may close a cycle of buffers, for which the controller searches after failures.
+Lanes prevent deadlocks: a packet changes to the next lane when it leaves a group (J. Kim et al., Technology-Driven,
+Highly-Scalable Dragonfly Topology, ISCA 2008, section 4.1). If several links lead to a group, the nearest ones share
+the load. If all of them have failed, packets go through as few other groups as possible, in the last lane: such detours
+may close a cycle of buffers, so the controller searches for cycles after failures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LANES = 2
 
 
 class DragonflyMinimal(ShortestPaths):
-    """The routes of a plane. A failure within a group recomputes that group, one between groups all of them."""
+    """The routes of a plane. A failure within a group recomputes that group, a failure between groups all groups."""
 
     def __init__(self, fabric: FabricSpec, plane: int) -> None:
         super().__init__(fabric, plane)
@@ -46,11 +46,11 @@ class DragonflyMinimal(ShortestPaths):
         return {other for place in changed for other in self._members[self._group[place]]}
 
     def _leaving(self, live: Live, place: int) -> list[tuple[int, NextHop]]:
-        """Return the live links of a router to other groups, and where they lead."""
+        """Return a router's live links to other groups, each with its peer."""
         return [(peer, hop) for peer, hop in live[place] if self._group[peer] != self._group[place]]
 
     def next_hops_of(self, place: int) -> dict[NextHops, int]:
-        """Return the next hops towards all switches: to those of its group, and to each other group as a whole."""
+        """Return the next hops towards all switches: individually within the group, by group outside."""
         own = self._group[place]
         ways: dict[tuple[int, ...], NextHops] = {}
         towards: dict[NextHops, int] = {}
@@ -73,7 +73,7 @@ class DragonflyMinimal(ShortestPaths):
         return towards
 
     def _exits_towards(self, own: int, group: int) -> dict[int, NextHops]:
-        """Return the routers of a group that have links on the way to another group, each with these links."""
+        """Return a group's routers with links on the way to another group, each with these links."""
         exits = self._exits_of(own)
         if group in exits:
             return exits[group]
@@ -88,7 +88,7 @@ class DragonflyMinimal(ShortestPaths):
         return merged
 
     def _exits_of(self, own: int) -> dict[int, dict[int, NextHops]]:
-        """Return a group's live links to other groups, by the group that they lead to and the router."""
+        """Return a group's live links to other groups, by destination group and router."""
         if own not in self._exits:
             exits: dict[int, dict[int, NextHops]] = {}
             for member in self._members[own]:
@@ -99,7 +99,7 @@ class DragonflyMinimal(ShortestPaths):
         return self._exits[own]
 
     def _nearer(self, place: int, targets: Sequence[int]) -> NextHops:
-        """Return the links to switches of the group that are one hop nearer to the nearest of some of its switches."""
+        """Return the links within the group that lead one hop nearer to the nearest of the target switches."""
         distances = [
             (hops, self._distances_within(target))
             for target in targets
@@ -115,7 +115,7 @@ class DragonflyMinimal(ShortestPaths):
         )
 
     def _distances_within(self, target: int) -> dict[int, int]:
-        """Return the hops to a switch from those of its group, over links of the group."""
+        """Return the hops to a switch from every switch of its group, over links of the group."""
         if target not in self._within:
             group = self._group[target]
             self._within[target] = distances_from(
@@ -125,14 +125,14 @@ class DragonflyMinimal(ShortestPaths):
         return self._within[target]
 
     def _distances_to(self, target: int) -> dict[int, int]:
-        """Return the links between groups that are on the way to one of them, from each group that reaches it."""
+        """Return the number of links between groups to a target group, from each group that reaches it."""
         if target not in self._group_distances:
             self._group_distances[target] = distances_from(target, self._exits_of)
         return self._group_distances[target]
 
 
 def lanes_by_group(fabric: FabricSpec, plane: int, count: int = LANES) -> VirtualLanes:
-    """Return lanes of which a packet takes the next one wherever it leaves a group, as long as there is one."""
+    """Return lanes in which a packet moves to the next lane, if any, whenever it leaves a group."""
     rules = {
         switch.name: tuple(
             LaneRule(lane=lane, to=lane + 1, egress_port=port.number)
@@ -146,7 +146,7 @@ def lanes_by_group(fabric: FabricSpec, plane: int, count: int = LANES) -> Virtua
 
 
 def objection_to_groups(fabric: FabricSpec) -> str:
-    """Return why a fabric is no dragonfly; empty if every two groups of each plane are joined."""
+    """Return why a fabric is not a dragonfly; empty if every two groups of each plane are joined."""
     for plane in range(fabric.planes):
         switches = fabric.switches_of_plane(plane)
         without = next((switch.name for switch in switches if switch.group is None), None)

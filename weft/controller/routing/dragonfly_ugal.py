@@ -1,4 +1,4 @@
-"""UGAL-L on dragonflies: minimal, or through a random group where the minimal route's queue is the longer one."""
+"""UGAL-L on dragonflies: minimal, or through a random group if the minimal route has the longer queue."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Valiant's routes on dragonflies: minimal to a random group, and from there on (Kim et al., ISCA 2008, section 4.1).
 
-Packets within their group, and those of which the other group is out of reach, go there at once. Three lanes keep both
-free of deadlock: a packet changes to the next lane wherever it leaves a group.
+Packets to their own group, or with an unreachable random group, take the minimal route. Three lanes prevent deadlocks:
+a packet changes to the next lane whenever it leaves a group.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LANES = 3
 
 
 def through_groups(fabric: FabricSpec, plane: int, *, compares_queues: bool = False) -> ThroughIntermediates:
-    """Return the routes of a plane, minimal ones and those through other groups."""
+    """Return the routes of a plane, minimal and through other groups."""
     return ThroughIntermediates(
         DragonflyMinimal(fabric, plane),
         groups_of(fabric, plane, compares_queues=compares_queues),

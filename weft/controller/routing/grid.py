@@ -1,4 +1,4 @@
-"""The grid that switches' coordinates make: its rows, and which switches have a coordinate in common."""
+"""The grid defined by switches' coordinates: its rows, and the switches that share a coordinate."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Coordinates = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Row:
-    """Switches that differ in one coordinate alone, as places in the plane by that coordinate.
+    """Switches that differ in only one coordinate, as places in the plane, ordered by that coordinate.
 
-    A complete row has a link between any two; the others have links between neighbours, and in a ring between the last
-    and the first, too. Rows of three are rings where all three are linked.
+    A complete row has a link between any two switches; other rows have links between neighbours and, in a ring, between
+    the last and the first switch. Rows of three are rings if all three are linked.
     """
 
     places: tuple[int, ...]
@@ -26,7 +26,7 @@ class Row:
 
     @property
     def length(self) -> int:
-        """Switches of the row."""
+        """Number of switches in the row."""
         return len(self.places)
 
 
@@ -49,7 +49,7 @@ class Grid:
         return self._of_name[name]
 
     def with_coordinate(self, dimension: int, coordinate: int) -> int:
-        """Return the switches that have a coordinate, as bits by their place."""
+        """Return the switches with a coordinate, as bits by their place."""
         return self._coordinates[dimension][coordinate]
 
     def rows_of(self, place: int) -> list[Row]:
@@ -87,12 +87,12 @@ class Grid:
 
 
 def shape_of(switches: Sequence[SwitchSpec]) -> tuple[int, ...]:
-    """Return how many coordinates there are in each dimension."""
+    """Return the number of coordinates in each dimension."""
     return tuple(max(values) + 1 for values in zip(*(switch.coordinates for switch in switches), strict=True))
 
 
 def objection_to_grid(switches: Sequence[SwitchSpec]) -> str:
-    """Return why switches make no grid that dimension order can route; empty if they do."""
+    """Return why switches do not form a grid that dimension order can route; empty if they do."""
     dimensions = {len(switch.coordinates) for switch in switches}
     if len(dimensions) != 1 or dimensions == {0}:
         return "its switches have no coordinates of one grid"
@@ -122,7 +122,7 @@ def objection_to_grid(switches: Sequence[SwitchSpec]) -> str:
 
 
 def _is_row(switches: Sequence[SwitchSpec], grid: Grid, place: int, row: Row) -> bool:
-    """Whether a switch's links in a row are those of its kind: to all, or to its neighbours on both sides."""
+    """Return whether a switch's links match its row: to all switches, or to the neighbours on both sides."""
     here = row.places.index(place)
     linked = {grid.place_of(port.peer.node) for port in switches[place].fabric_ports} & {*row.places}
     beside = {here - 1, here + 1}

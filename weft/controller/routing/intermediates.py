@@ -1,4 +1,4 @@
-"""The switches or groups to which packets may go before they go to their destinations, and lanes for both parts."""
+"""Intermediate switches or groups that packets may visit before their destinations, and lanes for both parts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Intermediates:
     """The intermediates of a plane, numbered from 0.
 
     Attributes:
-        of_switches: of each switch, in the order of the plane: the intermediate that it is, or is in.
-        compares_queues: whether a packet takes one only where the minimal route is more crowded (UGAL-L).
+        of_switches: for each switch, in the order of the plane, the intermediate that it is or belongs to.
+        compares_queues: whether a packet takes one only if the minimal route is more congested (UGAL-L).
 
     """
 
@@ -22,17 +22,17 @@ class Intermediates:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of intermediates."""
         return 1 + max(self.of_switches)
 
     @property
     def are_enough(self) -> bool:
-        """Whether there is one for switches of any two others."""
+        """Whether there is a third intermediate for switches of any two."""
         return self.count > 2
 
 
 def two_phases(lanes: VirtualLanes) -> VirtualLanes:
-    """Return lanes of which a packet has one set up to its intermediate, and another one from there on."""
+    """Return two sets of lanes: one up to the intermediate, another from there on."""
     count = lanes.count
     rules = {
         name: (*of_switch, *(replace(each, lane=each.lane + count, to=each.to + count) for each in of_switch))

@@ -15,24 +15,23 @@ from weft.topologies import FabricSpec
 
 
 class PlaneRouting(Protocol):
-    """The routes of one plane, from one set of failures to the next."""
+    """The routes of one plane, updated for each set of failures."""
 
     def plan(self, failures: Failures) -> dict[str, tuple[Entity, ...]]:
         """Return every switch's entities by name.
 
-        They depend on the fabric and the failures alone, not on earlier plans. A switch whose routes have not
-        changed keeps the same tuple object, so that nothing is compared or written for it.
+        They depend only on the fabric and the failures, not on earlier plans. A switch with unchanged routes keeps the
+        same tuple object, so that nothing is compared or written for it.
         """
 
     def destinations(self) -> PortDestinations:
-        """Return what the latest plan sends over each port to another switch, by switch and port.
+        """Return the destinations that the latest plan sends over each port between switches, by switch and port.
 
-        Destinations are the switches of the plane, as bits by their place in it, then the intermediates if there are
-        any, by their numbers.
+        Destinations are bits: switches by their place in the plane, followed by intermediates, if any, by number.
         """
 
     def layers(self) -> Layers:
-        """Return the lanes in which packets of the latest plan begin: lane 0 unless `VirtualLanes.has_layers`."""
+        """Return the lanes in which packets begin in the latest plan: lane 0 unless `VirtualLanes.has_layers`."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +39,15 @@ class RoutingKind:
     """A kind of routing.
 
     Attributes:
-        name: by which settings and topologies choose it.
-        summary: one line for people.
+        name: name in settings and topologies.
+        summary: one-line description.
         tables: tables of the P4 program that it fills.
-        plane: makes the routes of a plane of a fabric.
-        objection: why a fabric cannot be routed so; empty if it can.
-        is_deadlock_free: whether it is known without a search that lossless classes cannot deadlock on a fabric's
-            routes as long as nothing fails. Where it is not, the routes are searched for a cycle of buffers.
-        lanes: of a plane of a fabric, the virtual lanes that keep its routes free of such cycles.
-        intermediates: of a plane of a fabric, the switches or groups to which packets may go first; None: to none.
+        plane: returns the routes of a plane of a fabric.
+        objection: returns why a fabric cannot be routed this way; empty if it can.
+        is_deadlock_free: whether lossless classes are known not to deadlock on a fabric's routes as long as nothing
+            fails. Otherwise, the routes are searched for a cycle of buffers.
+        lanes: returns the virtual lanes that keep a plane's routes free of such cycles.
+        intermediates: returns the switches or groups of a plane that packets may visit first; None if there are none.
 
     """
 

@@ -1,4 +1,4 @@
-"""Virtual lanes: how the packets of a lossless fabric take turns of buffers, so that no cycle of them can fill."""
+"""Virtual lanes: packets of a lossless fabric change between buffers so that no cycle of buffers can fill."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 MOST_LANES = 5
-"""That data has; other traffic has fewer."""
+"""Most lanes of data; other traffic has fewer."""
 Layers = Mapping[str, Mapping[int, int]]
-"""By the switch that hosts send into, then lane, where it is not 0: the switches to whose hosts packets begin in it, as
-bits by their place in the plane."""
+"""Destination switches of the packets that begin in a lane other than 0, by the hosts' switch and the lane; the
+destinations are bits by place in the plane."""
 INTERMEDIATE_LAYER = 7
-"""Layer in which packets leave their intermediate where that changes their lane; no destination has it."""
+"""Layer in which packets leave their intermediate, if that changes their lane; no destination uses it."""
 
 
 @dataclass(frozen=True)
 class LaneRule:
-    """At one switch: packets that came in `lane` go on in `to`. A port of None matches every port."""
+    """A rule of one switch: packets that came in `lane` continue in `to`. A port of None matches every port."""
 
     lane: int
     to: int
@@ -24,7 +24,7 @@ class LaneRule:
     egress_port: int | None = None
 
     def matches(self, ingress_port: int, egress_port: int, lane: int) -> bool:
-        """Return whether it decides for a packet between two ports."""
+        """Return whether the rule applies to a packet between two ports in a lane."""
         return (
             self.lane == lane
             and self.ingress_port in (None, ingress_port)
@@ -34,15 +34,15 @@ class LaneRule:
 
 @dataclass(frozen=True)
 class VirtualLanes:
-    """The lanes of one plane's routes. They stay as they are when links fail.
+    """The lanes of one plane's routes. They do not change when links fail.
 
     Attributes:
-        count: how many lanes there are, numbered from 0; a host sends in lane 0.
-        rules: of a switch, by its name. The first that matches decides; a packet that none matches stays in its lane.
-        has_layers: whether hosts' packets may begin in any lane, which the latest routes say (`PlaneRouting.layers`):
-            their first switch moves them there before its rules.
-        after_intermediate: lane to which a packet changes where it leaves its intermediate, before the rules of that
-            switch, by its lane until then; without one it stays.
+        count: number of lanes, numbered from 0; hosts send in lane 0.
+        rules: rules by switch name. The first match decides; packets without a match stay in their lane.
+        has_layers: whether hosts' packets may begin in any lane, according to the latest routes
+            (`PlaneRouting.layers`): their first switch moves them there before applying its rules.
+        after_intermediate: lane in which a packet leaves its intermediate, by its lane until then, before that switch's
+            rules apply; packets in other lanes stay.
 
     """
 

@@ -1,16 +1,16 @@
 """Layered paths for any graph, computed centrally as InfiniBand's subnet managers do (DFSSSP).
 
-There is one path from each switch to each other, of the shortest in hops the one whose links carry least
-(`balanced_paths.py`). Paths are divided into layers, each in a lane of its own and without a cycle of buffers, so that
+Each pair of switches has one path: among the shortest in hops, the one over the least loaded links
+(`balanced_paths.py`). Paths are divided into layers, each with a separate lane and without a cycle of buffers, so that
 lossless classes cannot deadlock (J. Domke, T. Hoefler and W. Nagel, Deadlock-Free Oblivious Routing for Arbitrary
-Topologies, IPDPS 2011). They put all paths in one layer and move those of the weakest dependency of each cycle into the
-next. Here a path goes at once into the first layer that it closes no cycle in (`dependency_layers.py`), and of the
-shortest paths those that fit into the layers so far come before those that take a new one. The first switch chooses the
-lane, by destination; packets stay in it.
+Topologies, IPDPS 2011). The paper puts all paths in one layer and moves the paths of each cycle's weakest dependency to
+the next. Here a path immediately goes into the first layer in which it closes no cycle (`dependency_layers.py`), and
+shortest paths that fit into existing layers are preferred to those that need a new one. The first switch chooses the
+lane by destination; packets stay in it.
 
-A failure changes the paths that it cuts, and the layers of these. Where new paths need more layers than the fabric
-needed when it was whole, all paths are computed afresh; where these do, too, all routes are up*/down* in the first lane
-until something comes back.
+A failure changes only the paths that it cuts, and their layers. If new paths need more layers than the intact fabric,
+all paths are recomputed; if these also need more, all routes are up*/down* in the first lane until something is
+repaired.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Entities = tuple[Entity, ...]
 
 
 class Layered(ShortestPaths):
-    """The routes of a plane. A failure recomputes the switches whose paths it cuts."""
+    """The routes of a plane. A failure recomputes the switches that lose paths."""
 
     def __init__(self, fabric: FabricSpec, plane: int) -> None:
         super().__init__(fabric, plane)
@@ -51,13 +51,13 @@ class Layered(ShortestPaths):
         self._planned: dict[str, tuple[Entities, dict[int, int], Entities]] = {}
 
     def plan(self, failures: Failures) -> dict[str, Entities]:
-        """Return every switch's routes, and the layers of what its hosts send."""
+        """Return every switch's routes, and the layers of its hosts' packets."""
         return {
             switch: self._with_layers(switch, routes) for switch, routes in super().plan(failures).items()
         }
 
     def update(self, failures: Failures) -> frozenset[str]:
-        """Follow the failures; return the switches whose routes have changed."""
+        """Adapt the routes to the failures and return the switches with changed routes."""
         self._failures = failures
         return super().update(failures)
 
@@ -91,7 +91,7 @@ class Layered(ShortestPaths):
         }
 
     def next_hops_of(self, place: int) -> dict[NextHops, int]:
-        """Return the next hops towards all switches with hosts, one to each, and to those next door without."""
+        """Return one next hop to each switch with hosts, and to adjacent switches without hosts."""
         if self._is_up_down:
             return self._up_down_of().next_hops_of(place)
         hops = {hop.port: hop for _, hop in self._live[place]}
@@ -104,7 +104,7 @@ class Layered(ShortestPaths):
         return towards
 
     def _towards_of(self, paths: LayeredPaths) -> list[dict[int, int]]:
-        """Return by place the links that a switch sends over, and the destinations of each."""
+        """Return each switch's outgoing links and their destinations, by the switch's place."""
         towards: list[dict[int, int]] = [{} for _ in self._switches]
         for destination, tree in paths.trees.items():
             bit = 1 << destination
@@ -123,7 +123,7 @@ class Layered(ShortestPaths):
         return found
 
     def _with_layers(self, switch: str, routes: Entities) -> Entities:
-        """Return the same object as before for the same routes and layers."""
+        """Return a switch's routes with layer entries; the same object as before for the same routes and layers."""
         layers = self._layers.get(switch, {})
         known = self._planned.get(switch)
         if known is None or known[0] is not routes or known[1] != layers:

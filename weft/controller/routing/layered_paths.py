@@ -1,4 +1,4 @@
-"""The paths of a plane and their layers, as a subnet manager computes them; and their repair around failures."""
+"""Computes the paths of a plane and their layers, as a subnet manager does, and repairs them after failures."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from weft.controller.routing.balanced_paths import NO_LINK, BalancedPaths, Links
 from weft.controller.routing.dependency_layers import DependencyLayers
 
 ROUNDS = 3
-"""In which all paths are chosen; after the first, each with the load of all others in sight."""
+"""Rounds of choosing all paths; from the second round on, each choice sees the load of all other paths."""
 
 
 @dataclass(frozen=True)
 class LayeredPaths:
-    """One path from each switch to each that has hosts, and the layers of those that hosts send on.
+    """One path from each switch to each switch with hosts, and the layers of the paths that hosts use.
 
     Attributes:
-        trees: by the place of the destination.
-        layers: by the place of the destination, then that of the first switch.
+        trees: paths by the destination's place.
+        layers: layers by the destination's place, then the first switch's place.
 
     """
 
@@ -28,25 +28,25 @@ class LayeredPaths:
 
     @property
     def count(self) -> int:
-        """Layers in use."""
+        """Number of layers in use."""
         return 1 + max((layer for layers in self.layers.values() for layer in layers), default=0)
 
 
 class SubnetManager:
-    """Computes the paths where nothing has failed, and from these the paths around failures.
+    """Computes the paths of the intact plane, and derives the paths around failures from them.
 
-    A path that no failure has cut keeps its links and its layer, so that an event changes what it concerns alone. Where
-    the others then fit into no layer, all paths are computed afresh.
+    A path that is not cut keeps its links and its layer, so that a failure changes only affected paths. If the others
+    then do not fit into the layers, all paths are recomputed.
     """
 
     def __init__(self, links: Links, hosts: tuple[int, ...]) -> None:
-        """`hosts` is how many each switch has, by place."""
+        """Compute the intact paths; `hosts` has the number of hosts of each switch, by place."""
         self._links, self._hosts = links, hosts
         self._destinations = [place for place, count in enumerate(hosts) if count]
         self._balance, self._dependencies, self.intact = self._computed()
 
     def _computed(self, down: Collection[int] = ()) -> tuple[BalancedPaths, DependencyLayers, LayeredPaths]:
-        """Return all paths without the links that are down, with their load and dependencies."""
+        """Return all paths that avoid the links that are down, with their load and dependencies."""
         balance = BalancedPaths(self._links, self._hosts)
         dependencies = DependencyLayers(len(self._links.port))
         trees: dict[int, Tree] = {}
@@ -73,11 +73,11 @@ class SubnetManager:
         down: Collection[int] = (),
         kept: Sequence[int] = (),
     ) -> tuple[Tree, dict[int, int], list[int]]:
-        """Choose paths that fit into the layers so far where there are any, the others by load alone.
+        """Choose paths that fit into existing layers if possible, the others by load alone.
 
         Returns:
-            The tree, the layers of the new paths by the place of their first switch, and the places whose paths do not
-            fit.
+            The tree, the layers of the new paths by the place of their first switch, and the places of first switches
+            with paths that do not fit.
 
         """
         layers: dict[int, int] = {}
@@ -95,7 +95,7 @@ class SubnetManager:
         return tree, layers, [place for place in unfit if place not in layers]
 
     def around(self, down: Collection[int]) -> LayeredPaths | None:
-        """Return the paths without the links that are down; None if the layers do not suffice for them."""
+        """Return the paths that avoid the links that are down; None if they need more layers."""
         if not down:
             return self.intact
         repaired = self._repaired(down)
@@ -105,9 +105,9 @@ class SubnetManager:
         return repaired
 
     def _repaired(self, down: Collection[int]) -> LayeredPaths | None:
-        """Return the same paths but for those that are cut; None if the layers do not suffice for these.
+        """Return the paths with only the cut ones replaced; None if the replacements need more layers.
 
-        What has been given up still counts: as load, and as dependencies.
+        Abandoned paths still count as load and as dependencies.
         """
         balance, dependencies = self._balance.copy(), self._dependencies.copy()
         trees, layers = dict(self.intact.trees), dict(self.intact.layers)
@@ -126,7 +126,7 @@ class SubnetManager:
         return LayeredPaths(trees, layers)
 
     def _cut(self, tree: Tree, down: Collection[int]) -> set[int]:
-        """Return the switches whose path leads over a link that is down."""
+        """Return the switches with a path over a link that is down."""
         whole: dict[int, bool] = {}
         for place, link in enumerate(tree):
             passed = []
@@ -141,5 +141,5 @@ class SubnetManager:
 
 @lru_cache(maxsize=4)
 def subnet_manager(links: Links, hosts: tuple[int, ...]) -> SubnetManager:
-    """Return the paths of a graph; planes that are the same graph share them."""
+    """Return the paths of a graph; planes with the same graph share them."""
     return SubnetManager(links, hosts)

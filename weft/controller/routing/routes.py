@@ -1,4 +1,4 @@
-"""What routes consist of, and the P4Runtime entities that they become: prefixes, next hops, groups of a selector."""
+"""Parts of routes (prefixes, next hops, selector groups) and their P4Runtime entities."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from weft.topologies.distances import bits_of
 
 SELECTOR = "ecmp_selector"
 MOST_WEIGHT = 64
-"""Of the members of a group together, unless it has more members."""
+"""Largest total weight of a group's members, unless the group has more members."""
 Prefix = IPv4Network | IPv6Network
 _Way = TypeVar("_Way")
 
 
 @dataclass(frozen=True, order=True)
 class NextHop:
-    """Where a packet goes: out of `port` with these MACs, over a link of this rate."""
+    """A next hop: output port, MACs of the rewritten frame, and rate of the link."""
 
     port: int
     source_mac: str
@@ -44,7 +44,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Destinations:
-    """What one entry or some lead to: their prefixes, and the switches behind them, as bits by place in the plane."""
+    """Destinations of one or more entries: their prefixes, and their switches as bits by place in the plane."""
 
     entries: tuple[LpmEntries, ...]
     switches: int
@@ -55,9 +55,9 @@ class SwitchRoutes:
     """Routes of one switch.
 
     Attributes:
-        hosts: its own hosts', of live links.
-        towards: switches of the plane that are reached over the same next hops, as bits by their place in the plane.
-        elsewhere: the same as prefixes, each with its next hops.
+        hosts: routes to its own hosts over live links.
+        towards: for each set of next hops, the switches reached over them, as bits by place in the plane.
+        elsewhere: the same routes as prefixes, each with its next hops.
 
     """
 
@@ -66,20 +66,20 @@ class SwitchRoutes:
     elsewhere: Sequence[tuple[Destinations, NextHops]]
 
     def __iter__(self) -> Iterator[Route]:
-        """All routes."""
+        """Iterate over all routes."""
         yield from self.hosts
         for destinations, next_hops in self.elsewhere:
             yield from (Route(each.prefix, next_hops) for each in destinations.entries)
 
     def groups(self) -> dict[NextHops, int]:
-        """Group ids, from 1, of all sets of several next hops; the largest sets first."""
+        """Return group ids, from 1, for all sets of several next hops; the largest sets come first."""
         sets = [next_hops for next_hops in self.towards if len(next_hops) > 1]
         # The largest sets keep their numbers when a failure adds smaller ones, so fewer entries change.
         ordered = sorted(sets, key=lambda hops: (-len(hops), hops))
         return {hops: group_id for group_id, hops in enumerate(ordered, start=1)}
 
     def entities(self, switch: SwitchSpec) -> tuple[Entity, ...]:
-        """Return the entities of a switch that has these routes."""
+        """Return a switch's entities for these routes."""
         groups = self.groups()
         entities = _selector_entities(switch, groups)
         entities += [LpmEntries(route.prefix).next_hop(route.next_hops[0]) for route in self.hosts]
@@ -95,12 +95,12 @@ class SwitchRoutes:
 def one_by_one(
     towards: Mapping[_Way, int], behind: Sequence[Destinations]
 ) -> list[tuple[Destinations, _Way]]:
-    """Return each switch's prefixes with the way towards it; `behind` has them by place in the plane."""
+    """Return each switch's prefixes with the next hops towards it; `behind` has the prefixes by place in the plane."""
     return [(behind[place], way) for way, switches in towards.items() for place in bits_of(switches)]
 
 
 class LpmEntries:
-    """Entries of a prefix; there is one object for all switches that send it to a group of the same number."""
+    """Entries of a prefix; switches that send it to a group with the same number share one object."""
 
     __slots__ = ("_groups", "_match", "_table", "prefix")
 
@@ -130,9 +130,9 @@ class LpmEntries:
 
 
 def member_weights(rates_bps: Sequence[int]) -> list[int]:
-    """Return the weights of a group's members in proportion to their links' rates, the smallest whole numbers.
+    """Return the weights of a group's members, proportional to their links' rates, as the smallest integers.
 
-    Where these would be more than `MOST_WEIGHT` together, they are rounded so that they are about as many.
+    If their sum would exceed `MOST_WEIGHT`, they are rounded so that it is about `MOST_WEIGHT`.
     """
     divisor = gcd(*rates_bps)
     weights = [rate_bps // divisor for rate_bps in rates_bps]
@@ -144,7 +144,7 @@ def member_weights(rates_bps: Sequence[int]) -> list[int]:
 
 
 def without_watched_ports(entities: Iterable[Entity]) -> tuple[Entity, ...]:
-    """Return entities whose groups leave out no member by themselves, for targets that cannot watch ports."""
+    """Return the entities with groups that do not watch ports, for targets that cannot."""
     return tuple(
         replace(each, members=[_unwatched(member) for member in each.members])
         if isinstance(each, finsy.P4ActionProfileGroup) and each.members
@@ -159,7 +159,7 @@ def _unwatched(member: finsy.P4Member) -> finsy.P4Member:
 
 
 def _selector_entities(switch: SwitchSpec, groups: dict[NextHops, int]) -> list[Entity]:
-    """Selector members and groups, and the `ecmp` table."""
+    """Return selector members and groups, and the entries of `ecmp`."""
     members = sorted({hop for hops in groups for hop in hops})
     entities: list[Entity] = [
         finsy.P4ActionProfileMember(
@@ -175,8 +175,8 @@ def _selector_entities(switch: SwitchSpec, groups: dict[NextHops, int]) -> list[
         )
         for hop in members
     ]
-    # The same for every failure, because a group keeps its size.
-    # Those that are dark, too: a group's size stays as it is when circuits change.
+    # The size does not depend on failures, because a group keeps its size.
+    # Dark ports count as well: a group keeps its size when circuits change.
     ports = [port for port in switch.ports if not port.peer_is_host]
     rates = {port.link.rate_bps for port in ports}
     largest = len(ports) if len(rates) < 2 else MOST_WEIGHT + len(ports)
@@ -187,7 +187,7 @@ def _selector_entities(switch: SwitchSpec, groups: dict[NextHops, int]) -> list[
                 SELECTOR,
                 group_id=group_id,
                 max_size=largest,
-                # A member whose port has lost its link is skipped at once, before the controller is notified.
+                # The switch skips a member as soon as its port loses its link, before the controller is notified.
                 members=[
                     finsy.P4Member(hop.port, weight=(weight, hop.port))
                     for hop, weight in zip(hops, weights, strict=True)

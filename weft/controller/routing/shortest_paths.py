@@ -1,11 +1,11 @@
 """Shortest paths: IPv4 and IPv6 prefixes, ECMP groups of an action selector.
 
-A leaf delivers to its own hosts (/32, /128) with the host's MAC; every other prefix goes to the neighbours
-on shortest live paths: one link makes a plain next hop, several a group; parallel links are next hops each, and where
-links of a group have different rates, its members are weighted by them. There is one group per set of next hops, so
-that the groups do not grow with the destinations; a failure changes few of them. Where addresses are a hierarchy,
-routes are summarised (`weft.controller.routing.summaries`), and switches without hosts are routes of their neighbours
-alone: nothing but aggregation from next door is sent to them.
+A leaf delivers to its own hosts (/32, /128) with the host's MAC; every other prefix goes to the neighbours on shortest
+live paths: a single link is a plain next hop, several links form a group. Parallel links are separate next hops, and a
+group's members are weighted by their links' rates if these differ. There is one group per set of next hops, so the
+number of groups does not grow with the destinations, and a failure changes few groups. With hierarchical addresses,
+routes are summarised (`weft.controller.routing.summaries`), and only neighbours have routes to switches without hosts,
+because these receive nothing but aggregation packets from neighbours.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from weft.topologies.distances import Rings, distance_rings
 
 _Way = TypeVar("_Way")
 _LivePort = tuple[int, NextHop]
-"""Place in the plane of the switch at the other end, and the next hop that it is."""
+"""A live port: its peer's place in the plane, and the next hop."""
 
 
 class ShortestPaths(PlaneRouting):
-    """The routes of a plane. A failure recomputes only the routes that it affects.
+    """The routes of a plane. A failure recomputes only the affected routes.
 
     Attributes:
-        switches: of the plane.
-        routes: of the latest plan, by switch name.
-        recomputed: names of the switches whose next hops the latest plan computed.
+        switches: the plane's switches.
+        routes: routes of the latest plan, by switch name.
+        recomputed: names of the switches for which the latest plan recomputed next hops.
 
     """
 
@@ -57,7 +57,7 @@ class ShortestPaths(PlaneRouting):
         ]
         tree = address_tree(self._switches)
         self._tree = tree if summarise else None
-        # Farther than next door.
+        # Destinations allowed beyond adjacent switches.
         self._far = ~0 if tree is None else _bits_with_hosts(self._switches)
         self._ports = [_fabric_ports(fabric, switch, self._place) for switch in self._switches]
         self._host_routes = [_host_routes(fabric, switch) for switch in self._switches]
@@ -68,12 +68,12 @@ class ShortestPaths(PlaneRouting):
         self.recomputed: frozenset[str] = frozenset()
 
     def plan(self, failures: Failures) -> dict[str, tuple[Entity, ...]]:
-        """Return every switch's entities by name; the same objects as before for a switch that nothing touched."""
+        """Return every switch's entities by name; the same objects as before for unaffected switches."""
         self.update(failures)
         return dict(self._entities)
 
     def update(self, failures: Failures) -> frozenset[str]:
-        """Follow the failures; return the switches whose routes have changed."""
+        """Adapt the routes to the failures and return the switches with changed routes."""
         live = [
             [(place, hop) for place, hop, port in ports if failures.is_up(switch.name, port)]
             for switch, ports in zip(self._switches, self._ports, strict=True)
@@ -104,19 +104,19 @@ class ShortestPaths(PlaneRouting):
         return frozenset(changed)
 
     def entries_of(self, ways: dict[_Way, int]) -> list[tuple[Destinations, _Way]]:
-        """Return the fewest prefixes that say which way leads to each switch, given by its bit."""
+        """Return the fewest prefixes that express the next hops to each switch, which is given as a bit."""
         return one_by_one(ways, self._behind) if self._tree is None else summarised(self._tree, ways)
 
     def destinations(self) -> PortDestinations:
-        """Return what the latest plan sends over each port to another switch; see PlaneRouting."""
+        """Return the destinations that the latest plan sends over each port between switches; see PlaneRouting."""
         return {name: _over_ports(routes.towards) for name, routes in self.routes.items()}
 
     def layers(self) -> Layers:
-        """Return that all packets begin in lane 0."""
+        """Return no layers: all packets begin in lane 0."""
         return {}
 
     def _touched(self, live: list[list[_LivePort]], rings: Rings) -> set[int]:
-        """Return the switches whose next hops may have changed: other live ports, or other distances there or next."""
+        """Return the switches that may have new next hops: live ports, or distances here or at a neighbour, changed."""
         if not self._live:
             return set(range(len(live)))
         moved = {
@@ -132,7 +132,7 @@ class ShortestPaths(PlaneRouting):
         }
 
     def next_hops_of(self, place: int) -> dict[NextHops, int]:
-        """Return a switch's next hops, the neighbours one hop nearer, and the switches that they lead to."""
+        """Return a switch's next hops, with the switches reached through these neighbours, which are one hop nearer."""
         towards: dict[NextHops, int] = {}
         for hops in range(1, len(self._rings)):
             ring = self._rings[hops][place] & (self._far if hops > 1 else ~0)
@@ -144,9 +144,9 @@ class ShortestPaths(PlaneRouting):
 def add_next_hops(
     towards: dict[NextHops, int], destinations: int, links: Iterable[tuple[NextHop, int]]
 ) -> None:
-    """Add to a switch's next hops those to some destinations: all links that lead to one share its load.
+    """Add next hops for some destinations to a switch's next hops; all links that lead to a destination share its load.
 
-    `links` are the switch's, each with the switches that it leads to.
+    `links` are the switch's links, each with the switches that it leads to.
     """
     parts: list[tuple[NextHops, int]] = [((), destinations)]
     for hop, leads_to in links:
@@ -181,7 +181,7 @@ def _fabric_ports(
 
 
 def _host_routes(fabric: FabricSpec, switch: SwitchSpec) -> list[tuple[PortSpec, tuple[Route, Route]]]:
-    """Return a switch's ports to hosts, each with the routes over it."""
+    """Return a switch's host ports, each with its IPv4 and IPv6 routes."""
     routes = []
     for port in switch.host_ports:
         nic = fabric.host(port.peer.node).nic(port.peer.port)
@@ -199,9 +199,9 @@ def _bits_with_hosts(switches: tuple[SwitchSpec, ...]) -> int:
 
 
 def prefixes_behind(fabric: FabricSpec, switch: SwitchSpec) -> tuple[Prefix, ...]:
-    """Return the prefixes behind a switch: its hosts' subnets, or its own address if it has no hosts.
+    """Return the prefixes of a switch: its hosts' subnets, or its own address if it has no hosts.
 
-    A subnet with hosts at other switches, too, as network files may have, counts address by address.
+    A subnet that spans several switches, as in network files, is replaced by the addresses of its hosts.
     """
     if switch.networks is not None:
         return switch.networks
@@ -221,11 +221,11 @@ def _objection(_fabric: FabricSpec) -> str:
 
 
 def _is_deadlock_free(fabric: FabricSpec) -> bool:
-    """Whether its kind of topology is one where shortest paths go up the tiers, then down.
+    """Return whether shortest paths in the fabric's kind of topology go up the tiers, then down.
 
-    A buffer that waits for one further up, or for one further down once packets go down, is on no cycle.
+    Then buffers wait only for buffers further up or, once packets go down, further down, which closes no cycle.
     """
-    # Kinds of topology need pydantic, which takes its time to import.
+    # Kinds of topology need pydantic, which is slow to import.
     from weft.topologies.kinds import TOPOLOGY_KINDS
 
     kind = str(fabric.parameters.get("kind", ""))

@@ -1,4 +1,4 @@
-"""Routes of programs that have prefixes but no ECMP: each prefix has one next hop of those that a group would have."""
+"""Routes of programs without ECMP: each prefix has one of the next hops that a group would have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LPM_TABLES = ("ipv4_lpm", "ipv6_lpm")
 
 
 def takes_single_paths(program: ProgramNames) -> bool:
-    """Whether a program has no place for groups of next hops, but for prefixes with one."""
+    """Return whether a program supports prefixes with one next hop, but not groups."""
     prefixes = [
         program.tables[name]
         for name in _LPM_TABLES
@@ -26,9 +26,9 @@ def takes_single_paths(program: ProgramNames) -> bool:
 
 
 def single_paths(switch: str, entities: Iterable[Entity], seed: int) -> tuple[Entity, ...]:
-    """Return a switch's routes with one next hop of each group's, without groups.
+    """Return a switch's routes without groups, with one next hop from each group.
 
-    Which of them follows from a hash of seed, switch and prefix: prefixes are spread, and switches choose differently.
+    A hash of seed, switch and prefix chooses it, so that prefixes are spread and switches choose differently.
     """
     routes = list(entities)
     actions = {

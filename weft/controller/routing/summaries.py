@@ -1,8 +1,8 @@
-"""Few prefixes in place of many: routes over the tree of a plane's addresses, where these are a hierarchy.
+"""Summarises routes: with hierarchical addresses, one prefix replaces many.
 
-Each branch of the tree is a prefix. Where all switches in a branch are reached over the same next hops, one entry leads
-to all of them; otherwise the branch is looked into. A switch that is out of reach, and the switch itself, have no route
-and so keep their branches apart: what cannot be delivered is dropped, and never sent back and forth.
+Each branch of the address tree is a prefix. If all switches in a branch are reached over the same next hops, one entry
+covers them; otherwise its parts are examined. Unreachable switches, and the switch itself, have no route, so branches
+that contain them are not summarised: undeliverable packets are dropped instead of looping.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _Way = TypeVar("_Way")
 
 @dataclass(frozen=True)
 class Branch:
-    """A part of the tree; the branches of a single switch have no parts of their own."""
+    """A branch of the tree; the branch of a single switch has no parts."""
 
     destinations: Destinations
     parts: tuple[Branch, ...] = ()
 
 
 def address_tree(switches: Sequence[SwitchSpec]) -> Branch | None:
-    """Return the tree of a plane's switches; None where their addresses are no hierarchy."""
+    """Return the address tree of a plane's switches; None if their addresses are not hierarchical."""
     networks = [switch.networks for switch in switches]
     known = [each for each in networks if each is not None]
     if len(known) < len(switches):
@@ -37,9 +37,9 @@ def address_tree(switches: Sequence[SwitchSpec]) -> Branch | None:
 
 
 def _branch(numbers: Sequence[tuple[int, int]], ipv4: IPv4Network, ipv6: IPv6Network) -> Branch:
-    """Return the branch of switches, each with the first address of its IPv4 network and its bit, in order.
+    """Return the branch of some switches, given in order by the first address of their IPv4 network and their bit.
 
-    `ipv4` and `ipv6` are the networks of any switch: both versions have the same bits of the switch at their ends.
+    `ipv4` and `ipv6` are the networks of any one switch: both end with the same bits for the switch.
     """
     switches = sum(bit for _, bit in numbers)
     lowest, highest = numbers[0][0], numbers[-1][0]
@@ -61,15 +61,15 @@ def _branch(numbers: Sequence[tuple[int, int]], ipv4: IPv4Network, ipv6: IPv6Net
 
 
 def _ipv6_of(number: int, ipv4: IPv4Network, ipv6: IPv6Network) -> IPv6Network:
-    """Return the IPv6 network of the switch whose IPv4 network begins with `number`."""
+    """Return the IPv6 network of the switch with the IPv4 network that begins at `number`."""
     offset = (number - int(ipv4.network_address)) >> (32 - ipv4.prefixlen)
     return IPv6Network((int(ipv6.network_address) + (offset << (128 - ipv6.prefixlen)), ipv6.prefixlen))
 
 
 def summarised(tree: Branch, towards: Mapping[_Way, int]) -> list[tuple[Destinations, _Way]]:
-    """Return the branches that take one entry each, with their next hops; those without a route are left out.
+    """Return the branches that need one entry each, with their next hops; branches without a route are omitted.
 
-    What else stands for several switches, such as a lane, is summarised in the same way.
+    Other values shared by several switches, such as a lane, are summarised in the same way.
     """
     found = []
     pending: list[tuple[Branch, list[tuple[_Way, int]]]] = [(tree, list(towards.items()))]

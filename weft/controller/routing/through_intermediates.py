@@ -1,9 +1,9 @@
-"""Routes by intermediates: a packet goes to a random switch or group first, and from there to its destination.
+"""Routes through intermediates: a packet goes to a random switch or group first, and from there to its destination.
 
-The first switch chooses (p4/include/valiant.p4): always another intermediate than its own and the destination's (L.
-Valiant, A Scheme for Fast Parallel Communication, 1982), or that only where the minimal route's queue is the longer
-one (UGAL-L; A. Singh, Load-Balanced Routing in Interconnection Networks, 2005). Both parts of the way, and what goes
-without an intermediate, follow routes that another kind makes.
+The first switch chooses (p4/include/valiant.p4): always an intermediate other than its own and the destination's (L.
+Valiant, A Scheme for Fast Parallel Communication, 1982), or one only if the minimal route has the longer queue (UGAL-L;
+A. Singh, Load-Balanced Routing in Interconnection Networks, 2005). Another kind provides the routes of both parts, and
+of packets without an intermediate.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ VALIANT_TABLES = (*ROUTE_TABLES, "intermediates", "intermediate_by_ipv4", "inter
 UGAL_TABLES = (*VALIANT_TABLES, "ecmp_nonminimal")
 _MOST_HOPS = (1 << 8) - 1
 _Heads = list[tuple[NextHops, int]]
-"""Next hops, and what they lead to: switches by their place, or intermediates by their number, as bits."""
+"""Next hops and their destinations as bits: switches by place, or intermediates by number."""
 
 
 class ThroughIntermediates(PlaneRouting):
-    """The routes of a plane, and those to its intermediates.
+    """The routes of a plane, and the routes to its intermediates.
 
-    The routes lead to all switches of an intermediate by the same next hops from any switch outside. Counts of hops are
-    those of a plane where nothing has failed.
+    From any switch outside an intermediate, the routes to all its switches have the same next hops. Hop counts are for
+    the plane without failures.
     """
 
     def __init__(self, routes: ShortestPaths, intermediates: Intermediates, lanes: VirtualLanes) -> None:
@@ -64,7 +64,7 @@ class ThroughIntermediates(PlaneRouting):
         return {name: whole for name, (_, whole) in self._entities.items()}
 
     def destinations(self) -> PortDestinations:
-        """Return what the latest plan sends over each port; intermediates are bits beyond those of the switches."""
+        """Return the destinations sent over each port by the latest plan; intermediates' bits follow switches'."""
         whole: dict[str, Mapping[int, int]] = {}
         base, count = self._routes.destinations(), len(self._routes.switches)
         for place, switch in enumerate(self._routes.switches):
@@ -76,7 +76,7 @@ class ThroughIntermediates(PlaneRouting):
         return whole
 
     def layers(self) -> Layers:
-        """Return that all packets begin in lane 0."""
+        """Return no layers: all packets begin in lane 0."""
         return {}
 
     def _heads(self, place: int) -> _Heads:
@@ -91,7 +91,7 @@ class ThroughIntermediates(PlaneRouting):
         return found
 
     def _more(self, place: int, entities: Iterable[Entity]) -> Iterator[Entity]:
-        """Return what a switch holds beside its routes."""
+        """Yield a switch's entries other than its routes."""
         switch = self._routes.switches[place]
         own = self._intermediates.of_switches[place]
         yield entry("intermediates", {"intermediate": own}, "reach", layer=self._layer)
@@ -113,7 +113,7 @@ class ThroughIntermediates(PlaneRouting):
                     yield _by_next_hop(match, next_hops[0], hops)
 
     def _of_destinations(self, place: int) -> Iterator[Entity]:
-        """Return the entries that say in which intermediate a destination is, and how far away."""
+        """Yield the entries that give each destination's intermediate and distance."""
         kinds: dict[tuple[int, int], int] = {}
         for other, number in enumerate(self._intermediates.of_switches):
             hops = 0 if self._hops is None else self._hops.to_switch(place, other)
@@ -151,7 +151,7 @@ class ThroughIntermediates(PlaneRouting):
 
 @dataclass(frozen=True)
 class _Hops:
-    """Of the routes from each switch, by its place."""
+    """Hops of the routes from each switch, by its place."""
 
     to_switches: list[dict[int, int]]
     to_intermediates: list[dict[int, int]]
@@ -161,19 +161,19 @@ class _Hops:
         return min(self.to_switches[place].get(other, 0), _MOST_HOPS)
 
     def through(self, place: int, number: int) -> int:
-        """To an intermediate, and on average from there to a switch of another one."""
+        """Return the hops to an intermediate plus the average hops from there to a switch of another one."""
         return min(self.to_intermediates[place].get(number, 0) + self.onward, _MOST_HOPS)
 
 
 def hop_counts(
     heads: Sequence[_Heads], peers: Sequence[Mapping[int, int]], own: Sequence[int]
 ) -> list[dict[int, int]]:
-    """Return the hops of routes, from each switch, by the number of what they lead to.
+    """Return the hops of the routes from each switch, by the number of the destination.
 
     Args:
-        heads: each switch's next hops and what they lead to. Of several next hops the first counts.
-        peers: of each switch, the place of the switch beyond each port.
-        own: the bits of what each switch itself is.
+        heads: each switch's next hops and their destinations. Of several next hops, only the first counts.
+        peers: for each switch, the place of the peer at each port.
+        own: each switch's own bits as a destination.
 
     """
     reached: list[dict[int, int]] = [{} for _ in heads]
@@ -212,7 +212,7 @@ def _of_destination(prefix: LpmEntries, number: int, hops: int) -> Entity:
 
 
 def _for_candidates(entity: Entity) -> Entity | None:
-    """Return an entity of `ecmp` or its selector as `ecmp_nonminimal` has it, None for any other."""
+    """Return an entity of `ecmp` or its selector, copied to `ecmp_nonminimal`; None for other entities."""
     table, selector = "ecmp_nonminimal", "ecmp_nonminimal_selector"
     if isinstance(entity, finsy.P4TableEntry):
         return replace(entity, table_id=table) if entity.table_id == "ecmp" else None

@@ -1,17 +1,17 @@
 """Up*/down* for any graph: a packet goes up some links, then down some, and never up again.
 
-Switches stand in an order, and a link leads up to the end that comes first. A buffer waits only for one farther up, or
-for one farther down, so lossless classes cannot deadlock on one lane (M. Schroeder et al., Autonet, IEEE JSAC 9(8),
-1991; InfiniBand's OpenSM has it as `updn`).
+Switches are ordered, and a link leads up to the end that comes first. Buffers wait only for buffers farther up or, once
+packets go down, farther down, so lossless classes cannot deadlock on one lane (M. Schroeder et al., Autonet, IEEE JSAC
+9(8), 1991; `updn` in InfiniBand's OpenSM).
 
-The order is that of the tiers, the highest first, where switches have several and all hosts' switches then reach each
-other. So tiers name the roots: routes of fat trees are the shortest ones, and a graph may give its roots a higher tier.
-Otherwise the order is by distance from the switch in the middle, the one whose farthest hosts are nearest. Where
-failures leave a switch without a link up, so that hosts are cut off, it comes after the first of its neighbours.
+Switches are ordered by tier, highest first, if there are several tiers and all switches with hosts then reach each
+other. Tiers thus define the roots: routes of fat trees are shortest paths, and a graph may give its roots a higher
+tier. Otherwise the order is by distance from a central switch, the one closest to its farthest hosts. If failures leave
+a switch without a link up and thereby cut off hosts, it is moved behind the first of its neighbours.
 
-Switches see destinations, not where a packet came from. So whoever can reach a destination going down alone does so,
-though a way up and then down may be shorter; others go up where the whole way is the fewest hops. All equal ones share
-the load.
+Switches know a packet's destination, not its origin. So a switch that can reach a destination by going only down does
+so, even if a path up and then down would be shorter; others go up along the fewest total hops. Equal paths share the
+load.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from weft.topologies.distances import Rings, bits_of, distance_rings
 
 Live = Sequence[Sequence[tuple[int, NextHop]]]
 Order = Sequence[int]
-"""By place, the rank of each switch; links lead up to the lower rank."""
+"""Rank of each switch, by place; links lead up to the lower rank."""
 ByHops = list[int]
-"""Switches that are reached after 0, 1, … hops, as bits by their place."""
+"""Switches reached after 0, 1, … hops, as bits by place."""
 
 
 @dataclass(frozen=True)
 class Ways:
-    """By place, what each switch reaches going down alone, and what it reaches at all."""
+    """The switches that each switch reaches by going only down, and all that it reaches, by place."""
 
     order: Order
     down: Sequence[ByHops]
@@ -43,7 +43,7 @@ class Ways:
 
 
 class UpDown(ShortestPaths):
-    """The routes of a plane. A failure recomputes the switches whose distances or neighbours' distances it changes."""
+    """The routes of a plane. A failure recomputes switches if it changes their distances or their neighbours'."""
 
     def __init__(self, fabric: FabricSpec, plane: int) -> None:
         super().__init__(fabric, plane)
@@ -78,14 +78,14 @@ class UpDown(ShortestPaths):
         }
 
     def _is_complete(self, ways: Ways, rings: Rings) -> bool:
-        """Whether all switches that have hosts reach each other, as far as any links join them."""
+        """Return whether all switches with hosts reach each other, unless no links join them."""
         return all(
             not _all_of([ring[place] for ring in rings]) & self._hosts & ~_all_of(ways.reached[place])
             for place in bits_of(self._hosts)
         )
 
     def next_hops_of(self, place: int) -> dict[NextHops, int]:
-        """Return the next hops towards all switches: down where that leads there, up otherwise."""
+        """Return the next hops towards all switches: down if that reaches the destination, up otherwise."""
         order = self._ways.order
         below = [(peer, hop) for peer, hop in self._live[place] if not leads_up(order, place, peer)]
         above = [(peer, hop) for peer, hop in self._live[place] if leads_up(order, place, peer)]
@@ -102,17 +102,17 @@ class UpDown(ShortestPaths):
 
 
 def order_of_tiers(switches: Sequence[SwitchSpec]) -> Order:
-    """Return the order of the tiers, the highest first, and of the places in each; none where there is one tier."""
+    """Return the order by tier, highest first, then by place; empty if there is one tier."""
     if len({switch.tier for switch in switches}) < 2:
         return ()
     return _ranks([(-switch.tier,) for switch in switches])
 
 
 def order_from_middle(rings: Rings, hosts: int) -> Order:
-    """Return the order of distances from the middle of each part of the graph that no link joins to another.
+    """Return the order by distance from the centre of each connected part of the graph.
 
-    The middle is the switch with the fewest hops to its farthest host; of several, the one with the fewest hops in all.
-    `hosts` are the switches that have some, as bits by their place.
+    The centre is the switch with the fewest hops to its farthest host; on a tie, the one with the fewest total hops.
+    `hosts` are the switches with hosts, as bits by place.
     """
     count = len(rings[0])
     levels = [0] * count
@@ -129,10 +129,10 @@ def order_from_middle(rings: Rings, hosts: int) -> Order:
 
 
 def repaired_order(neighbours: Sequence[Sequence[int]], order: Order) -> Order:
-    """Return the order in which each switch but the first of its part of the graph comes after a neighbour.
+    """Return an order in which each switch, except the first of its connected part, comes after a neighbour.
 
-    The next is always the first, by the order so far, of those beside what is in order already. So nothing changes
-    where every switch has a link up already, other than the first.
+    The next switch is always the first, in the old order, of the neighbours of switches already ordered. So the order
+    does not change if every switch except the first already has a link up.
     """
     ranks = [-1] * len(order)
     rank = 0
@@ -150,12 +150,12 @@ def repaired_order(neighbours: Sequence[Sequence[int]], order: Order) -> Order:
 
 
 def leads_up(order: Order, place: int, peer: int) -> bool:
-    """Return whether a link leads up from the first of two switches to the other."""
+    """Return whether a link leads up from switch `place` to switch `peer`."""
     return order[peer] < order[place]
 
 
 def find_ways(neighbours: Sequence[Sequence[int]], order: Order) -> Ways:
-    """Return the ways up and down of all switches, given the neighbours of each."""
+    """Return the switches that all switches reach going up and down, given the neighbours of each."""
     count = len(order)
     from_above = sorted(range(count), key=order.__getitem__)
     down: list[ByHops] = [[] for _ in range(count)]
@@ -169,7 +169,7 @@ def find_ways(neighbours: Sequence[Sequence[int]], order: Order) -> Ways:
 
 
 def _with_next(own: ByHops, of_neighbours: Sequence[ByHops]) -> ByHops:
-    """Return what a switch reaches itself, and what else it reaches by its neighbours, a hop later."""
+    """Return the switches that a switch reaches by itself, and those it reaches through neighbours, one hop later."""
     known = _all_of(own)
     found = list(own)
     for hops in range(1, max(map(len, of_neighbours), default=0) + 1):
@@ -187,7 +187,7 @@ def _with_next(own: ByHops, of_neighbours: Sequence[ByHops]) -> ByHops:
 
 
 def _hops_to(rings: Rings, place: int, hosts: int) -> tuple[int, int]:
-    """Return the hops from a switch to the farthest of those that have hosts, and to all of them together."""
+    """Return the hops from a switch to the farthest switch with hosts, and the total hops to all of these."""
     counts = [(ring[place] & hosts).bit_count() for ring in rings]
     farthest = max((hops for hops, count in enumerate(counts) if count), default=0)
     return farthest, sum(hops * count for hops, count in enumerate(counts))

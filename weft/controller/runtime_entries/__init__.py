@@ -1,4 +1,4 @@
-"""Entries that users write in files, in the schema of p4lang's tutorials, checked against P4Info."""
+"""Entries from users' files, in the schema of p4lang's tutorials, checked against P4Info."""
 
 from weft.controller.runtime_entries.content import EntriesSettings, RuntimeEntries, runtime_entries
 from weft.controller.runtime_entries.tables import table_entry

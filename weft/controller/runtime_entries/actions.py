@@ -1,4 +1,4 @@
-"""Actions with their arguments in files of entries, one by itself or several with weights."""
+"""Actions with arguments in files of entries: a single action, or several with weights."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _CHOICE_KEYS = ("action_name", "action_params", "weight", "watch_port")
 
 
 def named_action(entry: Mapping[str, Any], actions: ByName[ActionNames], whose: str) -> finsy.P4TableAction:
-    """Return what `action_name` and `action_params` say, one of some actions. Raises SettingError."""
+    """Return the action given by `action_name` and `action_params`, one of `actions`. Raises SettingError."""
     return action_of(actions.named(needed(entry, "action_name"), whose), entry.get("action_params"))
 
 
 def action_of(action: ActionNames, arguments: Any) -> finsy.P4TableAction:
-    """Return an action with its arguments by name. Raises SettingError."""
+    """Return an action with arguments given by name. Raises SettingError."""
     arguments = {} if arguments is None else arguments
     if not isinstance(arguments, Mapping):
         raise SettingError(f"action_params: must be a mapping of parameters to values, is {shown(arguments)}")
@@ -38,7 +38,7 @@ def action_of(action: ActionNames, arguments: Any) -> finsy.P4TableAction:
 
 
 def action_set(entry: Mapping[str, Any], table: TableNames) -> list[Any]:
-    """Return `action_set`, from which a selector chooses by weight (P4Runtime, section 9.2.3). Raises SettingError."""
+    """Return `action_set`, a selector's weighted choices (P4Runtime, section 9.2.3). Raises SettingError."""
     chosen = [at(place, _weighted, each, table) for place, each in entries_of(entry, "action_set")]
     if not chosen:
         raise SettingError("action_set: has no actions")
@@ -46,7 +46,7 @@ def action_set(entry: Mapping[str, Any], table: TableNames) -> list[Any]:
 
 
 def weight_of(entry: Mapping[str, Any]) -> int | tuple[int, int]:
-    """Return a weight, 1 if none is given, together with the port to watch if there is one. Raises SettingError."""
+    """Return a weight (1 by default), paired with the port to watch if there is one. Raises SettingError."""
     weight = number_at(entry, "weight", WEIGHT_BITS, 1)
     if not weight:
         raise SettingError(f"weight: 0 (valid: 1 to {(1 << WEIGHT_BITS) - 1})")

@@ -1,6 +1,6 @@
-"""Registers' values, meters' rates, counters' counts and value sets in files of entries.
+"""Register values, meter rates, counter values and value sets in files of entries.
 
-The program changes registers and counters, so these are written once, when a switch has loaded its program.
+The program changes registers and counters, so these are written only once, after a switch has loaded its program.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RATES = ("cir", "cburst", "pir", "pburst")
 
 
 def register_cell(entry: Any, program: ProgramNames) -> finsy.P4RegisterEntry:
-    """Return a register's cell, or all of them, with a value. Raises SettingError."""
+    """Return one cell of a register, or all cells, with a value. Raises SettingError."""
     entry = mapping(entry, _REGISTER_KEYS, "a register's cell")
     register = program.registers.named(needed(entry, "register"))
     index = _index(entry, register)
@@ -38,7 +38,7 @@ def register_cell(entry: Any, program: ProgramNames) -> finsy.P4RegisterEntry:
 
 
 def register_value(register: p4i.Register, value: Any) -> int | bool:
-    """Return a value of a register's cells. Raises SettingError: it does not fit, or cells are no numbers."""
+    """Return a value for a register's cells. Raises SettingError: it does not fit, or cells are not numbers."""
     spec = register.type_spec
     if spec.HasField("bool"):
         return bool(at("value", number_of, value, 1))
@@ -52,7 +52,7 @@ def register_value(register: p4i.Register, value: Any) -> int | bool:
 
 
 def meter_cell(entry: Any, program: ProgramNames) -> finsy.P4MeterEntry:
-    """Return a meter's cell, or all of them, with its rates. Raises SettingError."""
+    """Return one cell of a meter, or all cells, with its rates. Raises SettingError."""
     entry = mapping(entry, _METER_KEYS, "a meter's cell")
     meter = program.meters.named(needed(entry, "meter"))
     rates = {key: value for key, value in entry.items() if key not in ("meter", "index")}
@@ -76,7 +76,7 @@ def meter_config(config: Any, meter: p4i.Meter | p4i.DirectMeter) -> finsy.P4Met
 
 
 def counter_cell(entry: Any, program: ProgramNames) -> finsy.P4CounterEntry:
-    """Return a counter's cell, or all of them, with its counts, 0 if they are not given. Raises SettingError."""
+    """Return one cell of a counter, or all cells, with its counts (0 by default). Raises SettingError."""
     entry = mapping(entry, _COUNTER_KEYS, "a counter's cell")
     counter = program.counters.named(needed(entry, "counter"))
     counts = {key: number_at(entry, key, _COUNT_BITS, 0) for key in ("packet_count", "byte_count")}
@@ -86,7 +86,7 @@ def counter_cell(entry: Any, program: ProgramNames) -> finsy.P4CounterEntry:
 
 
 def value_set(entry: Any, program: ProgramNames) -> finsy.P4ValueSetEntry:
-    """Return a value set with its members, in the form of tables' keys. Raises SettingError."""
+    """Return a value set with its members, written like table keys. Raises SettingError."""
     entry = mapping(entry, _VALUE_SET_KEYS, "a value set")
     info = program.value_sets.named(needed(entry, "value_set"))
     fields = value_set_fields(info)
@@ -114,7 +114,7 @@ def _member(value: Any, fields: ByName[p4i.MatchField], info: p4i.ValueSet) -> P
 
 
 def _index(entry: Mapping[str, Any], array: p4i.Register | p4i.Meter | p4i.Counter) -> int | None:
-    """Return which cell is meant; None: all."""
+    """Return the index of the cell; None for all cells."""
     if entry.get("index") is None:
         return None
     index: int = at("index", count_of, entry["index"], _INDEX_BITS)
@@ -132,7 +132,7 @@ CELL_READERS: dict[str, Callable[[Any, ProgramNames], Cell]] = {
 
 
 def cell_key(cell: Cell) -> tuple[str, str, int | None]:
-    """Return what identifies a cell, or all cells of an array."""
+    """Return a key that identifies a cell, or all cells of an array."""
     if isinstance(cell, finsy.P4ValueSetEntry):
         return "value set", cell.value_set_id, None
     if isinstance(cell, finsy.P4RegisterEntry):

@@ -1,4 +1,4 @@
-"""All that a file of entries may have.
+"""Content of a file of entries.
 
 ```json
 {"table_entries": [{"table": "MyIngress.ipv4_lpm", "match": {"hdr.ipv4.dstAddr": ["10.0.1.1", 32]},
@@ -7,7 +7,7 @@
  "clone_session_entries": [{"clone_session_id": 5, "replicas": [{"egress_port": 2}], "packet_length_bytes": 128}]}
 ```
 
-These are the tutorials'. The other kinds have the names of P4Runtime's messages.
+The example has the tutorials' kinds of entries. Other kinds are named after P4Runtime's messages.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _READERS: dict[str, Callable[[Any, ProgramNames], Entity]] = {
     "clone_session_entries": lambda entry, _: clone_session(entry),
 }
 _IGNORED = ("target", "p4info", "bmv2_json")
-"""Keys of the tutorials' files whose place is the scenario's `p4`."""
+"""Keys of the tutorials' files that the scenario's `p4` replaces."""
 
 
 @dataclass(frozen=True)
 class RuntimeEntries:
-    """What a file stands for, by place (`table_entries[3]`).
+    """The content of a file, by place (`table_entries[3]`).
 
     Attributes:
-        entities: a part of the controller's plan, which a switch holds as long as it is in use.
-        cells: what is written when a switch has loaded its program.
+        entities: part of the controller's plan, which a switch holds permanently.
+        cells: cells written once, after a switch has loaded its program.
 
     """
 
@@ -57,9 +57,9 @@ class RuntimeEntries:
 
 @dataclass(frozen=True)
 class EntriesSettings:
-    """Entries of the user's own, by switch: a part of its plan, before what features would have in their place.
+    """A user's entries by switch: part of its plan, overriding features' entries with the same key.
 
-    `cells` are written when a switch has loaded its program.
+    `cells` are written once, after a switch has loaded its program.
     """
 
     by_switch: Mapping[str, tuple[Entity, ...]] = field(default_factory=dict)
@@ -67,10 +67,10 @@ class EntriesSettings:
 
 
 def runtime_entries(tree: Any, program: ProgramNames, is_whole: bool = True) -> RuntimeEntries:
-    """Return what a file's content stands for; what is not `is_whole` may refer to what a switch has besides.
+    """Return the entries in a file's content; unless `is_whole`, they may refer to other entities of the switch.
 
     Raises:
-        SettingError: says which entry is wrong, counted from 0, and how: `table_entries[3]: unknown table 'acl'; …`.
+        SettingError: names the invalid entry, counted from 0, and the reason: `table_entries[3]: unknown table …`.
 
     """
     tree = mapping(tree, (*_READERS, *CELL_READERS, *_IGNORED), "a file of entries")
@@ -102,7 +102,7 @@ def _all_of(
 
 
 def _require_room(entities: Mapping[str, Entity], program: ProgramNames) -> None:
-    """Raise SettingError at the first entry or member for which a table or profile alone is too small."""
+    """Raise SettingError at the first entry or member that exceeds the size of its table or profile."""
     found: Counter[str] = Counter()
     for place, entity in entities.items():
         if isinstance(entity, finsy.P4TableEntry) and not entity.is_default_action:

@@ -1,4 +1,4 @@
-"""What all kinds of entries in files have in common: their fields, and the place that an error names."""
+"""Helpers for all kinds of entries in files: access to fields, and errors that name the place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PORT_BITS = 32
 
 
 def at(place: str, read: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what `read` does with the arguments; its SettingError names the place."""
+    """Return `read(*arguments)`; add the place to a SettingError."""
     try:
         return read(*arguments)
     except SettingError as error:
@@ -23,7 +23,7 @@ def at(place: str, read: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def mapping(value: Any, keys: Collection[str], what: str) -> Mapping[str, Any]:
-    """Return a mapping that has no other keys than these. Raises SettingError."""
+    """Return `value` if it is a mapping with only these keys. Raises SettingError."""
     if not isinstance(value, Mapping):
         raise SettingError(f"{what} is a mapping (keys: {', '.join(keys)}), not {shown(value)}")
     for key in value:
@@ -33,14 +33,14 @@ def mapping(value: Any, keys: Collection[str], what: str) -> Mapping[str, Any]:
 
 
 def needed(entry: Mapping[str, Any], key: str) -> Any:
-    """Return the value of a key that must be there. Raises SettingError."""
+    """Return the value of a required key. Raises SettingError."""
     if entry.get(key) is None:
         raise SettingError(f"{key} is missing")
     return entry[key]
 
 
 def entries_of(entry: Mapping[str, Any], key: str) -> Iterable[tuple[str, Any]]:
-    """Return what the list under a key has, each with its place: `replicas[2]`. Raises SettingError."""
+    """Return the items of the list under a key, each with its place: `replicas[2]`. Raises SettingError."""
     entries = needed(entry, key)
     if not isinstance(entries, list):
         raise SettingError(f"{key}: must be a list, is {shown(entries)}")
@@ -48,13 +48,13 @@ def entries_of(entry: Mapping[str, Any], key: str) -> Iterable[tuple[str, Any]]:
 
 
 def number_at(entry: Mapping[str, Any], key: str, bits: int, default: int | None = None) -> int:
-    """Return the count under a key; one without a default must be there. Raises SettingError."""
+    """Return the unsigned number under a key, required unless there is a default. Raises SettingError."""
     value = needed(entry, key) if default is None else entry.get(key, default)
     return int(at(key, count_of, value, bits))
 
 
 def id_at(entry: Mapping[str, Any], key: str, bits: int) -> int:
-    """Return the id under a key, which is not 0: that is P4Runtime's wildcard. Raises SettingError."""
+    """Return the id under a key; 0, P4Runtime's wildcard, is invalid. Raises SettingError."""
     found = number_at(entry, key, bits)
     if not found:
         raise SettingError(f"{key}: 0 (valid: 1 to {(1 << bits) - 1})")

@@ -1,4 +1,4 @@
-"""Members and groups of action profiles in files of entries, and what refers to them."""
+"""Members and groups of action profiles in files of entries, and references to them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def profile_member(entry: Any, program: ProgramNames) -> finsy.P4ActionProfileMe
 
 
 def profile_group(entry: Any, program: ProgramNames) -> finsy.P4ActionProfileGroup:
-    """Return a group of an action profile, as large as the profile allows unless it says so. Raises SettingError."""
+    """Return a group of an action profile, with the profile's largest size by default. Raises SettingError."""
     entry = mapping(entry, _GROUP_KEYS, "a group of an action profile")
     profile = program.profiles.named(needed(entry, "action_profile"))
     name = profile.preamble.name
@@ -53,7 +53,7 @@ def profile_group(entry: Any, program: ProgramNames) -> finsy.P4ActionProfileGro
 
 
 def require_known(entities: Mapping[str, Entity], program: ProgramNames) -> None:
-    """Raise SettingError where an entry refers to a member or group that the file has not; `entities` are by place."""
+    """Raise SettingError if an entry refers to a member or group missing from the file; `entities` are by place."""
     known: dict[str, set[tuple[str, int]]] = {"member": set(), "group": set()}
     for entity in entities.values():
         if isinstance(entity, finsy.P4ActionProfileMember):
@@ -70,7 +70,7 @@ def require_known(entities: Mapping[str, Entity], program: ProgramNames) -> None
 
 
 def _references(entity: Entity, program: ProgramNames) -> Iterator[tuple[str, str, int]]:
-    """Yield what an entity refers to: a member or a group, of which profile, by which number."""
+    """Yield an entity's references: "member" or "group", the profile, and the number."""
     if isinstance(entity, finsy.P4ActionProfileGroup):
         for member in entity.members or ():
             yield "member", entity.action_profile_id, member.member_id

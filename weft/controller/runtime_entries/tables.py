@@ -1,4 +1,4 @@
-"""Entries of tables in files: their keys, actions, priorities, idle timeouts and meters."""
+"""Table entries in files: keys, actions, priorities, idle timeouts and meters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TABLE_KEYS = (
 
 
 def table_entry(entry: Any, program: ProgramNames) -> finsy.P4TableEntry:
-    """Return a table's entry, or its default one. Raises SettingError."""
+    """Return a table entry or a default entry. Raises SettingError."""
     entry = mapping(entry, _TABLE_KEYS, "an entry of a table")
     table = program.tables.named(needed(entry, "table"))
     is_default = entry.get("default_action", False)
@@ -87,7 +87,7 @@ def _action(
 ) -> finsy.P4TableAction | finsy.P4IndirectAction:
     given = [key for key in (*_OWN_ACTION, *_OF_PROFILE) if entry.get(key) is not None]
     if is_default or not table.of_profile:
-        # A default action is given directly, by P4Runtime's section 9.1.2 and with an action profile, too.
+        # Default actions are direct, even in tables with an action profile (P4Runtime, section 9.1.2).
         other = [key for key in given if key in _OF_PROFILE]
         if other:
             why = "a default entry has none" if is_default else f"table {table.name} has no action profile"

@@ -1,7 +1,8 @@
 """simple_switch_CLI's commands over P4Runtime: `table_add`, `register_read`, `mirroring_add`, `mc_node_create`, …
 
-`CommandSession` runs lines and whole files on one switch. What P4Runtime cannot do is refused by name. Entry handles,
-which P4Runtime does not have, are numbers of the session: entries count up, per table, as they are added or first seen.
+`CommandSession` runs lines and whole files on one switch. Commands that P4Runtime cannot express are rejected by name.
+P4Runtime has no entry handles, so the session assigns them: it numbers a table's entries as they are added or first
+seen.
 """
 
 from __future__ import annotations

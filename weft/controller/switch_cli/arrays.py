@@ -1,6 +1,6 @@
 """Commands on registers, counters and meters.
 
-BMv2's meters have rates per microsecond, P4Runtime's per second; bursts are the same, bytes or packets.
+BMv2's meter rates are per microsecond, P4Runtime's per second; bursts are the same in both, in bytes or packets.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _index(word: str, size: int) -> p4r.Index:
 
 
 def _register(session: CommandSession, name: str) -> tuple[p4i.Register, int]:
-    """Return a register and the bits of its cells."""
+    """Return a register and the width of its cells in bits."""
     register = find(session.info.registers, name, "register")
     spec = register.type_spec.bitstring
     width = spec.bit.bitwidth if spec.HasField("bit") else spec.int.bitwidth
@@ -100,7 +100,7 @@ def _table_of(session: CommandSession, table_id: int) -> p4i.Table:
 async def _cell(
     session: CommandSession, counter: str, index: str
 ) -> p4r.CounterEntry | p4r.DirectCounterEntry:
-    """Return what names a cell of a counter, or what a direct counter has of the entry with a handle."""
+    """Return the entity of a counter's cell, or of a direct counter's entry with a handle."""
     found = _counter(session, counter)
     if isinstance(found, p4i.DirectCounter):
         entry = await session.entry(_table_of(session, found.direct_table_id), parse_handle(index))
@@ -115,7 +115,7 @@ def _as_entity(cell: p4r.CounterEntry | p4r.DirectCounterEntry) -> dict[str, Any
 
 @command("counter_read", "<counter> <index>")
 async def counter_read(session: CommandSession, words: Sequence[str]) -> str:
-    """Show a cell of a counter, or what a direct counter has of the entry with a handle."""
+    """Show a cell of a counter, or a direct counter's value for the entry with a handle."""
     ((name, cell),) = _as_entity(await _cell(session, *words)).items()
     data = getattr((await session.read(**{name: cell}))[0], name).data
     number = parse_handle(words[1])
@@ -124,7 +124,7 @@ async def counter_read(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("counter_write", "<counter> <index> <packets> <bytes>")
 async def counter_write(session: CommandSession, words: Sequence[str]) -> str:
-    """Set a cell of a counter, or what a direct counter has of the entry with a handle."""
+    """Set a cell of a counter, or a direct counter's value for the entry with a handle."""
     packets, octets = (
         parse_whole(word, 0, _MOST_COUNT, what)
         for word, what in zip(words[2:], ("packets", "bytes"), strict=True)
@@ -137,7 +137,7 @@ async def counter_write(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("counter_reset", "<counter>")
 async def counter_reset(session: CommandSession, words: Sequence[str]) -> str:
-    """Set a counter to 0, all of its cells or entries."""
+    """Set all cells or entries of a counter to 0."""
     counter = _counter(session, words[0])
     zero = p4r.CounterData()
     if isinstance(counter, p4i.DirectCounter):
@@ -198,7 +198,7 @@ async def meter_set_rates(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("meter_array_set_rates", "<meter> <committed> <peak>")
 async def meter_array_set_rates(session: CommandSession, words: Sequence[str]) -> str:
-    """Set the rates of all cells of a meter; of a table's meter those of all entries, also of those added later."""
+    """Set the rates of all cells of a meter; for a table's meter, of all present and future entries."""
     meter, config = _meter(session, words[0]), meter_config(words[1:])
     if isinstance(meter, p4i.DirectMeter):
         session.rates[meter.direct_table_id] = config

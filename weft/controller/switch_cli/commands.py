@@ -1,4 +1,4 @@
-"""The commands by name, each with what follows it; modules of this package add theirs with `@command`."""
+"""The commands by name, each with its usage; modules of this package register theirs with `@command`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Run = Callable[["CommandSession", Sequence[str]], Awaitable[str]]
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its name, the words that follow, what it does in a sentence, the function."""
+    """A command: its name, usage, one-sentence summary and function."""
 
     name: str
     usage: str
@@ -50,7 +50,7 @@ def command(name: str, usage: str = "") -> Callable[[Run], Run]:
 
 
 def named(name: str) -> Command:
-    """Return the command of a name. Raises CommandError: it is unknown, or P4Runtime has nothing for it."""
+    """Return a command by name. Raises CommandError: it is unknown, or P4Runtime cannot express it."""
     if name in COMMANDS:
         return COMMANDS[name]
     if name in REFUSED:
@@ -73,7 +73,7 @@ REFUSED = {
     "serialize_state": _NO_DEVICE,
     "shell": "commands of the machine are not run from here",
 }
-"""Commands of simple_switch_CLI that are none here, and why."""
+"""Commands of simple_switch_CLI that are not supported here, and why."""
 
 for _module in (
     "tables",

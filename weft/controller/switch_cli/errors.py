@@ -1,4 +1,4 @@
-"""The error of a command that cannot be done."""
+"""The error of a command that cannot be executed."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from weft.controller.errors import SettingError
 
 
 class CommandError(SettingError):
-    """A command is unknown, or one of its words is not valid; the message has the word and the valid choices."""
+    """A command is unknown or a word is invalid; the message has the word and the valid choices."""

@@ -1,4 +1,4 @@
-"""Commands on tables whose entries refer to members or groups of an action profile."""
+"""Commands on tables with entries that refer to members or groups of an action profile."""
 
 from __future__ import annotations
 
@@ -76,19 +76,19 @@ async def add_with_group(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("table_indirect_set_default", "<table> <member>")
 async def set_default(session: CommandSession, words: Sequence[str]) -> str:
-    """Set the member of packets that match no entry."""
+    """Set the member for packets that match no entry."""
     return await _set_default(session, words, is_group=False)
 
 
 @command("table_indirect_set_default_with_group", "<table> <group>")
 async def set_default_with_group(session: CommandSession, words: Sequence[str]) -> str:
-    """Set the group of packets that match no entry."""
+    """Set the group for packets that match no entry."""
     return await _set_default(session, words, is_group=True)
 
 
 @command("table_indirect_reset_default", "<table>")
 async def reset_default(session: CommandSession, words: Sequence[str]) -> str:
-    """Set the default back to the program's."""
+    """Reset the default to the program's."""
     _indirect(session, words[0])
     return await table_reset_default(session, words)
 
@@ -138,7 +138,7 @@ async def add_member_to_group(session: CommandSession, words: Sequence[str]) -> 
 
 @command("table_indirect_remove_member_from_group", "<table> <member> <group>")
 async def remove_member_from_group(session: CommandSession, words: Sequence[str]) -> str:
-    """Take a member out of a group of the action profile of a table."""
+    """Remove a member from a group of the action profile of a table."""
     return await profiles.remove_member_from_group(session, [_profile(session, words[0]), *words[1:]])
 
 

@@ -1,7 +1,7 @@
-"""What simple_switch has beside its tables, and P4Runtime has not: queues' depth and rate, and the time.
+"""Commands of simple_switch without an equivalent in P4Runtime: queues' depth and rate, and the time.
 
-Weft's switches serve it beside P4Runtime (`weft.switch.daemon.manage_service` has the format); others, such as BMv2, do
-not.
+Weft's switches serve them in addition to P4Runtime (`weft.switch.daemon.manage_service` has the format); others, such
+as BMv2, do not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_RATE_PPS = 10**12
 
 
 def over_grpc(address: str, name: str, device_id: int) -> Manage:
-    """Return what manages a device of the server at an address; `name` is for errors."""
+    """Return a function that manages a device of the server at an address; `name` is for errors."""
 
     async def manage(request: dict[str, Any]) -> dict[str, Any]:
         channel = open_channel(address)
@@ -64,7 +64,7 @@ def _port(words: Sequence[str]) -> dict[str, int]:
 
 @command("set_queue_depth", "<packets> [port] [priority]")
 async def set_queue_depth(session: CommandSession, words: Sequence[str]) -> str:
-    """Let the queue of a port, or of all ports, hold so many packets of the largest size."""
+    """Set the queue capacity of a port, or of all ports, in packets of the largest size."""
     packets = parse_whole(words[0], 1, _MOST_PACKETS, "packets")
     await _manage(session, queue_capacity_bytes=packets * PACKET_BYTES, **_port(words[1:]))
     return ""
@@ -72,7 +72,7 @@ async def set_queue_depth(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("set_queue_rate", "<packets_per_second> [port] [priority]")
 async def set_queue_rate(session: CommandSession, words: Sequence[str]) -> str:
-    """Let a port, or all ports, send so many packets a second at most; 0: as many as the link takes."""
+    """Limit a port, or all ports, to a number of packets per second; 0 removes the limit."""
     rate_pps = parse_whole(words[0], 0, _MOST_RATE_PPS, "packets_per_second")
     await _manage(session, rate_pps=rate_pps, **_port(words[1:]))
     return ""
@@ -86,5 +86,5 @@ async def get_time_elapsed(session: CommandSession, words: Sequence[str]) -> str
 
 @command("get_time_since_epoch")
 async def get_time_since_epoch(session: CommandSession, words: Sequence[str]) -> str:
-    """Show the microseconds since the epoch of the switch's clock: 1970, or the start of a run in virtual time."""
+    """Show the microseconds since the epoch of the switch's clock: 1970, or the start of a virtual-time run."""
     return str((await _manage(session))["since_epoch_us"])

@@ -28,7 +28,7 @@ def _session_id(word: str) -> int:
 
 @command("mirroring_add", "<session> <port>")
 async def mirroring_add(session: CommandSession, words: Sequence[str]) -> str:
-    """Send what the program clones to a session out of a port; of a session that is there, change the port."""
+    """Send packets cloned to a session out of a port; change the port of an existing session."""
     session_id = _session_id(words[0])
     await _set(session, session_id, [replica(parse_whole(words[1], 0, _MOST_PORT, "port"), 0)])
     session.mirrored.pop(session_id, None)
@@ -37,7 +37,7 @@ async def mirroring_add(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("mirroring_add_mc", "<session> <group>")
 async def mirroring_add_mc(session: CommandSession, words: Sequence[str]) -> str:
-    """Send what the program clones to a session to a multicast group, as this session makes it."""
+    """Send packets cloned to a session to a multicast group of this command session."""
     session_id = _session_id(words[0])
     group = await existing_group(session, parse_group(words[1]))
     await _set(session, session_id, group.replicas)

@@ -1,4 +1,4 @@
-"""Finds tables, actions and other objects of a program by their names, or by the last parts of these."""
+"""Finds tables, actions and other objects of a program by full name or by its last parts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _Object = TypeVar("_Object", bound=_Named)
 
 
 def find(objects: Iterable[_Object], name: str, what: str) -> _Object:
-    """Return the object of a name, `MyIngress.ipv4_lpm`, or of its last parts, `ipv4_lpm`.
+    """Return an object by its full name, `MyIngress.ipv4_lpm`, or its last parts, `ipv4_lpm`.
 
     Raises:
-        CommandError: there is none, or the last parts are those of several; has the valid names.
+        CommandError: there is none, or several match; the message lists valid names.
 
     """
     among = list(objects)

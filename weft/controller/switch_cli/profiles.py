@@ -1,4 +1,4 @@
-"""Commands on action profiles. Handles count from 0 as in BMv2; P4Runtime's ids, of which 0 is none, are one more."""
+"""Commands on action profiles. Handles count from 0 as in BMv2; P4Runtime's ids start at 1, so they are one more."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ async def add_member_to_group(session: CommandSession, words: Sequence[str]) -> 
 
 @command("act_prof_remove_member_from_group", "<profile> <member> <group>")
 async def remove_member_from_group(session: CommandSession, words: Sequence[str]) -> str:
-    """Take a member out of a group."""
+    """Remove a member from a group."""
     profile = profile_named(session, words[0])
     member, handle = parse_handle(words[1]), parse_handle(words[2])
     group = _one(await groups_of(session, profile), handle, "group")

@@ -1,8 +1,8 @@
 """Commands on multicast groups.
 
-A multicast node is a replication id with ports and lags. P4Runtime has groups of (port, instance) alone: a node is kept
-here and becomes replicas of the groups that it is associated with, its replication id as their instance. Of a lag BMv2
-takes one port, the same for every packet.
+A multicast node is a replication id with ports and lags. P4Runtime only has groups of (port, instance), so the session
+keeps nodes and turns them into replicas of their associated groups, with the replication id as instance. BMv2 uses one
+port of a lag, the same for every packet.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST = 2**16 - 1
 _MOST_PORT = 2**9 - 1
 _MOST_LAG = 2**8 - 1
 _LAG_HASH = 255
-"""What BMv2 chooses a lag's port by (simple_pre_lag.cpp), for every packet."""
+"""Hash with which BMv2 chooses a lag's port for every packet (simple_pre_lag.cpp)."""
 
 
 def parse_group(word: str) -> int:
@@ -49,7 +49,7 @@ def _ports_and_lags(words: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, .
 
 
 def _sends(session: CommandSession, handle: int) -> tuple[int, list[int]]:
-    """Return a node's instance, and the ports that it sends to, those of its lags last. Raises CommandError."""
+    """Return a node's instance and its output ports, the lags' ports last. Raises CommandError."""
     instance, own = session.nodes[handle]
     lags = [session.lags[lag] for lag in session.node_lags.get(handle, ()) if session.lags.get(lag)]
     ports = [*own, *(members[_LAG_HASH % len(members)] for members in lags)]
@@ -60,7 +60,7 @@ def _sends(session: CommandSession, handle: int) -> tuple[int, list[int]]:
 
 
 def _replicas_of(session: CommandSession, group_id: int) -> list[tuple[int, int]]:
-    """Return (instance, port) of what the nodes of a group send."""
+    """Return the replicas of a group's nodes as pairs (instance, port)."""
     handles = [handle for handle, groups in session.associated.items() if group_id in groups]
     sends = (_sends(session, handle) for handle in handles)
     return [(instance, port) for instance, ports in sends for port in ports]
@@ -74,7 +74,7 @@ async def _groups(session: CommandSession) -> dict[int, p4r.MulticastGroupEntry]
 
 
 async def existing_group(session: CommandSession, group_id: int) -> p4r.MulticastGroupEntry:
-    """Return a group. Raises CommandError: there is none."""
+    """Return a group. Raises CommandError if it does not exist."""
     groups = await _groups(session)
     if group_id not in groups:
         choices = ", ".join(map(str, list(groups)[:8])) or "none; mc_mgrp_create makes one"
@@ -98,26 +98,26 @@ async def write_clone_session(
     session_id: int,
     replicas: Sequence[p4r.Replica] = (),
 ) -> None:
-    """Make, change or remove a clone session."""
+    """Create, change or remove a clone session."""
     clone = p4r.CloneSessionEntry(session_id=session_id, replicas=replicas)
     entry = p4r.PacketReplicationEngineEntry(clone_session_entry=clone)
     await session.write(kind, packet_replication_engine_entry=entry)
 
 
 def replica(port: int, instance: int) -> p4r.Replica:
-    """Return a replica as P4Runtime since 1.4 has it, its port as bytes."""
+    """Return a replica in the form of P4Runtime 1.4 and later, with its port as bytes."""
     return p4r.Replica(port=encoded(port), instance=instance)
 
 
 def port_of(replicated: p4r.Replica) -> int:
-    """Return a replica's port, in the form of P4Runtime since 1.4 or before."""
+    """Return a replica's port, from the form of P4Runtime 1.4 or the earlier one."""
     if replicated.WhichOneof("port_kind") == "port":
         return int.from_bytes(replicated.port, "big")
     return int(replicated.egress_port)
 
 
 async def _set_replicas(session: CommandSession, group_id: int) -> None:
-    """Write a group's replicas: those of its nodes, and what others than this session have put there."""
+    """Write a group's replicas, from the session's nodes (`_learn` makes nodes of others' replicas first)."""
     await existing_group(session, group_id)
     replicas = [replica(port, instance) for instance, port in _replicas_of(session, group_id)]
     group = p4r.MulticastGroupEntry(multicast_group_id=group_id, replicas=replicas)
@@ -125,7 +125,7 @@ async def _set_replicas(session: CommandSession, group_id: int) -> None:
 
 
 async def _learn(session: CommandSession, group_id: int) -> None:
-    """Make nodes of replicas that a group has from elsewhere, so that they stay when it is written anew."""
+    """Create nodes for replicas that others added to a group, so that rewriting the group keeps them."""
     known = set(_replicas_of(session, group_id))
     others: dict[int, list[int]] = {}
     for each in (await existing_group(session, group_id)).replicas:
@@ -140,7 +140,7 @@ async def _learn(session: CommandSession, group_id: int) -> None:
 
 @command("mc_mgrp_create", "<group>")
 async def mgrp_create(session: CommandSession, words: Sequence[str]) -> str:
-    """Make a multicast group, without a port at first."""
+    """Create a multicast group without ports."""
     group_id = parse_group(words[0])
     await _write_group(session, p4r.Update.INSERT, p4r.MulticastGroupEntry(multicast_group_id=group_id))
     return f"Creating multicast group {group_id}"
@@ -158,7 +158,7 @@ async def mgrp_destroy(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("mc_node_create", "<rid> …")
 async def node_create(session: CommandSession, words: Sequence[str]) -> str:
-    """Make a multicast node: mc_node_create RID PORT… [| LAG…]."""
+    """Create a multicast node: mc_node_create RID PORT… [| LAG…]."""
     instance = parse_whole(words[0], 0, _MOST, "rid")
     ports, lags = _ports_and_lags(words[1:])
     handle = 1 + max(session.nodes, default=-1)
@@ -170,7 +170,7 @@ async def node_create(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("mc_node_update", "<node> …")
 async def node_update(session: CommandSession, words: Sequence[str]) -> str:
-    """Give a node other ports: mc_node_update NODE PORT… [| LAG…]."""
+    """Replace a node's ports: mc_node_update NODE PORT… [| LAG…]."""
     handle = _node(session, words[0])
     ports, lags = _ports_and_lags(words[1:])
 
@@ -183,7 +183,7 @@ async def node_update(session: CommandSession, words: Sequence[str]) -> str:
 
 
 async def _change(session: CommandSession, groups: Iterable[int], change: Callable[[], None]) -> None:
-    """Change nodes or lags, and with them these groups."""
+    """Change nodes or lags and rewrite the affected groups."""
     changed = sorted(groups)
     for group_id in changed:
         await _learn(session, group_id)
@@ -205,7 +205,7 @@ async def set_lag_membership(session: CommandSession, words: Sequence[str]) -> s
 
 @command("mc_node_associate", "<group> <node>")
 async def node_associate(session: CommandSession, words: Sequence[str]) -> str:
-    """Make a node's ports part of a group."""
+    """Add a node's ports to a group."""
     group_id, handle = parse_group(words[0]), _node(session, words[1])
     await _learn(session, group_id)
     session.associated[handle].add(group_id)
@@ -215,7 +215,7 @@ async def node_associate(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("mc_node_dissociate", "<group> <node>")
 async def node_dissociate(session: CommandSession, words: Sequence[str]) -> str:
-    """Take a node's ports out of a group."""
+    """Remove a node's ports from a group."""
     group_id, handle = parse_group(words[0]), _node(session, words[1])
     await _learn(session, group_id)
     session.associated[handle].discard(group_id)
@@ -225,7 +225,7 @@ async def node_dissociate(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("mc_node_destroy", "<node>")
 async def node_destroy(session: CommandSession, words: Sequence[str]) -> str:
-    """Remove a node, from its groups, too."""
+    """Remove a node, also from its groups."""
     handle = _node(session, words[0])
     groups = session.associated.pop(handle)
     for group_id in sorted(groups):

@@ -1,4 +1,4 @@
-"""A session of commands on one switch: runs lines and files, and knows what handles stand for."""
+"""A session of commands on one switch: runs lines and files, and keeps the meaning of handles."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ Manage = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 MAX_FILE_BYTES = 16 * 1024 * 1024
 _MOST_CHARACTERS = 16_384
 _COMMENTS = ("#", "//")
-"""simple_switch_CLI does not know the second, says so and goes on: files of its users have both."""
+"""simple_switch_CLI reports `//` as unknown and continues, so its users' files have both."""
 
 
 class CommandSession:
     """Runs commands on a switch. `before_writing` is awaited once, before the first write.
 
     Attributes:
-        handles: of each table's entries, by what identifies them; see `handle_of`.
+        handles: handles of each table's entries, by the entries' keys; see `handle_of`.
         nodes: multicast nodes by handle, each with its instance and ports.
-        node_lags: the lags of each node, of which BMv2 takes one port each.
-        associated: the groups that each node is part of.
+        node_lags: the lags of each node; BMv2 uses one port of each lag.
+        associated: the groups of each node.
         lags: the ports of each lag.
-        mirrored: the multicast group that a clone session sends to.
-        rates: of the direct meter of a table, by table, for entries that are added.
-        manage: asks the switch for what P4Runtime has not; None: nothing does.
-        may_write_files: whether commands may write files of this machine. Those of a scenario, which comes from
-            anyone, may not.
+        mirrored: multicast group that a clone session sends to.
+        rates: direct-meter rates for future entries, by table.
+        manage: sends requests that P4Runtime lacks; None if the switch supports none.
+        may_write_files: whether commands may write files on this machine. Scenarios may come from untrusted sources, so
+            their commands may not.
 
     """
 
@@ -70,11 +70,11 @@ class CommandSession:
         return self.switch.pipeline.p4info
 
     async def run(self, line: str) -> str:
-        """Run a command and return what it says; nothing for an empty line or a comment.
+        """Run a command and return its output; empty for an empty line or a comment.
 
         Raises:
-            CommandError: the line is wrong; names the command, the word and what would be valid.
-            ControllerError: the switch refuses.
+            CommandError: the line is invalid; names the command, the word and the valid choices.
+            ControllerError: the switch rejects a request.
 
         """
         words = _words(line)
@@ -90,10 +90,10 @@ class CommandSession:
             raise type(error)(f"{found.name}: {error}") from None
 
     async def run_file(self, path: Path) -> list[str]:
-        """Run a file's commands in order and return what they say; the first that fails ends it.
+        """Run a file's commands in order until one fails, and return their outputs.
 
         Raises:
-            CommandError: the file cannot be read, or a line is wrong or refused; has the file and the line.
+            CommandError: the file is unreadable, or a line is invalid or rejected; names the file and the line.
 
         """
         try:
@@ -115,7 +115,7 @@ class CommandSession:
         return said
 
     async def write(self, kind: p4r.Update.Type.ValueType, **entity: Any) -> None:
-        """Send one update; `entity` is the field of `p4.v1.Entity` and its message."""
+        """Send one update; `entity` is a field of `p4.v1.Entity` with its message."""
         if self._before_writing is not None:
             await self._before_writing()
             self._before_writing = None
@@ -123,26 +123,26 @@ class CommandSession:
         await self.switch.write([EncodedUpdate(kind, EncodedEntity(("", b""), data, 0, False))])
 
     async def read(self, **entity: Any) -> list[p4r.Entity]:
-        """Read what a wildcard selects."""
+        """Read the entities that a wildcard selects."""
         return await self.switch.read_raw([p4r.Entity(**entity)])
 
     async def entries(self, table: p4i.Table) -> list[p4r.TableEntry]:
-        """Return a table's entries without the default one, in order of their handles."""
+        """Return a table's entries without the default entry, in order of their handles."""
         found = await self.read(table_entry=p4r.TableEntry(table_id=table.preamble.id))
         entries = [each.table_entry for each in found if not each.table_entry.is_default_action]
         return sorted(entries, key=self.handle_of)
 
     def handle_of(self, entry: p4r.TableEntry) -> int:
-        """Return an entry's handle: the next number of its table where it is seen for the first time."""
+        """Return an entry's handle; a new entry gets the next number of its table."""
         handles = self.handles.setdefault(entry.table_id, {})
         key = key_of(entry)
         if key not in handles:
-            # The last one is the largest: they are added in order.
+            # The last handle is the largest, because handles are added in order.
             handles[key] = 1 + (handles[next(reversed(handles))] if handles else -1)
         return handles[key]
 
     async def entry(self, table: p4i.Table, handle: int) -> p4r.TableEntry:
-        """Return the entry of a handle. Raises CommandError: there is none."""
+        """Return the entry with a handle. Raises CommandError if there is none."""
         entries = await self.entries(table)
         for each in entries:
             if self.handle_of(each) == handle:
@@ -152,7 +152,7 @@ class CommandSession:
 
 
 def key_of(entry: p4r.TableEntry) -> bytes:
-    """Return what identifies an entry in its table."""
+    """Return the key that identifies an entry in its table."""
     matches = sorted(entry.match, key=lambda each: each.field_id)
     return bytes(p4r.TableEntry(match=matches, priority=entry.priority).SerializeToString(deterministic=True))
 

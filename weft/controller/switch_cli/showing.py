@@ -1,4 +1,4 @@
-"""Commands that show what the program has, and what commands there are."""
+"""Commands that show the program's objects and the available commands."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def table_info(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("show_ports")
 async def show_ports(session: CommandSession, words: Sequence[str]) -> str:
-    """List the ports with their interfaces, where the switch is one of a running lab."""
+    """List the ports with their interfaces, if the switch belongs to a running lab."""
     return (
         "\n".join(session.ports)
         or "P4Runtime does not list ports: they are known of a running lab's switches only"
@@ -75,7 +75,7 @@ async def switch_info(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("write_config_to_file", "<file>")
 async def write_config_to_file(session: CommandSession, words: Sequence[str]) -> str:
-    """Write the program's JSON, as the switch has it, to a file."""
+    """Write the JSON of the switch's program to a file."""
     if not session.may_write_files:
         raise CommandError(
             "a scenario's commands write no files (valid: weft switch-cli SWITCH write_config_to_file FILE)"

@@ -1,7 +1,7 @@
-"""Commands on tables whose entries have actions of their own.
+"""Commands on tables with direct actions.
 
-BMv2 takes the entry with the lowest number first, P4Runtime the one with the highest priority; so a priority p becomes
-2^31 - 1 - p, as in BMv2's own P4Runtime server.
+In BMv2 the lowest priority number wins, in P4Runtime the highest; so a priority p becomes 2^31 - 1 - p, as in BMv2's
+own P4Runtime server.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def action_of(session: CommandSession, table: p4i.Table, name: str, words: Seque
 
 
 def with_parameters(info: p4i.Action, words: Sequence[str]) -> p4r.Action:
-    """Return an action with its parameters. Raises CommandError: there are too many or too few, or one is wrong."""
+    """Return an action with its parameters. Raises CommandError: there are too many or too few, or one is invalid."""
     if len(words) != len(info.params):
         wanted = ", ".join(f"{each.name}({each.bitwidth})" for each in info.params) or "none"
         raise CommandError(
@@ -71,7 +71,7 @@ def with_parameters(info: p4i.Action, words: Sequence[str]) -> p4r.Action:
 
 
 def key_and_rest(table: p4i.Table, words: Sequence[str]) -> tuple[p4r.TableEntry, list[str]]:
-    """Return the entry with a key of `<fields> => <rest> [priority]`, and the rest. Raises CommandError."""
+    """Parse `<fields> => <rest> [priority]` into an entry with this key, and the rest. Raises CommandError."""
     words = list(words)
     priority = 0
     if has_priority(table):
@@ -119,7 +119,7 @@ async def table_add(session: CommandSession, words: Sequence[str]) -> str:
 
 
 async def added(session: CommandSession, entry: p4r.TableEntry) -> str:
-    """Insert an entry and say its handle."""
+    """Insert an entry and return a message with its handle."""
     if entry.table_id in session.rates:
         entry.meter_config.CopyFrom(session.rates[entry.table_id])
     await session.write(p4r.Update.INSERT, table_entry=entry)
@@ -132,7 +132,7 @@ async def table_modify(session: CommandSession, words: Sequence[str]) -> str:
     table = table_named(session, words[0])
     direct_only(table)
     entry = await session.entry(table, parse_handle(words[2]))
-    # Some files have => here, too, as in table_add.
+    # Some files have => here as well, as in table_add.
     parameters = [word for word in words[3:] if word != _ARROW]
     action = p4r.TableAction(action=action_of(session, table, words[1], parameters))
     await session.write(p4r.Update.MODIFY, table_entry=await _changed(session, table, entry, action))
@@ -151,7 +151,7 @@ async def table_delete(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("table_clear", "<table>")
 async def table_clear(session: CommandSession, words: Sequence[str]) -> str:
-    """Remove all entries of a table, but not its default action."""
+    """Remove all entries of a table except its default action."""
     table = table_named(session, words[0])
     for entry in await session.entries(table):
         await session.write(p4r.Update.DELETE, table_entry=bare(entry))
@@ -161,7 +161,7 @@ async def table_clear(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("table_set_default", "<table> <action> …")
 async def table_set_default(session: CommandSession, words: Sequence[str]) -> str:
-    """Set the action of packets that match no entry."""
+    """Set the action for packets that match no entry."""
     table = table_named(session, words[0])
     direct_only(table)
     parameters = [word for word in words[2:] if word != _ARROW]
@@ -173,7 +173,7 @@ async def table_set_default(session: CommandSession, words: Sequence[str]) -> st
 
 @command("table_reset_default", "<table>")
 async def table_reset_default(session: CommandSession, words: Sequence[str]) -> str:
-    """Set the default action back to the program's."""
+    """Reset the default action to the program's."""
     entry = p4r.TableEntry(table_id=table_named(session, words[0]).preamble.id, is_default_action=True)
     await session.write(p4r.Update.MODIFY, table_entry=entry)
     return ""
@@ -181,7 +181,7 @@ async def table_reset_default(session: CommandSession, words: Sequence[str]) -> 
 
 @command("table_set_timeout", "<table> <handle> <timeout_ms>")
 async def table_set_timeout(session: CommandSession, words: Sequence[str]) -> str:
-    """Set after how many milliseconds without a packet an entry is reported as idle."""
+    """Set an entry's idle timeout in milliseconds."""
     table = table_named(session, words[0])
     if table.idle_timeout_behavior != p4i.Table.NOTIFY_CONTROL:
         raise CommandError(f"table {table.preamble.name} has no support_timeout")
@@ -232,7 +232,7 @@ async def table_dump_entry_from_key(session: CommandSession, words: Sequence[str
 
 
 def entry_lines(session: CommandSession, table: p4i.Table, entry: p4r.TableEntry) -> list[str]:
-    """Return an entry in words."""
+    """Return the lines that show an entry."""
     matches = {each.field_id: each for each in entry.match}
     lines = [f"Dumping entry {session.handle_of(entry):#x}", "Match key:"]
     for field in table.match_fields:
@@ -244,7 +244,7 @@ def entry_lines(session: CommandSession, table: p4i.Table, entry: p4r.TableEntry
 
 
 def action_line(session: CommandSession, action: p4r.TableAction) -> str:
-    """Return an entry's action, member or group in words."""
+    """Return the line that shows an entry's action, member or group."""
     kind = action.WhichOneof("type")
     if kind == "action":
         return f"Action entry: {action_name(session, action.action)} - {shown_parameters(action.action)}"
@@ -269,7 +269,7 @@ def parse_handle(word: str) -> int:
 async def _changed(
     session: CommandSession, table: p4i.Table, entry: p4r.TableEntry, action: p4r.TableAction
 ) -> p4r.TableEntry:
-    """Return an entry with an action, and with what MODIFY would take from it: idle timeout, rates of its meter."""
+    """Return an entry with a new action, keeping what MODIFY would reset: idle timeout and meter rates."""
     changed = bare(entry, action)
     changed.idle_timeout_ns = entry.idle_timeout_ns
     if any(meter.direct_table_id == table.preamble.id for meter in session.info.direct_meters):
@@ -280,12 +280,12 @@ async def _changed(
 
 
 async def rates_of(session: CommandSession, entry: p4r.TableEntry) -> p4r.MeterConfig | None:
-    """Return the rates that a table's meter has for an entry; None: none are set."""
+    """Return an entry's rates in its table's meter; None if they are not set."""
     direct = p4r.DirectMeterEntry(table_entry=bare(entry))
     found = [each.direct_meter_entry for each in await session.read(direct_meter_entry=direct)]
     return found[0].config if found and found[0].HasField("config") else None
 
 
 def bare(entry: p4r.TableEntry, action: p4r.TableAction | None = None) -> p4r.TableEntry:
-    """Return an entry with its key alone, and an action if there is one."""
+    """Return an entry with only its key, and the given action, if any."""
     return p4r.TableEntry(table_id=entry.table_id, match=entry.match, priority=entry.priority, action=action)

@@ -1,4 +1,4 @@
-"""Commands on parser value sets: a value is that of all fields of a set's key in a row."""
+"""Commands on parser value sets: a value concatenates all fields of a set's key."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _member(value_set: p4i.ValueSet, word: str) -> p4r.ValueSetMember:
         left_bits -= field.bitwidth
         ones = (1 << field.bitwidth) - 1
         text = f"{value >> left_bits & ones:#x}"
-        # The value alone, whatever the key's kind.
+        # Only the value, whatever the match kind.
         form = {_Kind.LPM: f"{text}/{field.bitwidth}", _Kind.TERNARY: f"{text}&&&{ones:#x}"}
         form[_Kind.RANGE] = f"{text}->{text}"
         match = parse_match(field, form.get(field.match_type, text))
@@ -57,7 +57,7 @@ async def _write(
 
 
 def _shown(value_set: p4i.ValueSet, member: p4r.ValueSetMember) -> str:
-    """Return a member as one number if each field has one value, else field by field."""
+    """Return a member as one number if each field has a single value, otherwise field by field."""
     by_id = {match.field_id: match for match in member.match}
     value = 0
     for field in value_set.match:
@@ -82,7 +82,7 @@ async def show_pvs(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("pvs_add", "<value_set> <value>")
 async def pvs_add(session: CommandSession, words: Sequence[str]) -> str:
-    """Add a value to a parser value set; one that it has stays."""
+    """Add a value to a parser value set, unless it has the value already."""
     value_set = _set_named(session, words[0])
     member, members = _member(value_set, words[1]), await _members(session, value_set)
     if member not in members:
@@ -92,7 +92,7 @@ async def pvs_add(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("pvs_remove", "<value_set> <value>")
 async def pvs_remove(session: CommandSession, words: Sequence[str]) -> str:
-    """Take a value out of a parser value set, if it has it."""
+    """Remove a value from a parser value set, if it has the value."""
     value_set = _set_named(session, words[0])
     member, members = _member(value_set, words[1]), await _members(session, value_set)
     if member in members:
@@ -109,6 +109,6 @@ async def pvs_get(session: CommandSession, words: Sequence[str]) -> str:
 
 @command("pvs_clear", "<value_set>")
 async def pvs_clear(session: CommandSession, words: Sequence[str]) -> str:
-    """Take all values out of a parser value set."""
+    """Remove all values from a parser value set."""
     await _write(session, _set_named(session, words[0]), [])
     return ""

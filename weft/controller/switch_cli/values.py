@@ -1,7 +1,7 @@
-"""How the commands write values: numbers, IPv4, IPv6 and MAC addresses, and the keys of each kind of match.
+"""Syntax of values in commands: numbers, IPv4, IPv6 and MAC addresses, and keys of each match kind.
 
-A 32-bit value may be an IPv4 address, a 48-bit one a MAC, a 128-bit one an IPv6 address; every value may be a decimal,
-0x, 0o or 0b number. `10.0.1.0/24` is a longest prefix, `0x10&&&0xf0` a value and its mask, `1->9` a range.
+A 32-bit value may be an IPv4 address, a 48-bit value a MAC, a 128-bit value an IPv6 address; every value may be a
+decimal, 0x, 0o or 0b number. `10.0.1.0/24` is a longest prefix, `0x10&&&0xf0` a value and its mask, `1->9` a range.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Kind = p4i.MatchField
 
 
 def parse_value(text: str, width_bits: int, what: str) -> int:
-    """Return a value of so many bits. Raises CommandError: it is none, or does not fit."""
+    """Return a value of `width_bits` bits. Raises CommandError: it is invalid or does not fit."""
     value = _number(text, width_bits)
     if value is None:
         forms = {32: ", 10.0.1.1", 48: ", 08:00:00:00:01:11", 128: ", fd00::1"}.get(width_bits, "")
@@ -49,7 +49,7 @@ def _number(text: str, width_bits: int) -> int | None:
         return None
     if len(text) > _MOST_CHARACTERS or not _NUMBER.match(text):
         return None
-    # Leading zeros of a decimal number are none of Python's.
+    # Python rejects decimal numbers with leading zeros.
     return int(text, 0) if text[:2].lower() in ("0x", "0o", "0b") else int(text)
 
 
@@ -62,12 +62,12 @@ def parse_whole(text: str, low: int, high: int, what: str) -> int:
 
 
 def encoded(value: int) -> bytes:
-    """Return a value as P4Runtime's canonical bytes, the fewest (section 8.4)."""
+    """Return a value as P4Runtime's canonical bytes, the shortest form (section 8.4)."""
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
 def parse_match(field: p4i.MatchField, text: str) -> p4r.FieldMatch | None:
-    """Return the match of a key's field; None for one that takes every value. Raises CommandError."""
+    """Return the match of a key field; None if it matches every value. Raises CommandError."""
     what = f"match field {field.name}"
     _require_bits(field, what)
     reader = _READERS.get(field.match_type)
@@ -128,7 +128,7 @@ def _range(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch | None
 
 
 def _optional(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch | None:
-    """BMv2 has a mask here, too: that of all bits, or 0 for any value."""
+    """Return an optional match; as in BMv2, it may have a mask of all bits, or of 0 for any value."""
     if "&&&" in text:
         value, mask = _masked(field, text, what)
         if mask not in (0, (1 << field.bitwidth) - 1):
@@ -150,7 +150,7 @@ _READERS: dict[int, Callable[[p4i.MatchField, str, str], p4r.FieldMatch | None]]
 
 
 def shown_match(field: p4i.MatchField, match: p4r.FieldMatch | None) -> str:
-    """Return a key's field as the commands write it, in hexadecimal; so that it can be read back."""
+    """Return a key field in hexadecimal, in the syntax that the commands accept."""
     full = (1 << field.bitwidth) - 1
     if match is None:
         return {_Kind.LPM: "0x0/0", _Kind.RANGE: f"0x0->{full:#x}"}.get(field.match_type, "0x0&&&0x0")
@@ -169,5 +169,5 @@ def _hex(value: bytes) -> str:
 
 
 def shown_parameters(action: p4r.Action) -> str:
-    """Return an action's parameters in order."""
+    """Return an action's parameters in order, in hexadecimal."""
     return ", ".join(_hex(each.value) for each in sorted(action.params, key=lambda each: each.param_id))
