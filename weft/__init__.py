@@ -47,7 +47,7 @@ __all__ = [
     "sweep",
 ]
 
-# Importing these takes most of a second, which commands like `weft clean` need not wait for.
+# Importing these takes most of a second, too long for commands such as `weft clean`.
 _IMPORTED_LATE = {
     "Acknowledgement": "weft.traffic.extensions",
     "CollectiveRun": "weft.run.collectives",

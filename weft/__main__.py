@@ -1,4 +1,4 @@
-"""`python -m weft`: the same as the `weft` command."""
+"""Lets `python -m weft` run the `weft` command."""
 
 from weft.cli import main
 

@@ -1,10 +1,10 @@
-"""The architecture of P4 programs that Weft takes, and the files by which programs for others are recognised."""
+"""The P4 architecture that Weft supports, and include files that identify programs for other architectures."""
 
 from __future__ import annotations
 
 ARCHITECTURE = "v1model"
 
-# What a program includes for an architecture; core.p4 goes with every one.
+# The file that a program includes for each architecture; core.p4 belongs to all of them.
 ARCHITECTURES = {
     "v1model.p4": ARCHITECTURE,
     "psa.p4": "psa",

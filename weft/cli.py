@@ -25,7 +25,7 @@ from weft.system.shipped_labs import LAB_PREFIX, lab_file
 from weft.system.streams import usable_streams
 
 _LAYOUT = "\n\t"
-# Where each command is found; none is imported before it is asked for.
+# Module and attribute of each command, imported only on use.
 COMMANDS: dict[str, tuple[str, str]] = {
     "compile": ("weft.compiler.cli", "compile_command"),
     "switch": ("weft.switch.cli", "switch"),
@@ -63,7 +63,7 @@ _RUNS_ALONE = ("sweep", "lab", "collective", "trace", "exec")
 class LazyGroup(click.Group):
     """A group that imports a command only when it is used.
 
-    `has_process`: the process is the command's alone, so that what is imported stays until its end.
+    `has_process`: whether the process belongs to the command alone, so that imported modules stay until its end.
     """
 
     has_process = False
@@ -73,7 +73,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, None where there is none of that name."""
+        """Return a command by name; None if it is unknown."""
         if cmd_name not in COMMANDS:
             return None
         module, attribute = COMMANDS[cmd_name]
@@ -86,7 +86,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, but an unknown command names the nearest one."""
+        """Resolve like click, but suggest the nearest command for an unknown one."""
         if args and args[0] not in COMMANDS:
             ctx.fail(f"unknown command '{args[0]}'; {did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
@@ -109,12 +109,12 @@ def weft(ctx: click.Context) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with the codes above; expected errors are reported without a traceback.
 
-    Without `arguments` they are those of the process.
+    `arguments` default to the process's arguments.
     """
     weft.has_process = arguments is None
     if weft.has_process:
         usable_streams()
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC would write its own lines beside ours
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # keeps gRPC from printing its own lines
     sys.exit(run_guarded(lambda: weft.main(args=arguments, prog_name="weft", standalone_mode=False)))
 
 
@@ -122,7 +122,7 @@ def run_guarded(command: Callable[[], Any]) -> int:
     """Run a click command outside its standalone mode and return the exit code."""
     try:
         result = command()
-        sys.stdout.flush()  # a full disk is found out here, not as the interpreter ends
+        sys.stdout.flush()  # detect a full disk here, not when the interpreter ends
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as leave:
         return leave.exit_code
@@ -133,18 +133,18 @@ def run_guarded(command: Callable[[], Any]) -> int:
         error.show()
         return error.exit_code
     except WeftError as error:
-        # It may quote a file of somebody else.
+        # The message may quote an untrusted file.
         click.echo(f"weft: {printable(str(error), kept=_LAYOUT)}", err=True)
         return error.exit_code
     except (OSError, MemoryError) as error:
-        # A full disk, a directory that may not be written to: the machine's refusal, not a fault of the program.
+        # A full disk or an unwritable directory is a problem of the machine, not a bug.
         click.echo(f"weft: {_refusal(error)}", err=True)
         _drop_output()
         return EnvironmentLacksError.exit_code
 
 
 def _refusal(error: OSError | MemoryError) -> str:
-    """Return what the machine refused, the file first where there is one."""
+    """Return a message for the machine's error, beginning with the file if there is one."""
     if isinstance(error, MemoryError):
         return f"there is not enough memory: {error}" if str(error) else "there is not enough memory"
     if error.filename is None or not error.strerror:
@@ -153,7 +153,7 @@ def _refusal(error: OSError | MemoryError) -> str:
 
 
 def _drop_output() -> None:
-    """Keep what could not be written to standard output from being tried once more at the end."""
+    """Discard unwritten output, so that the interpreter does not try to write it again at the end."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -164,7 +164,7 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class _ScenarioFile(click.Path):
-    """An existing file, or one of a lab that ships with Weft, as `lab:NAME` or `lab:NAME/FILE`."""
+    """An existing file, or `lab:NAME` or `lab:NAME/FILE` for a lab that ships with Weft."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, dir_okay=False, path_type=Path)

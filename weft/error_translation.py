@@ -1,4 +1,4 @@
-"""Errors of the packages below, raised as the command's own: bad input (exit code 3) or a failed run (exit code 1)."""
+"""Translates errors of lower packages to the command's errors: bad input (exit code 3), failed run (exit code 1)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from weft.traffic.prepared_runs import RunError
 
 @contextlib.contextmanager
 def raised_as_weft_errors() -> Iterator[None]:
-    """Raise BadInputError for what the caller asked for wrongly, CheckFailedError for what went wrong on the way.
+    """Raise BadInputError for the caller's mistakes and CheckFailedError for failures during the run.
 
-    A program that lacks a table, or that refuses an entry, is the caller's P4.
+    A program that lacks a table or rejects an entry is the caller's mistake, because it is the caller's P4.
     """
     try:
         with interruptions_first():
@@ -38,8 +38,8 @@ def raised_as_weft_errors() -> Iterator[None]:
     except (ControllerError, RunError) as error:
         raise CheckFailedError(str(error)) from error
     except BaseException as error:
-        # A user's class that exits would end the command without a word, and perhaps with 0. Interruptions may come
-        # while its code runs; what else is no Exception (CancelledError, classes of its own) is its mistake.
+        # A user's class that exits would silently end the command, perhaps with code 0. Interruptions may arrive while
+        # its code runs; any other BaseException (CancelledError, its own classes) is its mistake.
         if not is_user_error(error) or isinstance(error, WeftError | SignalExit | KeyboardInterrupt):
             raise
         raise BadInputError(user_report(error, "a class of yours")) from error

@@ -1,4 +1,4 @@
-"""What can go wrong, by exit code of the `weft` command."""
+"""Errors of Weft, with the exit code of the `weft` command for each."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ class WeftError(Exception):
 
 
 class CheckFailedError(WeftError):
-    """A run finished, but its result is not what it must be."""
+    """A run finished with an incorrect result."""
 
     exit_code = 1
 
 
 class DeadlockError(CheckFailedError):
-    """A lossless fabric in which packets wait for each other for ever; `cycle` names the full buffers, hop by hop."""
+    """Packets of a lossless fabric wait for each other for ever; `cycle` names the full buffers, hop by hop."""
 
     def __init__(self, problem: str, cycle: str) -> None:
         super().__init__(problem)
@@ -24,12 +24,12 @@ class DeadlockError(CheckFailedError):
 
 
 class BadInputError(WeftError):
-    """A scenario, P4 program, JSON or option value that cannot be used."""
+    """A scenario, P4 program, JSON or option value is invalid."""
 
     exit_code = 3
 
 
 class EnvironmentLacksError(WeftError):
-    """Something the machine must offer is missing: root, a program, a kernel feature."""
+    """The machine lacks a requirement: root, a program, a kernel feature."""
 
     exit_code = 4

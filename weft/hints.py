@@ -1,4 +1,4 @@
-"""Hints for messages: the nearest valid word, what to install."""
+"""Hints for messages: the nearest valid word, commands for installing extras."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterable
 from importlib import metadata
 
 DISTRIBUTION = "weft-fabric"
-"""The name of setup.cfg."""
+"""Name of the distribution in setup.cfg."""
 
 
 def did_you_mean(word: str, valid: Iterable[str]) -> str:
-    """Return a hint that names the nearest valid word, or all of them where none is near."""
+    """Return a hint that names the nearest valid word, or all valid words if none is near."""
     choices = sorted(valid)
     nearest = nearest_word(word, choices)
     return f"valid: {', '.join(choices)}" if nearest is None else f"did you mean '{nearest}'?"
 
 
 def nearest_word(word: str, valid: Iterable[str]) -> str | None:
-    """Return the valid word of which another one is likely a misspelling, None where none is near."""
+    """Return the valid word that a word most likely misspells; None if none is near."""
     choices = sorted(valid)
     spelt_out = word.lower().replace("-", "_").replace("+", "_plus")
     if spelt_out in choices:
@@ -29,9 +29,9 @@ def nearest_word(word: str, valid: Iterable[str]) -> str | None:
 
 
 def install_extra(extra: str) -> str:
-    """Return the command that installs what an extra of setup.cfg names.
+    """Return the command that installs the packages of an extra in setup.cfg.
 
-    It names the packages, not Weft: on PyPI `weft` is another project, and Weft is installed from its own checkout.
+    It names the packages, not Weft: `weft` on PyPI is another project, and Weft is installed from its checkout.
     """
     try:
         requirements = metadata.requires(DISTRIBUTION) or []

@@ -1,4 +1,4 @@
-"""Where Weft's own files lie: in a checkout beside the package, in an installed Weft inside it.
+"""Paths of Weft's own files: next to the package in a checkout, inside the package when installed.
 
 setup.py copies the folders of `SHIPPED` into wheels, as weft/shipped/.
 """
@@ -14,7 +14,7 @@ SHIPPED = ("p4", "labs", "examples", "docs")
 
 
 def is_installed() -> bool:
-    """Return whether Weft lies among the interpreter's own packages, where every child finds it, not in a checkout."""
+    """Return whether Weft is installed in the interpreter's packages, where every child finds it, not a checkout."""
     return str(ROOT) in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
 
 
@@ -25,7 +25,7 @@ def _folder(name: str) -> Path:
 
 P4_DIRECTORY = _folder("p4")
 P4_MODULES = P4_DIRECTORY / "include"
-"""What programs include as <weft/headers.p4> and so on."""
+"""Folder of the files that programs include as <weft/headers.p4> and so on."""
 FABRIC_P4 = P4_DIRECTORY / "fabric.p4"
 LABS_DIRECTORY = _folder("labs")
 EXAMPLES_DIRECTORY = _folder("examples")

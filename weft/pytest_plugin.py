@@ -1,4 +1,4 @@
-"""A pytest plugin: the fixture `fabric`, a running fabric for a test of a user's own P4, controller or traffic.
+"""A pytest plugin: the fixture `fabric`, a running fabric for testing a user's P4, controller or traffic.
 
 ```
 @pytest.mark.fabric(clock="virtual", planes=1, leaves=2, spines=1, hosts_per_leaf=1, p4="mine.p4")
@@ -7,9 +7,9 @@ def test_all_reduce(fabric):
     assert run.result.ok
 ```
 
-The mark's arguments are those of `weft.topologies.leaf_spine` and the options of `weft.Fabric`
+The mark takes the arguments of `weft.topologies.leaf_spine` and the options of `weft.Fabric`
 (`weft.scenario.keywords.FabricMark`); `fabric_of` makes the same mark from typed arguments. Tests are skipped, with the
-reason, where the machine cannot run a fabric; the virtual clock runs everywhere (docs/pytest.md).
+reason, if the machine cannot run a fabric; the virtual clock runs everywhere (docs/pytest.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COVERAGE: pytest.StashKey[list[ProgramCoverage]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the option."""
+    """Declare the option `--weft-coverage`."""
     parser.addoption(
         "--weft-coverage",
         type=Path,
@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark."""
+    """Declare the mark `fabric`."""
     config.addinivalue_line("markers", "fabric(**arguments): topology and options of the fixture `fabric`")
 
 
@@ -58,7 +58,7 @@ def fabric_of(**arguments: Unpack[FabricMark]) -> pytest.MarkDecorator:
 
 @pytest.fixture
 def fabric(request: pytest.FixtureRequest) -> Iterator[Fabric]:
-    """Return a running fabric, as the test's mark `fabric` describes it; it is taken down after the test."""
+    """Yield the running fabric that the test's mark `fabric` describes; take it down after the test."""
     from weft import topologies
     from weft.clocks.environment import require_for
     from weft.errors import EnvironmentLacksError
@@ -105,7 +105,7 @@ def _covered(fabric: Fabric, config: pytest.Config) -> Iterator[Fabric]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Add what the fabrics' packets reached to the directory of `--weft-coverage`."""
+    """Add the code reached by the fabrics' packets to the directory of `--weft-coverage`."""
     found = session.config.stash.get(_COVERAGE, [])
     if found:
         from weft.report.coverage import add_coverage

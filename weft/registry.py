@@ -1,4 +1,4 @@
-"""Kinds of a thing, each defined by one module of a package: a new file is found by its place."""
+"""Registries of kinds, each defined by one module of a package: a new file in the package is found automatically."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Registry(Mapping[str, _Kind], Generic[_Kind]):
     """The kinds that a package's modules define, by name, in order of the modules' names.
 
     Args:
-        package: whose modules are searched when a kind is first requested.
-        what: a kind is, in words.
-        kinds_in: returns those that a module defines, with their names.
+        package: its modules are searched when a kind is first requested.
+        what: term for a kind, for messages.
+        kinds_in: returns the names and kinds that a module defines.
         error: raised for an unknown name.
-        default: name of the kind that stands first.
-        besides: what else is valid where a name is asked for, in words.
+        default: name of the kind listed first.
+        besides: other valid values in place of a name, for messages.
 
     """
 
@@ -49,12 +49,12 @@ class Registry(Mapping[str, _Kind], Generic[_Kind]):
         return found if self._default is None else {self._default: found.pop(self._default), **found}
 
     def look_again(self) -> None:
-        """List the package again when a kind is next requested."""
+        """Search the package again when a kind is next requested."""
         importlib.invalidate_caches()
         self.__dict__.pop("_kinds", None)
 
     def named(self, name: object) -> _Kind:
-        """Return the kind of a name. Raises the registry's error, which lists the valid ones."""
+        """Return a kind by name. Raises the registry's error, which lists the valid names."""
         if isinstance(name, str) and name in self._kinds:
             return self._kinds[name]
         valid = [*self._kinds, *([self._besides] if self._besides else [])]
@@ -71,7 +71,7 @@ class Registry(Mapping[str, _Kind], Generic[_Kind]):
 
 
 def constant_of(kind: type[_Kind]) -> Callable[[ModuleType], Iterable[tuple[str, _Kind]]]:
-    """Return what finds a module's `KIND` if it is of this class; its `name` is the kind's."""
+    """Return a function that finds a module's `KIND` of this class, with its `name`."""
 
     def kinds_in(module: ModuleType) -> Iterator[tuple[str, _Kind]]:
         found = getattr(module, "KIND", None)
@@ -82,7 +82,7 @@ def constant_of(kind: type[_Kind]) -> Callable[[ModuleType], Iterable[tuple[str,
 
 
 def classes_of(base: type[_Kind], module: ModuleType) -> Iterator[type[_Kind]]:
-    """Return the classes that a module itself derives from this one, but for abstract ones."""
+    """Yield the non-abstract classes that a module itself derives from `base`."""
     for value in vars(module).values():
         if not inspect.isclass(value) or value.__module__ != module.__name__ or inspect.isabstract(value):
             continue
@@ -91,7 +91,7 @@ def classes_of(base: type[_Kind], module: ModuleType) -> Iterator[type[_Kind]]:
 
 
 def _modules_of(package: str) -> Iterator[ModuleType]:
-    """Import the modules of a package and return them, in order of their names."""
+    """Import the modules of a package and yield them, in order of their names."""
     path = importlib.import_module(package).__path__
     for name in sorted(module.name for module in pkgutil.iter_modules(path, f"{package}.")):
         yield importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""The on-disk cache for results of the compiler and the switch, and helpers that produce these results faster."""
+"""The on-disk cache for results of the compiler and the switch, and helpers that speed up producing them."""
 
 from weft.cache.collector import collector_paused
 from weft.cache.files import UnreadableFileError, read_bytes, read_text

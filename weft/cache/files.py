@@ -1,4 +1,4 @@
-"""Reads files that a user names; refuses what is not a regular file or is too large before it fills the memory."""
+"""Reads files that a user names; rejects files that are not regular, or too large, before they fill the memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = {
 
 
 class UnreadableFileError(OSError):
-    """The path is not that of a regular file, or the file is too large; the message has its name."""
+    """A file is not a regular file or is too large; the message has its name."""
 
 
 def read_bytes(path: str | Path, limit_bytes: int) -> bytes:
@@ -36,5 +36,5 @@ def read_bytes(path: str | Path, limit_bytes: int) -> bytes:
 
 
 def read_text(path: str | Path, limit_bytes: int) -> str:
-    """Like `read_bytes`, decoded as UTF-8, with every line ending a newline. Also raises UnicodeDecodeError."""
+    """Like `read_bytes`, decoded as UTF-8, with all line endings as newlines. Also raises UnicodeDecodeError."""
     return read_bytes(path, limit_bytes).decode().replace("\r\n", "\n").replace("\r", "\n")

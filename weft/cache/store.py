@@ -1,11 +1,11 @@
 """Cached results in files of limited size, checked when read and keyed by everything they depend on.
 
-They are in $WEFT_CACHE_DIR, else $XDG_CACHE_HOME/weft, else ~/.cache/weft; an empty WEFT_CACHE_DIR
-turns caching off. The cache never causes a failure: an entry that is missing, damaged or not ours is a miss,
-and one that cannot be written is not kept. Processes may share the directory, since entries appear atomically.
+They are in $WEFT_CACHE_DIR, else $XDG_CACHE_HOME/weft, else ~/.cache/weft; an empty WEFT_CACHE_DIR turns caching off.
+The cache never causes a failure: a missing, damaged or untrusted entry is a miss, and failed writes are ignored.
+Processes may share the directory, because entries appear atomically.
 
-Machine code is loaded from here, so only files and directories that belong to this user, and that nobody else
-may write, are trusted.
+Machine code is loaded from here, so only files and directories that belong to this user, and that nobody else may
+write, are trusted.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 SIZE_LIMIT_BYTES = 64 * 1024 * 1024
-"""Size of all entries of one kind; the least recently used are deleted first."""
+"""Most bytes of all entries of one kind; the least recently used are deleted first."""
 
 ENTRY_LIMIT = 64
-"""Number of entries of one kind."""
+"""Most entries of one kind."""
 
 _MAGIC = b"weft-cache-1\n"
 _DIGEST_BYTES = 32
@@ -36,13 +36,13 @@ def cache_directory() -> Path | None:
     if setting is not None:
         return Path(setting) if setting else None
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG base directory specification says to ignore relative paths.
+    # The XDG base directory specification requires ignoring relative paths.
     folder = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     return folder / "weft"
 
 
 def remove_cache() -> list[Path]:
-    """Delete all entries, and the directory if nothing else is in it; return what was deleted."""
+    """Delete all entries, and the directory if it is then empty; return the deleted paths."""
     folder = cache_directory()
     if folder is None or not folder.is_dir():
         return []
@@ -57,10 +57,10 @@ def remove_cache() -> list[Path]:
 
 
 def version_of(folders: Iterable[Path], suffixes: tuple[str, ...] = (".py",)) -> str:
-    """SHA-256 over the names and contents of the files in `folders` that end in one of `suffixes`.
+    """Return the SHA-256 of the names and contents of the files in `folders` that end in one of `suffixes`.
 
-    As part of a key, it makes results of other versions of the code that computes them misses, so that nobody has
-    to maintain a version number.
+    As part of a key, it turns results of other versions of the computing code into misses, without a version number
+    to maintain.
     """
     digest = hashlib.sha256()
     for folder in folders:
@@ -87,12 +87,12 @@ class Store:
         self.entry_limit = entry_limit
 
     def path(self, key: str) -> Path | None:
-        """The file of an entry; None if caching is off."""
+        """Return an entry's file; None if caching is off."""
         folder = cache_directory()
         return None if folder is None else folder / f"{self.kind}-{key}{_SUFFIX}"
 
     def key(self, *parts: str) -> str:
-        """SHA-256 over `parts`."""
+        """Return the SHA-256 of `parts`."""
         digest = hashlib.sha256()
         for part in parts:
             encoded = part.encode("utf-8", "surrogateescape")
@@ -101,7 +101,7 @@ class Store:
         return digest.hexdigest()
 
     def read(self, key: str) -> dict[str, bytes] | None:
-        """Return an entry and mark it as just used; None if there is no valid one."""
+        """Return an entry and mark it as just used; None if there is no valid entry."""
         path = self.path(key)
         if path is None or not _is_ours(path.parent):
             return None
@@ -116,7 +116,7 @@ class Store:
         return _unpack(data)
 
     def write(self, key: str, parts: Mapping[str, bytes]) -> None:
-        """Store an entry; do nothing, silently, where that is impossible."""
+        """Store an entry; silently do nothing if that is impossible."""
         path = self.path(key)
         if path is None:
             return
@@ -160,7 +160,7 @@ def _belongs_to_us(status: os.stat_result) -> bool:
 
 
 def _pack(parts: Mapping[str, bytes]) -> bytes:
-    """Magic, digest of all that follows, a line of JSON with names and sizes, the parts."""
+    """Return the file format: magic, digest of the rest, a line of JSON with names and sizes, the parts."""
     header = json.dumps({name: len(data) for name, data in parts.items()}).encode() + b"\n"
     body = header + b"".join(parts.values())
     return _MAGIC + hashlib.sha256(body).digest() + body

@@ -1,4 +1,4 @@
-"""What a fabric costs and draws: a bill of its parts by a table of assumed prices, and figures derived from it."""
+"""Price and power of a fabric: a bill of its parts from a table of assumed prices, and derived figures."""
 
 from weft.cost.bill import Bill, Item, bill_of
 from weft.cost.figures import CostFigures, cost_figures

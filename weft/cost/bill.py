@@ -1,4 +1,4 @@
-"""The bill of a fabric: switches by the ports that they need, NICs, and cables by what reaches."""
+"""The bill of a fabric: switches with enough ports, NICs, and cables with enough reach."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.topologies import FabricSpec, SwitchSpec
 
 @dataclass(frozen=True)
 class Item:
-    """A line of a bill: `count` pieces; price and watts of all of them together, metres of cables."""
+    """A line of a bill: `count` pieces with their total price, watts and, for cables, metres."""
 
     kind: str
     name: str
@@ -29,9 +29,9 @@ class Item:
 
 @dataclass(frozen=True)
 class Bill:
-    """What a fabric consists of, with the length of its longest cable and the racks of its hosts.
+    """The parts of a fabric, the length of its longest cable, and the number of racks with hosts.
 
-    Of the `ports` of all switches, which are paid for, links take `ports_in_use`.
+    `ports` counts the ports of all switches bought; links use `ports_in_use` of them.
     """
 
     items: tuple[Item, ...]
@@ -42,26 +42,26 @@ class Bill:
 
     @property
     def price(self) -> float:
-        """Of all items."""
+        """Price of all items."""
         return fsum(item.price for item in self.items)
 
     @property
     def watts(self) -> float:
-        """Of all items."""
+        """Power of all items in watts."""
         return fsum(item.watts for item in self.items)
 
     def count_of(self, kind: str) -> int:
-        """Return the pieces of a kind."""
+        """Return the number of pieces of a kind."""
         return sum(item.count for item in self.items if item.kind == kind)
 
 
 def bill_of(fabric: FabricSpec, table: PriceTable) -> Bill:
-    """Return the bill of a fabric by a table of prices.
+    """Return the bill of a fabric from a table of prices.
 
-    A link of a rate that the table lacks takes the next higher one. Scale-up links are part of their hosts.
+    If the table lacks a link's rate, the next higher one is used. Scale-up links are part of their hosts.
 
     Raises:
-        BadInputError: the table has nothing that serves: no switch of enough ports, no cable that reaches.
+        BadInputError: the table has no switch with enough ports, or no cable that reaches.
     """
     floor = floor_of(fabric, table.layout)
     lines = _Lines()
@@ -81,7 +81,7 @@ def bill_of(fabric: FabricSpec, table: PriceTable) -> Bill:
 
 @dataclass
 class _Lines:
-    """Items under way: pieces of one kind and name are one line."""
+    """Collects items; pieces with the same kind and name share a line."""
 
     _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     _figures: dict[tuple[str, str], list[tuple[float, float, float]]] = field(
@@ -89,7 +89,7 @@ class _Lines:
     )
 
     def add(self, kind: str, name: str, count: int, price: float, watts: float, metres: float = 0.0) -> None:
-        """Add pieces; price, watts and metres are those of one."""
+        """Add pieces; price, watts and metres are per piece."""
         self._counts[kind, name] += count
         self._figures[kind, name].append((count * price, count * watts, count * metres))
 
@@ -103,11 +103,11 @@ class _Lines:
 
 
 _PortCounts = tuple[tuple[int, int], ...]
-"""Ports that a switch needs by their links' rate in b/s, in order of the rate."""
+"""Pairs of link rate (b/s) and number of ports that a switch needs, in order of the rate."""
 
 
 def _by_ports(fabric: FabricSpec) -> dict[_PortCounts, list[SwitchSpec]]:
-    """Return the switches by the ports that they need."""
+    """Group switches by the ports that they need."""
     found: dict[_PortCounts, list[SwitchSpec]] = defaultdict(list)
     for switch in fabric.switches:
         rates = Counter(port.link.rate_bps for port in switch.ports if not port.leads_to_controller)
@@ -116,12 +116,12 @@ def _by_ports(fabric: FabricSpec) -> dict[_PortCounts, list[SwitchSpec]]:
 
 
 def _ports_of(box: SwitchPrice, ports: _PortCounts) -> int:
-    """Return how many of a box's ports these links take."""
+    """Return how many of a box's ports these links use."""
     return sum(box.ports_for(count, rate) for rate, count in ports)
 
 
 def _box(ports: _PortCounts, switch: SwitchSpec, table: PriceTable) -> SwitchPrice:
-    """Return the cheapest switch that has these ports; of one without links, the cheapest of all."""
+    """Return the cheapest switch with these ports; without links, the cheapest of all."""
     fastest = max((rate for rate, _ in ports), default=0)
     fitting = [box for box in table.switches if box.rate >= fastest and _ports_of(box, ports) <= box.ports]
     if not fitting:
@@ -134,7 +134,7 @@ def _box(ports: _PortCounts, switch: SwitchSpec, table: PriceTable) -> SwitchPri
 
 
 def _add_cables(fabric: FabricSpec, table: PriceTable, floor: Floor, lines: _Lines) -> list[float]:
-    """Add the links that are no circuits; returns their lengths, each once."""
+    """Add the links that are not circuits and return their lengths, each once."""
     circuits = fabric.circuits.port_of if fabric.circuits is not None else {}
     counts: Counter[tuple[int, float]] = Counter()
     example: dict[tuple[int, float], str] = {}
@@ -151,7 +151,7 @@ def _add_cables(fabric: FabricSpec, table: PriceTable, floor: Floor, lines: _Lin
 def _add_links(
     table: PriceTable, rate_bps: int, length_m: float, count: int, lines: _Lines, example: str
 ) -> None:
-    """Add links of a length: of copper and optics what reaches and costs less, copper where both cost the same."""
+    """Add links of a length: the cheaper of copper and optics that reaches, copper if the prices are equal."""
     cables = _reaching(table.copper, rate_bps, length_m)
     optics = _reaching(table.transceivers, rate_bps, length_m)
     copper = min(cables, key=lambda each: each.price + length_m * each.price_per_m, default=None)
@@ -173,7 +173,7 @@ _Reaching = TypeVar("_Reaching", CopperPrice, TransceiverPrice)
 
 
 def _reaching(items: Sequence[_Reaching], rate_bps: int, length_m: float) -> list[_Reaching]:
-    """Return the items of the lowest rate that is enough, as far as they reach."""
+    """Return the items with the lowest sufficient rate that reach far enough."""
     rates = [each.rate for each in items if each.rate >= rate_bps]
     return [each for each in items if each.rate == min(rates, default=0) and each.reach_m >= length_m]
 
@@ -197,10 +197,10 @@ def _add_transceivers(optic: TransceiverPrice, count: int, lines: _Lines) -> Non
 
 
 def _add_circuits(fabric: FabricSpec, table: PriceTable, floor: Floor, lines: _Lines) -> list[float]:
-    """Add the circuit switches, and to each of their ports a fibre and the transceiver at its far end.
+    """Add the circuit switches with a fibre and a far-end transceiver for each port; return the fibres' lengths.
 
-    Light goes through: a transceiver has to reach over its own fibre and the longest other one of the circuit switch.
-    Returns the lengths of the fibres.
+    Circuit switches do not regenerate light: a transceiver must reach over its fibre plus the longest other fibre of
+    the circuit switch.
     """
     if fabric.circuits is None:
         return []

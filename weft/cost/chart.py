@@ -1,4 +1,4 @@
-"""The trade-off of fabrics as a picture: price and power per accelerator against bisection bandwidth."""
+"""Chart of the trade-off between fabrics: price and power per accelerator against bisection bandwidth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RADIUS = 6.0
 
 @dataclass(frozen=True)
 class _Panel:
-    """Axes from 0: a title, what x and y are, and where its upper left corner is."""
+    """A panel with axes from 0: titles, the left edge, and the ticks."""
 
     title: str
     y_title: str
@@ -39,7 +39,7 @@ class _Panel:
 
 
 def trade_off_svg(costs: Sequence[CostFigures], table: PriceTable) -> str:
-    """Return the picture as SVG text: two panels side by side, a legend and what the figures mean."""
+    """Return the chart as SVG text: two panels side by side, a legend and the assumptions."""
     body: list[str] = []
     panels: list[tuple[str, str, Callable[[CostFigures], float]]] = [
         ("price", f"{table.currency} per accelerator", lambda each: each.price_per_accelerator),
@@ -64,7 +64,7 @@ def trade_off_svg(costs: Sequence[CostFigures], table: PriceTable) -> str:
 
 
 def ticks(largest: float) -> list[float]:
-    """Return round numbers from 0 to one that is at least `largest`, evenly apart."""
+    """Return evenly spaced round numbers, from 0 to at least `largest`."""
     if largest <= 0:
         return [0.0, 1.0]
     magnitude = 10.0 ** floor(log10(largest / _TICKS))

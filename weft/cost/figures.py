@@ -1,4 +1,4 @@
-"""What a bill comes to: per accelerator, per bandwidth between halves, over years, and beside the accelerators."""
+"""Figures derived from a bill: per accelerator, per bisection bandwidth, over years, and relative to accelerators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOURS_PER_YEAR = 8760
 
 @dataclass(frozen=True)
 class YearsCost:
-    """What equipment costs over its years: the price, interest on it, electricity."""
+    """Cost of equipment over its years: price, interest and electricity."""
 
     price: float
     interest: float
@@ -24,26 +24,26 @@ class YearsCost:
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """Total cost."""
         return self.price + self.interest + self.electricity
 
 
 @dataclass(frozen=True)
 class CostFigures:
-    """A fabric's bill and what follows from it; money in the table's currency.
+    """A fabric's bill and derived figures; money in the table's currency.
 
     Attributes:
-        name: of the scenario.
-        bill: of the network.
-        accelerators: endpoints of the fabric, spare ones included.
-        accelerators_per_host: those that share a host, joined by its scale-up links; 1 where there are none.
-        bisection_bps: between halves of the hosts, all planes together (`weft.topologies.metrics.fabric_bisection`).
-        bisection_is_exact: otherwise it is an upper bound.
-        over_years: of the network.
-        years: of `over_years`.
-        accelerator: name of the accelerators in the table; None: the network alone.
-        accelerators_price, accelerators_watts: of all of them; 0 without a name.
-        accelerators_over_years: likewise.
+        name: name of the scenario.
+        bill: bill of the network.
+        accelerators: endpoints of the fabric, including spares.
+        accelerators_per_host: accelerators that share a host and its scale-up links; 1 without scale-up links.
+        bisection_bps: bisection bandwidth of all planes together (`weft.topologies.metrics.fabric_bisection`).
+        bisection_is_exact: whether it is exact; otherwise it is an upper bound.
+        over_years: cost of the network over `years`.
+        years: years of operation.
+        accelerator: name of the accelerators in the table; None for the network alone.
+        accelerators_price, accelerators_watts: totals of all accelerators; 0 without a name.
+        accelerators_over_years: cost of all accelerators over `years`; 0 without a name.
 
     """
 
@@ -62,49 +62,49 @@ class CostFigures:
 
     @property
     def price_per_accelerator(self) -> float:
-        """The network's."""
+        """The network's price per accelerator."""
         return self.bill.price / self.accelerators
 
     @property
     def watts_per_accelerator(self) -> float:
-        """The network's."""
+        """The network's power per accelerator."""
         return self.bill.watts / self.accelerators
 
     @property
     def bisection_gbps_per_accelerator(self) -> float:
-        """Gb/s of bisection bandwidth over accelerators."""
+        """Bisection bandwidth per accelerator in Gb/s."""
         return self.bisection_bps / 1e9 / self.accelerators
 
     @property
     def price_per_gbps(self) -> float | None:
-        """Price over Gb/s of bisection bandwidth; None without any."""
+        """Price per Gb/s of bisection bandwidth; None without any."""
         return self.bill.price / (self.bisection_bps / 1e9) if self.bisection_bps else None
 
     @property
     def watts_per_gbps(self) -> float | None:
-        """Power over Gb/s of bisection bandwidth; None without any."""
+        """Watts per Gb/s of bisection bandwidth; None without any."""
         return self.bill.watts / (self.bisection_bps / 1e9) if self.bisection_bps else None
 
     @property
     def per_accelerator_hour(self) -> float:
-        """What the network costs for an hour of an accelerator, whether that computes or not."""
+        """Cost of the network per accelerator and hour, busy or idle."""
         return self.over_years.total / (self.accelerators * self.years * HOURS_PER_YEAR)
 
     @property
     def whole_per_accelerator_hour(self) -> float:
-        """The same with the accelerators."""
+        """Cost of network and accelerators per accelerator and hour."""
         whole = self.over_years.total + self.accelerators_over_years.total
         return whole / (self.accelerators * self.years * HOURS_PER_YEAR)
 
     @property
     def network_price_share(self) -> float:
-        """Of the price with accelerators."""
+        """The network's share of the price of network and accelerators."""
         whole = self.bill.price + self.accelerators_price
         return self.bill.price / whole if whole else 0.0
 
     @property
     def network_watts_share(self) -> float:
-        """Of the power with accelerators."""
+        """The network's share of the power of network and accelerators."""
         whole = self.bill.watts + self.accelerators_watts
         return self.bill.watts / whole if whole else 0.0
 
@@ -112,10 +112,10 @@ class CostFigures:
 def cost_figures(
     name: str, fabric: FabricSpec, table: PriceTable, accelerator: str | None = None
 ) -> CostFigures:
-    """Return what a fabric costs by a table of prices, beside accelerators of a name where one is given.
+    """Return the cost figures of a fabric from a table of prices, with the named accelerators if given.
 
     Raises:
-        BadInputError: the table has no such accelerator, or nothing that serves the fabric (`bill_of`).
+        BadInputError: the table lacks the accelerator, or parts for the fabric (`bill_of`).
     """
     bill = bill_of(fabric, table)
     bisection_bps, is_exact = fabric_bisection(fabric)
@@ -139,10 +139,10 @@ def cost_figures(
 
 
 def over_years(price: float, watts: float, energy: Energy) -> YearsCost:
-    """Return what equipment of a price costs that draws `watts` at all hours of its years.
+    """Return the cost of equipment with this price that draws `watts` at all times.
 
-    With a cost of capital i the price P is an annuity of n years, each P·i / (1 − (1 + i)^−n); what exceeds P is
-    interest. `watts` times the power usage effectiveness is what the site draws.
+    With a cost of capital i, the price P is paid as an annuity over n years, each P·i / (1 − (1 + i)^−n); the excess
+    over P is interest. The site draws `watts` times the power usage effectiveness.
     """
     interest = 0.0
     if energy.cost_of_capital:

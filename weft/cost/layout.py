@@ -1,9 +1,9 @@
-"""Where the nodes of a fabric stand, and how long cables between them are.
+"""Floor plan of a fabric: the rack of each node, and the cable lengths between nodes.
 
-Hosts fill racks in order, racks fill rows. A switch stands in the rack at the median of what it is cabled to nearer to
-the hosts, taken by row and by place within the row: a leaf of one rack's hosts on top of that rack, spines in the
-middle of their leaves, cores in the middle of the hall. Of sums of distances along rows and aisles the median is the
-least (so cables are short). Racks have room for whatever stands in them.
+Hosts fill racks in order, racks fill rows. A switch is placed in the rack at the median, by row and by place in the
+row, of the nodes nearer to the hosts that it is cabled to: a leaf of one rack's hosts is in that rack, spines are in
+the middle of their leaves, cores in the middle of the hall. The median minimises the sum of distances along rows and
+aisles, so cables are short. Racks are assumed to have room for everything placed in them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from weft.errors import BadInputError
 from weft.topologies import FabricSpec
 
 Rack = tuple[int, int]
-"""Row, and place within it."""
+"""Row, and place within the row."""
 
 
 @dataclass(frozen=True)
 class Floor:
-    """Racks of all nodes, circuit switches included."""
+    """Racks of all nodes, including circuit switches."""
 
     layout: FloorLayout
     racks: Mapping[str, Rack]
     host_racks: int
-    """Racks with hosts."""
+    """Number of racks with hosts."""
 
     def length_m(self, a: str, b: str) -> float:
         """Return the length of a cable between two nodes."""
@@ -40,7 +40,7 @@ class Floor:
 
 
 def floor_of(fabric: FabricSpec, layout: FloorLayout) -> Floor:
-    """Return where a fabric's nodes stand. Raises BadInputError if a host does not fit into a rack."""
+    """Return the racks of a fabric's nodes. Raises BadInputError if a host does not fit into a rack."""
     racks, count = _racks_of_hosts(fabric, layout)
     _place_switches(fabric, racks)
     if fabric.circuits is not None:
@@ -69,7 +69,7 @@ def _racks_of_hosts(fabric: FabricSpec, layout: FloorLayout) -> tuple[dict[str, 
 
 
 def _place_switches(fabric: FabricSpec, racks: dict[str, Rack]) -> None:
-    """Place the switches, tier by tier; those that nothing leads to stand in the first rack."""
+    """Place the switches, tier by tier; switches without links go to the first rack."""
     neighbours: dict[str, list[str]] = defaultdict(list)
     for configured in fabric.configurations:
         for link in configured.links:
@@ -81,7 +81,7 @@ def _place_switches(fabric: FabricSpec, racks: dict[str, Rack]) -> None:
     waiting = sorted((each for each in fabric.switches if each.name not in racks), key=lambda each: each.tier)
     while waiting:
         ready = [each for each in waiting if any(peer in racks for peer in neighbours[each.name])]
-        # A tier at a time, so that what is nearer to the hosts decides.
+        # One tier at a time, because a switch's place depends on the nodes nearer to the hosts.
         ready = [each for each in ready if each.tier == ready[0].tier]
         found = {
             each.name: _median(racks[peer] for peer in neighbours[each.name] if peer in racks)

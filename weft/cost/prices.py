@@ -1,4 +1,4 @@
-"""The table of prices and watts that `weft cost` computes with: its sections, and the reading of its files."""
+"""The table of prices and watts for `weft cost`: its sections, and reading its files."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ _Name = Annotated[
 
 
 class SwitchPrice(Section):
-    """A switch as it is sold."""
+    """A switch as sold."""
 
     ports: Annotated[int, whole(1, 4096)]
-    """All of one rate."""
+    """Ports, all with the same rate."""
     rate: Rate
-    """Of a port."""
+    """Rate of a port."""
     split: Annotated[int, whole(1, 64)] = 1
-    """Into how many links a port can be divided at most, each of at most its part of the port's rate."""
+    """Most links that a port can be split into, each with at most its share of the port's rate."""
     price: Money
-    """Without transceivers."""
+    """Price without transceivers."""
     watts: Watts
-    """Without transceivers."""
+    """Power without transceivers."""
 
     @property
     def name(self) -> str:
-        """What the bill calls it."""
+        """Name in the bill."""
         return f"switch {self.ports} x {shortest_rate(self.rate)}"
 
     def ports_for(self, links: int, rate_bps: int) -> int:
-        """Return how many ports so many links of a rate take; ValueError for a rate above the ports'."""
+        """Return how many ports are needed for `links` links of a rate; ValueError for a rate above the ports'."""
         if rate_bps > self.rate:
             raise ValueError(f"{rate_bps} b/s is above {self.rate} b/s")
         return -(-links // min(self.split, self.rate // rate_bps))
 
 
 class NicPrice(Section):
-    """A NIC of one port."""
+    """A NIC with one port."""
 
     rate: Rate
     price: Money
@@ -71,16 +71,16 @@ class CopperPrice(Section):
 
     rate: Rate
     reach_m: Metres
-    """Longest cable there is."""
+    """Longest available cable."""
     price: Money
-    """Whatever the length is."""
+    """Price regardless of length."""
     price_per_m: Money = 0.0
     watts: Watts = 0.0
-    """Of both ends together."""
+    """Power of both ends together."""
 
 
 class TransceiverPrice(Section):
-    """An optical transceiver, one of the two of a link."""
+    """An optical transceiver; a link has two."""
 
     rate: Rate
     reach_m: Metres
@@ -93,12 +93,12 @@ class FibrePrice(Section):
     """The fibre of an optical link, with its connectors."""
 
     price: Money
-    """Whatever the length is."""
+    """Price regardless of length."""
     price_per_m: Money = 0.0
 
 
 class CircuitSwitchPrice(Section):
-    """An optical circuit switch as it is sold."""
+    """An optical circuit switch as sold."""
 
     ports: Annotated[int, whole(1, MAX_PORTS * 64)]
     price: Money
@@ -106,54 +106,54 @@ class CircuitSwitchPrice(Section):
 
 
 class AcceleratorPrice(Section):
-    """An accelerator with its share of its server, without NICs of the fabric."""
+    """An accelerator with its share of its server, without the fabric's NICs."""
 
     price: Money
     watts: Watts
 
 
 class FloorLayout(Section):
-    """Where racks stand and how cables run between them; `weft.cost.layout` has the model."""
+    """Positions of racks and lengths of cables; `weft.cost.layout` has the model."""
 
     accelerators_per_rack: Annotated[int, whole(1, 4096)] = 32
-    """Hosts fill racks in order; a host of several accelerators is in one rack."""
+    """Hosts fill racks in order; a host with several accelerators is in one rack."""
     racks_per_row: Annotated[int, whole(1, 4096)] = 16
     rack_pitch_m: Metres = 0.6
-    """From a rack to the next one in its row."""
+    """Distance between neighbouring racks in a row."""
     row_pitch_m: Metres = 3.0
-    """From a row to the next one."""
+    """Distance between neighbouring rows."""
     in_rack_m: Metres = 2.0
     """Length of a cable within a rack."""
     drop_m: Metres = 2.0
-    """From a port up to the tray above the racks, at each end of a cable between racks."""
+    """Height from a port to the tray above the racks, at each end of a cable between racks."""
     slack_m: Metres = 1.0
-    """That a cable between racks is longer than its way."""
+    """Extra length of a cable between racks."""
 
 
 class Energy(Section):
-    """What years of operation cost."""
+    """Cost of operation over years."""
 
     price_per_kwh: Money = 0.10
     pue: Annotated[float, number(1, 10, example="1.3")] = 1.3
-    """Power usage effectiveness: energy of the whole site over that of its equipment (ISO/IEC 30134-2)."""
+    """Power usage effectiveness: energy of the whole site divided by its equipment's energy (ISO/IEC 30134-2)."""
     years: Annotated[float, number(0, 50, above=True, example="4")] = 4.0
-    """That the equipment is used and paid for."""
+    """Years for which the equipment is used and paid."""
     cost_of_capital: Annotated[float, number(0, 1, example="0.08")] = 0.0
-    """Interest in a year, as a share: the price is paid as an annuity over `years`. 0: the price alone."""
+    """Yearly interest, as a share: the price is paid as an annuity over `years`. 0: no interest."""
 
 
 class PriceTable(Section):
-    """All that `weft cost` assumes."""
+    """All assumptions of `weft cost`."""
 
     date: _Line
     """When the figures were assumed or collected."""
     source: _Line
-    """Where they are from; every output repeats it."""
+    """Source of the figures; every output repeats it."""
     currency: Annotated[str, Text("a currency", r"\A[^\s\x00-\x1f\x7f]{1,8}\Z", "$")] = "$"
     switches: list[SwitchPrice] = Field(min_length=1)
     nics: list[NicPrice] = Field(min_length=1)
     copper: list[CopperPrice] = Field(default_factory=list)
-    """Empty: all links are optical."""
+    """Copper cables; if empty, all links are optical."""
     transceivers: list[TransceiverPrice] = Field(min_length=1)
     fibre: FibrePrice
     circuit_switches: list[CircuitSwitchPrice] = Field(default_factory=list)
@@ -162,7 +162,7 @@ class PriceTable(Section):
     energy: Energy = Energy()
 
     def accelerator(self, name: str) -> AcceleratorPrice:
-        """Return the accelerator of a name. Raises BadInputError with the valid ones."""
+        """Return an accelerator by name. Raises BadInputError, which lists valid names."""
         if name not in self.accelerators:
             raise BadInputError(
                 f"the table of prices has no accelerator '{name}'; {did_you_mean(name, self.accelerators)}"
@@ -179,7 +179,7 @@ _RatedKind = TypeVar("_RatedKind", bound=_Rated)
 
 
 def of_class(items: Iterable[_RatedKind], rate_bps: int, what: str) -> list[_RatedKind]:
-    """Return the items of the lowest rate that is enough. Raises BadInputError with the rates there are."""
+    """Return the items with the lowest sufficient rate. Raises BadInputError, which gives the largest rate."""
     listed = list(items)
     rates = sorted({each.rate for each in listed})
     least = next((rate for rate in rates if rate >= rate_bps), None)
@@ -192,15 +192,15 @@ def of_class(items: Iterable[_RatedKind], rate_bps: int, what: str) -> list[_Rat
 
 
 def shipped_table_text() -> str:
-    """Return the shipped table as it stands in its file, comments included."""
+    """Return the text of the shipped table, including comments."""
     return SHIPPED_TABLE.read_text(encoding="utf-8")
 
 
 def read_prices(path: Path | None = None, changes: Sequence[Change] = ()) -> PriceTable:
-    """Return the table in a file, by default the shipped one, after changes of its keys.
+    """Return the table from a file, by default the shipped one, with changes of its keys applied.
 
     Raises:
-        BadInputError: the file cannot be read, or a key or value is not valid; says where, and what would be valid.
+        BadInputError: the file is unreadable, or a key or value is invalid; names the place and valid values.
     """
     source = path or SHIPPED_TABLE
     tree: dict[str, Any] = (

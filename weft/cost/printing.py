@@ -1,4 +1,4 @@
-"""Costs as tables on the terminal and as plain values for JSON."""
+"""Prints costs as tables, and converts them to plain values for JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.results.figure_tables import print_figures
 
 
 def caption(table: PriceTable) -> str:
-    """Return what every output of costs says of its figures."""
+    """Return the note on assumptions that every output of costs carries."""
     return (
         f"Assumed prices and watts, not a quotation ({table.date}; {table.source}). Network alone: NICs, cables, "
         "switches; no servers, racks, installation, spare parts or staff."
@@ -87,7 +87,7 @@ def _with_accelerators(cost: CostFigures) -> dict[str, Any] | None:
 
 
 def print_bill(console: Console, cost: CostFigures, table: PriceTable, note: str = "") -> None:
-    """Print the bill of one fabric and the figures that follow."""
+    """Print the bill of one fabric and its derived figures."""
     bill = cost.bill
     rows = [
         [
@@ -152,11 +152,11 @@ def _bisection(cost: CostFigures, money: str) -> str:
 
 
 _FABRICS_ABREAST = 5
-"""Columns of a comparison; further fabrics follow below."""
+"""Most columns of a comparison; further fabrics follow in another table."""
 
 
 def print_comparison(console: Console, costs: Sequence[CostFigures], table: PriceTable) -> None:
-    """Print fabrics side by side, a column each."""
+    """Print fabrics side by side, one column each."""
     whole = costs[0].accelerator
     title = "[bold]cost of fabrics[/bold]"
     title += f" (share: of the network, beside {escape(whole)} in their servers)" if whole else ""
@@ -169,7 +169,7 @@ def print_comparison(console: Console, costs: Sequence[CostFigures], table: Pric
 
 
 def _column(cost: CostFigures, money: str) -> dict[str, str]:
-    """Return a fabric's figures as text, by what they are."""
+    """Return a fabric's figures as text, by label."""
     bound = "" if cost.bisection_is_exact else "≤ "
     column = {
         "accelerators": f"{cost.accelerators:,}",
@@ -206,6 +206,6 @@ def _per_gbps(value: float | None, is_exact: bool) -> str:
 
 
 def _of(amount: float, money: str) -> str:
-    """Return an amount of money: `$0.013`, `2,500 CHF`."""
+    """Return an amount of money as text: `$0.013`, `2,500 CHF`."""
     number = format_number(amount)
     return f"{money}{number}" if len(money) == 1 else f"{number} {money}"

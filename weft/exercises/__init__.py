@@ -1,4 +1,4 @@
-"""Exercises of labs: goals that a student's folder reaches or not, and what is missing where it does not."""
+"""Exercises of labs: goals, and checks that say what a student's folder lacks to reach them."""
 
 from weft.exercises.exercise import Exercise, Goal, Missing, Outcome, outcomes
 from weft.exercises.shipped import exercise_of, lab_of_folder, starter_and_solution

@@ -1,4 +1,4 @@
-"""What an exercise is: goals, each with a check and a hint."""
+"""The definition of an exercise: goals, each with a check and a hint."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Exercise", "Goal", "Missing", "Outcome", "outcomes"]
 
 @dataclass(frozen=True)
 class Goal:
-    """A thing to be reached.
+    """A goal of an exercise.
 
     Attributes:
-        text: what, as a statement that is true in the end.
-        hint: what to look at where it is not yet.
-        check: looks at a student's work; raises Missing with what is missing.
+        text: the goal, as a statement that is true once it is reached.
+        hint: advice while it is not reached.
+        check: checks a student's work; raises Missing with the missing part.
 
     """
 
@@ -29,21 +29,21 @@ class Goal:
 
 @dataclass(frozen=True)
 class Exercise:
-    """A lab's goals, in the order in which people reach them. `labs/NAME/check.py` has it as EXERCISE."""
+    """A lab's goals, in the order in which students reach them. `labs/NAME/check.py` defines it as EXERCISE."""
 
     goals: Sequence[Goal]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A goal and what is missing; None where it is reached."""
+    """A goal and what is missing; None if it is reached."""
 
     goal: Goal
     missing: str | None
 
 
 def outcomes(exercise: Exercise, work: Work) -> Iterator[Outcome]:
-    """Yield the outcome of each goal. What is wrong with a file or a run is missing, too."""
+    """Yield the outcome of each goal. Errors in a file or a run also count as missing."""
     for goal in exercise.goals:
         try:
             goal.check(work)

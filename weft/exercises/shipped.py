@@ -1,4 +1,4 @@
-"""Exercises that ship with labs: where they lie, and which lab a folder was copied from."""
+"""Exercises that ship with labs: finds them, and the lab that a folder was copied from."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MOST_MARK_CHARACTERS = 100
 
 
 def exercise_of(lab: ShippedLab) -> Exercise:
-    """Return a lab's exercise. Raises BadInputError, with the labs that have one."""
+    """Return a lab's exercise. Raises BadInputError, which lists the labs with exercises."""
     path = lab.folder / CHECK_FILE
     if not path.is_file():
         valid = ", ".join(each.name for each in shipped_labs() if (each.folder / CHECK_FILE).is_file())
         raise BadInputError(f"lab '{lab.name}' has no exercise (valid: {valid})")
-    # By its path: labs are no package, and a student's folder may have modules of any name.
+    # Loaded by path: labs are not a package, and a student's folder may have modules with any name.
     spec = importlib.util.spec_from_file_location(f"weft_exercise_{lab.name.replace('-', '_')}", path)
     assert spec is not None
     assert spec.loader is not None
@@ -39,10 +39,10 @@ def exercise_of(lab: ShippedLab) -> Exercise:
 
 
 def lab_of_folder(folder: Path) -> ShippedLab:
-    """Return the lab that a folder was copied from by `weft labs copy`. Raises BadInputError."""
+    """Return the lab from which `weft labs copy` made a folder. Raises BadInputError."""
     mark = folder / LAB_MARK
     try:
-        # Somebody's hand-in may have a pipe there, which would be waited for.
+        # A submission may have a pipe there, and reading it would wait for a writer.
         descriptor = os.open(mark, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, encoding="utf-8") as file:
             name = file.read(_MOST_MARK_CHARACTERS).strip()
@@ -57,6 +57,6 @@ def lab_of_folder(folder: Path) -> ShippedLab:
 
 
 def starter_and_solution(lab: ShippedLab, target: Path) -> None:
-    """Copy a lab with its solution in the place of a student's files to `target`, which must not exist."""
+    """Copy a lab to `target`, which must not exist, with its solution in place of a student's files."""
     copy_lab(lab, target, answers=False)
     shutil.copytree(lab.folder / SOLUTION, target, dirs_exist_ok=True)

@@ -1,4 +1,4 @@
-"""Goals that many exercises have: a figure within a bound, a prediction that a run confirms, what stays as it is."""
+"""Goals shared by many exercises: a figure within a bound, a prediction confirmed by a run, unchanged settings."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from weft.exercises.work import AS_IT_IS, Missing, Settings, Work
 from weft.scenario import Scenario
 
 _WITHOUT_EFFECT = {"name", "clock", "dilation", "links", "grpc", "workers", "observe"}
-"""Keys of a scenario that change no figure of a run in virtual time."""
+"""Keys of a scenario that do not affect the figures of a virtual-time run."""
 ANSWERS = "answers.yaml"
-"""File of a student's folder with predictions, by name."""
+"""File in a student's folder with predictions, by name."""
 _LARGEST_ANSWER = 1e15
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that a student's work has: what it is, how it is found, in which unit."""
+    """A figure of a student's work: its name, the function that computes it, and its unit."""
 
     name: str
     found: Callable[[Work], float]
     unit: str = ""
 
     def shown(self, value: float) -> str:
-        """Return a value with the unit."""
+        """Return a value as text with the unit."""
         return f"{value:,.6g} {self.unit}".rstrip()
 
 
@@ -60,9 +60,9 @@ def at_least(figure: Figure, bound: float, hint: str) -> Goal:
 
 
 def predicted(key: str, figure: Figure, tolerance: float, hint: str) -> Goal:
-    """Return the goal that answers.yaml has a figure of a run: a number that differs by a share at most.
+    """Return the goal that answers.yaml predicts a figure of a run, within a relative tolerance.
 
-    What is missing says by how much the answer is off, and not the figure.
+    If it does not, the message says how far off the answer is, without giving the figure away.
     """
 
     def check(work: Work) -> None:
@@ -82,16 +82,16 @@ def predicted(key: str, figure: Figure, tolerance: float, hint: str) -> Goal:
 
 
 def _far(answer: float, found: float) -> str:
-    """Say how far off an answer is, in one digit."""
+    """Return how far off an answer is, to one digit, as text."""
     factor = answer / found if found else 0.0
     if not 0 < factor < math.inf:
         return "not"
-    rough = float(f"{factor:.1g}")  # format() would say 1e+02 of 100
+    rough = float(f"{factor:.1g}")  # format() would write 100 as 1e+02
     return f"{rough:,g} times" if factor >= 2 or factor <= 0.5 else "near, but not within the tolerance of,"
 
 
 def number_in_answers(work: Work, key: str) -> float:
-    """Return the number that answers.yaml has under a key. Raises Missing."""
+    """Return the number under a key in answers.yaml. Raises Missing."""
     answer = work.answers(ANSWERS).get(key)
     if isinstance(answer, bool) or not isinstance(answer, int | float):
         raise Missing(_no_answer(work, key, "a number"))
@@ -101,7 +101,7 @@ def number_in_answers(work: Work, key: str) -> float:
 
 
 def _no_answer(work: Work, key: str, wanted: str) -> str:
-    """Return what is wrong with an answer that is not of the wanted kind, or is not there."""
+    """Return the message for a missing answer, or one of the wrong kind."""
     answers = work.answers(ANSWERS)
     if answers.get(key) is None:
         return f"{ANSWERS} has no {key}"
@@ -109,7 +109,7 @@ def _no_answer(work: Work, key: str, wanted: str) -> str:
 
 
 def named(key: str, what: str, found: Callable[[Work], str], hint: str) -> Goal:
-    """Return the goal that answers.yaml has a name that a run finds, such as a port's."""
+    """Return the goal that answers.yaml has a name that a run determines, such as a port's."""
 
     def check(work: Work) -> None:
         answer = work.answers(ANSWERS).get(key)
@@ -128,17 +128,17 @@ def kept(
     free: Sequence[str] = (),
     settings: Settings = AS_IT_IS,
 ) -> Goal:
-    """Return the goal that keys of a scenario are as in one that ships with the lab.
+    """Return the goal that keys of a scenario are the same as in one that ships with the lab.
 
-    Files of the folder that they name are to be the lab's, too. Figures that a bound is set for look at this first:
-    the bound is for that network and that traffic.
+    Files of the folder that they name must be unchanged, too. Goals with a bound on a figure check this first, because
+    the bound holds only for that network and that traffic.
 
     Args:
         name: the student's file.
-        shipped: the lab's.
-        keys: of a scenario, such as `fabric`; by default all that results depend on.
+        shipped: the lab's file.
+        keys: keys of a scenario, such as `fabric`; by default all that affect results.
         free: patterns of dotted keys below these that may differ, such as `traffic.*.bucket`.
-        settings: of the lab's scenario, by dotted key.
+        settings: changes of the lab's scenario, by dotted key.
     """
     same = " and ".join((", ".join(keys[:-1]), keys[-1]) if len(keys) > 1 else keys) or "everything"
     changed = "".join(f" with {key}: {value}" for key, value in settings.items())
@@ -183,7 +183,7 @@ class _File:
 
 
 def _file_or_text(text: str, folder: Path) -> _File | str:
-    """Return a file of the folder with what it holds; any other text as it is."""
+    """Return a file of the folder with its content; any other text unchanged."""
     inside = text.removeprefix(f"{folder.resolve()}/")
     path = folder / inside.rpartition(":")[0] if ":" in inside else folder / inside
     if inside == text or not path.is_file():
@@ -192,7 +192,7 @@ def _file_or_text(text: str, folder: Path) -> _File | str:
 
 
 def _leaves(scenario: Scenario, keys: Sequence[str], free: Sequence[str], folder: Path) -> dict[str, Any]:
-    """Return what stands below keys, by dotted key; files of the folder by their names."""
+    """Return all values below some keys, by dotted key; files of the folder as `_File`."""
     plain = scenario.model_dump(mode="json", by_alias=True)
     keys = keys or [key for key in plain if key not in _WITHOUT_EFFECT]
 

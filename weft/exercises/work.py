@@ -1,4 +1,4 @@
-"""A student's folder, as goals look at it: scenarios, fabrics, what they cost, what their runs find."""
+"""A student's folder as goals see it: scenarios, fabrics, their costs, and the results of runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from weft.sweeps.table import Row, table_rows
 from weft.topologies import FabricSpec
 
 MOST_HOSTS = 256
-"""Of a scenario that a check runs."""
+"""Most hosts of a scenario that a check runs."""
 Settings = Mapping[str, Any]
-"""Of a scenario, by dotted key."""
+"""Changes of a scenario, by dotted key."""
 AS_IT_IS: Settings = MappingProxyType({})
 MOST_POINTS = 24
-"""Of a sweep that a check runs."""
+"""Most points of a sweep that a check runs."""
 _Found = TypeVar("_Found")
 
 
@@ -34,13 +34,13 @@ def _with(name: str, settings: Settings) -> str:
 
 
 class Missing(Exception):
-    """What a student's work lacks to reach a goal."""
+    """A student's work does not reach a goal; the message says what is missing."""
 
 
 class Work:
-    """A folder of a student. What is read or run of it is kept, so that goals can share it.
+    """A student's folder. Files and results are cached, so that goals can share them.
 
-    A file that is not there raises Missing; one that cannot be used, BadInputError with its place.
+    A missing file raises Missing; an unusable one raises BadInputError with the place.
     """
 
     def __init__(self, folder: Path, progress: Progress = lambda _: None) -> None:
@@ -49,14 +49,14 @@ class Work:
         self._kept: dict[tuple[str, str], object] = {}
 
     def file(self, name: str) -> Path:
-        """Return the path of a file."""
+        """Return the path of an existing file."""
         path = self.folder / name
         if not path.is_file():
             raise Missing(f"there is no {name} in {self.folder}")
         return path
 
     def scenario(self, name: str, settings: Settings = AS_IT_IS) -> Scenario:
-        """Return a scenario with some settings by dotted key, under the virtual clock whatever it says."""
+        """Return a scenario with some settings changed, always under the virtual clock."""
         changes = [
             Change(key, value, "weft check") for key, value in {**settings, "clock": "virtual"}.items()
         ]
@@ -73,7 +73,7 @@ class Work:
         return self._once("fabric", _with(name, settings), built)
 
     def cost(self, name: str, settings: Settings = AS_IT_IS) -> CostFigures:
-        """Return what a scenario's fabric costs by the shipped table of prices."""
+        """Return the cost figures of a scenario's fabric from the shipped table of prices."""
         return self._once(
             "cost",
             _with(name, settings),
@@ -81,7 +81,7 @@ class Work:
         )
 
     def run(self, name: str, settings: Settings = AS_IT_IS) -> RunResult:
-        """Return what a run of a scenario finds, with some settings by dotted key."""
+        """Return the result of running a scenario with some settings changed."""
 
         def ran() -> RunResult:
             hosts = len(self.fabric(name, settings).hosts)
@@ -93,11 +93,11 @@ class Work:
         return self._once("run", _with(name, settings), ran)
 
     def sweep(self, name: str) -> list[Row]:
-        """Return the rows of a sweep's table, of up to 24 points."""
+        """Return the rows of a sweep's table, for up to `MOST_POINTS` points."""
 
         def swept() -> list[Row]:
             plan = SweepPlan.read(self.file(name))
-            # Before points are made: each is a scenario that is read and checked.
+            # Checked before creating the points, each of which is a scenario that is read and checked.
             if plan.point_count > MOST_POINTS:
                 raise Missing(f"{name} has {plan.point_count:,} points; the check runs up to {MOST_POINTS}")
             points = plan.points()
@@ -119,7 +119,7 @@ class Work:
         return self._once("answers", name, lambda: read_mapping(self.file(name), "a file of answers"))
 
     def _once(self, what: str, name: str, make: Callable[[], _Found]) -> _Found:
-        """Return what has been made before; what has failed, fails again the same."""
+        """Return a cached value, or make it; a failure is cached and raised again."""
         key = what, name
         if key not in self._kept:
             try:

@@ -1,1 +1,1 @@
-"""The pages of labs: read, checked for their form, and made into notebooks."""
+"""The pages of labs: reading them, checking their form, and converting them to notebooks."""

@@ -1,4 +1,4 @@
-"""Fenced blocks of the language `console`: commands, each followed by what it prints."""
+"""Fenced blocks of the language `console`: commands, each followed by its output."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _PROMPT = "$ "
 
 @dataclass(frozen=True)
 class Example:
-    """A command of a page and the lines that the page shows below it; `first_line` is that of the first one shown.
+    """A command of a page and the output lines shown below it; `first_line` is the number of the first shown line.
 
-    `source` is the command as the page has it, on one line or several.
+    `source` is the command as in the page, on one line or several.
     """
 
     command: str
@@ -22,10 +22,10 @@ class Example:
 
 
 def examples_of(block: Sequence[str], start: int = 0) -> Iterator[Example]:
-    r"""Yield the examples of one block, whose first line is line `start` of its page, from 0.
+    r"""Yield the examples of one block; `start` is the number of its first line in the page, from 0.
 
-    A command goes on over lines that end with a backslash, and is returned as one line. Raises ValueError with the
-    line's number, from 1, where a block does not begin with a command.
+    A command continues over lines that end with a backslash, and is returned as one line. Raises ValueError with the
+    line's number, from 1, if a block does not begin with a command.
     """
     number = 0
     while number < len(block):

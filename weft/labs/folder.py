@@ -1,4 +1,4 @@
-"""A folder to work in: notebooks of labs, and beside them the files that their commands and links name."""
+"""A working folder: notebooks of labs, together with the files that their commands and links name."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from weft.system.shipped_labs import CHECK_FILE, LAB_MARK, ShippedLab
 
 _SOURCES = {"labs": LABS_DIRECTORY, "docs": DOCS_DIRECTORY, "examples": EXAMPLES_DIRECTORY}
 SOLUTIONS = ("solution*",)
-"""What of a lab's folder gives its answers away."""
+"""Patterns of files in a lab's folder that contain answers."""
 
 _NOT_COPIED = ("__pycache__", "runs", CHECK_FILE)
 
 
 def copy_lab(lab: ShippedLab, folder: Path, answers: bool = True) -> None:
-    """Copy a lab's folder to `folder`, which must not exist; without its answers if so asked.
+    """Copy a lab's folder to `folder`, which must not exist, with or without its answers.
 
-    The copy says of which lab it is one, for `weft check`, and leaves out the check itself.
+    The copy names its lab, for `weft check`, and omits the check itself.
     """
     left_out = _NOT_COPIED if answers else (*_NOT_COPIED, *SOLUTIONS)
     shutil.copytree(lab.folder, folder, ignore=shutil.ignore_patterns(*left_out))
@@ -32,10 +32,10 @@ def copy_lab(lab: ShippedLab, folder: Path, answers: bool = True) -> None:
 
 
 def copy_to_work_in(lab: ShippedLab, folder: Path, answers: bool = True) -> None:
-    """Copy a lab's folder as `copy_lab` does, with pages whose commands and links hold there.
+    """Copy a lab's folder like `copy_lab`, and adapt the commands and links of its pages to the copy.
 
-    A symbolic link, `docs`, leads to this Weft's documentation; where there are none, as in some folders that a VM
-    shares with its host, it is copied.
+    A symbolic link, `docs`, leads to this Weft's documentation; if links are not supported, as in some folders that a
+    VM shares with its host, the documentation is copied.
     """
     copy_lab(lab, folder, answers)
     for page in folder.glob("*.md"):
@@ -49,7 +49,7 @@ def copy_to_work_in(lab: ShippedLab, folder: Path, answers: bool = True) -> None
 
 
 def make_notebooks(labs: Sequence[ShippedLab], folder: Path, answers: bool = True) -> list[Path]:
-    """Write the labs' notebooks to `folder`, which must not exist, with all that they name; return their paths.
+    """Write the labs' notebooks, with all files that they name, to a new `folder`; return the notebooks' paths.
 
     Raises EnvironmentLacksError without nbformat, before anything is written.
     """

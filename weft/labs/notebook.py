@@ -1,7 +1,7 @@
-"""A notebook of a lab, made from the lab's page: prose, and a cell for each command, without its results.
+"""Converts a lab's page to a notebook: prose, and a cell for each command, without output.
 
-The page stays the only source. What it shows of a command's output is that of a run of the page's tests, so it is left
-out: a reader's notebook shows the reader's own run.
+The page stays the only source. The output that it shows comes from its tests, so the notebook omits it and shows the
+reader's own run.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from weft.labs.console import examples_of
 from weft.labs.page import Block, LabPage, Section
 
 COPIED = ("labs", "docs", "examples")
-"""Folders that lie beside the notebooks, so that commands and links of pages hold there as in a checkout."""
+"""Folders copied to the notebooks' folder, so that the pages' commands and links work as in a checkout."""
 
 SKIPPED = "skip-execution"
-"""The tag of cells that nbclient leaves out when it runs a whole notebook."""
+"""Tag of cells that nbclient skips when it runs a whole notebook."""
 
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
-"""A link or picture of Markdown: "!" or nothing, its text, its target."""
+"""A link or picture in Markdown: "!" or nothing, its text, its target."""
 POINTER = re.compile(r"(?:The )?\[[^\]]*\]\([^)\s]+\)\.?")
-"""A paragraph that is nothing but a link."""
+"""A paragraph that consists of a single link."""
 _LAB_PAGE = re.compile(r"labs/([\w-]+)/README\.md$")
 _NEEDS_ROOT = re.compile(r"`sudo \.venv/bin/weft (run [^`…]+)`")
 _SET_UP = """\
@@ -54,15 +54,15 @@ _ANSWER = "*Your answer:*"
 
 
 IsThere = Callable[[str], bool]
-"""Whether a path, from the notebook's folder on, is in what lies beside it."""
+"""Returns whether a path, relative to the notebook's folder, exists."""
 
 
 def notebook_of(page: LabPage, is_there: IsThere = lambda _: True) -> dict[str, Any]:
-    """Return a lab's notebook (nbformat 4.5, valid), the same for the same page.
+    """Return a lab's notebook (nbformat 4.5, validated); equal pages give equal notebooks.
 
-    Commands and links that name what is not there are text.
+    Commands and links that name missing files become text.
 
-    Raises EnvironmentLacksError without nbformat, BadInputError for a page of another form.
+    Raises EnvironmentLacksError without nbformat, BadInputError for a page with another form.
     """
     try:
         from nbformat import v4, validate
@@ -84,7 +84,7 @@ def notebook_of(page: LabPage, is_there: IsThere = lambda _: True) -> dict[str, 
 
 
 def _cells(page: LabPage, is_there: IsThere) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield kind, source and tags of each cell."""
+    """Yield the kind, source and tags of each cell."""
     lab = page.path.resolve().parent.name
     for number, section in enumerate(page.sections):
         heading = f"{'##' if number else '#'} {section.title}"
@@ -123,7 +123,7 @@ def _section_cells(
 
 
 def _command_cells(block: Block, is_there: IsThere) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield a cell for each command of a console block, or for what a paragraph runs as root."""
+    """Yield a cell for each command of a console block, or for the command that a paragraph runs as root."""
     if block.language == "console":
         for example in examples_of(block.lines_inside, block.first_line + 1):
             source = on_path(example.source)
@@ -137,15 +137,15 @@ def _command_cells(block: Block, is_there: IsThere) -> Iterator[tuple[str, str, 
 
 
 def on_path(command: str) -> str:
-    """Return a command of a page with the Weft and the Python on the PATH, in place of a checkout's."""
+    """Return a page's command with `weft` and `python` taken from the PATH instead of a checkout."""
     return re.sub(r"(?<![\w./])\.venv/bin/(weft|python)\b", r"\1", command)
 
 
 def relinked(source: str, lab: str, target_of: Callable[[str, str], str | None]) -> str:
-    """Return Markdown of a lab's page with links that hold elsewhere.
+    """Return Markdown of a lab's page with its links adapted to another place.
 
-    `target_of` gets a link's path in the project and its fragment, and returns where it leads now; with None only the
-    link's text stays.
+    `target_of` gets a link's path in the project and its fragment, and returns the new target; for None, only the
+    link's text is kept.
     """
 
     def new(link: re.Match[str]) -> str:
@@ -161,7 +161,7 @@ def relinked(source: str, lab: str, target_of: Callable[[str, str], str | None])
 
 
 def _beside(path: str, fragment: str, is_there: IsThere) -> str | None:
-    """Return where a link leads in the notebook's folder."""
+    """Return a link's target relative to the notebook's folder; None if it is missing there."""
     if path.partition("/")[0] not in COPIED or not is_there(path):
         return None
     other = _LAB_PAGE.match(path)

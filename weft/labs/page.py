@@ -1,7 +1,7 @@
-"""A lab's page as what it consists of: sections, blocks, its questions, and the answers beside it.
+"""Parses a lab's page into sections, blocks and questions, and its solution into answers.
 
-Every lab has the same form (docs/course.md, "What a lab consists of"): README.md with the sections *Goal* and
-*Questions*, a numbered list, and solution.md, where an answer begins with its question's number in bold type.
+Every lab has the same form (docs/course.md, "What a lab consists of"): README.md has the sections *Goal* and
+*Questions*, a numbered list; in solution.md each answer begins with its question's number in bold type.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 @dataclass(frozen=True)
 class Block:
-    """A block of Markdown: its kind as CommonMark names it, its source and, of a fence, its language.
+    """A block of Markdown: its kind in CommonMark's terms, its source and, for a fence, its language.
 
-    `first_line` is that of the source in the page, from 0; `items` are the sources of a numbered list's items.
+    `first_line` is its first line's number in the page, from 0; `items` are the sources of a numbered list's items.
     """
 
     kind: str
@@ -37,13 +37,13 @@ class Block:
 
     @property
     def lines_inside(self) -> list[str]:
-        """Return a fenced block's lines without the fences."""
+        """Lines of a fenced block, without the fences."""
         return self.source.splitlines()[1:-1]
 
 
 @dataclass(frozen=True)
 class Section:
-    """What stands below a heading of the second level; the part before the first such heading has the page's title."""
+    """The blocks below a second-level heading; the part before the first such heading has the page's title."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -51,14 +51,14 @@ class Section:
 
 @dataclass(frozen=True)
 class LabPage:
-    """A lab's page: the heading, the part before the first section, and the sections in order."""
+    """A lab's page: its title and its sections in order, starting with the part before the first heading."""
 
     path: Path
     title: str
     sections: tuple[Section, ...]
 
     def section(self, title: str) -> Section:
-        """Return the section of a title; BadInputError lists the sections if there is none, or more than one."""
+        """Return the section with a title; BadInputError lists the sections if there is none, or more than one."""
         found = [section for section in self.sections if section.title == title]
         if len(found) != 1:
             titles = ", ".join(f"'{each.title}'" for each in self.sections[1:])
@@ -69,7 +69,7 @@ class LabPage:
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """Return the sources of its questions, without their numbers; BadInputError without a numbered list."""
+        """Sources of the questions, without their numbers; BadInputError without a numbered list."""
         lists = [block for block in self.section("Questions").blocks if block.kind == "ordered_list"]
         if len(lists) != 1:
             raise BadInputError(
@@ -79,7 +79,7 @@ class LabPage:
 
 
 def read_lab_page(path: Path) -> LabPage:
-    """Read a lab's page; BadInputError if it does not begin with a heading of the first level."""
+    """Read a lab's page; BadInputError if it does not begin with a first-level heading."""
     blocks = list(_blocks(_text(path)))
     if not blocks or not blocks[0].source.startswith("# "):
         raise BadInputError(f"{path}:1: a lab's page begins with its title, '# Lab NUMBER: TITLE'")
@@ -94,7 +94,7 @@ def read_lab_page(path: Path) -> LabPage:
 
 
 def numbers_of_answers(path: Path) -> list[int]:
-    """Return the numbers of the questions that a solution answers, in its order."""
+    """Return the numbers of the questions that a solution answers, in the solution's order."""
     return [int(number) for number in _ANSWER.findall(_text(path))]
 
 

@@ -1,4 +1,4 @@
-"""A lab's page as it holds in a copy of the lab, away from a checkout: commands, the files they name, links."""
+"""Adapts a lab's page to a copy of the lab outside a checkout: commands, the files they name, links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.labs.notebook import POINTER, on_path, relinked
 from weft.paths import EXAMPLES_DIRECTORY, LABS_DIRECTORY
 
 DOCS = "docs"
-"""Beside a copy's page: a link to the documentation of the Weft that has made the copy."""
+"""Name of the symbolic link, in a copy's folder, to the documentation of the Weft that made the copy."""
 _CODE = re.compile(r"```.*?```|`[^`]+`", re.DOTALL)
 _AS_ROOT = re.compile(r"\bsudo \.venv/bin/(weft|python)\b")
 _FILE = re.compile(r"(?<![\w./-])(labs|examples)(?:/[\w.-]+)+")
@@ -18,9 +18,9 @@ _SHIPPED = {"labs": LABS_DIRECTORY, "examples": EXAMPLES_DIRECTORY}
 
 
 def standalone_page(page: str, lab: str, is_there: Callable[[str], bool]) -> str:
-    """Return a lab's page for a folder that holds its files; `is_there` says which, by their names.
+    """Return a lab's page for a folder with its files; `is_there` says whether the folder has a file, by name.
 
-    Commands run there with the Weft on the PATH. Links to what the folder does not have are text.
+    Commands run there with the Weft on the PATH. Links to missing files become text.
     """
 
     def target_of(path: str, fragment: str) -> str | None:
@@ -40,7 +40,7 @@ def standalone_page(page: str, lab: str, is_there: Callable[[str], bool]) -> str
 
 
 def _commands(code: str, lab: str) -> str:
-    # sudo has a PATH of its own.
+    # sudo uses a different PATH.
     code = on_path(_AS_ROOT.sub(r'sudo "$(command -v \1)"', code))
     return _FILE.sub(lambda found: _file(found, lab), code)
 

@@ -1,4 +1,4 @@
-"""A page that shows a lab of the real clock while it is up: load, queues, events, and what its switches hold."""
+"""Web page of a running lab under the real clock: load, queues, events, and the switches' entries."""
 
 from weft.live.place import Place
 from weft.live.shown import AttachedShown, Shown

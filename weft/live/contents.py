@@ -1,6 +1,6 @@
-"""What a switch holds, read over P4Runtime when somebody looks: entries of tables, cells of counters and registers.
+"""Reads a switch's table entries, counters and registers over P4Runtime, on request.
 
-The program is asked for each time, because in some labs others' controllers load their own.
+The switch is asked for its program each time, because in some labs users' controllers load their own.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _Rows = tuple[list[str], list[list[str]]]
 
 
 class SwitchReader(Protocol):
-    """Runs an action on a session that only reads."""
+    """Runs an action on a read-only session."""
 
     def __call__(self, switch: str, action: Callable[[SwitchSession], Awaitable[_Result]]) -> _Result:
-        """Return what it returns for a switch. Raises SettingError: there is no such switch."""
+        """Return the action's result for a switch. Raises SettingError if the switch is unknown."""
 
 
 def reader_of(lab: Lab) -> SwitchReader:
-    """Return what reads a lab's switches, on its controller's event loop: gRPC serves one of a process."""
+    """Return a reader for a lab's switches on its controller's event loop; gRPC supports one loop per process."""
 
     def read(switch: str, action: Callable[[SwitchSession], Awaitable[_Result]]) -> _Result:
         switches = Switches(dict(lab.controller.controller.targets))
@@ -43,20 +43,20 @@ def reader_of(lab: Lab) -> SwitchReader:
 
 
 class Contents:
-    """Reads switches, for one who asks at a time."""
+    """Reads switches, one request at a time."""
 
     def __init__(self, read: SwitchReader) -> None:
         self._read_switch = read
         self._lock = threading.Lock()
 
     def names(self, switch: str) -> dict[str, list[str]]:
-        """Return what the switch's program has, by kind. Raises WeftError."""
+        """Return the names of the program's tables, counters and registers, by kind. Raises WeftError."""
         return self._read(switch, _names)
 
     def rows(self, switch: str, kind: str, name: str) -> dict[str, Any]:
-        """Return the columns and at most `MOST_ROWS` rows of a table, counter or register, and how many more there are.
+        """Return the columns, at most `MOST_ROWS` rows, and the number of further rows of a table, counter or register.
 
-        Cells of arrays that are 0 are left out. Raises WeftError.
+        Cells with value 0 are omitted. Raises WeftError.
         """
         readers = {"tables": _entries, "counters": _counted, "registers": _registers}
 

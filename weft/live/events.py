@@ -1,4 +1,4 @@
-"""What happened in a lab, as rows of a list: what its controller has noted, and what its counters show."""
+"""Events of a lab as rows of a list: from its controller's log and from its counters."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from weft.live.samples import DROPPED, MARKED, PAUSES, Sample
 
 MOST_EVENTS = 500
 _MOST_OF_A_KIND = 8
-"""Ports that are named when many begin, or end, at once."""
+"""Most ports named when many begin or end a spell at once."""
 _SPELLS = {DROPPED: "drops", PAUSES: "pauses", MARKED: "marks"}
 
 
 @dataclass(frozen=True)
 class Event:
-    """A row: when, by the lab's clock since it was up; what; where; and more of it."""
+    """A row: time since the lab was up (by its clock), event, place, and details."""
 
     at: str
     what: str
@@ -30,7 +30,7 @@ class Event:
     more: str = ""
 
     def as_row(self) -> list[str]:
-        """Return its cells."""
+        """Return the row's cells."""
         return [self.at, self.what, self.where, self.more]
 
 
@@ -48,17 +48,17 @@ class EventRows:
     _down: frozenset[int] = frozenset()
 
     def since(self, number: int) -> list[list[str]]:
-        """Return the rows from a number on, those that are still there."""
+        """Return the rows from a number on that are still kept."""
         left = max(0, min(len(self._rows), self.added - number))
         return [event.as_row() for event in list(self._rows)[len(self._rows) - left :]]
 
     def add(self, event: Event) -> None:
-        """Add a row; the oldest goes if there are too many."""
+        """Add a row and drop the oldest if there are too many."""
         self._rows.append(event)
         self.added += 1
 
     def follow_log(self, log: EventLog) -> None:
-        """Add what the controller has noted since the last call."""
+        """Add the controller's events since the last call."""
         events = list(log)
         total = log.dropped + len(events)
         for event in events[max(0, len(events) - (total - self._noted)) :]:
@@ -72,13 +72,13 @@ class EventRows:
         self._noted = total
 
     def follow_links(self, down: frozenset[int], at: str) -> None:
-        """Add which links have failed and come back; for labs whose controller does not note it."""
+        """Add links that failed or came back, for labs with a controller that does not log them."""
         for link in sorted(down ^ self._down):
             self.add(Event(at, "link down" if link in down else "link up", self.link_names[link]))
         self._down = down
 
     def follow_sample(self, sample: Sample, at: str) -> None:
-        """Add which ports begin and end to drop, to be paused and to mark, and which jobs begin and end."""
+        """Add ports that begin or end to drop, to be paused or to mark, and jobs that begin or end."""
         for job in sorted(sample.jobs ^ self._jobs):
             self.add(Event(at, f"job {'begins' if job in sample.jobs else 'ends'}", f"job {job}"))
         self._jobs = sample.jobs
@@ -91,7 +91,7 @@ class EventRows:
             for port, count in now.items():
                 going[port] = going.get(port, 0) + count
             self._add_spells(at, f"{what} begin", [(self.port_names[port], "") for port in begun])
-            # Ports whose spell is over, with what it came to.
+            # Ports with a spell that is over, and the spell's total.
             self._add_spells(
                 at,
                 f"{what} end",

@@ -1,4 +1,4 @@
-"""The page itself: one document, with its style and script inside; it loads nothing but the lab's state."""
+"""The page: one document that contains its style and script; it only loads the lab's state."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from weft.topologies import FabricLink, LinkStyle, to_svg
 
 _ASSETS = Path(__file__).parent / "assets"
 _STEPS = 100
-"""Of a link's rate that have colours of their own."""
+"""Steps of a link's load that have different colours."""
 _MOST_LINKS = 1024
-"""Of a drawing; beyond, a fabric is drawn in groups, so that a browser keeps up with it."""
+"""Most links drawn one by one; larger fabrics are drawn in groups, so that browsers can keep up."""
 IDLE_COLOUR = colour_of(0.0)
 
 
 def live_page(view: LiveView, title: str, nonce: str) -> str:
-    """Return the page as HTML; `nonce` is what its content security policy lets run."""
+    """Return the page as HTML; `nonce` is the script nonce of its content security policy."""
     number_of = {link: number for number, link in enumerate(view.fabric.links)}
 
     def idle(link: FabricLink) -> LinkStyle:

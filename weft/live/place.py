@@ -1,4 +1,4 @@
-"""Where the page is served: an address and a port, as people write them."""
+"""Address and port at which the page is served."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PLAIN = re.compile(r"(?P<address>[^:]*):(?P<port>[^:]*)")
 
 @dataclass(frozen=True)
 class Place:
-    """An address of this machine and a port; port 0 is any."""
+    """An address of this machine and a port; port 0 means any free port."""
 
     address: str = _LOOPBACK
     port: int = DEFAULT_PORT
 
     @classmethod
     def of(cls, text: str) -> Place:
-        """Read `PORT`, `ADDRESS` or `ADDRESS:PORT`, an IPv6 address with a port in brackets. Raises BadInputError."""
+        """Parse `PORT`, `ADDRESS`, `ADDRESS:PORT` or `[IPV6]:PORT`. Raises BadInputError."""
         if text.isascii() and text.isdigit():
             return cls(port=_port(text, text))
         match = _BRACKETED.fullmatch(text) or _PLAIN.fullmatch(text)
@@ -36,7 +36,7 @@ class Place:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the address."""
         return ip_address(self.address).is_loopback
 
 

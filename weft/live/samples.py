@@ -1,4 +1,4 @@
-"""Loads and queues of a lab's ports over the last minutes, from the metrics that the lab exports."""
+"""Load and queues of a lab's ports over the last minutes, from the lab's exported metrics."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from weft.metrics import Family
 from weft.topologies import Endpoint, FabricSpec
 
 SERIES = ("rate_bps", "queue_bytes", "marked_packets", "pause_frames", "dropped_packets")
-"""Of a port: its sending rate and what waits now; then what was counted since the sample before. Columns of arrays."""
+"""Columns for each port: sending rate and queue now; the others count since the previous sample."""
 RATE, QUEUE, MARKED, PAUSES, DROPPED = range(len(SERIES))
 _MOST_SAMPLES = 300
 _MOST_CELLS = 8_000_000
-"""Of all samples together, 4 bytes each: a fabric of more ports is remembered for less time."""
+"""Most cells of all samples together, 4 bytes each: fabrics with more ports have a shorter history."""
 _COUNTED = {
     MARKED: ("weft_port_ecn_marked_packets_total",),
     PAUSES: ("weft_port_pause_frames_received_total",),
@@ -29,14 +29,14 @@ _Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sample:
-    """What was read at once.
+    """Values read at one time.
 
     Attributes:
-        emulated_s: time of the lab's clock; nan where nobody knows it (BMv2).
-        interval_s: of that clock, since the sample before.
-        ports: a row of `SERIES` for each port; rates are nan where switches count no bytes.
-        up, down: the share of each link's rate that was used from its end a to its end b, and back.
-        jobs: aggregation jobs that switches take part in.
+        emulated_s: time of the lab's clock; nan if unknown (BMv2).
+        interval_s: time of that clock since the previous sample.
+        ports: a row of `SERIES` for each port; rates are nan if switches do not count bytes.
+        up, down: used share of each link's rate, from end a to end b and from b to a.
+        jobs: aggregation jobs on the switches.
     """
 
     emulated_s: float
@@ -48,9 +48,9 @@ class Sample:
 
 
 class Samples:
-    """The latest samples, their number bounded.
+    """The latest samples, limited in number.
 
-    Not for several threads at once: `LiveView` has a lock.
+    Not thread-safe; `LiveView` has a lock.
     """
 
     def __init__(self, fabric: FabricSpec, clock_s: Callable[[], float] = time.monotonic) -> None:
@@ -63,7 +63,7 @@ class Samples:
             [port.link.rate_bps for switch in fabric.switches for port in switch.ports], dtype=np.float64
         )
         self._down = np.array([self.number_of[str(link.b)] for link in fabric.links], dtype=np.int64)
-        # What a host sends is what its switch's port receives.
+        # A host's sent bytes are counted by its switch's port as received.
         self._up = np.array([self.number_of.get(str(link.a), -1) for link in fabric.links], dtype=np.int64)
         cells = max(1, len(self.port_names) * len(SERIES))
         # Two at least, as a rate needs a sample before.
@@ -76,7 +76,7 @@ class Samples:
         self._before_s = float("nan")
 
     def add(self, families: Iterable[Family]) -> Sample:
-        """Add a sample, given a lab's metrics; the oldest one goes if there are too many."""
+        """Add a sample from a lab's metrics and drop the oldest if there are too many."""
         by_name = {family.name: family for family in families}
         clock = by_name.get("weft_emulated_seconds_total")
         now_s = float(clock.samples[0][2]) if clock is not None and clock.samples else float("nan")
@@ -105,7 +105,7 @@ class Samples:
         self.count += 1
 
     def history(self, ports: Sequence[int]) -> dict[str, Any]:
-        """Return what is remembered of some ports: how long ago in seconds, and a list for each of `SERIES`."""
+        """Return the history of some ports: the ages of the samples in seconds, and a list for each of `SERIES`."""
         there = min(self.count, self._most)
         order = np.arange(self.count - there, self.count) % self._most
         ages = self._clock_s() - self._taken_s[order]
@@ -121,7 +121,7 @@ class Samples:
         }
 
     def _since(self, by_name: dict[str, Family], name: str) -> _Numbers:
-        """Return by how much each port's counter has grown; one that has become smaller has begun again at 0."""
+        """Return the increase of each port's counter; a decreased counter has restarted at 0."""
         now = self._sums(by_name, name)
         before = self._before.get(name)
         self._before[name] = now
@@ -130,7 +130,7 @@ class Samples:
         return np.where(now >= before, now - before, now)
 
     def _sums(self, by_name: dict[str, Family], name: str) -> _Numbers:
-        """Return a family's values by port, all reasons and classes together."""
+        """Return a family's values by port, summed over reasons and classes."""
         found = np.zeros(len(self.port_names))
         family = by_name.get(name)
         for _, labels, value in family.samples if family is not None else ():
@@ -139,5 +139,5 @@ class Samples:
 
 
 def finite(value: float) -> float | None:
-    """Return a number as JSON knows it, of six digits; None for what is not known."""
+    """Return a number for JSON, to six digits; None if it is not finite."""
     return float(f"{value:.6g}") if np.isfinite(value) else None

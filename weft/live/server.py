@@ -1,4 +1,4 @@
-"""Serves the page: only to who has the token, only under names that no other site can take, and only for reading."""
+"""Serves the page read-only, to clients with the token, and only under host names that no other site can claim."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""With every answer: the address holds the token, and no other site may embed what it shows."""
+"""Headers of every answer: the address contains the token, and no other site may embed the content."""
 
 
 class LivePageServer(LabServer):
-    """Serves a view's page. Use as a context manager; `url` is where, token included.
+    """Serves a view's page. Use as a context manager; `url` is the page's address, including the token.
 
-    EnvironmentLacksError: the port is taken, or the address is none of this machine's.
+    EnvironmentLacksError: the port is taken, or the address is not one of this machine's.
     """
 
     def __init__(self, place: Place, view: LiveView, title: str) -> None:
@@ -50,7 +50,7 @@ class LivePageServer(LabServer):
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """Address of the page."""
         return f"{self.base_url}/?token={self._token}"
 
     def answer(self, request: Request) -> Answer:

@@ -1,4 +1,4 @@
-"""What a command serves of its lab while it is up: metrics for Prometheus, the page, or both from the same reads."""
+"""Serves a command's lab while it is up: metrics for Prometheus, the page, or both from the same samples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Shown:
-    """What `--metrics` and `--web` ask for; None is nothing."""
+    """Settings of `--metrics` and `--web`; None disables each."""
 
     metrics_port: int | None = None
     page: Place | None = None
@@ -29,18 +29,18 @@ class Shown:
 
     @property
     def any(self) -> bool:
-        """Whether anything is."""
+        """Whether anything is to be served."""
         return self.metrics_port is not None or self.page is not None
 
     def require_clock(self, clock: str | None) -> None:
-        """Raise EnvironmentLacksError for a run that is over before anyone looks."""
+        """Raise EnvironmentLacksError if something is to be served under the virtual clock."""
         for option, asked in (("--metrics", self.metrics_port), ("--web", self.page)):
             if asked is not None:
                 require_real_clock(clock, option)
 
     @contextlib.contextmanager
     def served(self, lab: Lab, say: Say, fabric: Fabric | None = None) -> Iterator[None]:
-        """Serve what is asked for while inside, and say where; with a `fabric`, metrics of its run, too.
+        """Serve metrics and page while inside, and announce their addresses; with a `fabric`, also its run's metrics.
 
         Raises:
             EnvironmentLacksError: a port is taken.
@@ -63,7 +63,7 @@ class Shown:
 
 
 class AttachedShown:
-    """Serves a run's lab from before its traffic until the end. Use as a context manager around the run."""
+    """Serves a run's lab from before its traffic until its end. Use as a context manager around the run."""
 
     def __init__(self, shown: Shown, say: Say) -> None:
         self._shown = shown

@@ -1,4 +1,4 @@
-"""What the page shows: a lab, sampled once a second, its links' states and its events."""
+"""The state that the page shows: a lab sampled once a second, its links' states and its events."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from weft.quantities.readable import format_time
 from weft.topologies import Endpoint
 
 MOST_PORTS = 8
-"""That charts are asked for at once."""
+"""Most ports in one request for charts."""
 _LEAST_PAUSE = 4
-"""Between two reads, in times of how long the last one took: a large lab is not read all the time."""
+"""Shortest pause between two reads, in durations of the last one, so that large labs are not read all the time."""
 _PS_PER_S = 10**12
 
 
 class LiveView:
-    """Samples a lab while entered; what it returns is plain JSON values. Callable from any thread.
+    """Samples a lab while entered, and returns plain JSON values. Callable from any thread.
 
     Args:
-        lab: what is looked at; it is up.
-        read: returns its metrics.
-        contents: what its switches hold; read over P4Runtime unless given.
+        lab: the lab, which is up.
+        read: returns the lab's metrics.
+        contents: reads the switches' entries; by default over P4Runtime.
     """
 
     def __init__(self, lab: Lab, read: Callable[[], list[Family]], contents: Contents | None = None) -> None:
@@ -69,18 +69,18 @@ class LiveView:
             self._ending.wait(max(LEAST_INTERVAL_S - took_s, _LEAST_PAUSE * took_s))
 
     def sample(self) -> None:
-        """Read the lab now; one that cannot be read is a problem that the page shows."""
+        """Read the lab now; if that fails, the page shows the problem."""
         try:
             families = self._read()
             with self._lock:
-                if families is self._last:  # somebody else's read, which has been seen
+                if families is self._last:  # another reader's result, already sampled
                     return
                 self._last = families
                 self._take(self._samples.add(families))
         except UNREADABLE as error:
             self._note_problem(str(error))
         except Exception as error:
-            # A mistake of this program's: the page says that it is old, and does not stop without a word.
+            # A bug in Weft: the page says that it is outdated instead of silently stopping.
             self._note_problem(f"this cannot be shown: {type(error).__name__}: {error}")
 
     def _note_problem(self, problem: str) -> None:
@@ -115,7 +115,7 @@ class LiveView:
         }
 
     def _at(self, emulated_s: float) -> str:
-        """Return a time of the emulated clock as the controller's log counts it: from when the lab was up."""
+        """Return a time of the emulated clock like the controller's log: counted from when the lab was up."""
         if not np.isfinite(emulated_s) or self._first_s is None:
             return "-"
         operations = self.lab.operations
@@ -124,7 +124,7 @@ class LiveView:
         return format_time(int((emulated_s - self._first_s) * _PS_PER_S))
 
     def state(self, after: int) -> dict[str, Any]:
-        """Return the latest sample, ports and links that are idle left out, and the events from number `after` on."""
+        """Return the latest sample without idle ports and links, and the events from number `after` on."""
         with self._lock:
             return {
                 **self._state,
@@ -133,7 +133,7 @@ class LiveView:
             }
 
     def history(self, ports: Sequence[str]) -> dict[str, Any]:
-        """Return `Samples.history` of ports by name. Raises BadInputError: one is unknown, or they are too many."""
+        """Return `Samples.history` of named ports. Raises BadInputError: one is unknown, or there are too many."""
         if len(ports) > MOST_PORTS:
             raise BadInputError(f"{len(ports)} ports (valid: at most {MOST_PORTS})")
         for name in ports:
@@ -145,7 +145,7 @@ class LiveView:
             return self._samples.history([self._samples.number_of[name] for name in ports])
 
     def facts(self) -> dict[str, Any]:
-        """Return what does not change: links with the ports at their ends, ports, switches, the dilation."""
+        """Return the constant facts: links with the ports at their ends, ports, switches, the dilation."""
         number_of = self._samples.number_of
         return {
             "series": SERIES,

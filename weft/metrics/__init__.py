@@ -1,4 +1,4 @@
-"""Counters of a running lab for Prometheus: what is exported, the exposition format, a server on loopback."""
+"""Counters of a running lab for Prometheus: the exported metrics, the exposition format, a server on loopback."""
 
 from weft.metrics.exposition import Family, rendered
 from weft.metrics.families import families_of

@@ -15,27 +15,27 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass
 class Family:
-    """A metric: name with its unit, type, one line of help, and values by labels."""
+    """A metric: name with unit, type, one line of help, and values by labels."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram", "summary"]
     help: str
     samples: list[tuple[str, Mapping[str, str], float]] = field(default_factory=list)
-    """Of each value what follows the name, the labels, and the value."""
+    """For each value: the suffix of the name, the labels, and the value."""
 
     def add(self, value: float, **labels: object) -> None:
-        """Add a value of a counter or a gauge. A label that ends in _ is called without it (`class_`)."""
+        """Add a value of a counter or a gauge. A trailing _ is removed from labels (`class_`)."""
         self._add("", value, labels)
 
     def add_summary(self, count: int, total: float, **labels: object) -> None:
-        """Add how many there were, and their sum."""
+        """Add a summary: the number of observations and their sum."""
         self._add("_sum", total, labels)
         self._add("_count", count, labels)
 
     def add_histogram(
         self, edges: Sequence[float], counts: Sequence[int], total: float, **labels: object
     ) -> None:
-        """Add how many there were up to each edge and above the one before, then above all; and their sum."""
+        """Add a histogram: the counts between consecutive edges, the last one above all edges, and the sum."""
         for edge, count in zip((*edges, math.inf), accumulate(counts), strict=True):
             self._add("_bucket", count, {**labels, "le": _number(edge)})
         self.add_summary(sum(counts), total, **labels)
@@ -45,16 +45,16 @@ class Family:
 
 
 class Families:
-    """Metrics of one kind of thing, each an attribute."""
+    """Metrics of one kind of object; each is an attribute."""
 
     @property
     def all(self) -> list[Family]:
-        """All of them, in the order in which they were set."""
+        """All metrics, in the order in which they were set."""
         return [each for each in vars(self).values() if isinstance(each, Family)]
 
 
 def rendered(families: Iterable[Family]) -> str:
-    """Return the families as text, those without values left out."""
+    """Return the families as text; families without values are omitted."""
     return "".join(line + "\n" for family in families if family.samples for line in _lines(family))
 
 

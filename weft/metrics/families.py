@@ -1,7 +1,7 @@
-"""What a lab exports: counters of its switches, as they and P4Runtime report them.
+"""Metrics of a lab's switches: counters from the switches and from P4Runtime.
 
-Names follow Prometheus' conventions: base units, `_total` for counters. Times are those of the lab's emulated clock;
-rates that Prometheus computes are per second of the machine's, `weft_dilation_ratio` times slower.
+Names follow Prometheus' conventions: base units, `_total` for counters. Times are in seconds of the emulated clock;
+Prometheus computes rates per second of the machine's clock, which are lower by `weft_dilation_ratio`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PS_PER_SECOND = 10**12
 
 
 class _Port(Families):
-    """Families of ports; each value has the labels switch, port and peer."""
+    """Metrics of ports, with the labels switch, port and peer."""
 
     def __init__(self, dilation: float) -> None:
         self._dilation = dilation
@@ -119,10 +119,10 @@ def families_of(
     """Return the metrics of a lab.
 
     Args:
-        fabric: what the lab is of.
-        dilation: seconds of the machine's clock that an emulated one takes.
+        fabric: the lab's fabric.
+        dilation: seconds of the machine's clock for each emulated second.
         stats: the embedded switches' own counters; None for BMv2, which has none.
-        counters: what P4Runtime has counted, by switch.
+        counters: counters read over P4Runtime, by switch.
 
     """
     clock = [Family("weft_dilation_ratio", "gauge", "Seconds of the machine's clock in an emulated second.")]
@@ -146,7 +146,7 @@ def families_of(
 
 
 class _Switch(Families):
-    """Families of switches."""
+    """Metrics of switches, with the label switch."""
 
     def __init__(self) -> None:
         self.received = Family(
@@ -157,7 +157,7 @@ class _Switch(Families):
             "counter",
             "Packets that the switch's pipeline dropped, by reason.",
         )
-        self.buffer = Family("weft_switch_buffer_used_bytes", "gauge", "Of the memory that the ports share.")
+        self.buffer = Family("weft_switch_buffer_used_bytes", "gauge", "Bytes in use of shared memory.")
         self.buffer_limit = Family(
             "weft_switch_buffer_capacity_bytes", "gauge", "Memory that the ports share."
         )

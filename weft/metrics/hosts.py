@@ -1,6 +1,7 @@
-"""What a lab exports of its hosts: queue pairs, pauses, and what INT says of hops on packets' ways.
+"""Metrics of a lab's hosts: queue pairs, pauses, and INT's view of the hops on packets' paths.
 
-Labels are hosts, switches and their neighbours, never queue pairs or paths, so that there are as many series as ports.
+Labels are hosts, switches and their neighbours, never queue pairs or paths, so that the number of series grows only
+with the ports.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ _NS_PER_SECOND = 10**9
 _EDGES_S = tuple(edge / _NS_PER_SECOND for edge in _core.hop_latency_edges_ns())
 
 Hop = tuple[str, str]
-"""A switch, and the node that it sends to."""
+"""A switch, and the next node."""
 
 _NAKS = ("sequence", "rnr", "fatal")
 
 
 class PlacedPaths:
-    """Which hops the paths are that INT has seen. A path stays what it was found to be first, so that no sum falls."""
+    """Maps paths seen by INT to their hops. A path keeps the hops found first, so that no sum decreases."""
 
     def __init__(self, fabric: FabricSpec, planned_paths: Callable[[int], PlannedPaths]) -> None:
         self._fabric = fabric
@@ -37,7 +38,7 @@ class PlacedPaths:
         self._found: dict[tuple[str, int, int, int, int], tuple[Hop, ...]] = {}
 
     def hops(self, host: str, path: PathLatencies) -> tuple[Hop, ...]:
-        """Return the hops of a path that begins at a host; () if it is not known which these are."""
+        """Return the hops of a path that begins at a host; () if they are unknown."""
         length = 0 if path["overflow"] else len(path["hops"])
         key = host, path["peer"], path["plane"], path["path_id"], length
         if key not in self._found:
@@ -56,7 +57,7 @@ class PlacedPaths:
 
 
 class _Sums:
-    """Of a hop, over all paths that have it."""
+    """Sums for a hop over all paths that contain it."""
 
     def __init__(self) -> None:
         self.stacks = 0
@@ -72,13 +73,13 @@ class _Sums:
 
 
 class HostFamilies:
-    """Makes the families of a lab's hosts. Keeps each one's last answer, so that no counter falls if a host is late.
+    """Creates the metrics of a lab's hosts. Keeps each host's last answer, so that no counter falls if one is late.
 
     Args:
-        fabric: what the lab is of.
-        dilation: seconds of the machine's clock that an emulated one takes.
+        fabric: the lab's fabric.
+        dilation: seconds of the machine's clock for each emulated second.
         planned_paths: returns the paths of a plane by its number.
-        has_latencies: whether the clocks of switches agree, so that differences of their time stamps mean something.
+        has_latencies: whether the switches' clocks agree, so that differences of their time stamps are meaningful.
 
     """
 
@@ -97,7 +98,7 @@ class HostFamilies:
         self._known: dict[str, HostMetrics] = {}
 
     def families(self, answers: Mapping[str, HostMetrics]) -> list[Family]:
-        """Return the metrics, given the answers of the hosts that are not late; none if none has ever answered."""
+        """Return the metrics, given the answers of hosts that are on time; empty if no host has ever answered."""
         self._known |= answers
         families = _Host(self._dilation)
         if not self._known:
@@ -141,7 +142,7 @@ class HostFamilies:
 
 
 class _Host(Families):
-    """Families with the label host."""
+    """Metrics of hosts, with the label host."""
 
     def __init__(self, dilation: float) -> None:
         self._dilation = dilation

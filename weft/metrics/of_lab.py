@@ -1,4 +1,4 @@
-"""Metrics of a lab of the real clock."""
+"""Metrics of a lab under the real clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.run.fabric import Fabric
 
 
 def require_real_clock(clock: str | None, option: str = "--metrics") -> None:
-    """Raise EnvironmentLacksError for another clock than the real one, whose runs are over before anyone looks."""
+    """Raise EnvironmentLacksError for the virtual clock: its runs are over before anyone can look at them."""
     if clock == "virtual":
         raise EnvironmentLacksError(
             f"{option} is for the real clock (--clock real); a virtual run records by `observe` and weft report"
@@ -21,7 +21,7 @@ def require_real_clock(clock: str | None, option: str = "--metrics") -> None:
 
 
 class LabMetrics:
-    """Reads a lab's metrics again and again; with a `fabric`, those of its run, too."""
+    """Reads a lab's metrics repeatedly; with a `fabric`, also the metrics of its run."""
 
     def __init__(self, lab: Lab, fabric: Fabric | None = None) -> None:
         self._lab = lab
@@ -38,7 +38,7 @@ class LabMetrics:
         """Return the metrics. Raises WeftError."""
         lab = self._lab
         with raised_as_weft_errors():
-            # Where it leaves the switches to others' controllers, only they can read the program's counters.
+            # If users' controllers manage the switches, only they can read the program's counters.
             counters = lab.controller.read_counters() if lab.controller_stays else {}
             families = families_of(lab.fabric, lab.options.dilation, lab.switch_stats(), counters)
             families += self._hosts.families(lab.host_metrics())

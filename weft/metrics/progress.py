@@ -1,4 +1,4 @@
-"""What a lab exports of its run: the items of its traffic, and how far those are that run now."""
+"""Metrics of a lab's run: the items of its traffic, and the progress of running items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def progress_families(fabric: Fabric) -> list[Family]:
     if fabric.item_count:
         items.add(fabric.item_count)
         items_done.add(fabric.items_done)
-    # Of two that run beside each other under one name there is one series.
+    # Items that run at the same time under one name share a series.
     totals: dict[str, tuple[int, int, int]] = {}
     for each in fabric.running():
         before = totals.get(each.name, (0, 0, 0))

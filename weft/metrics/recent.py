@@ -1,4 +1,4 @@
-"""What several look at, read once a second at most."""
+"""A value shared by several readers, read at most once a second."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 LEAST_INTERVAL_S = 1.0
-"""Between two reads of a lab; whoever asks in between gets the same, however many they are."""
+"""Shortest time between two reads of a lab; all requests in between get the same value."""
 _Value = TypeVar("_Value")
 
 
 class Recent(Generic[_Value]):
-    """What `read` returned last, read anew if that is old enough. Callable from any thread; one reads at a time."""
+    """Caches the result of `read` for `LEAST_INTERVAL_S`. Callable from any thread; one thread reads at a time."""
 
     def __init__(self, read: Callable[[], _Value]) -> None:
         self._read = read
@@ -21,7 +21,7 @@ class Recent(Generic[_Value]):
         self._known: tuple[float, _Value] | None = None
 
     def value(self) -> _Value:
-        """Return it; what `read` raises passes through, and is tried again by the next who asks."""
+        """Return the value; an error of `read` is raised, and the next request tries again."""
         with self._lock:
             now_s = time.monotonic()
             if self._known is None or now_s - self._known[0] >= LEAST_INTERVAL_S:

@@ -1,4 +1,4 @@
-"""A small HTTP server for what a lab shows while it is up: bounded in connections, in time and in what it takes."""
+"""A small HTTP server for a running lab, with limits on connections, time and request size."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from weft.metrics.exposition import CONTENT_TYPE
 
 LOOPBACK = "127.0.0.1"
 _DEADLINE_S = 5.0
-"""For a client's request as a whole, and for its taking the answer: who sends a byte now and then must not keep the
-lab from being taken down."""
+"""Limit for receiving a whole request, and for sending the answer: a client that sends a byte now and then must not
+keep the lab from being taken down."""
 _LOOKS_FOR_THE_END_EVERY_S = 0.1
 _MOST_SCRAPES = 8
 UNREADABLE = (WeftError, RuntimeError, OSError)
-"""What reading a lab raises that is being taken down, or that has lost a switch."""
+"""Errors of reading a lab that is being taken down or has lost a switch."""
 PLAIN_TEXT = "text/plain; charset=utf-8"
 _HOST = re.compile(r"(\[(?P<bracketed>[^][]+)\]|(?P<plain>[^][:]+))(:[0-9]*)?")
 
 
 @dataclass(frozen=True)
 class Request:
-    """A GET: the path with its query as they came, and the headers by name in small letters."""
+    """A GET request: the raw path with its query, and the headers by lower-case name."""
 
     target: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back."""
+    """An HTTP response."""
 
     text: str
     content_type: str = PLAIN_TEXT
@@ -48,18 +48,18 @@ class Answer:
 
 
 class LabServer:
-    """Answers GET, and nothing else. Use as a context manager around what it shows.
+    """Answers only GET. Use as a context manager within the lab's lifetime.
 
     Args:
-        place: address and port to listen on; port 0 is any.
-        option: of the command, for messages.
-        answer: gives the answer to a request; `UNREADABLE` stands for a lab that cannot be read.
-        most_connections: that are served at a time. Others wait in the kernel's queue, which is bounded, too: no user
-            of the machine can start more threads in the lab than that.
-        deadline_s: for a request, and for taking the answer.
+        place: address and port to listen on; port 0 means any free port.
+        option: the command's option, for messages.
+        answer: returns the answer to a request; `UNREADABLE` errors mean that the lab cannot be read.
+        most_connections: connections served at a time. Others wait in the kernel's queue, which is also bounded: users
+            of the machine cannot start more threads in the lab.
+        deadline_s: limit for receiving a request, and for sending the answer.
 
     Raises:
-        EnvironmentLacksError: the port is taken, or the address is none of this machine's.
+        EnvironmentLacksError: the port is taken, or the address is not one of this machine's.
     """
 
     def __init__(
@@ -77,14 +77,14 @@ class LabServer:
             raise EnvironmentLacksError(f"{option} {port}: {host}:{port}: {error.strerror}") from None
         host, port = self._server.socket.getsockname()[:2]
         self.place = str(host), int(port)
-        """Address and port that it listens on."""
+        """Address and port that the server listens on."""
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_LOOKS_FOR_THE_END_EVERY_S,), name=option, daemon=True
         )
 
     @property
     def base_url(self) -> str:
-        """Where it answers, without a path."""
+        """The server's URL without a path."""
         host, port = self.place
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -101,7 +101,7 @@ class LabServer:
 
 
 class MetricsServer(LabServer):
-    """Serves what `read` returns at /metrics, on loopback; several threads call it at once (`weft.metrics.recent`).
+    """Serves the text from `read` at /metrics on loopback; several threads may call `read` (`weft.metrics.recent`).
 
     EnvironmentLacksError: the port is taken.
     """
@@ -118,14 +118,14 @@ class MetricsServer(LabServer):
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """URL of the metrics."""
         return f"{self.base_url}/metrics"
 
 
 def is_own_name(host: str) -> bool:
     """Return whether a Host header names localhost or an IP address, with or without a port (SSH forwards others).
 
-    Another site's name that leads here (DNS rebinding) would make the site's scripts part of what is served here.
+    If another site's name resolved to this server (DNS rebinding), that site's scripts could read the content.
     """
     match = _HOST.fullmatch(host)
     if match is None:
@@ -154,8 +154,8 @@ class _Server(socketserver.TCPServer):
         super().__init__(place, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own, as soon as one may be started."""
-        self._free.acquire()  # those before it have deadlines, and `cut_all` ends them
+        """Serve a connection in a new thread as soon as one is allowed."""
+        self._free.acquire()  # earlier connections have deadlines, and `cut_all` ends them
         thread = threading.Thread(target=self._serve, args=(request, client_address), daemon=True)
         with self._lock:
             if self._is_ending:
@@ -164,7 +164,7 @@ class _Server(socketserver.TCPServer):
                 return
             try:
                 thread.start()
-            except RuntimeError:  # the machine has no room for it: this connection is closed, the next may do
+            except RuntimeError:  # no more threads: close this connection; the next may succeed
                 self._free.release()
                 raise
             self._threads[thread] = request  # its end waits for the lock
@@ -181,32 +181,32 @@ class _Server(socketserver.TCPServer):
             self._free.release()
 
     def cut_all(self) -> None:
-        """Hang up on every client, and serve no more."""
+        """Close all connections and accept no more."""
         with self._lock:
             self._is_ending = True
             for connection in self._threads.values():
                 hang_up(connection)
 
     def join_all(self) -> None:
-        """Wait for the answers that are being made."""
+        """Wait for the threads that are still answering."""
         with self._lock:
             left = list(self._threads)
         for thread in left:
             thread.join()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away, or never said anything, is no one's concern."""
+        """Ignore errors of clients that disconnected or sent nothing."""
 
 
 def hang_up(connection: socket.socket) -> None:
-    """End a connection, whatever its thread is waiting for."""
+    """Close a connection, whatever its thread is waiting for."""
     with contextlib.suppress(OSError):  # it is closed already
         connection.shutdown(socket.SHUT_RDWR)
 
 
 def _handler_of(answer: Callable[[Request], Answer], deadline_s: float) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        timeout = deadline_s  # of the answer as a whole, too: sendall counts all it sends
+        timeout = deadline_s  # also limits the whole answer, because sendall counts its total time
 
         def setup(self) -> None:
             super().setup()
@@ -219,7 +219,7 @@ def _handler_of(answer: Callable[[Request], Answer], deadline_s: float) -> type[
             super().finish()
 
         def do_GET(self) -> None:
-            self._deadline.cancel()  # reading the lab takes what it takes
+            self._deadline.cancel()  # reading the lab may take longer
             headers = {name.lower(): value for name, value in self.headers.items()}
             try:
                 self._send(answer(Request(self.path, headers)))
@@ -237,6 +237,6 @@ def _handler_of(answer: Callable[[Request], Answer], deadline_s: float) -> type[
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """The lab's terminal is its user's."""
+            """Do not log to the lab's terminal, which belongs to its user."""
 
     return Handler

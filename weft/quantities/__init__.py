@@ -1,3 +1,3 @@
-"""Quantities: how people write them (`units`), which values are valid (`definitions`), and mathematics that is the
-same on every processor (`portable_math`).
+"""Quantities: their notation (`units`), their valid values (`definitions`), and mathematics with the same results on
+every processor (`portable_math`).
 """

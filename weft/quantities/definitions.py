@@ -1,8 +1,8 @@
-"""Every quantity that Weft takes: its unit, and the lowest and highest value that is valid.
+"""Every quantity that Weft accepts: its unit, and its lowest and highest valid value.
 
 Scenario files, the command line and the Python API read and check numbers with these. The engine counts picoseconds
-and bytes in 64 bits. The limits leave a margin for what it computes from them: the drain of a full queue at the lowest
-rate, timeouts of several round trips, the times of a run's events.
+and bytes in 64 bits. The limits leave a margin for derived values: the time to drain a full queue at the lowest rate,
+timeouts of several round trips, the times of a run's events.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from weft.quantities.units import (
 )
 
 UNITS_REQUIRED = "units_required"
-"""Key of pydantic's context: rates and times are given with their unit, as people must in files and options."""
+"""Key of pydantic's context: require units for rates and times, as in files and options."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Quantity:
     """A kind of number.
 
     Attributes:
-        name: what it counts, with its article.
-        unit: of the values, empty for plain numbers.
-        lowest, highest: both valid, unless `highest_excluded`.
-        parse: a value as people write it to one in `unit`. Raises ValueError.
-        write: a value as people write it.
-        example: for the reference of scenarios.
-        lowest_excluded, highest_excluded: this end is not valid itself.
+        name: name of the quantity, with its article.
+        unit: unit of the values, empty for plain numbers.
+        lowest, highest: the valid range, inclusive unless excluded.
+        parse: converts user input to a value in `unit`. Raises ValueError.
+        write: converts a value to text for users.
+        example: example for the scenario reference.
+        lowest_excluded, highest_excluded: whether this end of the range is invalid.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Quantity:
     highest_excluded: bool = False
 
     def between(self, lowest: float, highest: float | None = None, *, example: str = "") -> Quantity:
-        """Return the same kind of number within a range of its own."""
+        """Return the same kind of number with another range."""
         return replace(
             self,
             lowest=lowest,
@@ -71,7 +71,7 @@ class Quantity:
 
     @property
     def range_text(self) -> str:
-        """The valid values: `1Mb/s to 100Tb/s`."""
+        """The valid range as text: `1Mb/s to 100Tb/s`."""
         above = "above " if self.lowest_excluded else ""
         below = "below " if self.highest_excluded else ""
         return f"{above}{self.write(self.lowest)} to {below}{self.write(self.highest)}"
@@ -82,7 +82,7 @@ class Quantity:
         return low and (value < self.highest if self.highest_excluded else value <= self.highest)
 
     def read(self, value: object, units_required: bool = False) -> Any:
-        """Return a value that people wrote, in `unit`. Raises ValueError with the value and the valid range."""
+        """Convert user input to a value in `unit`. Raises ValueError with the value and the valid range."""
         bare = isinstance(value, int) and not isinstance(value, bool)
         if units_required and bare and value and self.unit in ("b/s", "ps"):
             assert isinstance(value, int)
@@ -94,7 +94,7 @@ class Quantity:
         return number
 
     def check(self, value: float, what: str) -> None:
-        """Check a value of the Python API, in `unit`. Raises BadInputError, which begins with `what`."""
+        """Check a value from the Python API, in `unit`. Raises BadInputError with a message that begins with `what`."""
         try:
             self.read(value)
         except ValueError as error:
@@ -108,7 +108,7 @@ class Quantity:
         return f"did you mean {value}us?" if 0 < value <= 1000 else "give one, such as 10us"
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Have pydantic read values by `read`."""
+        """Let pydantic read values with `read`."""
 
         def read(value: object, info: core_schema.ValidationInfo) -> Any:
             return self.read(value, units_required=bool((info.context or {}).get(UNITS_REQUIRED)))
@@ -118,9 +118,9 @@ class Quantity:
     def __get_pydantic_json_schema__(
         self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Return its JSON Schema for editors: a text with a unit, or a number within range."""
+        """Return the JSON Schema for editors: a text with a unit, or a number within range."""
         if self.unit in _UNITS:
-            # A bare size is bytes; of rates and times only 0 needs no unit.
+            # A bare size is in bytes; a rate or time without a unit can only be 0.
             bare = {"type": "integer", "minimum": self.lowest} if self.unit == "B" else {"const": 0}
             pattern = rf"^\s*[0-9]+(\.[0-9]+)?\s*({'|'.join(_UNITS[self.unit])})\s*$"
             text = {"type": "string", "pattern": pattern, "examples": [self.example]}
@@ -132,7 +132,7 @@ class Quantity:
 
 
 def parse_whole_number(value: object) -> int:
-    """Return an integer. Raises ValueError."""
+    """Convert a value to an integer. Raises ValueError."""
     if isinstance(value, bool | str):
         raise ValueError(f"{shown(value)} is not a whole number")
     if isinstance(value, float) and value.is_integer():
@@ -144,7 +144,7 @@ def parse_whole_number(value: object) -> int:
 
 
 def parse_number(value: object) -> float:
-    """Return a finite float. Raises ValueError."""
+    """Convert a value to a finite float. Raises ValueError."""
     if isinstance(value, bool | str):
         raise ValueError(f"{shown(value)} is not a number")
     try:
@@ -166,19 +166,19 @@ _UNITS = {"b/s": RATE_UNITS, "ps": TIME_UNITS, "B": SIZE_UNITS}
 
 
 TIME = Quantity("a time", "ps", 0, limits.MAX_TIME_PS, parse_time_ps, shortest_time, "10us")
-"""Of emulated time."""
+"""A time or duration on the emulated clock."""
 POSITIVE_TIME = TIME.between(1)
 SHORT_TIME = TIME.between(0, limits.MAX_DELAY_PS, example="500ns")
-"""How long a packet waits at one place: a link, a switch, an adapter."""
+"""Delay of a packet at one place: a link, a switch, an adapter."""
 RATE = Quantity(
     "a rate", "b/s", limits.MIN_RATE_BPS, limits.MAX_RATE_BPS, parse_rate_bps, shortest_rate, "100Gb/s"
 )
 SIZE = Quantity("a size", "B", 1, limits.MAX_QUEUE_CAPACITY_BYTES, parse_size_bytes, shortest_size, "64KiB")
-"""Of a switch's or port's memory, or of a part of it."""
+"""Size of a switch's or port's memory, or of a part of it."""
 QUEUE_SIZE = SIZE.between(limits.MIN_QUEUE_CAPACITY_BYTES)
-"""Of a port's own memory, which holds a frame."""
+"""Size of a port's dedicated memory, which holds at least one frame."""
 MESSAGE_SIZE = SIZE.between(1, 64 * 2**30, example="1MiB")
-"""Of a collective, and of a layer's gradients."""
+"""Size of a collective's buffer, or of a layer's gradients."""
 FLOW_SIZE = SIZE.between(1, limits.MAX_FLOW_BYTES, example="1MiB")
 COUNT = Quantity("a whole number", "", 0, 2**63 - 1, parse_whole_number, _plain, "1")
 QUEUE_PAIRS = COUNT.between(1, limits.MAX_FLOW_QUEUE_PAIRS, example="4")
@@ -186,19 +186,19 @@ NUMBER = Quantity("a number", "", 0.0, 1e6, parse_number, _plain, "1")
 PROBABILITY = replace(NUMBER, lowest=0.0, highest=1.0, highest_excluded=True, example="0.001")
 
 Time = Annotated[int, TIME]
-"""Picoseconds of emulated time; people write `10us`."""
+"""Picoseconds of emulated time; written as `10us`."""
 PositiveTime = Annotated[int, POSITIVE_TIME]
 ShortTime = Annotated[int, SHORT_TIME]
 Rate = Annotated[int, RATE]
-"""Bits per second; people write `100Gb/s`."""
+"""Bits per second; written as `100Gb/s`."""
 Size = Annotated[int, SIZE]
-"""Bytes; people write `64KiB`."""
+"""Bytes; written as `64KiB`."""
 SizeOrZero = Annotated[int, SIZE.between(0)]
 QueueSize = Annotated[int, QUEUE_SIZE]
 MessageSize = Annotated[int, MESSAGE_SIZE]
 FlowSize = Annotated[int, FLOW_SIZE]
 QueuePairs = Annotated[int, QUEUE_PAIRS]
-"""Among which a flow is divided."""
+"""Number of queue pairs that share a flow."""
 Probability = Annotated[float, PROBABILITY]
 
 
@@ -208,5 +208,5 @@ def whole(lowest: int, highest: int) -> Quantity:
 
 
 def number(lowest: float, highest: float, *, above: bool = False, example: str = "1") -> Quantity:
-    """Return the quantity of numbers within a range; with `above`, `lowest` is not valid itself."""
+    """Return the quantity of numbers within a range; with `above`, `lowest` itself is invalid."""
     return replace(NUMBER, lowest=lowest, highest=highest, lowest_excluded=above, example=example)

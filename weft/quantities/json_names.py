@@ -1,4 +1,4 @@
-"""Names of a JSON object's members, which the json module lets stand twice."""
+"""Detects repeated member names of JSON objects, which the json module accepts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def repeated_name(pairs: Iterable[tuple[str, object]]) -> str | None:
-    """Return the first name that stands twice, given an `object_pairs_hook`'s pairs; None if all differ."""
+    """Return the first repeated name among an `object_pairs_hook`'s pairs; None if all differ."""
     seen: set[str] = set()
     for name, _ in pairs:
         if name in seen:

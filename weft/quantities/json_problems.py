@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with JSON, in words: the key, the value, and what it must be."""
+"""Describes pydantic's validation errors of JSON: the key, the value, and the requirement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BOUNDS = {"ge": "{} or more", "gt": "above {}", "le": "up to {}", "lt": "below 
 
 
 def described(problem: Any) -> str:
-    """Return what is wrong, given one of a ValidationError's `errors()`; the key comes first."""
+    """Return a message for one of a ValidationError's `errors()`; the key comes first."""
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"])
     place = place.lstrip(".")
     kind = problem["type"]
@@ -46,6 +46,6 @@ def described(problem: Any) -> str:
 
 
 def quoted(value: object) -> str:
-    """Return a value for an error, in quotes and not too long."""
+    """Return a value for an error message, quoted and shortened."""
     text = str(value)
     return f"'{text[:_LONGEST_QUOTED]}…'" if len(text) > _LONGEST_QUOTED else f"'{text}'"

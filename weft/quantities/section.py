@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """A mapping of a scenario file: no key that is not declared, nothing changed afterwards."""
+    """A mapping in a scenario file; immutable, and undeclared keys are errors."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, use_attribute_docstrings=True, populate_by_name=True

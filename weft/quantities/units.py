@@ -1,4 +1,4 @@
-"""Quantities as people write them: `10Gb/s`, `1us`, `512KiB`."""
+"""Notation of quantities in files and options: `10Gb/s`, `1us`, `512KiB`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MAX_CHARACTERS = 64
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµμ/]*)\s*\Z", re.ASCII)
 _SHOWN_CHARACTERS = 60
 
-# `10Gb/s` is the field's way to write a rate; `10Gbps` and `10Gbit/s` mean the same.
+# `10Gb/s` is the usual notation of a rate; `10Gbps` and `10Gbit/s` mean the same.
 _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 RATE_UNITS = {
     f"{prefix}{unit}": factor for unit in ("b/s", "bps", "bit/s") for prefix, factor in _PREFIXES.items()
@@ -30,7 +30,7 @@ _SIZE_CHOICES = ("B", "KiB", "MiB", "GiB", "KB", "MB", "GB")
 
 
 def shown(value: object) -> str:
-    """Return a value for an error message: quoted text, shortened to a readable length."""
+    """Return a value for an error message; text is quoted, and long values are shortened."""
     try:
         text = repr(value) if isinstance(value, str) else str(value)
     except (ValueError, RecursionError):
@@ -69,7 +69,7 @@ def _listed(choices: Sequence[str]) -> str:
 
 
 def _hint(number: str, unit: str, units: dict[str, int]) -> str:
-    """Return a suggestion for a quantity of an unknown unit, with the comma before it."""
+    """Return a suggestion for a quantity with an unknown unit, including the leading separator."""
     if units is RATE_UNITS:
         if unit in ("", *_PREFIXES):
             return f"; did you mean {number}{unit or 'G'}b/s?"
@@ -79,7 +79,7 @@ def _hint(number: str, unit: str, units: dict[str, int]) -> str:
             return f"; B is bytes: did you mean {value}{unit[: unit.index('B')]}b/s?"
     if units is TIME_UNITS and unit == "":
         return f"; did you mean {number}us?"
-    # A unit in other letters, lower case where one is ambiguous (kb/s, not Kb/s).
+    # A unit in the wrong case; the hint uses lower case if it is ambiguous (kb/s, not Kb/s).
     near = {known.lower(): known for known in units}.get(unit.lower())
     return f"; did you mean {number}{near}?" if near else ""
 
@@ -105,22 +105,22 @@ def likely_rate(bps: int) -> str:
 
 
 def shortest_rate(bps: int) -> str:
-    """Return a rate as a scenario writes it: `100Gb/s`."""
+    """Return a rate in a scenario's notation: `100Gb/s`."""
     return _shortest(bps, {"Tb/s": 10**12, "Gb/s": 10**9, "Mb/s": 10**6, "kb/s": 10**3, "b/s": 1})
 
 
 def shortest_time(ps: int) -> str:
-    """Return a time as a scenario writes it: `1us`."""
+    """Return a time in a scenario's notation: `1us`."""
     return _shortest(ps, dict(reversed(TIME_UNITS.items())))
 
 
 def shortest_size(size_bytes: int) -> str:
-    """Return a size as a scenario writes it: `64KiB`."""
+    """Return a size in a scenario's notation: `64KiB`."""
     return _shortest(size_bytes, {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "B": 1})
 
 
 def _shortest(value: int, units: dict[str, int]) -> str:
-    """Return a whole number of the largest unit that divides the value."""
+    """Return a value as an integer with the largest unit that divides it."""
     if value == 0:
         return "0"
     name, factor = next((name, factor) for name, factor in units.items() if value % factor == 0)
@@ -128,9 +128,9 @@ def _shortest(value: int, units: dict[str, int]) -> str:
 
 
 def parse_size_range_bytes(text: str) -> list[int]:
-    """Return the sizes that nccl-tests' BEGIN:END:FACTOR names, both ends included; a single size is itself.
+    """Return the sizes of nccl-tests' BEGIN:END:FACTOR, including both ends, or of a single size.
 
-    Sizes separated by commas are taken as they stand.
+    Sizes separated by commas are returned as given.
     """
     if ":" not in text:
         return [parse_size_bytes(part) for part in text.split(",")]

@@ -1,1 +1,1 @@
-"""The underlying machine: processes, signals, scratch directories, files that are written atomically."""
+"""The underlying machine: processes, signals, scratch directories, atomic file writes."""

@@ -20,23 +20,23 @@ from weft.paths import ROOT, is_installed
 
 
 def python_module(name: str) -> list[str]:
-    """Return the command that runs a module of ours, regardless of what is in the working directory."""
+    """Return the command that runs a Weft module, ignoring modules in the working directory."""
     return [sys.executable, "-P", "-m", name]
 
 
 def python_environment() -> dict[str, str]:
-    """Return an environment in which our modules are found."""
+    """Return an environment in which Weft's modules are found."""
     # An interpreter's own packages must not come before its standard library, as all of PYTHONPATH does.
     return dict(os.environ) if is_installed() else os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 class ChildError(WeftError):
-    """A child process died, refused a command, or did not answer in time."""
+    """A child process died, rejected a command, or did not answer in time."""
 
 
 @dataclass(frozen=True)
 class WatchedProcess:
-    """A process of the lab that others need: its name and its log."""
+    """A process of the lab on which others depend, with its name and log."""
 
     name: str
     process: subprocess.Popen[Any]
@@ -51,7 +51,7 @@ class WatchedProcess:
 class JsonLinesChild:
     """Exchanges JSON lines with a process: one command per line on its stdin, one answer per line on its stdout.
 
-    The death of one that it `needs` ends every wait for an answer at once.
+    If a process that it `needs` dies, every wait for an answer ends at once.
     """
 
     def __init__(
@@ -66,16 +66,16 @@ class JsonLinesChild:
 
     @property
     def watched(self) -> WatchedProcess:
-        """This process, for others that need it."""
+        """This process, for others that depend on it."""
         return WatchedProcess(self.name, self.process, self.log)
 
     def read_answer(self, timeout_s: float, number: int | None = None) -> dict[str, Any]:
-        """Return the next answer, or the one to the command whose `id` is `number`; nobody waits for those before it.
+        """Return the next answer, or the answer to the command with `id` equal to `number`, discarding earlier ones.
 
         Raises:
-            ChildError: the process or one that it needs ended, or it answered something that is not JSON, or not in
-                time; the message ends with the last lines of the log.
-            BadInputError: code of the user's raised there.
+            ChildError: the process or one that it needs ended, or it did not answer in JSON, or not in time; the
+                message ends with the last lines of the log.
+            BadInputError: the user's code raised an error there.
         """
         deadline = time.monotonic() + timeout_s
         answer = self._parse(self._read_line(timeout_s))
@@ -99,7 +99,7 @@ class JsonLinesChild:
         return answer
 
     def _read_line(self, timeout_s: float) -> str:
-        # Read from the descriptor itself: a buffered reader could keep a second line where poll does not see it.
+        # Read from the descriptor: a buffered reader could hold a second line that poll does not see.
         assert self.process.stdout is not None
         descriptor = self.process.stdout.fileno()
         deadline = time.monotonic() + timeout_s
@@ -152,14 +152,14 @@ class JsonLinesChild:
             self.process.stdout.close()
 
     def ask_to_end(self) -> None:
-        """Close the process's stdin, at whose end it exits; again does nothing."""
+        """Close the process's stdin, which makes it exit; repeated calls do nothing."""
         if self.process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
 
 
 def _has_ended(process: subprocess.Popen[Any], patience_s: float) -> bool:
-    """Return whether a process ends within the patience. Popen.wait looks only every 50 ms."""
+    """Return whether a process ends within `patience_s`. (Popen.wait only checks every 50 ms.)"""
     if process.poll() is None:
         descriptor = os.pidfd_open(process.pid)
         try:
@@ -173,7 +173,7 @@ def _has_ended(process: subprocess.Popen[Any], patience_s: float) -> bool:
 
 @contextlib.contextmanager
 def _deaths(processes: Sequence[WatchedProcess]) -> Iterator[list[int]]:
-    """Yield a descriptor for each process that becomes readable when it ends."""
+    """Yield a descriptor for each process; it becomes readable when the process ends."""
     with contextlib.ExitStack() as stack:
         descriptors = []
         for each in processes:
@@ -184,7 +184,7 @@ def _deaths(processes: Sequence[WatchedProcess]) -> Iterator[list[int]]:
 
 
 def log_tail(log: Path, lines: int = 12) -> str:
-    """Return the last lines of a process's log, worded as the end of an error message."""
+    """Return the last lines of a process's log as the end of an error message."""
     try:
         tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
     except OSError:

@@ -1,4 +1,4 @@
-"""How many processes mpirun has started, without MPI."""
+"""Finds the number of processes started by mpirun, without MPI."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 
 from weft.errors import EnvironmentLacksError
 
-# Open MPI's, and that of MPICH and its relatives.
+# Variables of Open MPI, and of MPICH and its relatives.
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 
 def process_count() -> int:
-    """Return how many there are, by the environment; 1 without mpirun."""
+    """Return the number of processes from the environment; 1 without mpirun."""
     for name in _SIZE_VARIABLES:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])
@@ -19,10 +19,10 @@ def process_count() -> int:
 
 
 def require_known_launcher() -> None:
-    """Check that this is not one of several tasks of Slurm that know nothing of each other.
+    """Check that this is not one of several Slurm tasks that do not know each other.
 
     Raises:
-        EnvironmentLacksError: it is, and each of them would do the whole run.
+        EnvironmentLacksError: it is, so each task would do the whole run.
 
     """
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")

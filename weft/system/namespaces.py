@@ -1,4 +1,4 @@
-"""Network namespaces: the processes inside them, and their end."""
+"""Network namespaces: finds and ends the processes inside them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from weft.system.processes import ProcessId, end
 
 _ROUNDS = 10
-"""Times that what is found is ended: a shell may have started another program just before its own end."""
+"""Rounds of ending processes: a shell may start another program just before it ends."""
 
 
 def network_namespace(pid: int | str = "self") -> int | None:
-    """Return the inode of a process's network namespace, None if it has ended or is another user's."""
+    """Return the inode of a process's network namespace; None if it has ended or belongs to another user."""
     try:
         return os.stat(f"/proc/{pid}/ns/net").st_ino
     except OSError:
@@ -23,7 +23,7 @@ def network_namespace(pid: int | str = "self") -> int | None:
 
 
 def processes_in(namespaces: Collection[int]) -> list[ProcessId]:
-    """Return the processes whose network namespace is one of these, except this one's own namespace."""
+    """Return the processes in these network namespaces, except in this process's own namespace."""
     wanted = set(namespaces) - {network_namespace()}
     ids = [entry.name for entry in Path("/proc").iterdir() if entry.name.isdecimal()] if wanted else []
     found = [ProcessId.of(int(pid)) for pid in ids if network_namespace(pid) in wanted]
@@ -31,7 +31,7 @@ def processes_in(namespaces: Collection[int]) -> list[ProcessId]:
 
 
 def end_all_in(namespaces: Collection[int], patience_s: float = 1.0) -> list[ProcessId]:
-    """Ask all processes in these namespaces to end, kill those that do not, and return all of them."""
+    """Ask all processes in these namespaces to end, kill the remaining ones, and return all of them."""
     ended: list[ProcessId] = []
     for _ in range(_ROUNDS):
         found = processes_in(namespaces)

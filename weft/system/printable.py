@@ -1,12 +1,12 @@
-"""What files of others hold, as a terminal may be given it."""
+"""Makes text from untrusted files safe to print on a terminal."""
 
 from __future__ import annotations
 
 
 def printable(text: str, kept: str = "") -> str:
-    """Return text in which letters that are not printable are escaped, as they could steer the terminal.
+    """Return text with unprintable characters escaped, because they could control the terminal.
 
-    Those of `kept` stay, such as ends of lines.
+    Characters in `kept`, such as newlines, are not escaped.
     """
     return "".join(
         letter if letter.isprintable() or letter in kept else repr(letter)[1:-1] for letter in text

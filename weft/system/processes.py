@@ -1,4 +1,4 @@
-"""Processes, identified by id and start time, so that a reused id is never mistaken for the original."""
+"""Processes identified by id and start time, so that a reused id is not mistaken for the original."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ProcessId:
 
 
 def end(process: ProcessId, patience_s: float = 5.0) -> bool:
-    """Ask a process to end, and kill it if it does not within the patience; return whether it was alive."""
+    """Ask a process to end, and kill it if it does not within `patience_s`; return whether it was alive."""
     try:
         handle = os.pidfd_open(process.pid)
     except OSError:

@@ -1,7 +1,7 @@
-"""Scratch directories of runs, and how to find those of runs that were killed.
+"""Scratch directories of runs, and removal of directories left by killed runs.
 
-The name identifies a directory's owner (process id and start time), and the owner holds a lock on it for as long as it
-lives: a process of another namespace, such as a container's, whose id means nothing here, is detected by its lock.
+The name identifies a directory's owner (process id and start time), and the owner holds a lock on it while it lives:
+the lock also detects processes in other namespaces, such as a container's, where ids mean nothing here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAME = re.compile(r"weft-(\d+)-(\d+)-\w+")
 
 @contextlib.contextmanager
 def scratch_directory() -> Iterator[Path]:
-    """Make a directory below the system's for temporary files; leaving removes it and all that is in it."""
+    """Create a directory in the system's temporary directory; leaving removes it and its content."""
     owner = ProcessId.of(os.getpid())
     assert owner is not None
     with tempfile.TemporaryDirectory(prefix=f"weft-{owner.pid}-{owner.start_ticks}-") as name:
@@ -35,12 +35,12 @@ def scratch_directory() -> Iterator[Path]:
 
 
 def is_scratch(path: Path) -> bool:
-    """Return whether a directory's name is that of a scratch directory."""
+    """Return whether a directory has the name of a scratch directory."""
     return _NAME.fullmatch(path.name) is not None
 
 
 def remove_abandoned() -> list[Path]:
-    """Remove the scratch directories of this user's processes that live no more; returns them."""
+    """Remove the scratch directories of this user's ended processes and return their paths."""
     removed = []
     for path in sorted(Path(tempfile.gettempdir()).glob("weft-*")):
         if _is_abandoned(path):
@@ -55,7 +55,7 @@ def _is_abandoned(path: Path) -> bool:
     if name is None or ProcessId(int(name[1]), int(name[2])).alive:
         return False
     try:
-        # Another user's directory, or something else with such a name, is not ours.
+        # Leave alone another user's directory, or anything else with such a name.
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         return False

@@ -11,16 +11,16 @@ from weft.paths import LABS_DIRECTORY
 
 LAB_PREFIX = "lab:"
 CHECK_FILE = "check.py"
-"""Of a lab with an exercise: its goals (`weft.exercises`)."""
+"""File with the goals of a lab's exercise (`weft.exercises`)."""
 SOLUTION = "solution"
-"""Folder of a lab with an exercise: files that reach the goals."""
+"""Folder with files that reach the goals of a lab's exercise."""
 LAB_MARK = ".weft-lab"
-"""File of a copy that says of which lab it is one."""
+"""File in a copy that names its lab."""
 
 
 @dataclass(frozen=True)
 class ShippedLab:
-    """A lab: its name (that of its folder), the title of its page, and its folder."""
+    """A lab: its name (the folder's name), the title of its page, and its folder."""
 
     name: str
     title: str
@@ -28,7 +28,7 @@ class ShippedLab:
 
     @property
     def scenarios(self) -> list[str]:
-        """Return the names of its scenarios and sweeps, scenario.yaml first."""
+        """Names of its scenarios and sweeps, scenario.yaml first."""
         names = sorted(path.name for path in self.folder.glob("*.yaml"))
         return sorted(names, key=lambda name: name != "scenario.yaml")
 
@@ -42,7 +42,7 @@ def shipped_labs() -> list[ShippedLab]:
 
 
 def find_lab(name: str) -> ShippedLab:
-    """Return the lab of a name, or of a number ("1" or "01" for "01-allreduce"); BadInputError lists the valid ones."""
+    """Return a lab by name or number ("1" or "01" for "01-allreduce"); BadInputError lists the valid ones."""
     labs = {lab.name: lab for lab in shipped_labs()}
     numbers = {lab.name.partition("-")[0]: lab for lab in labs.values()}
     found = labs.get(name) or numbers.get(name.zfill(2))
@@ -54,7 +54,7 @@ def find_lab(name: str) -> ShippedLab:
 def lab_file(name: str) -> Path:
     """Return the scenario of a lab: its scenario.yaml, or the file after the slash ("01-allreduce/bmv2.yaml").
 
-    A lab with a single file needs no slash. Raises BadInputError with the valid names.
+    A lab with a single file needs no slash. Raises BadInputError, which lists the valid names.
     """
     lab_name, slash, file = name.partition("/")
     lab = find_lab(lab_name)
@@ -69,6 +69,6 @@ def lab_file(name: str) -> Path:
 
 
 def _title(page: Path) -> str:
-    """The first heading without "Lab 1:"."""
+    """Return the first heading without "Lab 1:"."""
     heading = page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
     return heading.partition(": ")[2] or heading

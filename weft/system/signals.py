@@ -1,8 +1,8 @@
-"""SIGINT, SIGTERM and SIGHUP while a fabric exists: they unwind the stack, so that everything is torn down.
+"""Handles SIGINT, SIGTERM and SIGHUP while a fabric exists: they unwind the stack, so that everything is torn down.
 
-A handler's exception may be raised anywhere. Within asyncio's own functions it would leave orphaned tasks, so our
-event loops hold signals until a moment between two callbacks (a second signal does not wait). Elsewhere C code
-may replace it by an error of its own, which `interruptions_first` corrects.
+A handler's exception may be raised anywhere. Within asyncio's functions it would leave orphaned tasks, so Weft's event
+loops hold signals until a moment between two callbacks (a second signal does not wait). Elsewhere, C code may replace
+it by another error, which `interruptions_first` corrects.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _raised: list[BaseException] = []
 
 
 class SignalExit(SystemExit):
-    """What SIGTERM and SIGHUP raise: no exit that a user's class has asked for, even where it interrupts one."""
+    """Raised by SIGTERM and SIGHUP; distinguishes them from an exit that a user's class requested."""
 
 
 @contextlib.contextmanager
 def signals_unwind() -> Iterator[None]:
-    """While inside, have the signals raise KeyboardInterrupt and SystemExit.
+    """While inside, let the signals raise KeyboardInterrupt and SystemExit.
 
-    Signals that are ignored stay ignored, as `nohup` requires; a handler of the program's own for SIGINT stays, too.
+    Ignored signals stay ignored, as `nohup` requires; the program's own SIGINT handler stays, too.
     """
     ours = (signal.SIG_DFL, signal.default_int_handler, _come)
     numbers = [
@@ -43,14 +43,14 @@ def signals_unwind() -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_wait() -> Iterator[None]:
-    """While inside, ignore them, so that teardown finishes."""
+    """While inside, ignore the signals, so that teardown finishes."""
     with _handlers(signal.SIG_IGN, _NUMBERS):
         yield
 
 
 @contextlib.contextmanager
 def signals_held(notify: Callable[[], None]) -> Iterator[None]:
-    """While inside, have a signal call `notify` and wait for `raise_held`, at the latest until this is left."""
+    """While inside, a signal calls `notify` and is held until `raise_held`, at the latest until leaving."""
     _holders.append(notify)
     try:
         yield
@@ -60,13 +60,13 @@ def signals_held(notify: Callable[[], None]) -> Iterator[None]:
 
 
 def raise_held() -> None:
-    """Raise the exception of a signal that has arrived."""
+    """Raise the exception of a held signal, if any."""
     if _held:
         _raise(_held.pop())
 
 
 def is_unwinding() -> bool:
-    """Return whether a signal has been raised, and not been left behind yet by `interruptions_first`."""
+    """Return whether a signal was raised and `interruptions_first` has not dealt with it yet."""
     return bool(_raised)
 
 
@@ -74,8 +74,8 @@ def is_unwinding() -> bool:
 def interruptions_first(unwound: BaseException | None = None) -> Iterator[None]:
     """Raise a signal's exception, even if another error has replaced it since.
 
-    A signal at a bad moment leaves things half done, so that their teardown may fail; that failure is
-    not the one to report. `unwound`: inside, this is being unwound, so a signal may have arrived before.
+    A signal may leave work half done, so that its teardown fails; that failure is not the one to report. `unwound` is
+    the exception being unwound inside, so a signal may have arrived before.
     """
     if unwound is None:
         _raised.clear()
@@ -100,7 +100,7 @@ def _come(number: int, _frame: object) -> None:
 
 
 def _raise(number: int) -> None:
-    # Mininet's prompt survives KeyboardInterrupt, not SystemExit. 128 + number is what shells say of such ends.
+    # Mininet's prompt survives KeyboardInterrupt, not SystemExit. Shells report such ends as 128 + number.
     _raised.append(KeyboardInterrupt() if number == signal.SIGINT else SignalExit(128 + number))
     raise _raised[-1]
 

@@ -1,4 +1,4 @@
-"""Standard streams as a command needs them."""
+"""Prepares the standard streams for a command."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ _STANDARD = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
 
 
 def usable_streams() -> None:
-    """Make the process's standard streams such that reading and printing never fail for what the caller left them.
+    """Make the process's standard streams usable, so that reading and printing never fail because of the caller.
 
-    A stream that is closed (`2>&-`) becomes /dev/null: Python has None for it, and the next file that is opened would
-    take its number, so that what is printed would go into it. Letters that an output's encoding lacks, such as µ in
-    ASCII, are printed as `?`.
+    A closed stream (`2>&-`) becomes /dev/null: Python sets it to None, and the next opened file would take its number
+    and receive printed text. Characters that an output's encoding lacks, such as µ in ASCII, are printed as `?`.
     """
     for number, name, mode in _STANDARD:
         if getattr(sys, name) is None:
@@ -35,6 +34,6 @@ def _null_device(number: int, mode: str) -> IO[str]:
 
 
 def _never_refusing(stream: TextIO) -> None:
-    reconfigure = getattr(stream, "reconfigure", None)  # a stream that stands in for one may have none
+    reconfigure = getattr(stream, "reconfigure", None)  # a replacement stream may lack it
     if reconfigure is not None and stream.errors == "strict":
         reconfigure(errors="replace")

@@ -1,6 +1,6 @@
-"""Files that are written completely or not at all, and errors that name them.
+"""Writes files completely or not at all, with errors that name the file.
 
-The system's error for a failed write (a full disk, a quota) does not name the file.
+The system's error for a failed write (a full disk, a quota) does not name it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from weft.errors import EnvironmentLacksError
 
 @contextlib.contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yield a path next to `path` to write to; it replaces `path` on success, and is deleted otherwise.
+    """Yield a temporary path next to `path`; it replaces `path` on success and is deleted otherwise.
 
-    The suffix is the same. A device or a pipe is written to as it is; of a link, what it leads to is replaced.
+    The suffix is the same. Devices and pipes are written directly; for a symbolic link, its target is replaced.
 
     Raises:
-        EnvironmentLacksError: the file cannot be written; names it, and why.
+        EnvironmentLacksError: the file cannot be written; names the file and the reason.
     """
     if path.exists() and not path.is_file():
         with write_errors_named(path):
@@ -40,10 +40,10 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def write_errors_named(path: Path) -> Iterator[None]:
-    """Raise EnvironmentLacksError, which names the file, for an OSError."""
+    """Turn an OSError into EnvironmentLacksError, which names the file."""
     try:
         yield
     except OSError as error:
-        # Libraries that write for us may report only that they failed.
+        # Some libraries only report that writing failed.
         reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
         raise EnvironmentLacksError(f"{path} cannot be written: {reason}") from error
