@@ -336,7 +336,7 @@ def test_no_interface_that_is_not_the_lab_s_own_is_touched(
     switches = tuple(replace(switch, ports=ports) if switch is leaf else switch for switch in FABRIC.switches)
     fabric = replace(FABRIC, switches=switches)
     monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("a command has been run"))
-    with pytest.raises(LinkRefusedError, match="lo is no interface of the lab"):
+    with pytest.raises(LinkRefusedError, match="lo is not an interface of the lab"):
         set_link(Lab({}, fabric, interface_group=group), fabric.link_between("h0", "p0l0"), up=False)
 
 

@@ -62,7 +62,7 @@ def test_where_nothing_helps_all_is_as_before() -> None:
     with pytest.raises(NoSlotsError, match="job 3 wants 50"):  # of blue's 40
         admit_in_place_of(jobs, [1, 2], lambda jobs: jobs.add(3, HOSTS, 50, tenant="blue", share=0.0))
     assert state(jobs) == before
-    with pytest.raises(JobError, match=r"of which others of its tenant have 0\.5"):
+    with pytest.raises(JobError, match=r"other jobs of the tenant have 0\.5"):
         admit_in_place_of(jobs, [1, 2], lambda jobs: jobs.add(3, HOSTS, 20, tenant="blue"))
     assert state(jobs) == before
 

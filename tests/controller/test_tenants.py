@@ -123,7 +123,7 @@ def test_jobs_of_a_tenant_share_its_part_of_each_link() -> None:
     jobs = table(BLUE)
     jobs.add(1, ["h0", "h4"], 4, tenant="blue", share=0.3)
     jobs.add(2, ["h2", "h6"], 4, tenant="blue", share=0.3)  # other hosts' links, and another spine
-    with pytest.raises(JobError, match=r"wants 0.3 of the link at p0l0:1, of which others .* have 0.3"):
+    with pytest.raises(JobError, match=r"wants 0.3 of the link at p0l0:1, other jobs .* have 0.3"):
         jobs.add(3, ["h0", "h8"], 4, tenant="blue", share=0.3)
     jobs.add(3, ["h0", "h8"], 4, tenant="blue", share=0.2)
     jobs.remove(1)

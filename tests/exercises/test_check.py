@@ -71,7 +71,7 @@ def test_words_of_a_file_look_like_nothing_of_the_check(tmp_path: Path) -> None:
 
 
 def test_what_is_no_exercise_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"no copy of a lab: it has no \.weft-lab"):
+    with pytest.raises(BadInputError, match=r"not a copy of a lab: it has no \.weft-lab"):
         check(tmp_path)
     with pytest.raises(BadInputError, match=r"lab 'mine' has no exercise \(valid: 01-allreduce, "):
         exercise_of(ShippedLab("mine", "Mine", tmp_path))
@@ -83,7 +83,7 @@ def test_what_is_no_exercise_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"\.weft-lab: there is no lab '../../etc'"):
         check(tmp_path)
     (tmp_path / ".weft-lab").write_bytes(b"\xff\xfe")
-    with pytest.raises(BadInputError, match="no copy of a lab"):
+    with pytest.raises(BadInputError, match="not a copy of a lab"):
         check(tmp_path)
 
 

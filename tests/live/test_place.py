@@ -45,7 +45,7 @@ def test_a_place_is_a_port_an_address_or_both(text: str, place: Place) -> None:
     ],
 )
 def test_what_is_no_place_is_refused(text: str) -> None:
-    with pytest.raises(BadInputError, match="is no place to serve a page"):
+    with pytest.raises(BadInputError, match="is not a place to serve a page"):
         Place.of(text)
 
 
@@ -60,8 +60,8 @@ def test_only_loopback_is_for_this_machine_alone() -> None:
     [
         (["run", "--web"], 4, "--web is for the real clock"),
         (["lab", "--clock", "virtual", "--web"], 4, "no prompt"),
-        (["run", "--web", "nowhere"], 3, "--web 'nowhere': is no place"),
-        (["lab", "--web", "70000"], 3, "--web '70000': is no place"),
+        (["run", "--web", "nowhere"], 3, "--web 'nowhere': is not a place"),
+        (["lab", "--web", "70000"], 3, "--web '70000': is not a place"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_before_anything_is_built(

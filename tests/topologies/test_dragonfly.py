@@ -132,7 +132,7 @@ def test_broken_dragonflies_are_refused(arguments: dict[str, object], message: s
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"shape": (600,)}, r"takes 599 ports of a switch beside 1 of its hosts \(valid: at most 508\)"),
+        ({"shape": (600,)}, r"takes 599 ports of a switch in addition to 1 for hosts \(valid: at most 508\)"),
         ({"trunks": (1,)}, r"trunks=\[1\] has 1 values for 2 dimensions"),
         ({"trunks": (0, 1)}, r"trunks\[0\]=0 is out of range"),
     ],

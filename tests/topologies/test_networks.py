@@ -174,7 +174,7 @@ def changed(tree: dict[str, Any], keys: tuple[Any, ...], value: object) -> dict[
     ("tree", "keys", "value", "words"),
     [
         (TUTORIALS, ("links", 0, 1), "s3-p1", "links[0]: 's3-p1' names no switch; valid: s10, s2"),
-        (TUTORIALS, ("links", 0, 1), "s2", "links[0]: 's2' is no end of a link"),
+        (TUTORIALS, ("links", 0, 1), "s2", "links[0]: 's2' is not an end of a link"),
         (TUTORIALS, ("links", 0, 1), "s2-p0", "port of s2-p0: '0' is out of range (valid: 1 to 509)"),
         (TUTORIALS, ("links", 0, 1), "s2-p4", "links[1]: port 4 of s2 has links[0] already"),
         (TUTORIALS, ("links", 1, 2), "5 minutes", "links[1][2]: '5 minutes' is not a delay"),
@@ -211,7 +211,7 @@ def changed(tree: dict[str, Any], keys: tuple[Any, ...], value: object) -> dict[
             "l4",
             "'l4' is not known (valid: l2, mixed, l3, manual)",
         ),
-        (P4_UTILS, ("topology", "links", 0, 0), "h9", "links[0]: 'h9' is no node; "),
+        (P4_UTILS, ("topology", "links", 0, 0), "h9", "links[0]: 'h9' is not a node; "),
         (P4_UTILS, ("topology", "links", 0, 2, "loss"), 100, "is not a loss (valid: 0 to less than 100"),
         (P4_UTILS, ("topology", "links", 0, 2, "loss"), 10**400, "is not a loss (valid: 0 to less than 100"),
         (P4_UTILS, ("topology", "routers"), {"r1": {}}, "topology.routers: routers are not supported"),

@@ -33,7 +33,7 @@ def test_description_names_everything() -> None:
 
 def test_description_lists_codes_that_only_this_fabric_has() -> None:
     text = topologies.describe(leaf_spine(host_rate_bps=100e9, oversubscription=3))
-    assert "INT rate codes of its own (Gb/s): 11=33.3333" in text
+    assert "INT rate codes of this fabric (Gb/s): 11=33.3333" in text
     assert "INT rate codes" not in topologies.describe(leaf_spine())
 
 

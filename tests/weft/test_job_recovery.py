@@ -183,7 +183,7 @@ PARAMETERS = held_of(job_table())["p0l0"].jobs[1].parameters
         ({"note": JobNote("", 0.0, (1, 7)).as_bytes()}, "has workers"),
         ({"parameters": {**PARAMETERS, "epoch": 9}}, "another life"),
         ({"parameters": {**PARAMETERS, "full_bitmap": 7}}, "lacks entries of its children"),
-        ({"parameters": {**PARAMETERS, "rank_at_parent": 2}}, "differ on whose child"),
+        ({"parameters": {**PARAMETERS, "rank_at_parent": 2}}, "disagree about its parent"),
         ({"parameters": {**PARAMETERS, "parent_port": 99}}, "a port of it that there is not"),
         ({"parameters": {**PARAMETERS, "is_root": 1}}, "2 roots"),
         ({"children": {0: 1}}, "lacks entries of its children"),

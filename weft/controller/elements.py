@@ -95,7 +95,7 @@ def named_element(fabric: FabricSpec, kind: str, name: str) -> Element:
         return host_element(fabric, name)
     if kind == "plane":
         if not name.isascii() or not name.isdigit():
-            raise SettingError(f"{name!r} is no plane's number (valid: 0 to {fabric.planes - 1})")
+            raise SettingError(f"{name!r} is not a plane's number (valid: 0 to {fabric.planes - 1})")
         return plane_element(fabric, int(name[:9]))
     ends = name.split("<->" if "<->" in name else "-")
     if len(ends) != 2:

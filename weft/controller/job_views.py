@@ -205,7 +205,7 @@ JOB_VIEWS = (
     JobView(
         command="slots",
         title="Aggregation slots",
-        summary="Aggregation slots of each switch: whose they are, how many are free, the largest gap.",
+        summary="Aggregation slots of each switch: their jobs, how many are free, the largest gap.",
         rows=slot_rows,
     ),
     JobView(

@@ -330,7 +330,7 @@ class JobTable:
                 if load.lacks(port):
                     raise JobError(
                         f"job {job.job_id} of {owner.name} wants {job.share:g} of the link at {port.node}:{port.port}, "
-                        f"of which others of its tenant have {load.own.get(port, 0.0):g} (valid: {owner.bandwidth:g} "
+                        f"other jobs of the tenant have {load.own.get(port, 0.0):g} (valid: {owner.bandwidth:g} "
                         "together)"
                     )
         # All trees or none: a job's data are striped over all of its planes.

@@ -70,8 +70,8 @@ def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
     for interface in interfaces if up else interfaces[-1:]:
         if not _is_the_labs(interface, lab.interface_group):
             raise LinkRefusedError(
-                f"{interface} is no interface of the lab: links between switches are within the engine with "
-                "links: internal (valid: links: veth)"
+                f"{interface} is not an interface of the lab: with links: internal, links between switches exist only "
+                "in the engine (valid: links: veth)"
             )
         state = "up" if up else "down"
         done = subprocess.run(
@@ -142,7 +142,7 @@ def _amiss_of_ports(lab: Lab, link: FabricLink, up: bool, failures: Failures) ->
 async def _amiss_of_tables(lab: Lab, around: Failures) -> str:
     """Return which switches' tables do not match the plan around these failures; empty if all do."""
     behind = [each.switch for each in await _look_at(lab, around) if each.missing or each.changed]
-    return f"the tables of {', '.join(behind)} have not followed" if behind else ""
+    return f"the tables of {', '.join(behind)} are not up to date" if behind else ""
 
 
 async def _look_at(lab: Lab, failures: Failures) -> list[SwitchHealth]:

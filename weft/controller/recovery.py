@@ -216,7 +216,7 @@ def _require_child(nodes: Mapping[str, TreeNode], node: TreeNode, child: TreeChi
     if below is None or below.parent is None:
         raise JobError(f"{child.name} holds nothing of it, though {node.switch} has it as a child")
     if (below.parent.name, below.parent.rank) != (node.switch, child.rank):
-        raise JobError(f"{child.name} and {node.switch} differ on whose child it is")
+        raise JobError(f"{child.name} and {node.switch} disagree about its parent")
 
 
 def _workers(fabric: FabricSpec, tree: AggregationTree, notes: Mapping[str, JobNote]) -> dict[int, str]:

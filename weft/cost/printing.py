@@ -131,7 +131,7 @@ def _lines(cost: CostFigures, table: PriceTable) -> list[str]:
     ]
     if cost.accelerator is not None:
         lines.append(
-            f"beside {cost.accelerators:,} x {cost.accelerator} in their servers "
+            f"with {cost.accelerators:,} x {cost.accelerator} in their servers "
             f"({_of(cost.accelerators_price, money)}, {cost.accelerators_watts:,.0f} W): the network is "
             f"{cost.network_price_share:.1%} of the price and {cost.network_watts_share:.1%} of the power; "
             f"together {_of(cost.whole_per_accelerator_hour, money)} for an hour of an accelerator"
@@ -159,7 +159,7 @@ def print_comparison(console: Console, costs: Sequence[CostFigures], table: Pric
     """Print fabrics side by side, one column each."""
     whole = costs[0].accelerator
     title = "[bold]cost of fabrics[/bold]"
-    title += f" (share: of the network, beside {escape(whole)} in their servers)" if whole else ""
+    title += f" (share: of the network, with {escape(whole)} in their servers)" if whole else ""
     for first in range(0, len(costs), _FABRICS_ABREAST):
         chosen = costs[first : first + _FABRICS_ABREAST]
         columns = [_column(each, table.currency) for each in chosen]

@@ -48,7 +48,7 @@ def lab_of_folder(folder: Path) -> ShippedLab:
             name = file.read(_MOST_MARK_CHARACTERS).strip()
     except (OSError, UnicodeDecodeError):
         raise BadInputError(
-            f"{folder} is no copy of a lab: it has no {LAB_MARK} (make one: weft labs copy NAME; or say: --lab NAME)"
+            f"{folder} is not a copy of a lab: it has no {LAB_MARK} (make one: weft labs copy NAME; or give --lab NAME)"
         ) from None
     try:
         return find_lab(name)

@@ -49,7 +49,7 @@ else
   $as_root "$(command -v weft)" {arguments}
 fi"""
 _LAB_FILE = re.compile(r"\blabs/[\w./-]+")
-_NOT_HERE = "*The files of this command do not lie beside this notebook:*"
+_NOT_HERE = "*The files of this command are not in this notebook's folder:*"
 _ANSWER = "*Your answer:*"
 
 

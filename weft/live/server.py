@@ -62,7 +62,7 @@ class LivePageServer(LabServer):
             parts = urlsplit(request.target)
             query = {name: values[-1] for name, values in parse_qs(parts.query, max_num_fields=16).items()}
         except ValueError:
-            return _refused(HTTPStatus.BAD_REQUEST, "this is no address of the page's")
+            return _refused(HTTPStatus.BAD_REQUEST, "the address is invalid")
         said = request.headers.get("authorization", "").removeprefix("Bearer ") or query.get("token", "")
         # In constant time; and before anything is read, so that nobody without a token makes work.
         if not hmac.compare_digest(said.encode(), self._token.encode()):
@@ -93,7 +93,7 @@ class LivePageServer(LabServer):
     def _state(self, query: Mapping[str, str]) -> Answer:
         after = query.get("after", "0")
         if not (after.isascii() and after.isdigit() and len(after) < 16):
-            raise BadInputError(f"after={after!r} is no number of an event")
+            raise BadInputError(f"after={after!r} is not the number of an event")
         return _as_json(self._view.state(int(after)))
 
     def _history(self, query: Mapping[str, str]) -> Answer:

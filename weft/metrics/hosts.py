@@ -170,18 +170,18 @@ class _Host(Families):
             "weft_host_sending_queue_pairs", "gauge", "Queue pairs that have something to send."
         )
         self.in_flight = Family(
-            "weft_host_in_flight_bytes", "gauge", "Bytes of frames of these that are not acknowledged."
+            "weft_host_in_flight_bytes", "gauge", "Unacknowledged bytes of these queue pairs."
         )
         self.window = Family(
-            "weft_host_window_bytes", "gauge", "Windows of these queue pairs' congestion controls, a sum."
+            "weft_host_window_bytes", "gauge", "Sum of these queue pairs' congestion windows."
         )
         self.paced = Family(
-            "weft_host_paced_queue_pairs", "gauge", "Queue pairs of these with a rate of their own."
+            "weft_host_paced_queue_pairs", "gauge", "Queue pairs of these that pace their sending."
         )
         self.rate = Family(
             "weft_host_pacing_rate_bytes_per_second",
             "gauge",
-            "These rates, a sum, in seconds of the machine's clock.",
+            "Sum of their rates, in seconds of the machine's clock.",
         )
         self.paused = Family(
             "weft_host_paused_seconds_total",

@@ -32,7 +32,7 @@ def described(problem: Any) -> str:
     if kind == "missing":
         return f"{place}: is missing; this version of Weft writes it"
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"{place}: is no key that this version of Weft writes"
+        return f"{place}: is not a key that this version of Weft writes"
     value = quoted(problem["input"])
     if kind in ("literal_error", "enum"):
         return f"{place}: {value} is not valid; valid: {problem['ctx']['expected']}"

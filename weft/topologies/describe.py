@@ -169,7 +169,7 @@ def _own_int_rates(fabric: FabricSpec) -> list[str]:
         for code, (rate_bps, standard_bps) in enumerate(zip(rates, STANDARD_INT_RATES, strict=True))
         if rate_bps != standard_bps
     ]
-    return [f"INT rate codes of its own (Gb/s): {','.join(own)}"] if own else []
+    return [f"INT rate codes of this fabric (Gb/s): {','.join(own)}"] if own else []
 
 
 def _switch_line(switch: SwitchSpec) -> str:

@@ -87,7 +87,7 @@ class PortSpec:
 
     @property
     def is_dark(self) -> bool:
-        """Whether the port has no link of the fabric: its circuit is open, or it leads to a controller."""
+        """Whether the port has no link of the fabric: no circuit joins it, or it leads to a controller."""
         return self.leads_to_controller or (self.circuit is not None and self.peer == self.circuit)
 
     @property

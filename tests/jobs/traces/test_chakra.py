@@ -373,7 +373,7 @@ def own_job(**changed) -> str:
         ("[]", "the whole: must be an object, is '[]'"),
         ("{", "is no JSON: EOF while parsing"),
         ('{"peers": [true], "groups": []}', "peers[0]: must be a whole number, is 'True'"),
-        ('{"peers": [], "groups": [], "x": 1}', "x: is no key that this version of Weft writes"),
+        ('{"peers": [], "groups": [], "x": 1}', "x: is not a key that this version of Weft writes"),
         ('{"peers": [], "groups": [], "compute_scale": 0}', "compute_scale: '0' is out of range (valid: above 0.0)"),
         ('{"peers": [], "groups": [], "version": 2}', "version: '2' is not valid; valid: 1"),
         ('{"groups": []}', "peers: is missing"),

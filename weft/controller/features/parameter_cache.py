@@ -89,7 +89,7 @@ def _of_group(fabric: FabricSpec, group: ParameterGroup, switch: SwitchSpec) -> 
 
 KIND = Feature(
     name="parameter cache",
-    summary="Groups with a parameter store, blocks of which the store's switch answers.",
+    summary="Groups with a parameter store; its switch answers for cached blocks.",
     tables=("parameter_group", "parameter_port"),
     entities=_entities,
 )

@@ -35,7 +35,7 @@ def _entities(_fabric: FabricSpec, _settings: Settings) -> OfSwitch:
 
 KIND = Feature(
     name="time exceeded",
-    summary="Reports of packets whose TTL has expired.",
+    summary="Reports of packets with expired TTL.",
     tables=(TABLE,),
     entities=_entities,
 )

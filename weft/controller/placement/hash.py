@@ -22,6 +22,6 @@ def _by_job(load: TreeLoad, job_id: int) -> TreeLoad:
 
 KIND = Placement(
     name="hash",
-    summary="by a hash of the job's id and the switch's name, whatever others take",
+    summary="by a hash of the job's id and the switch's name, regardless of load",
     view=_by_job,
 )

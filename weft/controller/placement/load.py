@@ -12,6 +12,6 @@ def _everything(load: TreeLoad, _job_id: int) -> TreeLoad:
 
 KIND = Placement(
     name="load",
-    summary="the tree whose fullest link is promised least; then the root of the fewest trees",
+    summary="the tree with the least promised on its fullest link; then the root with the fewest trees",
     view=_everything,
 )

@@ -46,7 +46,7 @@ def register_value(register: p4i.Register, value: Any) -> int | bool:
     if is_signed:
         bits = spec.bitstring.int.bitwidth
     if not bits:
-        raise SettingError(f"register: cells of {register.preamble.name} are no numbers")
+        raise SettingError(f"register: cells of {register.preamble.name} are not numbers")
     found = int(at("value", number_of, value, bits))
     return found - (1 << bits) if is_signed and found >> (bits - 1) else found
 
@@ -71,7 +71,7 @@ def meter_config(config: Any, meter: p4i.Meter | p4i.DirectMeter) -> finsy.P4Met
         if found["pir"] < found["cir"]:
             raise SettingError(f"pir: {found['pir']} is below cir {found['cir']}")
     elif (found["pir"], found["pburst"]) != (found["cir"], found["cburst"]):
-        raise SettingError("pir: a meter of one rate has those of cir and cburst as pir and pburst")
+        raise SettingError("pir: a single-rate meter uses cir and cburst as pir and pburst")
     return finsy.P4MeterConfig(**found, eburst=number_at(config, "eburst", _COUNT_BITS, 0))
 
 

@@ -58,7 +58,7 @@ def table_entry(entry: Any, program: ProgramNames) -> finsy.P4TableEntry:
 
 def _require_not_constant(table: TableNames, is_default: bool) -> None:
     if is_default and table.info.const_default_action_id:
-        raise SettingError(f"default_action: that of {table.name} is const")
+        raise SettingError(f"default_action: {table.name} has a const one")
     if not is_default and table.info.is_const_table:
         raise SettingError(f"table: the entries of {table.name} are const")
 

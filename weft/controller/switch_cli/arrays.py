@@ -36,9 +36,7 @@ def _register(session: CommandSession, name: str) -> tuple[p4i.Register, int]:
     spec = register.type_spec.bitstring
     width = spec.bit.bitwidth if spec.HasField("bit") else spec.int.bitwidth
     if not width:
-        raise CommandError(
-            f"cells of {register.preamble.name} are no numbers, which is all that has a form here"
-        )
+        raise CommandError(f"cells of {register.preamble.name} are not numbers, the only supported form")
     return register, width
 
 

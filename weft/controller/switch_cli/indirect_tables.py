@@ -23,7 +23,7 @@ from weft.controller.switch_cli.tables import (
 def _indirect(session: CommandSession, name: str) -> p4i.Table:
     table = table_named(session, name)
     if not table.implementation_id:
-        raise CommandError(f"entries of {table.preamble.name} have actions of their own (valid: table_add …)")
+        raise CommandError(f"entries of {table.preamble.name} have direct actions (valid: table_add …)")
     return table
 
 

@@ -105,8 +105,8 @@ def hyperx(
     most = MAX_PORTS - parameters.hosts_per_switch
     if ports > most:
         raise TopologyError(
-            f"shape={list(lengths)} takes {ports} ports of a switch beside {parameters.hosts_per_switch} of its hosts "
-            f"(valid: at most {most})"
+            f"shape={list(lengths)} takes {ports} ports of a switch in addition to {parameters.hosts_per_switch} for "
+            f"hosts (valid: at most {most})"
         )
     require_links(prod(lengths) * ports // 2, f"shape={list(lengths)}")
 

@@ -58,7 +58,7 @@ def read_links(topology: Fields, hosts: Collection[str], switches: Collection[st
         for end in item[:2]:
             if end not in hosts and end not in switches:
                 raise TopologyError(
-                    f"{place}: {shown(end)} is no node; {did_you_mean(end, [*hosts, *switches])}"
+                    f"{place}: {shown(end)} is not a node; {did_you_mean(end, [*hosts, *switches])}"
                 )
         ports: list[int | None] = []
         for end, key in zip(item[:2], ("port1", "port2"), strict=True):

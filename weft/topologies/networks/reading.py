@@ -107,7 +107,7 @@ def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _require_sound(network: Network) -> None:

@@ -137,8 +137,8 @@ def _end(text: str, hosts: Collection[str], switches: Collection[str], place: st
     match = _END.match(text)
     if match is None:
         raise TopologyError(
-            f"{place}: {shown(text)} is no end of a link (valid: a host, {', '.join(islice(hosts, 3))}…, or a switch "
-            "and its port, such as s1-p3)"
+            f"{place}: {shown(text)} is not an end of a link (valid: a host, {', '.join(islice(hosts, 3))}…, or a "
+            "switch and its port, such as s1-p3)"
         )
     if match[1] not in switches:
         raise TopologyError(f"{place}: {shown(text)} names no switch; {did_you_mean(match[1], switches)}")
