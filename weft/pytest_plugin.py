@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--weft-coverage",
         type=Path,
         metavar="DIR",
-        help="Count what packets of the fixture `fabric` reach of P4 programs; DIR adds tests and runs up.",
+        help="Record which P4 code packets of the fixture `fabric` reach; DIR accumulates tests and runs.",
     )
 
 

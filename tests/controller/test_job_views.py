@@ -103,7 +103,7 @@ def test_the_commands_read_a_lab(state: Path) -> None:
         lost = next(key for key, each in double.device(2).entities.items() if is_job(each))
         del double.device(2).entities[lost]
         (job,) = rows(await invoke("jobs", "--json"))
-        assert job["state"] == "p0l1 holds nothing of it, though p0s0 has it as a child"
+        assert job["state"] == "p0l1 has no entries of it, though p0s0 lists it as a child"
 
     with_lab(state, body)
 

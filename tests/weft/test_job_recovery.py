@@ -100,7 +100,7 @@ def test_what_is_left_of_a_broken_job_is_removed_and_its_slots_are_free() -> Non
         found = blocking.call(controller.recover())
         assert [job.job_id for job in found.jobs] == [9]
         assert found.lost.keys() == {1}
-        assert "p1l1 holds nothing of it" in found.lost[1]
+        assert "p1l1 has no entries of it" in found.lost[1]
         assert blocking.call(controller.apply()).entries > 0
         for switch in fabric.topology.switches:
             left = blocking.read(switch.name, [finsy.P4TableEntry("aggregation_member")])
@@ -178,13 +178,13 @@ PARAMETERS = held_of(job_table())["p0l0"].jobs[1].parameters
             ({"note": JobNote(name, 0.0, (0, 1)).as_bytes()}, "note is not a manager's")
             for name in ("\ud800", "\x1b[2J")
         ),
-        ({"note": JobNote("blue", 0.0, (1, 2)).as_bytes()}, "another life"),
+        ({"note": JobNote("blue", 0.0, (1, 2)).as_bytes()}, "have different parameters of it"),
         ({"note": JobNote("", 0.0, (1,)).as_bytes()}, "notes 1 workers and has 2"),
         ({"note": JobNote("", 0.0, (1, 7)).as_bytes()}, "has workers"),
-        ({"parameters": {**PARAMETERS, "epoch": 9}}, "another life"),
+        ({"parameters": {**PARAMETERS, "epoch": 9}}, "have different parameters of it"),
         ({"parameters": {**PARAMETERS, "full_bitmap": 7}}, "lacks entries of its children"),
         ({"parameters": {**PARAMETERS, "rank_at_parent": 2}}, "disagree about its parent"),
-        ({"parameters": {**PARAMETERS, "parent_port": 99}}, "a port of it that there is not"),
+        ({"parameters": {**PARAMETERS, "parent_port": 99}}, "lacks a port that its entries name"),
         ({"parameters": {**PARAMETERS, "is_root": 1}}, "2 roots"),
         ({"children": {0: 1}}, "lacks entries of its children"),
     ],

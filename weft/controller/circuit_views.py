@@ -11,9 +11,7 @@ from weft.topologies.circuits import CircuitConfiguration, CircuitPlan
 def require_circuits(fabric: FabricSpec | None) -> CircuitPlan:
     """Return a lab's circuits. Raises SettingError: its fabric has none, or only a switch's address was given."""
     if fabric is None:
-        raise SettingError(
-            "circuits need a running lab: --address is a switch's, which knows nothing of them"
-        )
+        raise SettingError("circuits need a running lab: the switch at --address does not know them")
     if fabric.circuits is None:
         raise SettingError("the fabric has no circuits (valid: fabrics of kind cubes or optical_core)")
     return fabric.circuits

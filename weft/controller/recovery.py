@@ -147,7 +147,7 @@ def _job(fabric: FabricSpec, job_id: int, held: Mapping[str, HeldJob]) -> Job:
             notes[name].tenant,
             notes[name].share,
         ) != (note.tenant, note.share):
-            raise JobError(f"{name} holds another life of it than {next(iter(held))}")
+            raise JobError(f"{name} and {next(iter(held))} have different parameters of it")
     planes = sorted({fabric.switch(name).plane for name in held})
     trees, workers = [], dict[int, str]()
     for plane in planes:
@@ -201,7 +201,7 @@ def _node(fabric: FabricSpec, name: str, held: HeldJob) -> TreeNode:
     if ranks != list(range(len(ranks))) or parameters["full_bitmap"] != (1 << len(ranks)) - 1:
         raise JobError(f"{name} lacks entries of its children")
     if any(not 1 <= port <= len(switch.ports) for port in held.ports):
-        raise JobError(f"{name} has a port of it that there is not")
+        raise JobError(f"{name} lacks a port that its entries name")
     children = tuple(
         TreeChild(switch.port(port).peer.node, port, rank) for rank, port in sorted(held.children.items())
     )
@@ -214,7 +214,7 @@ def _node(fabric: FabricSpec, name: str, held: HeldJob) -> TreeNode:
 def _require_child(nodes: Mapping[str, TreeNode], node: TreeNode, child: TreeChild) -> None:
     below = nodes.get(child.name)
     if below is None or below.parent is None:
-        raise JobError(f"{child.name} holds nothing of it, though {node.switch} has it as a child")
+        raise JobError(f"{child.name} has no entries of it, though {node.switch} lists it as a child")
     if (below.parent.name, below.parent.rank) != (node.switch, child.rank):
         raise JobError(f"{child.name} and {node.switch} disagree about its parent")
 

@@ -73,7 +73,7 @@ class FabricSpec:
 
         """
         if self.circuits is None:
-            raise TopologyError(f"the fabric has no circuits, and so no configuration {name!r} of them")
+            raise TopologyError(f"the fabric has no circuits, so there is no configuration {name!r}")
         switches = rejoined(self.switches, self.circuits, self.circuits.configuration(name))
         return replace(
             self,

@@ -475,7 +475,7 @@ def test_an_entry_that_is_changed_keeps_its_rates_and_its_timeout(switch: Switch
         ("register_write seen 0 70000", "'70000' does not fit into 16 bits"),
         ("meter_set_rates police 0 2:1 1:1", "the peak rate 1:1 is below the committed rate 2:1"),
         ("reset_state", "reset_state is not possible here: the controller's entries would go, too"),
-        ("set_queue_rate 100 1", "set_queue_rate: P4Runtime has nothing for it"),
+        ("set_queue_rate 100 1", "set_queue_rate: P4Runtime does not offer it"),
         ("set_queue_rate 100 1 7", "names the priority '7' (valid: only the port"),
         ("set_queue_depth 0", "packets: '0' is out of range (valid: 1 to"),
         ("counter_write by_port 4 1 1", "index: '4' is out of range (valid: 0 to 3)"),

@@ -41,9 +41,9 @@ def link(find: Find, operation: str, name: str, timeout_s: float) -> None:
         _operate(lab, operation, "link", name, timeout_s)
         return
     if operation not in ("down", "up"):
-        raise click.UsageError(f"'{operation}' is nothing to do (valid: {', '.join(_OPERATIONS)}, down, up)")
+        raise click.UsageError(f"unknown operation '{operation}' (valid: {', '.join(_OPERATIONS)}, down, up)")
     if lab.fabric is None:
-        raise click.UsageError("link needs a running lab: --address says nothing of links")
+        raise click.UsageError("link needs a running lab: the switch at --address does not know links")
     chosen, up = named_link(lab.fabric, name), operation == "up"
     set_link(lab, chosen, up)
     asyncio.run(wait_until_followed(lab, chosen, up))

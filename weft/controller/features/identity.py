@@ -101,7 +101,7 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
 
 KIND = Feature(
     name="identity",
-    summary="Who a switch is, and which class a packet's DSCP means.",
+    summary="A switch's identity, and the class of each DSCP.",
     tables=("identity", "class_map", "class_map_ipv6"),
     entities=_entities,
 )

@@ -158,7 +158,7 @@ def _entities(_fabric: FabricSpec, settings: Settings) -> OfSwitch:
 
 KIND = Feature(
     name="load balancing",
-    summary="How packets choose among equal paths, and how old the queue depths are that adaptive choices rely on.",
+    summary="How packets choose among equal paths, and the ages of the queue depths that adaptive choices use.",
     tables=(TABLE, *CANDIDATE_TABLES),
     entities=_entities,
     command="load-balancing",

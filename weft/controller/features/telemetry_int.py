@@ -102,7 +102,7 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
 
 KIND = Feature(
     name="INT",
-    summary="What every port stamps into INT, and how often it did.",
+    summary="INT stamp of every port, and how many packets got it.",
     tables=(TABLE,),
     entities=_entities,
     command="int",

@@ -143,7 +143,7 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
 
 KIND = Feature(
     name="virtual lanes",
-    summary="The lanes in which lossless packets go on, by ports and by destination.",
+    summary="Lanes in which lossless packets continue, by ports and by destination.",
     tables=("host_ports", "layer_lane", "virtual_lane"),
     entities=_entities,
 )

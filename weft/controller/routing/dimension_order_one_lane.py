@@ -10,7 +10,7 @@ from weft.controller.routing.lanes import ONE_LANE
 KIND = replace(
     DIMENSION_ORDER,
     name="dimension_order_one_lane",
-    summary="dimension order without datelines, to show what they are for",
+    summary="dimension order without datelines, to show their purpose",
     is_deadlock_free=lambda _fabric: False,
     lanes=lambda _fabric, _plane: ONE_LANE,
 )

@@ -12,7 +12,7 @@ from weft.controller.routing.through_intermediates import UGAL_TABLES
 KIND = replace(
     VALIANT,
     name="dragonfly_ugal",
-    summary="on a dragonfly, minimal or through a random group, by the depths of queues (UGAL-L)",
+    summary="on a dragonfly, minimal or through a random group, by queue depths (UGAL-L)",
     tables=UGAL_TABLES,
     plane=partial(through_groups, compares_queues=True),
     intermediates=partial(groups_of, compares_queues=True),

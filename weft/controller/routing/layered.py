@@ -170,7 +170,7 @@ def _objection(fabric: FabricSpec) -> str:
 
 KIND = RoutingKind(
     name="layered",
-    summary="on any graph, balanced single paths, in as many lanes as keep them free of deadlock",
+    summary="on any graph, balanced single paths, in enough lanes to prevent deadlocks",
     tables=("ipv4_lpm", "ipv6_lpm", "ecmp", "layer_by_ipv4", "layer_by_ipv6"),
     plane=Layered,
     objection=_objection,

@@ -213,7 +213,7 @@ def _at(by_hops: ByHops, hops: int) -> int:
 
 KIND = RoutingKind(
     name="up_down",
-    summary="on any graph, up some links, then down some: free of deadlock on one lane",
+    summary="on any graph, up some links, then down some: no deadlocks with one lane",
     tables=("ipv4_lpm", "ipv6_lpm", "ecmp"),
     plane=UpDown,
     objection=lambda _fabric: "",

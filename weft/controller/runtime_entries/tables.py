@@ -110,9 +110,7 @@ def _priority(priority: Any, table: TableNames, is_default: bool) -> int:
     number = 0 if priority is None else at("priority", count_of, priority, _PRIORITY_BITS)
     wanted = not is_default and any(info.match_type in NEEDS_PRIORITY for info in table.fields.values())
     if wanted and not number:
-        raise SettingError(
-            f"priority: entries of {table.name} need one (valid: 1 or more; larger goes first)"
-        )
+        raise SettingError(f"priority: entries of {table.name} need one (valid: 1 or more; the largest wins)")
     if number and not wanted:
         raise SettingError(f"priority: entries of {table.name} have none: its keys are exact or prefixes")
     return int(number)

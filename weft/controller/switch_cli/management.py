@@ -38,7 +38,7 @@ def over_grpc(address: str, name: str, device_id: int) -> Manage:
             answer: bytes = await channel.unary_unary(MANAGE)(data, timeout=TIMEOUT_S)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                raise CommandError("only Weft's own switches can be asked for this") from None
+                raise CommandError("only Weft's own switches support this") from None
             raise explain(name, "Manage", error) from None
         finally:
             await channel.close()
@@ -50,7 +50,7 @@ def over_grpc(address: str, name: str, device_id: int) -> Manage:
 
 async def _manage(session: CommandSession, **request: Any) -> dict[str, Any]:
     if session.manage is None:
-        raise CommandError("P4Runtime has nothing for it, and this switch is reached by nothing else")
+        raise CommandError("P4Runtime does not offer it, and this switch has no other interface")
     return await session.manage(request)
 
 

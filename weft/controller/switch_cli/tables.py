@@ -63,7 +63,7 @@ def with_parameters(info: p4i.Action, words: Sequence[str]) -> p4r.Action:
         what = f"parameter {parameter.name} of {info.preamble.name}"
         if parameter.bitwidth == 0:
             raise CommandError(
-                f"{what}: its type is translated to text, for which simple_switch_CLI has no form"
+                f"{what}: its type is translated to text, which simple_switch_CLI does not support"
             )
         value = parse_value(word, parameter.bitwidth, what)
         action.params.add(param_id=parameter.id, value=encoded(value))

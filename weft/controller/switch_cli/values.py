@@ -73,13 +73,15 @@ def parse_match(field: p4i.MatchField, text: str) -> p4r.FieldMatch | None:
     reader = _READERS.get(field.match_type)
     if reader is None:
         kind = _Kind.MatchType.Name(field.match_type)
-        raise CommandError(f"{what}: keys of match type {kind} have no form here")
+        raise CommandError(f"{what}: keys of match type {kind} are not supported here")
     return reader(field, text, what)
 
 
 def _require_bits(field: p4i.MatchField, what: str) -> None:
     if field.bitwidth == 0:
-        raise CommandError(f"{what}: its type is translated to text, for which simple_switch_CLI has no form")
+        raise CommandError(
+            f"{what}: its type is translated to text, which simple_switch_CLI does not support"
+        )
 
 
 def _exact(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch:

@@ -116,7 +116,9 @@ class _Reader:
     def _add_key(self, element: _Element) -> None:
         identity, of = _required(element, "id"), element.attributes.get("for", "all")
         if identity in self._keys or len(self._keys) == _MOST_KEYS:
-            raise TopologyError(f"{element.place}: key {shown(identity)} stands twice, or is one of too many")
+            raise TopologyError(
+                f"{element.place}: key {shown(identity)} is repeated, or there are too many keys"
+            )
         self._keys[identity] = (of, element.attributes.get("attr.name", identity))
 
     def _named(self, element: _Element, above: _Element) -> str:
@@ -128,7 +130,7 @@ class _Reader:
                 f"{element.place}: no key {shown(identity)} of a {above.tag} (valid: {valid or 'none is listed'})"
             )
         if name in above.data:
-            raise TopologyError(f"{element.place}: {shown(name)} stands twice in a {above.tag} (valid: once)")
+            raise TopologyError(f"{element.place}: {shown(name)} is repeated in a {above.tag} (valid: once)")
         return name
 
     def _add_edge(self, element: _Element) -> None:

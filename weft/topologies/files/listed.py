@@ -44,7 +44,7 @@ class ListedGraph:
         """Add a node. Raises TopologyError: its name is taken, or an attribute is unknown."""
         if node.name in self.nodes:
             raise TopologyError(
-                f"{node.place}: node {shown(node.name)} stands at {self.nodes[node.name].place} already "
+                f"{node.place}: node {shown(node.name)} is at {self.nodes[node.name].place} already "
                 "(valid: each name once)"
             )
         _require_known(node.attributes, NODE_ATTRIBUTES, f"{node.place}: node {shown(node.name)}")
@@ -59,7 +59,7 @@ class ListedGraph:
         identity = (frozenset((edge.a, edge.b)), edge.key)
         if identity in self._seen:
             raise TopologyError(
-                f"{what}: stands at {self._seen[identity]} already (valid: once; parallel links have different keys)"
+                f"{what}: is at {self._seen[identity]} already (valid: once; parallel links have different keys)"
             )
         self._seen[identity] = edge.place
         self.edges.append(edge)

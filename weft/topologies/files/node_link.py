@@ -62,7 +62,7 @@ def _parsed(content: bytes) -> object:
 def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     twice = repeated_name(pairs)
     if twice is not None:
-        raise TopologyError(f"the whole: key {shown(twice)} stands twice in a mapping")
+        raise TopologyError(f"the whole: key {shown(twice)} is repeated in a mapping")
     return dict(pairs)
 
 

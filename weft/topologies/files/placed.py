@@ -129,7 +129,7 @@ def _switch(node: ListedNode, tiers: Mapping[str, int]) -> PlacedSwitch:
         tier = tiers.get(node.name)
     if tier is None:
         raise TopologyError(
-            f"{node.place}: switch {shown(node.name)} has no way to a host (valid: a link, or a tier)"
+            f"{node.place}: switch {shown(node.name)} has no path to a host (valid: a link, or a tier)"
         )
     role = _optional(node, "role", lambda value: _word(value, 12), "a word of up to 12 small letters")
     return PlacedSwitch(

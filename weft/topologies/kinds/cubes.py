@@ -67,7 +67,8 @@ class CubesSection(TopologySection):
             raise TopologyKeyError("shapes", str(error)) from None
         if self.configuration is not None and self.configuration not in self.shapes:
             raise TopologyKeyError(
-                "configuration", f"{self.configuration!r} is none of shapes (valid: {', '.join(self.shapes)})"
+                "configuration",
+                f"{self.configuration!r} is not one of shapes (valid: {', '.join(self.shapes)})",
             )
         super().check()
 

@@ -62,7 +62,7 @@ class OpticalCoreSection(TopologySection):
         if self.configuration is not None and self.configuration not in self.matchings:
             raise TopologyKeyError(
                 "configuration",
-                f"{self.configuration!r} is none of matchings (valid: {', '.join(self.matchings)})",
+                f"{self.configuration!r} is not one of matchings (valid: {', '.join(self.matchings)})",
             )
         super().check()
 

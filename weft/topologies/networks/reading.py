@@ -102,7 +102,7 @@ def _parsed(path: Path) -> object:
 def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     twice = repeated_name(pairs)
     if twice is not None:
-        raise ValueError(f"key {shown(twice)} stands twice")
+        raise ValueError(f"key {shown(twice)} is repeated")
     return dict(pairs)
 
 
