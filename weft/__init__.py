@@ -75,5 +75,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    # The public names, so that completion offers those that are imported late and none of this module's own.
+    # Only the public names, so that completion also offers names imported late, and no internal ones.
     return sorted(__all__)

@@ -145,7 +145,7 @@ class FabricController:
     async def __aenter__(self) -> Self:
         try:
             await self.connect()
-            # Without loading a program switches keep the entries of an earlier controller, and the jobs among them.
+            # Without a new program, switches keep an earlier controller's entries, including its jobs.
             if not self._switches.push:
                 await self.recover()
             await self.apply()
@@ -240,8 +240,7 @@ class FabricController:
             touched = [
                 name
                 for name in self._switches.names
-                # After a failure most switches have the same objects in both plans; they are neither compared nor
-                # written.
+                # After a failure most switches have the same objects in both plans, so nothing is compared or written.
                 if name not in kept and not self._switches.holds(name, plans[name])
             ]
             written = Written()
@@ -268,7 +267,7 @@ class FabricController:
         that enters without `push` recovers automatically.
         """
         names = [name for name in self._switches.names if name not in self._failures.switches]
-        # Others may have written meanwhile, so nothing that was known of a switch holds.
+        # Others may have written meanwhile, so known entries may be outdated.
         for name in names:
             self._switches.forget(name)
         held = await on_all(lambda name: read_held_jobs(self._switches.session(name)), names)

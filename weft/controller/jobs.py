@@ -261,7 +261,7 @@ class JobTable:
         for job in self.jobs:
             if not self.is_hit_by(job.job_id, failures):
                 continue
-            # Before it is planned anew: its own slots and promise must not stand in its way.
+            # Removed before it is planned again, so that its own slots and promise do not count against it.
             self.remove(job.job_id)
             try:
                 rebuilt.append(
@@ -333,7 +333,7 @@ class JobTable:
                         f"other jobs of the tenant have {load.own.get(port, 0.0):g} (valid: {owner.bandwidth:g} "
                         "together)"
                     )
-        # All trees or none: a job's data are striped over all of its planes.
+        # All trees or none, because a job's data are striped over all its planes.
         reserved: list[str] = []
         planned: list[PlannedTree] = []
         try:
@@ -359,7 +359,7 @@ class JobTable:
                 for port in planned.tree.ports():
                     promised[port] += other.weight
                     own[port] += other.share if owner is not NOBODY and other.tenant == owner.name else 0.0
-        # A full switch is not excluded here, only preferred least: the error then names the switch and its free range.
+        # A full switch is not excluded, only the last choice: the error then names the switch and its free range.
         full = {name for name, pool in self._pools.items() if not pool.has_room(job.slot_count, owner.name)}
         load = TreeLoad(roots, promised, own, owner.bandwidth, job.share, full)
         return self._placement.view(load, job.job_id)

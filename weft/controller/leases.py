@@ -65,7 +65,7 @@ class Leases:
 
         """
         others = [job.job_id for job in table().jobs if job.job_id not in keep]
-        # On a copy, before anybody waits or is removed.
+        # Try on a copy before waiting or removing any job.
         admit_in_place_of(table().copy(), others, admit)  # raises if even all of them are not enough
         clock = asyncio.get_running_loop()
         due_s = clock.time()
@@ -75,7 +75,7 @@ class Leases:
             now_s = max(clock.time(), due_s)  # a loop's timers may fire a moment early
             idle = self.idle(packets, now_s, lease_of)
             jobs = table()
-            # A job may have been added again while packets were read: its new life is not idle.
+            # A job may have been added again while packets were read; in its new epoch it is not idle.
             free = [each for each, epoch in idle if jobs.epoch(each) == epoch and each not in keep]
             try:
                 return admit_in_place_of(jobs, free, admit)
@@ -114,7 +114,7 @@ def admit_in_place_of(jobs: JobTable, idle: Sequence[int], admit: Admit) -> list
                     jobs.put_back(job)
                 raise
         removed.append(jobs.remove(pending.pop(0)))
-    # Slots are ranges, so room for one job may need several gone, of which some may then fit again.
+    # Slots are ranges, so one job may need the removal of several others, some of which may then fit again.
     return [job for job in removed if not _fits_still(jobs, job)]
 
 

@@ -153,7 +153,7 @@ class DirectionWatch:
         Decreased counters (the switch was restarted) start a new comparison.
         """
         last, self._last = self._last, reading
-        # A switch that has started anew counts from 0: differences to earlier readings mean nothing.
+        # A restarted switch counts from 0, so differences from earlier readings are meaningless.
         if last is not None and not last.is_before(reading):
             self.restart()
             last, self._last = None, reading

@@ -141,7 +141,7 @@ def plan_updates(installed: EntitySet, desired: EntitySet) -> list[EncodedUpdate
     changes: list[EncodedUpdate] = []
     for key, entity in desired.items():
         present = installed.get(key)
-        # Most entities are the same objects as in the plan before (encoding.py): nothing of them is compared.
+        # Most entities are the same objects as in the previous plan (encoding.py), so they are not compared.
         if present is entity:
             continue
         if present is None or present.data != entity.data:
@@ -153,7 +153,7 @@ def plan_updates(installed: EntitySet, desired: EntitySet) -> list[EncodedUpdate
         for key, entity in installed.items()
         if key not in desired and not entity.is_default
     ]
-    # A stable sort: within a rank the plan's order stays, and adjacent inserts into one table go to the engine
+    # A stable sort keeps the plan's order within a rank, so that adjacent inserts into a table reach the engine
     # together.
     changes.sort(key=lambda update: update.entity.rank)
     removals.sort(key=lambda update: -update.entity.rank)
@@ -197,11 +197,11 @@ def table_key(table_entry: p4r.TableEntry) -> p4r.TableEntry:
 
 def stable_entity(entity: p4r.Entity) -> p4r.Entity:
     """Return an entity in canonical order and without volatile parts."""
-    # The plan's entities are shared by switches, so they must not be changed in place.
+    # Switches share the plan's entities, so they must not be changed in place.
     stable = copy.deepcopy(entity)
     if stable.HasField("table_entry"):
         entry = stable.table_entry
-        # They change with every packet, and would make each entry differ from the plan.
+        # These change with every packet, so every entry would differ from the plan.
         for volatile in ("counter_data", "meter_counter_data", "time_since_last_hit"):
             entry.ClearField(volatile)
         fields = sorted(entry.match, key=lambda field: field.field_id)

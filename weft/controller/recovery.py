@@ -186,7 +186,7 @@ def _tree(fabric: FabricSpec, plane: int, held: Mapping[str, HeldJob]) -> Aggreg
             if not fabric.switch(node.switch).port(child.port).peer_is_host:
                 _require_child(nodes, node, child)
                 pending.append(child.name)
-        # A cycle of parents, which only entries of several lives of a job can make.
+        # A cycle of parents, which only entries from several epochs of a job can form.
         if len(reached) > len(nodes):
             raise JobError(f"its entries in plane {plane} make no tree")
     if len(reached) != len(nodes):
@@ -224,7 +224,7 @@ def _workers(fabric: FabricSpec, tree: AggregationTree, notes: Mapping[str, JobN
     found: dict[int, str] = {}
     for node in tree.nodes:
         hosts = node.hosts(fabric)
-        # Entries know a worker by its rank below a switch; its number in the whole job is in the note alone.
+        # Entries identify a worker by its rank below a switch; only the note has its number in the whole job.
         numbers = notes[node.switch].workers
         if len(hosts) != len(numbers):
             raise JobError(f"{node.switch} notes {len(numbers)} workers and has {len(hosts)}")

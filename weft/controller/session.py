@@ -168,7 +168,7 @@ class SwitchSession:
             election_id=U128.encode(self._election_id),
             action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
         )
-        # The program is a megabyte for each switch, all at the same time: requests share its bytes.
+        # All switches get a program of a megabyte at the same time, so requests share its bytes.
         request = SharedRequest(head.SerializeToString(), self._encoder.pipeline_config_field)
         try:
             await self._while_it_answers(
@@ -225,8 +225,8 @@ class SwitchSession:
             await self._wait_until_primary()
             batch = updates[start : start + BATCH_UPDATES]
             head = p4r.WriteRequest(device_id=self.device_id, election_id=U128.encode(self._election_id))
-            # Put together from bytes: fields of a protobuf message may follow each other in any order, and the updates
-            # of most switches are encoded already.
+            # Concatenated from bytes: protobuf fields may come in any order, and most switches' updates are encoded
+            # already.
             request = b"".join((head.SerializeToString(), *(update.field for update in batch)))
             try:
                 await self._stub.Write(request, timeout=self._timeout_s)

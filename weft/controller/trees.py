@@ -203,8 +203,7 @@ def _ports_up(
         ]
         ways.sort(
             key=lambda port: (
-                # Straight to the root first, then to nodes that the tree has anyway: each further switch costs slots
-                # and a hop.
+                # Prefer the root, then nodes already in the tree: each further switch costs slots and a hop.
                 port.peer.node != root.name,
                 port.peer.node not in pending,
                 not load.has_room([port.peer.node]),
@@ -273,7 +272,7 @@ def _ports_inwards(
             for port in failures.live_ports(fabric.switch(name))
             if distance[port.peer.node] == distance[name] - 1
         ]
-        # A slot's bitmap has 32 bits, so children are spread over the parents that there are.
+        # A slot's bitmap has 32 bits, so children are spread over all possible parents.
         best = min(ways, key=lambda port: (children[port.peer.node], port.number))
         chosen[name] = best
         children[best.peer.node] += 1

@@ -69,8 +69,8 @@ class Contents:
         return {"columns": columns, "rows": rows[:MOST_ROWS], "more": max(0, len(rows) - MOST_ROWS)}
 
     def _read(self, switch: str, action: Callable[[SwitchSession], Awaitable[_Result]]) -> _Result:
-        # One reader at a time: each reads whole tables over P4Runtime, and browsers ask again before an answer has
-        # come.
+        # One reader at a time: each reads whole tables over P4Runtime, and browsers may repeat a request before the
+        # answer.
         with self._lock, raised_as_weft_errors():
             return self._read_switch(switch, action)
 

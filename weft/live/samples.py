@@ -66,7 +66,7 @@ class Samples:
         # A host's sent bytes are counted by its switch's port as received.
         self._up = np.array([self.number_of.get(str(link.a), -1) for link in fabric.links], dtype=np.int64)
         cells = max(1, len(self.port_names) * len(SERIES))
-        # Two at least, as a rate needs a sample before.
+        # At least two, because a rate needs a previous sample.
         self._most = max(2, min(_MOST_SAMPLES, _MOST_CELLS // cells))
         # A ring of fixed size: a lab may be up for days.
         self._kept = np.zeros((self._most, len(self.port_names), len(SERIES)), dtype=np.float32)

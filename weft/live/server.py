@@ -64,7 +64,7 @@ class LivePageServer(LabServer):
         except ValueError:
             return _refused(HTTPStatus.BAD_REQUEST, "the address is invalid")
         said = request.headers.get("authorization", "").removeprefix("Bearer ") or query.get("token", "")
-        # In constant time; and before anything is read, so that nobody without a token makes work.
+        # Compare in constant time, before reading anything, so that requests without a token cause no work.
         if not hmac.compare_digest(said.encode(), self._token.encode()):
             return _refused(
                 HTTPStatus.FORBIDDEN, "the token is missing or wrong: open the address that weft printed"
@@ -80,7 +80,7 @@ class LivePageServer(LabServer):
             return _refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
 
     def _page(self, _: Mapping[str, str]) -> Answer:
-        # Another one for each answer: a script that got into the page, by a switch's name for instance, has none.
+        # A new nonce for each answer: a script injected into the page, for example through a switch's name, has none.
         nonce = secrets.token_urlsafe(_TOKEN_BYTES)
         policy = (
             f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal
 
-# Written here: prometheus-client keeps values that a program counts itself, while these are read from switches and
-# hosts at each scrape.
+# Not prometheus-client: it manages values that the program counts itself, while these are read from switches and hosts
+# at each scrape.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 

@@ -1,4 +1,4 @@
-"""Dataclasses as plain data for JSON: one rule for all that a run writes."""
+"""Converts dataclasses to plain data for JSON: one rule for all files that a run writes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 
 class PlainData:
-    """A base of dataclasses that are written as JSON and read back.
+    """Base of dataclasses that are written as JSON and read back.
 
-    Fields that take no part in comparisons are not written: they are kept elsewhere, or follow from the others.
+    Fields excluded from comparisons are not written: they are stored elsewhere or derived from other fields.
     """
 
     derived: ClassVar[Mapping[str, str]] = {}
-    """Properties that are written after the fields, by their keys."""
+    """Properties written after the fields, by key in the JSON."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: the fields, then the derived figures."""
@@ -25,7 +25,7 @@ class PlainData:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: dataclasses as objects, tuples as lists, keys as texts."""
+    """Return a value as JSON values: dataclasses as objects, tuples as lists, keys as text."""
     if isinstance(value, PlainData):
         return value.as_dict()
     if is_dataclass(value):

@@ -29,7 +29,7 @@ class TrafficClassSettings:
 
 def switch_id(switch: SwitchSpec) -> int:
     """Return the id that INT carries: the low 12 bits of the device id, the width of HPCC's path id."""
-    # Ids repeat beyond 4,096 switches; a flow's planned paths tell which are meant (planned_paths.py).
+    # Ids repeat beyond 4,096 switches; a flow's planned paths tell equal ids apart (planned_paths.py).
     return switch.device_id % (1 << SWITCH_ID_BITS)
 
 

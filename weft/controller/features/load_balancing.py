@@ -114,7 +114,7 @@ def selector_of(table: str) -> str:
 
 def time_units(time_ps: int, target: TargetFacts) -> int:
     """Return a time in the target's unit, rounded up, so that times above 0 are at least one unit."""
-    # Rounded up: a gap below one unit of BMv2's would be 0, which means for every packet.
+    # Rounded up: a gap below one BMv2 unit would become 0, which means a choice for every packet.
     return -(-time_ps // (_PS_PER_NS * target.ns_per_time_unit))
 
 

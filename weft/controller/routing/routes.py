@@ -164,7 +164,7 @@ def _selector_entities(switch: SwitchSpec, groups: dict[NextHops, int]) -> list[
     entities: list[Entity] = [
         finsy.P4ActionProfileMember(
             SELECTOR,
-            # Ports identify members: the same number for every group, before and after a failure.
+            # Ports identify members, so a member has the same number in every group, before and after a failure.
             member_id=hop.port,
             action=finsy.P4TableAction(
                 "set_next_hop",

@@ -79,8 +79,7 @@ def summarised(tree: Branch, towards: Mapping[_Way, int]) -> list[tuple[Destinat
         inside = [(way, bits) for way, whole in routes if (bits := whole & switches)]
         if not inside:
             continue
-        # One way covers the whole branch. A switch without a route is in no way's bits, so its branch never matches
-        # here.
+        # One way covers the whole branch. No way has the bit of a switch without a route, so its branch never matches.
         if inside[0][1] == switches:
             found.append((branch.destinations, inside[0][0]))
         else:
