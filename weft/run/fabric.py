@@ -206,9 +206,9 @@ class Fabric:
         Args:
             collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce", or
                 path/to/file.py:Class, your own `weft.Collective`.
-            buffers: every rank's input, all of the same shape and of one type in `weft.traffic.data_types`, where uint16
-                holds bfloat16; they are not changed. A reduce-scatter or all-to-all splits them into a chunk for each
-                host (`CollectiveSpec.chunk`).
+            buffers: every rank's input, all of one shape and one type in `weft.traffic.data_types`, where uint16 holds
+                bfloat16; they are not changed. A reduce-scatter or all-to-all splits them into a chunk for each host
+                (`CollectiveSpec.chunk`).
             algorithm: one of the collective's algorithms, see `weft.traffic.collectives`; "auto": the one predicted to
                 be the fastest (docs/traffic.md).
             operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "average", "max" or "min"; for integers

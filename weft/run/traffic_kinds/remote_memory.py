@@ -52,8 +52,8 @@ class RemoteMemoryTraffic(JobItem):
     """Outstanding reads of a client, without `load`; between two ranks each plane carries up to
     `transport.max_outstanding_reads` at once."""
     load: Annotated[float, number(0, 1, above=True, example="0.5")] | None = None
-    """In place of `outstanding`: reads begin at random times, at a rate that loads the memories' links to this share with
-    responses; the clients' links must carry as much."""
+    """In place of `outstanding`: reads begin at random times, at a rate that loads the memories' links with responses
+    to this share. The clients' links must carry as much."""
     access_latency: ShortTime = 0
     """Access time of the memory itself, added to each read."""
     timeout: Annotated[int, whole(1, 10**6)] = 3600

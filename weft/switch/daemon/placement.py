@@ -11,7 +11,7 @@ from weft.switch.daemon.config import SwitchConfig
 
 @dataclass(frozen=True)
 class Placement:
-    """`switches` by device id; `hosts`: what is at the ports of hosts, by device id and port. `clock`: of all."""
+    """Engines of `switches` by device id, and of `hosts` by the switch's device id and port; `clock` is the common one."""
 
     clock: Engine | Partitions
     switches: Mapping[int, Engine]
