@@ -92,8 +92,8 @@ class PortConfig(_Frozen):
 
     While more than `split_depth_bytes` wait in a class, segments leave packet by packet.
 
-    Delay and `faults` apply to frames that the port sends. On a host uplink the delay also applies to the host's frames,
-    which have `uplink_faults`.
+    Delay and `faults` apply to frames that the port sends. On a host uplink the delay also applies to the host's
+    frames, which have `uplink_faults`.
     """
 
     port: int = Field(ge=0, le=MAX_PORT)

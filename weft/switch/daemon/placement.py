@@ -11,7 +11,7 @@ from weft.switch.daemon.config import SwitchConfig
 
 @dataclass(frozen=True)
 class Placement:
-    """Engines of `switches` by device id, and of `hosts` by the switch's device id and port; `clock` is the common one."""
+    """The engines of `switches` by device id, and of hosts (by device id and port of the switch); a common `clock`."""
 
     clock: Engine | Partitions
     switches: Mapping[int, Engine]
