@@ -56,7 +56,7 @@ class TrafficItem(TrafficSection):
         """
 
     def prepare(self, ranks: int, seed: int) -> Run:
-        """Make the data, before the fabric is up to not disturb its clock; return a function that runs the item."""
+        """Make the data before the fabric is up, as this can disturb its clock; return what runs the item."""
         return self.run
 
     def data_bytes(self, ranks: int) -> int:
