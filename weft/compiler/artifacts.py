@@ -1,7 +1,7 @@
-"""What a compilation writes to files, taken from the cache on disk if the same program was compiled before.
+"""The files that a compilation writes, taken from the cache on disk if the same program was compiled before.
 
 An entry's key is the compiler's own source, the program's name and text, and the options. It is used only if all
-included files still read the same and those that were sought but not found are still absent. Programs that are
+included files still read the same and files that were sought but not found are still absent. Programs that are
 refused are compiled anew each time.
 """
 
@@ -38,7 +38,7 @@ class Artifacts:
 
     @classmethod
     def of(cls, result: CompileResult) -> Artifacts:
-        """What a compilation yields."""
+        """Take the artifacts from the result of a compilation."""
         warnings = tuple(warning.report() for warning in result.warnings)
         return cls(
             result.json_text(), result.p4info_text(), result.p4info_bytes(), result.entries_bytes(), warnings
@@ -95,7 +95,7 @@ def _key(path: Path, include_paths: Sequence[str | Path], defines: Mapping[str, 
 
 @cache
 def _compiler_version() -> str:
-    """Of the compiler that this process runs; reading its source takes longer than to read an entry."""
+    """The version of the compiler that this process runs; reading its source takes longer than reading an entry."""
     return version_of([Path(__file__).parent], (".py", ".p4"))
 
 

@@ -17,44 +17,44 @@ from weft.compiler.diagnostics import CompileError, Diagnostics
 from weft.compiler.source import Span, Token
 
 SOURCE_BYTES = 1 << 24
-"""Of one file."""
+"""Most bytes in one source file."""
 INCLUDED_FILES = 10_000
-"""Read for one program; one that is included twice counts twice."""
+"""Most files read for one program; a file that is included twice counts twice."""
 INCLUDE_DEPTH = 64
 MACRO_TOKENS = 500_000
-"""Made by the expansion of macros."""
+"""Most tokens that the expansion of macros may make."""
 MACRO_DEPTH = 1_000
-"""Macros whose expansion leads to each other."""
+"""How deep the expansion of macros may nest."""
 TEXT_CHARACTERS = 1 << 16
-"""In a token that macros make, and in a string that `++` joins."""
+"""Most characters in a token that macros make, and in a string that `++` joins."""
 NESTING = 1_000
-"""Parentheses, braces, types or blocks within each other."""
+"""How deep parentheses, braces, types or blocks may nest."""
 CHAIN_LENGTH = 50_000
-"""Operators, members and calls in one expression, and branches in one `if … else if`."""
+"""Most operators, members and calls in one expression, and branches in one `if … else if`."""
 WIDTH_BITS = 1 << 16
-"""Of a type, and of a constant. simple_switch itself has no bound."""
+"""Widest type and constant. simple_switch itself has no bound."""
 TYPE_PARTS = 1 << 16
-"""Fields and elements of a type, with all that is within them."""
+"""Most fields and elements of a type, with all that is within them."""
 STATEMENTS = 100_000
-"""Statements after inlining and unrolling."""
+"""Most statements after inlining and unrolling."""
 INLINED_BLOCKS = 10_000
-"""Instances and calls that are put in place of what names them."""
+"""Most instances and calls that are inlined."""
 CALL_DEPTH = 200
 UNROLLED_ROUNDS = 20_000
-"""Rounds of loops that are unrolled, in all."""
+"""Most rounds of all unrolled loops together."""
 SELECT_ALTERNATIVES = 4_096
-"""Transitions of one select case: crossing many ranges multiplies them."""
+"""Most transitions of one select case: crossing many ranges multiplies them."""
 ARRAY_CELLS = 1 << 24
-"""Of a register, counter or meter; the embedded switch has the same bound."""
+"""Most cells of a register, counter or meter; the embedded switch has the same bound."""
 CONTROL_PLANE_SIZE = (1 << 31) - 1
-"""Entries of a table, members of a profile or value set, and an entry's priority: what 32 bits with a sign hold."""
+"""Largest table, profile, value set, and priority of an entry: the largest number of 32 bits with a sign."""
 
 _PYTHON_FRAMES = 1_000_000
 _STACK_BYTES = 1 << 30
 _STARTS, _PAUSE_S = 100, 0.02
 """Address space, of which only what is used becomes memory."""
 _NUMBER_DIGITS = 25_000
-"""Enough to read and print WIDTH_BITS in decimal."""
+"""Enough digits to read and print WIDTH_BITS in decimal."""
 
 Result = TypeVar("Result")
 
@@ -66,7 +66,7 @@ def exceeded(diagnostics: Diagnostics, message: str, where: Span | Token | None)
 
 
 class Spending:
-    """What is left of a budget; `message` is the error when it is spent."""
+    """Keeps how much of a budget is left; `message` is the error when it is spent."""
 
     def __init__(self, diagnostics: Diagnostics, limit: int, message: str) -> None:
         self._diagnostics = diagnostics
@@ -123,8 +123,8 @@ def _start(run: Callable[[], None]) -> threading.Thread:
                 thread.start()
                 return thread
             except RuntimeError:
-                # Under a limit of address space there may be room for one stack only, and that of a thread which has
-                # just been joined is unmapped a moment later.
+                # Under a limit of address space there may be room for one stack only. The system unmaps the stack of a
+                # thread that has just been joined a moment later.
                 tries -= 1
                 if tries == 0:
                     raise

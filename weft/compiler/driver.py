@@ -21,7 +21,7 @@ from weft.compiler.warnings.find import find_warnings
 
 @dataclass(frozen=True, slots=True)
 class CompileResult:
-    """What a compilation yields: `json` is the BMv2 document, `p4info` a p4.config.v1.P4Info."""
+    """The result of a compilation: `json` is the BMv2 document, `p4info` a p4.config.v1.P4Info."""
 
     json: dict[str, Any]
     p4info: Any
@@ -56,7 +56,7 @@ def compile_file(
 
     `include_paths` are searched after the including file's folder; core.p4 and v1model.p4 are built in.
     `defines` gives macros their values; None undefines one that is predefined.
-    Raises CompileError, whose `diagnostics` hold every error and warning.
+    Raises CompileError; its `diagnostics` hold every error and warning.
     """
     return on_deep_stack(lambda: _compile(path, include_paths, defines))
 

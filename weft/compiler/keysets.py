@@ -11,7 +11,7 @@ FORMS: dict[str, frozenset[str]] = {
     "optional": frozenset({"value", "any"}),
     "range": frozenset({"value", "range", "any"}),
 }
-"""What BMv2 can match a key of each kind with."""
+"""Forms of key sets that BMv2 can match with each kind of key."""
 FORM_NAMES = {"any": "value to be left open", "value": "value", "mask": "mask", "range": "range of values"}
 
 

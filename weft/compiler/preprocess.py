@@ -24,7 +24,7 @@ from weft.paths import P4_MODULES
 
 BUILTIN_INCLUDES = Path(__file__).parent / "include"
 WEFT_PREFIX = "weft/"
-"""Of what programs include from `weft.paths.P4_MODULES`, wherever Weft is installed."""
+"""Prefix of files that programs include from `weft.paths.P4_MODULES`, wherever Weft is installed."""
 # __TARGET_BMV2__ is what p4c defines for this target.
 PREDEFINED = {"__WEFT__": "1", "__P4__": "16", "__TARGET_BMV2__": "1"}
 

@@ -45,7 +45,7 @@ class _Evaluator:
         return self.tokens[self.index].text if self.index < len(self.tokens) else ""
 
     def nested(self, parse: Callable[[], int]) -> int:
-        """What `parse` gives, one level further in."""
+        """Call `parse` one level further in, and return its value."""
         self.nesting += 1
         if self.nesting > NESTING:
             raise _TooMuch(f"this condition nests more than {NESTING} deep")

@@ -56,7 +56,7 @@ def same_expression(left: ast.Node, right: ast.Node) -> bool:
 
 
 def _label(expression: ast.Node) -> object:
-    """What an expression is besides its parts."""
+    """The operator or the names in an expression, which its parts do not show."""
     if isinstance(expression, ast.Member):
         return expression.name
     if isinstance(expression, ast.Unary | ast.Binary):

@@ -269,7 +269,7 @@ class TableType(NominalType):
 
 
 class ApplyResultType(NominalType):
-    """What table.apply() returns."""
+    """The type that table.apply() returns."""
 
     __slots__ = ()
     declaration: ast.TableDeclaration
@@ -404,7 +404,7 @@ def width_of(type_: Type) -> int | None:
 
 
 def parts_of(type_: Type, known: dict[Type, int]) -> int:
-    """Scalars within a type, the type itself being one; `known` remembers those of declared types."""
+    """Count scalars within a type, the type itself being one; `known` remembers the counts of declared types."""
     type_ = strip_new(type_)
     if isinstance(type_, StructType):
         count = known.get(type_)

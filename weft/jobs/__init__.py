@@ -1,1 +1,1 @@
-"""Jobs made from descriptions of what people run: training of transformers, and traces that were recorded."""
+"""Builds jobs from workload descriptions: transformer training, inference, storage, and recorded traces."""

@@ -1,4 +1,4 @@
-"""Accelerators: how fast they compute and how much they hold, by their data sheets."""
+"""Accelerators: compute rate, memory and memory bandwidth from data sheets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.quantities.definitions import SIZE, number
 from weft.quantities.section import Section
 
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8"]
-"""Of the operands of matrix products."""
+"""Number format of matrix product operands."""
 
 PRECISION_BYTES: dict[str, int] = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
 """Bytes of an element."""
@@ -26,22 +26,22 @@ class Accelerator(Section):
     peak_tflops: dict[Precision, Tera] = Field(min_length=1)
     """10^12 floating-point operations per second by precision, without sparsity."""
     memory: Memory
-    """Its own memory."""
+    """Memory capacity."""
     memory_bandwidth_gb_per_s: Bandwidth
-    """10^9 bytes per second."""
+    """Memory bandwidth, in 10^9 bytes per second."""
     efficiency: Annotated[float, number(0, 1, above=True, example="0.5")] = 0.5
-    """Share of the peak that computation reaches on average while it is not waiting for communication."""
+    """Average share of the peak rate that computation reaches while it is not waiting for communication."""
     memory_efficiency: Annotated[float, number(0, 1, above=True, example="0.8")] = 1.0
-    """Share of the memory's bandwidth that what memory bounds reaches on average: iterations of decode, short prompts,
+    """Average share of the memory bandwidth that memory-bound work reaches: decode iterations, short prompts,
     optimizers."""
 
     @property
     def memory_bytes_per_s(self) -> float:
-        """Bytes per second of its memory that it reaches."""
+        """Memory bandwidth reached, in bytes per second."""
         return self.memory_bandwidth_gb_per_s * 1e9 * self.memory_efficiency
 
     def flops_per_s(self, precision: Precision) -> float:
-        """Return the operations per second that it reaches. Raises ValueError for a precision that it lacks."""
+        """Return the operations per second reached. Raises ValueError for a precision without a peak rate."""
         if precision not in self.peak_tflops:
             raise ValueError(f"{precision} (valid for this accelerator: {', '.join(self.peak_tflops)})")
         return self.peak_tflops[precision] * 1e12 * self.efficiency
@@ -63,13 +63,13 @@ ACCELERATORS: dict[str, Accelerator] = {
         memory=_gb(80),
         memory_bandwidth_gb_per_s=2039,
     ),
-    # NVIDIA H100 data sheet (2023), SXM; the figures without sparsity are half of those with it.
+    # NVIDIA H100 data sheet (2023), SXM; without sparsity, half the figures that include it.
     "H100": Accelerator(
         peak_tflops={"fp8": 1979, "bf16": 989.5, "fp16": 989.5, "tf32": 494.5, "fp32": 67},
         memory=_gb(80),
         memory_bandwidth_gb_per_s=3350,
     ),
-    # An H100 whose NVLink has 400 instead of 900 GB/s (DeepSeek-AI 2025, "Insights into DeepSeek-V3", section 4.1).
+    # An H100 with 400 instead of 900 GB/s of NVLink (DeepSeek-AI 2025, "Insights into DeepSeek-V3", section 4.1).
     "H800": Accelerator(
         peak_tflops={"fp8": 1979, "bf16": 989.5, "fp16": 989.5, "tf32": 494.5, "fp32": 67},
         memory=_gb(80),

@@ -1,4 +1,4 @@
-"""When operations of a job could start, of many at once."""
+"""When operations of a job could start, computed for all at once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Integers = NDArray[np.int64]
 
 
 def ready_ps(operations: Operations, times: RankTimes) -> Integers:
-    """Return when what each operation follows had ended, or started where that is enough; 0 where it follows nothing.
+    """Return when each operation's dependencies were met, in ps: ended, or started where that suffices; 0 for none.
 
-    From then on an operation of a stream waits for others of the stream.
+    After that an operation waits only for others of its stream.
     """
     found = np.zeros(len(operations), np.int64)
     let_ps = np.where(

@@ -1,4 +1,4 @@
-"""How long computations of a rank take: operations over the rate that is reached, or bytes over bandwidth."""
+"""How long a rank's computations take: operations over the rate reached, or bytes over bandwidth."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _PS_PER_S = 10**12
 
 
 class ComputeTimes:
-    """Durations of a micro-batch's passes on a rank, in ps.
+    """Durations of a micro-batch's computations on a rank, in ps.
 
-    A backward pass takes twice the operations of a forward one, half of them for the gradients of weights; scores have
-    no weights.
+    A backward pass takes twice the operations of a forward one, half of them for weight gradients. Scores have no
+    weights.
     """
 
     def __init__(self, plan: TrainingPlan) -> None:
@@ -22,34 +22,34 @@ class ComputeTimes:
         self._flops_per_s = plan.accelerator.flops_per_s(plan.precisions.compute)
 
     def attention_forward(self, layer: int) -> int:
-        """Return the time of a layer's attention."""
+        """Return the time of a layer's attention, forward."""
         flops = layer_flops(self._plan.model, layer)
         return self._of(flops.attention + flops.scores)
 
     def attention_inputs(self, layer: int) -> int:
-        """Return the time of the gradients of attention's inputs, with selective recomputation of the scores."""
+        """Return the time of attention's input gradients; selective recomputation adds the scores."""
         flops = layer_flops(self._plan.model, layer)
         again = flops.scores if self._plan.recomputation == "selective" else 0
         return self._of(flops.attention + 2 * flops.scores + again)
 
     def attention_weights(self, layer: int) -> int:
-        """Return the time of the gradients of attention's weights."""
+        """Return the time of attention's weight gradients."""
         return self._of(layer_flops(self._plan.model, layer).attention)
 
     def feed_forward(self, layer: int) -> int:
-        """Return the time of a feed-forward part, or of router and shared experts; of each kind of gradients, too."""
+        """Return the time of a feed-forward part, or router and shared experts; each kind of gradient takes as long."""
         return self._of(layer_flops(self._plan.model, layer).feed_forward)
 
     def experts(self, layer: int) -> int:
-        """Return the time of routed experts under balanced routing; of each kind of gradients, too."""
+        """Return the time of routed experts under balanced routing; each kind of gradient takes as long."""
         return self._of(layer_flops(self._plan.model, layer).experts)
 
     def output(self) -> int:
-        """Return the time of the output matrix; of each kind of gradients, too."""
+        """Return the time of the output matrix; each kind of gradient takes as long."""
         return self._of(output_flops(self._plan.model))
 
     def optimizer(self, stage: int) -> int:
-        """Return the time of Adam on a rank's share of the parameters: memory bandwidth bounds it.
+        """Return the time of Adam on a rank's share of the parameters, which memory bandwidth bounds.
 
         For each parameter it reads the gradient, reads and writes its state, and writes the weight.
         """

@@ -1,4 +1,4 @@
-"""How computations differ between ranks and from time to time: stragglers and jitter, by a seed."""
+"""How compute times vary between ranks and over time: stragglers and seeded jitter."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from weft.traffic.jobs.operations import MAX_DURATION_PS
 
 @dataclass(frozen=True)
 class ComputeVariation:
-    """How computation differs between ranks and from time to time.
+    """How compute times vary between ranks and over time.
 
     Attributes:
-        stragglers: of some ranks, by which factor all their computations are longer.
-        jitter: standard deviation of the logarithm of a factor of every computation, drawn from a log-normal
-            distribution of median 1.
-        seed: of the factors.
+        stragglers: by rank, the factor that lengthens all its computations.
+        jitter: standard deviation of the logarithm of each computation's factor, drawn from a log-normal
+            distribution with median 1.
+        seed: random seed of the jitter.
 
     """
 
@@ -29,7 +29,7 @@ class ComputeVariation:
     seed: int = 1
 
     def with_jitter(self, rank: int, durations_ps: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a rank's durations, each times a factor of its own; the same array where there is no jitter."""
+        """Return a rank's durations, each multiplied by its jitter factor; the same array without jitter."""
         if not self.jitter:
             return durations_ps
         generator = np.random.default_rng([self.seed, rank])

@@ -1,7 +1,7 @@
-"""A small model that is really trained: a two-layer perceptron in NumPy on scikit-learn's handwritten digits.
+"""A small model that Weft really trains: a two-layer perceptron in NumPy on scikit-learn's handwritten digits.
 
-Each worker has a shard of the 1,797 images. The loss is the mean cross-entropy. Weights, gradients and losses are the
-same to the last bit on every processor (`weft.quantities.portable_math`).
+Each worker has a shard of the 1,797 images. The loss is the mean cross-entropy. Weights, gradients and losses are
+bit-identical on every processor (`weft.quantities.portable_math`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DigitsMlp:
     """The model with seeded weights, and the images in seeded order, one shard per worker.
 
     Raises:
-        EnvironmentLacksError: scikit-learn, which carries the data, is not installed.
+        EnvironmentLacksError: scikit-learn, which ships the images, is not installed.
         BadInputError: there are more workers than images.
     """
 
@@ -61,13 +61,14 @@ class DigitsMlp:
     def gradient(self, weights: Weights, worker: int, step: int) -> Weights:
         """Return the gradient of the mean loss of a worker's batch in a step.
 
-        A batch is drawn from the worker's shard by seed, worker and step alone; it is the shard, if that is no larger.
+        Seed, worker and step alone determine which images of the worker's shard are drawn. A shard no larger than a
+        batch is used whole.
         """
         images = self._batch_of(worker, step)
         return self._gradient(weights, images, len(images))
 
     def mean_gradient(self, weights: Weights, step: int) -> Weights:
-        """Return the mean of all workers' gradients of a step, as one process computes it: of all batches at once."""
+        """Return the mean of all workers' gradients in a step, computed from all batches at once."""
         batches = [self._batch_of(worker, step) for worker in range(len(self._shards))]
         sizes = np.concatenate([np.full(len(each), len(each), np.float32) for each in batches])
         return self._gradient(weights, np.concatenate(batches), sizes[:, np.newaxis] * len(batches))
@@ -80,17 +81,17 @@ class DigitsMlp:
         return float(np.mean(portable_math.log(portable_math.exp(logits).sum(axis=1)) - right))
 
     def accuracy(self, weights: Weights) -> float:
-        """Return the share of all images that are recognised."""
+        """Return the share of all images that the model classifies correctly."""
         return float(np.mean(self._logits(weights).argmax(axis=1) == self._labels))
 
     @property
     def layer_parameters(self) -> tuple[int, int]:
-        """Return how many parameters each layer has; those of the first come first."""
+        """Return how many parameters the first and the second layer have."""
         first = (_PIXELS + 1) * self._hidden_units
         return first, len(self.initial) - first
 
     def _batch_of(self, worker: int, step: int) -> NDArray[np.int64]:
-        """Return the numbers of the images of a worker's batch."""
+        """Return the indices of the images in a worker's batch."""
         shard = self._shards[worker]
         if self._batch < len(shard):
             generator = np.random.default_rng([self._seed, worker, step])
@@ -98,7 +99,7 @@ class DigitsMlp:
         return shard
 
     def _logits(self, weights: Weights) -> Floats:
-        """Return those of all images."""
+        """Return the logits of all images."""
         return self._forward(weights, self._inputs)[1]
 
     def _layers(self, weights: Weights) -> tuple[Weights, Weights, Weights, Weights]:
@@ -108,13 +109,13 @@ class DigitsMlp:
         return first.reshape(_PIXELS, hidden), first_bias, second.reshape(hidden, _CLASSES), second_bias
 
     def _forward(self, weights: Weights, images: Weights) -> tuple[Floats, Floats]:
-        """Return hidden units and logits of images."""
+        """Return the hidden activations and logits of images."""
         first, first_bias, second, second_bias = self._layers(weights)
         hidden = np.maximum(portable_math.product(images, first) + first_bias, 0)
         return hidden, portable_math.product(hidden, second) + second_bias
 
     def _gradient(self, weights: Weights, batch: NDArray[np.int64], divisor: int | Weights) -> Weights:
-        """Return the sum of the images' gradients, each over the divisor: one number, or a row for each image."""
+        """Return the sum of the images' gradients, each divided by `divisor`: one number, or a row for each image."""
         images, labels = self._inputs[batch], self._labels[batch]
         hidden, logits = self._forward(weights, images)
         probabilities = portable_math.exp(logits - logits.max(axis=1, keepdims=True))
@@ -130,9 +131,9 @@ class DigitsMlp:
 
 
 def _digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return scikit-learn's images, 64 pixels a row, and what they show.
+    """Return scikit-learn's images, 64 pixels a row, and their labels.
 
-    They are read from the file that its `load_digits` reads. To import scikit-learn takes longer than most runs.
+    Read directly from the file that `load_digits` reads: importing scikit-learn takes longer than most runs.
     """
     found = importlib.util.find_spec("sklearn")
     if found is None or found.origin is None:

@@ -1,4 +1,4 @@
-"""The way of tokens to experts and back: collectives where all ranks send alike, messages where routing differs."""
+"""Moves tokens to experts and back: by collectives under balanced routing, by single messages otherwise."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from weft.jobs.training_plan import TrainingPlan
 
 
 class ExpertExchange(ABC):
-    """Writes what a rank sends and receives for the routed experts of a layer."""
+    """Writes the operations by which a rank exchanges tokens with the routed experts of a layer."""
 
     load: float = 1.0
-    """What the rank's experts compute, over the mean."""
+    """Tokens of the rank's experts over the mean of all ranks."""
 
     @abstractmethod
     def dispatch(self, writer: ProgramWriter, token_bytes: int) -> None:
@@ -29,7 +29,7 @@ class ExpertExchange(ABC):
 
 
 def expert_exchange(plan: TrainingPlan, experts: Experts, member: int) -> ExpertExchange:
-    """Return the exchange of a rank, given its number among those that share its experts."""
+    """Return the exchange of a rank, given its number among the ranks that share its experts."""
     routing = plan.routing
     if routing.is_balanced:
         return _Direct(plan, experts) if routing.hosts_per_token is None else _OncePerHost(plan, experts)
@@ -52,9 +52,9 @@ class _Direct(ExpertExchange):
 
 
 class _OncePerHost(ExpertExchange):
-    """An all-to-all among the ranks of the same place in their hosts, and one within each host.
+    """An all-to-all among ranks with the same position in their hosts, and one within each host.
 
-    A token goes to as many hosts as it may, or has experts. Results are summed in the host before they go back
+    A token goes to as many hosts as it may, at most `top_k`. Results are summed in the host before they go back
     (DeepSeek-V3, section 3.2.2).
     """
 
@@ -84,7 +84,7 @@ class _OncePerHost(ExpertExchange):
 
 
 class _Drawn(ExpertExchange):
-    """A message for each pair of ranks between which tokens go; results go back the same way."""
+    """A message for each pair of ranks that exchange tokens; results take the same path back."""
 
     def __init__(self, tokens: RoutedTokens, member: int, *, is_direct: bool) -> None:
         self.load = tokens.load(member)
@@ -102,7 +102,7 @@ class _Drawn(ExpertExchange):
             self._exchange(writer, hop.T * token_bytes)
 
     def _exchange(self, writer: ProgramWriter, size_bytes: NDArray[np.int64]) -> None:
-        """Send a row of sizes and receive a column; what follows waits for both."""
+        """Send a row of sizes and receive a column; later operations wait for both."""
         others = [each for each in range(len(size_bytes)) if each != self._member]
         sent: dict[Peer, int] = {ExpertPeer(each): int(size_bytes[self._member, each]) for each in others}
         received: dict[Peer, int] = {ExpertPeer(each): int(size_bytes[each, self._member]) for each in others}

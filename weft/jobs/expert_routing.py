@@ -20,23 +20,23 @@ Integers = NDArray[np.int64]
 
 
 class Routing(Section):
-    """How tokens choose among experts. Without skew, popularity or matrix all experts have the same number of tokens.
+    """How tokens choose experts. Without skew, popularity or matrix all experts have the same number of tokens.
 
-    What they choose is drawn once, from the seed, or given; it holds for all layers and micro-batches.
+    The choice is given, or drawn once from the seed; it holds for all layers and micro-batches.
     """
 
     hosts_per_token: Annotated[int, whole(1, 1 << 16)] | None = None
-    """A token's experts are on at most so many hosts. It crosses the network once to each, to the rank whose place in
-    that host is the sender's in its own, which passes it on over scale-up links (DeepSeek-V3, section 3.2.2). Without a
-    limit each copy goes to its expert's rank directly."""
+    """Most hosts that a token's experts are on. The sender sends the token once to each of them, to the rank with its
+    own position in the host, which forwards it over scale-up links (DeepSeek-V3, section 3.2.2). Without a limit each
+    copy goes directly to its expert's rank."""
     skew: Annotated[float, number(0, 10)] = 0.0
-    """The i-th most popular expert is chosen in proportion to i^-skew (Zipf); the seed draws which one that is."""
+    """The i-th most popular expert is chosen in proportion to i^-skew (Zipf); the seed draws their order."""
     popularity: list[Annotated[float, number(0, 1e6, above=True)]] | None = Field(None, min_length=1)
-    """Of each expert, in order of the ranks; it is chosen in proportion. In place of `skew`."""
+    """Relative popularity of each expert, in order of the ranks. In place of `skew`."""
 
     matrix: Path | list[list[Annotated[int, whole(0, 1 << 40)]]] | None = None
-    """The tokens of a micro-batch from each rank that shares experts (rows) to each expert (columns, in order of the
-    ranks): inline, or a file of CSV or JSON, relative to the scenario's. In place of `skew` and `popularity`."""
+    """Tokens of a micro-batch from each rank that shares experts (rows) to each expert (columns, in order of the
+    ranks): inline, or a CSV or JSON file, relative to the scenario. In place of `skew` and `popularity`."""
 
     @model_validator(mode="after")
     def _is_one_or_the_other(self) -> Self:
@@ -61,19 +61,19 @@ class Routing(Section):
 
     @cached_property
     def given(self) -> Integers | None:
-        """The tokens from each rank to each expert, None where they are drawn. Raises BadInputError."""
+        """Tokens from each rank to each expert; None if they are drawn. Raises BadInputError for an invalid matrix."""
         return None if self.matrix is None else given_matrix(self.matrix)
 
 
 @dataclass(frozen=True, eq=False)
 class RoutedTokens:
-    """What ranks that share experts send each other for a micro-batch.
+    """Tokens that ranks that share experts send each other for a micro-batch.
 
     Attributes:
-        copies: of tokens, from each rank to each rank: one for every expert that a token chose there.
-        to_hosts: tokens, from each rank to each host: one where a token chose any expert there; None where nobody knows
-            which experts a token chose together.
-        ranks_per_host: of those that share experts.
+        copies: token copies from each rank to each rank: one for each expert that a token chose there.
+        to_hosts: tokens from each rank to each host: one if a token chose any expert there; None if a given matrix
+            does not say which experts a token chose together.
+        ranks_per_host: ranks on each host that share the experts.
 
     """
 
@@ -82,11 +82,11 @@ class RoutedTokens:
     ranks_per_host: int
 
     def load(self, member: int) -> float:
-        """Return what a rank's experts compute, over the mean."""
+        """Return the tokens of a rank's experts over the mean of all ranks."""
         return float(self.copies[:, member].sum() / self.copies.sum() * len(self.copies))
 
     def to_relays(self) -> Integers:
-        """Return the tokens from each rank to each rank on the network: to that of the sender's place in a host."""
+        """Return the tokens from each rank to the relay in each host: the rank with the sender's position there."""
         assert self.to_hosts is not None, "a limit of hosts goes with drawn choices"
         found = np.zeros_like(self.copies)
         members = np.arange(len(found))
@@ -97,9 +97,9 @@ class RoutedTokens:
         return found
 
     def within_hosts(self) -> Integers:
-        """Return the copies that each rank passes on to each rank of its host, those of its own tokens included."""
+        """Return the copies that each rank forwards to each rank of its host, including copies of its own tokens."""
         count, local = len(self.copies), self.ranks_per_host
-        # copies[sender's host, its place, receiver's host, its place], summed over the senders' hosts.
+        # copies[sender's host, its position, receiver's host, its position], summed over the senders' hosts.
         by_place = self.copies.reshape(count // local, local, count // local, local).sum(axis=0)
         found = np.zeros_like(self.copies)
         for host in range(count // local):
@@ -111,16 +111,16 @@ class RoutedTokens:
 def routed_tokens(
     routing: Routing, experts: int, top_k: int, members: int, ranks_per_host: int, tokens: int, seed: int
 ) -> RoutedTokens:
-    """Return what ranks send each other if tokens choose as `routing` says.
+    """Return the tokens that ranks send each other under a routing.
 
     Args:
-        routing: how they choose.
-        experts: of a layer, the same number on each rank.
-        top_k: experts of a token.
+        routing: how tokens choose experts.
+        experts: experts of a layer, the same number on each rank.
+        top_k: experts that a token chooses.
         members: ranks that share the experts, host by host.
-        ranks_per_host: of them, on each host.
-        tokens: of each rank.
-        seed: of what they choose.
+        ranks_per_host: how many of these ranks are on each host.
+        tokens: tokens of each rank.
+        seed: random seed of the choices.
     """
     if routing.given is not None:
         copies = routing.given.reshape(members, members, experts // members).sum(axis=2)

@@ -1,4 +1,4 @@
-"""Whether a training step fits accelerators' memory and the clock, and which single change would make it fit."""
+"""Checks that a training step fits the memory and the engine's clock, and suggests single changes that make it fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_SHOWN_PS = 1e30
 
 
 def check_memory(plan: TrainingPlan) -> None:
-    """Raise PlanError if a rank needs more memory than its accelerator has; the message names changes that suffice."""
+    """Raise PlanError if a rank needs more memory than its accelerator has; the message suggests changes."""
     stage, memory = largest_memory(plan)
     if memory.total <= plan.accelerator.memory:
         return
@@ -34,7 +34,7 @@ def check_memory(plan: TrainingPlan) -> None:
 
 
 def check_duration(plan: TrainingPlan, slowest: float) -> None:
-    """Raise PlanError if a step computes for longer than the engine's clock goes, on a rank so many times slower."""
+    """Raise PlanError if a rank slowed by a factor of `slowest` computes for longer than the engine's clock counts."""
     accelerator = plan.accelerator
     flops = plan.tokens * model_flops_per_token(plan.model) / plan.parallel.rank_count
     took_ps = flops / accelerator.flops_per_s(plan.precisions.compute) * slowest * _PS_PER_S
@@ -47,7 +47,7 @@ def check_duration(plan: TrainingPlan, slowest: float) -> None:
 
 
 def sufficient_changes(plan: TrainingPlan) -> list[str]:
-    """Return up to four changes of one key each after which the step fits; replicas make up for the ranks."""
+    """Return up to four single-key changes that make the step fit; replicas are reduced to keep the number of ranks."""
     found: dict[str, str] = {}
     for key, value, changed in _changes(plan):
         if key not in found and largest_memory(changed)[1].total <= plan.accelerator.memory:
@@ -56,7 +56,7 @@ def sufficient_changes(plan: TrainingPlan) -> list[str]:
 
 
 def _changes(plan: TrainingPlan) -> Iterator[tuple[str, object, TrainingPlan]]:
-    """Yield changes that leave the number of ranks and sequences as it is, those of a key from the smallest on."""
+    """Yield changes that keep the numbers of ranks and sequences, the smallest change of each key first."""
     parallel = plan.parallel
     for zero in range(parallel.zero + 1, 4):
         yield from _changed(plan, "parallel.zero", zero, {"zero": zero})
@@ -78,7 +78,7 @@ def _changes(plan: TrainingPlan) -> Iterator[tuple[str, object, TrainingPlan]]:
 def _changed(
     plan: TrainingPlan, key: str, value: object, degrees: Mapping[str, int], **fields: Any
 ) -> Iterator[tuple[str, object, TrainingPlan]]:
-    """Yield a change if the plan can be so."""
+    """Yield the change if it gives a valid plan."""
     try:
         parallel = Parallelism(**{**plan.parallel.model_dump(), **degrees})
         yield key, value, replace(plan, parallel=parallel, **fields)

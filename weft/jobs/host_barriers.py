@@ -1,4 +1,4 @@
-"""Barriers as messages between hosts: what a barrier in the network is compared with.
+"""Host-based barriers, made of messages: the baseline for in-network barriers.
 
 Messages are WRITEs with immediate of one byte.
 """
@@ -20,12 +20,12 @@ _BARRIER = "barrier"
 
 @dataclass(frozen=True, eq=False)
 class HostBarrierJob:
-    """Barriers one after the other.
+    """Consecutive barriers.
 
     Attributes:
         algorithm: a name of `HOST_BARRIERS`.
-        job: of its messages.
-        ends: of each rank, the operations with which each barrier ends.
+        job: the messages of all barriers.
+        ends: for each rank, the operation that ends each barrier.
 
     """
 
@@ -34,20 +34,20 @@ class HostBarrierJob:
     ends: Sequence[Sequence[int]]
 
     def rounds_ps(self, times: Sequence[RankTimes]) -> tuple[Integers, Integers]:
-        """Return when each rank came to each barrier, and when it went on: arrays of ranks and rounds."""
+        """Return when each rank entered and when it left each barrier, in ps: arrays of shape (ranks, rounds)."""
         went = np.stack([each.finished_ps[list(ends)] for each, ends in zip(times, self.ends, strict=True)])
         came = np.concatenate([np.zeros((len(went), 1), np.int64), went[:, :-1]], axis=1)
         return came, went
 
 
 def dissemination_steps(rank: int, ranks: int) -> list[tuple[int | None, int | None]]:
-    """Return whom a rank notifies and for whom it waits in each step (Hensgen, Finkel and Manber 1988)."""
+    """Return the rank notified and the rank awaited in each step (Hensgen, Finkel and Manber 1988)."""
     distances = [1 << step for step in range((ranks - 1).bit_length())]
     return [((rank + distance) % ranks, (rank - distance) % ranks) for distance in distances]
 
 
 def ring_steps(rank: int, ranks: int) -> list[tuple[int | None, int | None]]:
-    """Return those of a token that goes round twice: it collects all ranks, then releases them."""
+    """Return the steps of a token that circulates twice: it collects all ranks, then releases them."""
     before, after = (rank - 1) % ranks, (rank + 1) % ranks
     if rank == 0:
         return [(after, None), (None, before), (after, None)]
@@ -58,11 +58,11 @@ HOST_BARRIERS: dict[str, Callable[[int, int], list[tuple[int | None, int | None]
     "dissemination": dissemination_steps,
     "ring": ring_steps,
 }
-"""By name: what a rank does in a barrier, step by step. In a step it sends, then waits for what it receives."""
+"""Steps of a rank in a barrier, by algorithm. In a step the rank sends, then waits for the message that it receives."""
 
 
 def host_barrier_job(algorithm: str, ranks: int, rounds: int) -> HostBarrierJob:
-    """Return the job of some ranks, two or more."""
+    """Return the job of `rounds` barriers among two or more ranks."""
     parts, ends = [], []
     for rank in range(ranks):
         steps = HOST_BARRIERS[algorithm](rank, ranks)
@@ -79,7 +79,7 @@ def _add_rounds(
     steps: Sequence[tuple[int | None, int | None]],
     rounds: int,
 ) -> list[int]:
-    """Add all rounds of a rank; returns the operation with which it goes on after each."""
+    """Add all rounds of a rank; returns the operation that ends each round."""
     ends: list[int] = []
     after: tuple[int, ...] = ()
     for _ in range(rounds):

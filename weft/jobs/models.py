@@ -1,4 +1,4 @@
-"""Transformers: the sizes that parameters, computation and traffic follow from, and published ones by name."""
+"""Transformers: the dimensions that determine parameters, computation and traffic, and published models by name."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from weft.quantities.readable import counted
 from weft.quantities.section import Section
 
 Size = Annotated[int, whole(1, 1 << 24)]
-"""Of a dimension of a model."""
+"""Size of a model dimension."""
 
 
 class Experts(Section):
-    """A mixture of experts, in place of the feed-forward part of layers."""
+    """A mixture of experts, which replaces the feed-forward part of layers."""
 
     count: Annotated[int, whole(2, 1 << 16)]
     """Routed experts of a layer."""
     top_k: Annotated[int, whole(1, 1 << 10)]
-    """How many of them compute a token."""
+    """Routed experts that compute a token."""
     feed_forward: Size
     """Inner size of an expert."""
     shared: Annotated[int, whole(0, 1 << 10)] = 0
-    """Further experts, which compute every token."""
+    """Shared experts, which compute every token, in addition to `count`."""
     dense_layers: Annotated[int, whole(0, 1 << 12)] = 0
-    """The first layers, which have a feed-forward part in place of experts."""
+    """Number of first layers with a feed-forward part instead of experts."""
 
     @model_validator(mode="after")
     def _check(self) -> Experts:
@@ -43,35 +43,35 @@ class LatentAttention(Section):
     kv_rank: Size
     """Size of the latent of keys and values."""
     head: Size
-    """A head's part of query and key without position."""
+    """Elements of a head's query and key without position."""
     rotary_head: Size
-    """A head's part with rotary position; all heads share the key's."""
+    """Elements of a head's query and key with rotary position; all heads share this part of the key."""
     value_head: Size
-    """A head's value."""
+    """Elements of a head's value."""
 
 
 class Transformer(Section):
     """A decoder-only transformer."""
 
     layers: Annotated[int, whole(1, 1 << 12)]
-    """How many there are."""
+    """Number of layers."""
     hidden: Size
     """Size of a token between layers."""
     heads: Annotated[int, whole(1, 1 << 12)]
-    """Of attention."""
+    """Number of attention heads."""
     kv_heads: Annotated[int, whole(1, 1 << 12)] | None = None
-    """Of keys and values (grouped-query attention); by default as many as `heads`."""
+    """Heads of keys and values (grouped-query attention); by default the same as `heads`."""
     head: Size | None = None
     """Size of a head; by default `hidden` over `heads`."""
     feed_forward: Size
     """Inner size of the feed-forward part."""
     vocabulary: Size
-    """Tokens that there are."""
+    """Number of different tokens."""
     sequence: Size
     """Tokens of a sequence."""
     family: Literal["llama", "gpt"] = "llama"
-    """`llama`: gated feed-forward part, RMS norms, rotary positions, no biases, an output matrix of its own. `gpt`: two
-    matrices, layer norms, learned positions, biases, dropout, output by the matrix of the embedding."""
+    """`llama`: gated feed-forward part, RMS norms, rotary positions, no biases, a separate output matrix. `gpt`: two
+    feed-forward matrices, layer norms, learned positions, biases, dropout, the embedding matrix as output."""
     experts: Experts | None = None
     """A mixture of experts."""
     latent_attention: LatentAttention | None = None
@@ -119,7 +119,7 @@ class Transformer(Section):
         return self.family == "gpt"
 
     def experts_of(self, layer: int) -> Experts | None:
-        """Return the experts of a layer, from 0; None if it has a feed-forward part."""
+        """Return the experts of a layer, counted from 0; None if it has a feed-forward part."""
         return self.experts if self.experts and layer >= self.experts.dense_layers else None
 
 
@@ -161,6 +161,6 @@ MODELS: dict[str, Transformer] = {
 
 
 def model_title(model: Transformer) -> str:
-    """Return a model's name if it is a published one, otherwise its family and layers."""
+    """Return the name of a published model; of others the family, layers and hidden size."""
     named = next((name for name, known in MODELS.items() if known == model), "")
     return named or f"{model.family}, {counted(model.layers, 'layer')} of {model.hidden}"

@@ -1,4 +1,4 @@
-"""How ranks divide a training job: which part of model and data each has, and whom it talks to.
+"""How ranks divide a training job: the part of model and data that each has, and the groups it communicates in.
 
 Ranks are numbered as Megatron-LM numbers them: tensor innermost, then context, data, and pipeline outermost. Ranks that
 share experts' parameters are consecutive in context and data.
@@ -16,7 +16,7 @@ Degree = Annotated[int, whole(1, 1 << 16)]
 
 
 class Place(NamedTuple):
-    """Where a rank stands."""
+    """Coordinates of a rank along the axes of parallelism."""
 
     tensor: int
     context: int
@@ -25,26 +25,27 @@ class Place(NamedTuple):
 
 
 class Parallelism(Section):
-    """Degrees of parallelism. Their product but for `expert` is the number of ranks."""
+    """Degrees of parallelism. The product of `tensor`, `context`, `pipeline` and `data` is the number of ranks."""
 
     tensor: Degree = 1
     """Ranks that share each layer (Shoeybi et al. 2019)."""
     sequence: bool = False
-    """Whether these ranks share the rest of a layer, too, by the sequence (Korthikanti et al. 2022)."""
+    """Whether these ranks also divide the rest of a layer along the sequence (Korthikanti et al. 2022)."""
     context: Degree = 1
     """Ranks that share each sequence; they gather keys and values (Grattafiori et al. 2024, section 3.3.2)."""
     pipeline: Degree = 1
     """Stages, each of consecutive layers."""
     schedule: ScheduleName = "1f1b"
-    """Order of the stages' passes."""
+    """Order of each stage's passes."""
     virtual_stages: Annotated[int, whole(1, 1 << 10)] = 1
-    """Parts of the model per stage, of the interleaved schedule."""
+    """Parts of the model per stage, in the interleaved schedule."""
     data: Degree = 1
-    """Replicas, which compute other sequences."""
+    """Replicas, each of which computes other sequences."""
     zero: Annotated[int, whole(0, 3)] = 0
-    """What replicas share (Rajbhandari et al. 2020): 1: the optimizer's state, 2: gradients, too, 3: weights, too."""
+    """ZeRO stage (Rajbhandari et al. 2020): replicas shard the optimizer's state (1), gradients, too (2), weights, too
+    (3)."""
     expert: Degree = 1
-    """Ranks among those of context and data that share the experts of each layer."""
+    """Ranks along context and data that share the experts of each layer."""
 
     @property
     def rank_count(self) -> int:
@@ -63,18 +64,18 @@ class Parallelism(Section):
 
     @property
     def sequence_shares(self) -> int:
-        """Ranks that share what tensor parallelism alone leaves whole."""
+        """Ranks that share the parts of a layer that tensor parallelism alone does not divide."""
         return self.tensor if self.sequence else 1
 
     def place(self, rank: int) -> Place:
-        """Return where a rank stands."""
+        """Return the coordinates of a rank."""
         rest, tensor = divmod(rank, self.tensor)
         rest, context = divmod(rest, self.context)
         pipeline, data = divmod(rest, self.data)
         return Place(tensor, context, data, pipeline)
 
     def rank_at(self, place: Place) -> int:
-        """Return the rank at a place."""
+        """Return the rank with these coordinates."""
         replica = (place.pipeline * self.data + place.data) * self.context + place.context
         return replica * self.tensor + place.tensor
 
@@ -94,7 +95,7 @@ class Parallelism(Section):
         return tuple(self.rank_at(place._replace(context=each)) for each in range(self.context))
 
     def data_group(self, rank: int) -> tuple[int, ...]:
-        """Return the ranks that have the same dense parameters, of all contexts and data."""
+        """Return the ranks along context and data that have the same dense parameters as a rank."""
         return self._replicas_of(rank, range(self.replicas))
 
     def expert_group(self, rank: int) -> tuple[int, ...]:
@@ -104,26 +105,26 @@ class Parallelism(Section):
         return self._replicas_of(rank, range(first, first + self.expert))
 
     def expert_member(self, rank: int) -> int:
-        """Return a rank's number among those that share its experts."""
+        """Return a rank's number among the ranks that share its experts."""
         return self._replica(rank) % self.expert
 
     def expert_data_group(self, rank: int) -> tuple[int, ...]:
-        """Return the ranks that have the same experts' parameters."""
+        """Return the ranks that have the same expert parameters as a rank."""
         return self._replicas_of(rank, range(self.expert_member(rank), self.replicas, self.expert))
 
     def end_stages_group(self, rank: int) -> tuple[int, ...]:
-        """Return the ranks of the first and the last stage that stand where a rank stands in its own."""
+        """Return a rank's peers in the first and the last stage."""
         return tuple(self.stage_peer(rank, stage) for stage in (0, self.pipeline - 1))
 
     def stage_peer(self, rank: int, stage: int) -> int:
-        """Return the rank of another stage that a rank exchanges activations with."""
+        """Return the rank of another stage with which a rank exchanges activations."""
         return self.rank_at(self.place(rank)._replace(pipeline=stage))
 
     def layers_of(self, layers: int, stage: int, part: int = 0) -> range:
-        """Return which layers of a model a part of a stage has.
+        """Return the layers in a part of a stage.
 
-        Parts of the model differ by at most one layer; the first and the last, which have the embedding and the output,
-        are the last to receive one more (as in Grattafiori et al. 2024, section 3.3.2).
+        Parts differ by at most one layer. The first and the last part, which hold the embedding and the output, are the
+        last to get an extra one (as in Grattafiori et al. 2024, section 3.3.2).
         """
         parts = self.pipeline * self.virtual_stages
         each, more = divmod(layers, parts)

@@ -1,4 +1,4 @@
-"""Collectives and data-parallel steps of all ranks, as jobs, which can be written as traces."""
+"""Makes jobs of collectives and data-parallel steps on all ranks, so that they can be written as traces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EVERYBODY = "all"
 
 
 def collectives_job(name: str, calls: Sequence[CollectiveCall], ranks: int) -> Job:
-    """Return a job of all ranks' collectives, one after the other."""
+    """Return a job in which all ranks call the collectives one after the other."""
     builder = OperationsBuilder()
     last: list[int] = []
     for number in range(len(calls)):
@@ -21,7 +21,7 @@ def collectives_job(name: str, calls: Sequence[CollectiveCall], ranks: int) -> J
 
 
 def training_step_job(step: TrainingStep, algorithm: str, dtype: DataType, ranks: int) -> Job:
-    """Return a step as a job; its computations and all-reduces follow each other as `TrainingStep` says."""
+    """Return a step as a job; computations and all-reduces have the order that `TrainingStep` describes."""
     builder = OperationsBuilder()
     done = [
         builder.compute(sum(layer.forward_ps for layer in step.layers), name="forward", category="forward")

@@ -1,4 +1,4 @@
-"""What a training step takes, before anything is run: memory, operations, bytes, and the time without communication."""
+"""Summary of a training step before the run: memory, operations, bytes, and the time without communication."""
 
 from __future__ import annotations
 
@@ -19,49 +19,48 @@ PS_PER_S = 10**12
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """A training step as it is known before the run. The formulas are in `weft/jobs/formulas/`."""
+    """Figures of a training step known before the run. The formulas are in `weft/jobs/formulas/`."""
 
     ranks: int
-    """How many take part."""
+    """Number of ranks."""
     stages: int
-    """Of the pipeline; ranks of a stage follow each other."""
+    """Pipeline stages; the ranks of a stage are consecutive."""
     parameters: int
-    """Of the model."""
+    """Parameters of the model."""
     active_parameters: int
-    """Those that compute a token."""
+    """Parameters that compute a token."""
     tokens: int
-    """Of a step, of all ranks."""
+    """Tokens of a step, over all ranks."""
     model_flops: float
-    """Operations that a step needs, of all ranks, with the causal half of attention's scores; what recomputation adds
-    does not count."""
+    """Operations that a step needs on all ranks, with the causal half of attention's scores, without recomputation."""
     peak_flops_per_s: float
-    """Of all ranks' accelerators together."""
+    """Peak rate of all ranks' accelerators together."""
     memory_bytes: dict[str, int] = field(default_factory=dict)
-    """Of a rank of the stage that needs most: weights, gradients, optimizer, activations."""
+    """Memory of a rank in the stage that needs most, by use: weights, gradients, optimizer, activations."""
     accelerator_memory_bytes: int = 0
-    """What an accelerator has."""
+    """Memory of an accelerator."""
     sent_bytes: dict[str, int] = field(default_factory=dict)
-    """By category, what the rank sends that sends most of it."""
+    """Bytes sent by category, in each for the rank that sends most."""
     ideal_ps: int = 0
-    """The step's time if communication took none and no rank were slower."""
+    """Time of the step if communication took no time and no rank were slower."""
     all_scores_flops: float = 0.0
-    """As `model_flops`, with all of attention's scores, as many publications count; 0 in older files."""
+    """As `model_flops`, but with all of attention's scores, as many publications count; 0 in older files."""
 
     @property
     def ideal_utilisation(self) -> float:
-        """Return model FLOPs utilisation in the ideal time."""
+        """Return model FLOPs utilisation at the ideal step time."""
         return self.utilisation(self.ideal_ps)
 
     def utilisation(self, step_ps: int) -> float:
-        """Return model FLOPs utilisation: the step's operations over what accelerators could do in a time."""
+        """Return model FLOPs utilisation: the step's operations over the accelerators' peak in `step_ps`."""
         return self.model_flops / (self.peak_flops_per_s * step_ps / PS_PER_S) if step_ps else 0.0
 
     def utilisation_with_all_scores(self, step_ps: int) -> float:
-        """Return the same with all of attention's scores counted."""
+        """Return model FLOPs utilisation with all of attention's scores counted."""
         return self.all_scores_flops / (self.peak_flops_per_s * step_ps / PS_PER_S) if step_ps else 0.0
 
     def tokens_per_s(self, step_ps: int) -> float:
-        """Return tokens a second if a step takes a time."""
+        """Return the tokens per second if a step takes `step_ps`."""
         return self.tokens * PS_PER_S / step_ps if step_ps else 0.0
 
 
@@ -85,13 +84,13 @@ def summary_of(plan: TrainingPlan, job: Job) -> PlanSummary:
 
 
 def largest_memory(plan: TrainingPlan) -> tuple[int, Memory]:
-    """Return the pipeline stage whose ranks need most memory, and what they need."""
+    """Return the pipeline stage that needs most memory per rank, and that memory."""
     memories = [(stage, rank_memory(plan, stage)) for stage in range(plan.parallel.pipeline)]
     return max(memories, key=lambda each: each[1].total)
 
 
 def _most_sent(plan: TrainingPlan, job: Job) -> dict[str, int]:
-    """Return the most of each category; ranks of a stage send alike."""
+    """Return the most bytes that a rank sends in each category; ranks of a stage send the same."""
     found = Counter[str]()
     for stage in range(plan.parallel.pipeline):
         found |= sent_bytes(job, plan.parallel.stage_ranks(stage)[0])

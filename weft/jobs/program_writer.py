@@ -1,4 +1,4 @@
-"""Writes the operations of a rank: most follow each other, some run beside them."""
+"""Writes the operations of a rank: most are consecutive, some run concurrently."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.traffic.jobs import CollectiveCall, Operations, OperationsBuilder
 
 
 class GroupKind(Enum):
-    """What the ranks of a group share."""
+    """Kind of a communication group, by what its ranks share."""
 
     TENSOR = "tensor"
     CONTEXT = "context"
@@ -25,7 +25,7 @@ class GroupKind(Enum):
 
     @property
     def category(self) -> str:
-        """Of its collectives, the kind of traffic: one of `weft.jobs.traffic_bytes.TRAINING_TRAFFIC`."""
+        """Traffic category of its collectives, one of `weft.jobs.traffic_bytes.TRAINING_TRAFFIC`."""
         if self is GroupKind.EMBEDDING:
             return "pipeline"  # between its first and last stage
         return "data" if self is GroupKind.EXPERT_DATA else self.value.split()[0]
@@ -33,7 +33,7 @@ class GroupKind(Enum):
 
 @dataclass(frozen=True)
 class StagePeer:
-    """Who stands in another pipeline stage where a rank stands in its own."""
+    """The rank with the same position in another pipeline stage."""
 
     stage: int
 
@@ -44,7 +44,7 @@ class StagePeer:
 
 @dataclass(frozen=True)
 class ExpertPeer:
-    """Who has a number among the ranks that share a rank's experts."""
+    """A rank by its number among the ranks that share experts."""
 
     member: int
 
@@ -57,7 +57,7 @@ Peer = StagePeer | ExpertPeer
 
 
 class Stream(IntEnum):
-    """Of a rank. Collectives have streams of their own, so that timelines show a row for each."""
+    """Streams of a rank. Collectives have separate streams, so that timelines show a row for each."""
 
     COMPUTE = 0
     TENSOR = 1
@@ -68,14 +68,14 @@ class Stream(IntEnum):
 
 
 class ProgramWriter:
-    """Adds operations behind `cursor`, those that the next one follows.
+    """Appends operations to a rank's program; each depends on the operations in `cursor`.
 
-    Computations that directly follow each other become one.
+    Adjacent computations with the same category and name are merged.
 
     Args:
-        group_sizes: ranks of each kind of group that the program's ranks are in; collectives of others are left out.
-        calls: places of all calls in `Job.calls`, of all programs of a job; new ones are added.
-        algorithms: of collectives, by category; those of others are left to the group.
+        group_sizes: ranks of each kind of group that the program's ranks are in; collectives of others are skipped.
+        calls: index of each call in `Job.calls`, shared by all programs of a job; new calls are added.
+        algorithms: algorithm of collectives by category; groups choose it for other categories.
     """
 
     def __init__(
@@ -97,17 +97,17 @@ class ProgramWriter:
 
     @property
     def cursor(self) -> tuple[int, ...]:
-        """The operations that the next one follows."""
+        """The operations that the next operation follows."""
         self._flush()
         return self._cursor
 
     @property
     def peers(self) -> tuple[Peer, ...]:
-        """Those that operations have named, in the order of their slots."""
+        """Peers that operations have named, in the order of their slots."""
         return tuple(self._peers)
 
     def wait_for(self, operations: Iterable[int | None]) -> None:
-        """Have the next operation follow these, too, where there are any."""
+        """Make the next operation also follow these, skipping None."""
         self._cursor = (*self.cursor, *(each for each in operations if each is not None))
 
     def compute(self, duration_ps: int, category: str, name: str) -> None:
@@ -120,7 +120,7 @@ class ProgramWriter:
             self._pending = (duration_ps, category, name)
 
     def collective(self, kind: GroupKind, collective: str, size_bytes: int, stream: Stream) -> None:
-        """Add a collective, which the next operation follows."""
+        """Add a collective that the next operation follows."""
         operation = self.beside(kind, collective, size_bytes, stream)
         if operation is not None:
             self._cursor = (operation,)
@@ -134,10 +134,10 @@ class ProgramWriter:
         *,
         after: Iterable[int | None] | None = None,
     ) -> int | None:
-        """Add a collective that runs beside what follows; return its number, None in a group of one rank.
+        """Add a collective that later operations do not wait for; return its number, None for no bytes or one rank.
 
-        Its size is rounded up to elements for every rank. It follows what `after` names, by default the cursor. In the
-        network it also follows the group's collective before it, because these have to be in one order on all ranks.
+        Its size is rounded up to whole elements for every rank. It follows `after`, by default the cursor. In-network
+        collectives also follow the group's previous one, because all ranks must call them in the same order.
         """
         self._flush()
         ranks = self._sizes.get(kind, 1)
@@ -162,19 +162,19 @@ class ProgramWriter:
         return operation
 
     def send(self, peer: Peer, size_bytes: int, tag: int, category: str) -> None:
-        """Add a send beside what follows."""
+        """Add a send that later operations do not wait for."""
         self._builder.send(self._slot(peer), size_bytes, tag, after=self.cursor, category=category)
 
     def receive(self, peer: Peer, size_bytes: int, tag: int, category: str) -> None:
-        """Add a receive, which the next operation follows; its message may have come before."""
+        """Add a receive that the next operation follows; its message may have arrived earlier."""
         before = self.cursor
         received = self._builder.receive(self._slot(peer), size_bytes, tag, after=before, category=category)
         self._cursor = (received,)
 
     def exchange(self, sent: Mapping[Peer, int], received: Mapping[Peer, int], category: str) -> None:
-        """Add messages of so many bytes, none where there are none; the next operation follows all of them.
+        """Add messages of these bytes, skipping 0; the next operation follows all of them.
 
-        Ranks that have the same exchanges in the same order know them by number.
+        The tag is the exchange's number, so ranks must have the same exchanges in the same order.
         """
         before, tag = self.cursor, self._exchanges
         self._exchanges += 1
@@ -191,7 +191,7 @@ class ProgramWriter:
         self._cursor = (*sends, *receives) or before
 
     def finish(self) -> Operations:
-        """Return what was written."""
+        """Return the operations written."""
         self._flush()
         return self._builder.build()
 

@@ -1,7 +1,7 @@
-"""Small reads of memory elsewhere in the fabric, as loads of a processor reach memory pooled behind CXL: RDMA READs.
+"""Small RDMA READs of remote memory, as a processor's loads reach memory pooled behind CXL.
 
-The memory's rank does nothing. A client keeps a number of reads under way, or begins them at times of a Poisson
-process, whatever has come back.
+The rank with the memory has no operations. A client keeps a number of reads outstanding, or begins them at times of a
+Poisson process, independently of completions.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from weft.traffic.jobs import NO_STREAM, Job, OperationsBuilder, OperationsError
 from weft.traffic.jobs.operations import MAX_DURATION_PS
 
 READ = "read"
-"""Category of what travels."""
+"""Traffic category of the reads."""
 MAX_READS = 500_000
-"""Of all clients."""
+"""Most reads of all clients together."""
 
 
 @dataclass(frozen=True)
 class RemoteReads:
-    """What clients read.
+    """The reads of all clients.
 
     Attributes:
-        clients: how many.
-        memories: ranks with memory, among which reads are spread.
-        reads: of each client.
-        size_bytes: of each of them.
-        access_ps: time of the memory itself, added to each.
-        outstanding: reads of a client under way at once; without `interval_ps`.
-        interval_ps: mean time between reads of a client; None begins each when one has ended.
-        seed: of the times and the choice of memories, with `interval_ps`.
+        clients: number of clients.
+        memories: number of ranks with memory, over which reads are spread.
+        reads: reads of each client.
+        size_bytes: size of each read.
+        access_ps: access time of the memory itself, added to each read.
+        outstanding: concurrent reads of a client, without `interval_ps`.
+        interval_ps: mean time between reads of a client; None begins one when another has ended.
+        seed: random seed of the times and memories, with `interval_ps`.
     """
 
     clients: int
@@ -51,12 +51,12 @@ class RemoteReads:
 
 @dataclass(frozen=True, eq=False)
 class RemoteReadJob:
-    """A job whose first ranks are clients, and whose last ones have the memory.
+    """A job of reads; clients are its first ranks, the memories its last.
 
     Attributes:
-        job: READs, timers, and what stands for the memory's own time.
-        reads: of a client, the operations that read.
-        ends: of a client, the operations that end these.
+        job: READs, timers, and computations for the memory's access time.
+        reads: operations that read, by client.
+        ends: operations that end each read, by client.
     """
 
     job: Job
@@ -64,7 +64,7 @@ class RemoteReadJob:
     ends: Sequence[Integers]
 
     def latencies_ps(self, times: Sequence[RankTimes]) -> Integers:
-        """Return how long each read took, from when it could begin, of all clients."""
+        """Return how long each read of all clients took, from when it could begin."""
         return np.concatenate(
             [
                 times[client].finished_ps[ends]
@@ -79,14 +79,14 @@ class RemoteReadJob:
 
 
 def last_arrival_ps(described: RemoteReads) -> int:
-    """Return when the last read begins at the latest: 0 of those that follow others. Raises OperationsError."""
+    """Return when the last read begins; 0 if reads wait for others. Raises OperationsError for too late a time."""
     if described.interval_ps is None:
         return 0
     return max(_drawn(described, client)[0][-1] for client in range(described.clients))
 
 
 def remote_read_job(name: str, described: RemoteReads) -> RemoteReadJob:
-    """Return the job. Raises OperationsError where reads begin too late for times in ps."""
+    """Return the job. Raises OperationsError if reads begin too late for times in ps."""
     memories = tuple(range(described.clients, described.clients + described.memories))
     parts, reads, ends = [], [], []
     for client in range(described.clients):
@@ -102,7 +102,7 @@ def remote_read_job(name: str, described: RemoteReads) -> RemoteReadJob:
 def _add_reads(
     builder: OperationsBuilder, described: RemoteReads, client: int
 ) -> tuple[array[int], array[int]]:
-    """Add a client's reads; return the operations that read, and those that end them."""
+    """Add a client's reads; return the operations that read, and the ones that end each read."""
     begun, ended = array("q"), array("q")
     is_open = described.interval_ps is not None
     times_ps, memories = _drawn(described, client)
@@ -123,12 +123,12 @@ def _add_reads(
 
 
 def _drawn(described: RemoteReads, client: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Return when a client's reads begin, and of which memory each is. Raises OperationsError."""
+    """Return when a client's reads begin and which memory each reads. Raises OperationsError for too late a time."""
     if described.interval_ps is None:
         return [0] * described.reads, range(client, client + described.reads)
     generator = np.random.default_rng([described.seed, client])
     times_ps = np.cumsum(portable_math.exponential(generator, described.reads) * described.interval_ps)
-    # Written so that it refuses what is no number, too.
+    # Written so that it refuses NaN, too.
     if not times_ps[-1] <= MAX_DURATION_PS:
         raise OperationsError(
             f"client {client} begins its last read more than {format_time(MAX_DURATION_PS)} after the start (valid: a "

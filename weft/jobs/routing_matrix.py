@@ -1,4 +1,4 @@
-"""Tokens from each rank to each expert, given as a matrix: in the scenario, or in a file of CSV or JSON."""
+"""Reads a routing matrix, tokens from each rank to each expert, from the scenario or a CSV or JSON file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_PATH = 1000
 
 
 def given_matrix(given: Sequence[Sequence[int]] | Path) -> NDArray[np.int64]:
-    """Return a matrix of ranks x experts. Raises BadInputError with the file, row and column."""
+    """Return the matrix of shape (ranks, experts). Raises BadInputError with the file, row and column."""
     if not isinstance(given, Path):
         return _matrix(given, "")
     if len(str(given)) > MOST_PATH or "\0" in str(given):
@@ -43,7 +43,7 @@ def _json_rows(path: Path, text: str) -> list[Any]:
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
-        # A ValueError that is no JSONDecodeError: a number of more digits than Python converts.
+        # A number with more digits than Python converts raises ValueError, not JSONDecodeError.
         raise BadInputError(f"{path}: {error} (valid: a list of rows of JSON)") from None
     if not isinstance(rows, list):
         raise BadInputError(f"{path}: {shown(rows)} (valid: a list of rows)")
@@ -51,7 +51,7 @@ def _json_rows(path: Path, text: str) -> list[Any]:
 
 
 def _csv_rows(path: Path, text: str) -> list[list[Any]]:
-    """Return the numbers of all lines that have any; lines that begin with # are comments."""
+    """Return the cells of all lines except blank lines and comments, which begin with #."""
     lines = (line for line in text.removeprefix("\ufeff").split("\n") if line.strip() and line[0] != "#")
     try:
         return [[_number(cell) for cell in row] for row in csv.reader(lines)]
@@ -87,7 +87,7 @@ def _matrix(rows: Sequence[Any], source: str) -> NDArray[np.int64]:
 def matrix_problem(
     matrix: NDArray[np.int64], ranks: int, experts: int, top_k: int, tokens: int
 ) -> str | None:
-    """Return what is wrong with a matrix of ranks with so many tokens each, of which each chooses top-k experts."""
+    """Return why a matrix is invalid for ranks with `tokens` tokens each that choose `top_k` experts; None if valid."""
     if matrix.shape != (ranks, experts):
         rows, columns = matrix.shape
         return f"{rows} rows of {columns} (valid: {ranks} ranks that share {experts} experts)"

@@ -1,4 +1,4 @@
-"""The operations of a pipeline stage's ranks: the same for all of them, on other peers and in other groups."""
+"""The operations of a pipeline stage's ranks, which differ only in peers and groups."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def stage_operations(
     calls: dict[CollectiveCall, int],
     member: int = 0,
 ) -> tuple[Operations, tuple[Peer, ...]]:
-    """Return the operations of a step on the ranks of a stage, and who is in each slot for peers.
+    """Return the operations of a step on the ranks of a stage, and the peer in each slot.
 
     Args:
-        plan: of the step.
-        stage: from 0.
-        group_sizes: ranks of each kind of group that the stage's ranks are in, in order of the slots for groups.
-        calls: as of `ProgramWriter`.
-        member: the ranks' number among those that share their experts; it matters where routing is not balanced.
+        plan: plan of the step.
+        stage: number of the stage, from 0.
+        group_sizes: ranks of each kind of group that the stage's ranks are in, in order of group slots.
+        calls: see `ProgramWriter`.
+        member: number among the ranks that share the experts; it matters only if routing is not balanced.
     """
     writer = ProgramWriter(group_sizes, calls, plan.algorithms)
     program = _StageProgram(plan, stage, writer, member)
@@ -71,7 +71,7 @@ class _StageProgram:
             self._reduce_gradients(unit, step)
 
     def add_optimizer(self) -> None:
-        """Add what follows the last pass: the optimizer, when all gradients are reduced; then weights are gathered."""
+        """Add the optimizer, which waits for all gradients to be reduced, and the gathering of updated weights."""
         writer, parallel = self._writer, self._plan.parallel
         if parallel.pipeline > 1 and self._plan.model.is_gpt:
             # The first and the last stage sum the gradients of their copies of the embedding.
@@ -88,7 +88,7 @@ class _StageProgram:
                     before = before if gathered is None else (gathered,)
 
     def _reduce_gradients(self, unit: int, step: Step) -> None:
-        """Reduce a unit's gradients when they are complete; with shared gradients, those of each micro-batch."""
+        """Reduce a unit's gradients after the last micro-batch, or after each if gradients are sharded."""
         zero = self._plan.parallel.zero
         if zero < 2 and step.micro_batch < self._plan.micro_batches - 1:
             return
@@ -100,7 +100,7 @@ class _StageProgram:
                 self._last_reduction = reduced
 
     def _gather_weights(self, unit: int) -> None:
-        """Gather a unit's weights where ranks share them; it begins with the computation of the unit before."""
+        """Gather a unit's weights if they are sharded; this begins with the computation of the previous unit."""
         if self._plan.parallel.zero < 3:
             return
         begun = self._writer.cursor
@@ -118,7 +118,7 @@ class _StageProgram:
         self._writer.wait_for([self._last_gather])
 
     def _of_unit(self, unit: int, what: str) -> list[tuple[GroupKind, int]]:
-        """Return the groups that share a unit's parameters, and the bytes of its weights or gradients."""
+        """Return the groups that share a unit's parameters, each with the bytes of its weights or gradients."""
         kinds = (GroupKind.DATA, GroupKind.EXPERT_DATA)
         return list(zip(kinds, unit_bytes(self._plan, unit, what), strict=True))
 
@@ -133,7 +133,7 @@ class _StageProgram:
             self._writer.receive(peer, size_bytes, self._tag(step, direction), "pipeline")
 
     def _peer(self, step: Step, direction: int) -> Peer | None:
-        """Return the stage of the part before (-1) or behind (1) a step's; None at an end, and where it is the same."""
+        """Return the stage of the part before (-1) or after (1) a step's; None at an end and with a single stage."""
         stages = self._plan.parallel.pipeline
         place = step.part * stages + self._stage + direction
         if not 0 <= place < stages * self._plan.parallel.virtual_stages or stages == 1:
@@ -141,7 +141,7 @@ class _StageProgram:
         return StagePeer(place % stages)
 
     def _tag(self, step: Step, direction: int) -> int:
-        """Return a number of the boundary between two parts, of the pass and of the micro-batch."""
+        """Return a number unique to the boundary between two parts, the direction and the micro-batch."""
         boundary = step.part * self._plan.parallel.pipeline + self._stage + (0 if direction > 0 else -1)
         forward = 1 if step.what is Pass.FORWARD else 0
         return (boundary * 2 + forward) * self._plan.micro_batches + step.micro_batch

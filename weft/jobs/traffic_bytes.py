@@ -1,4 +1,4 @@
-"""What ranks of a job send, by category."""
+"""Bytes that the ranks of a job send, by category."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from weft.traffic.jobs import CollectiveCall, Job, Kind
 from weft.traffic.jobs.operations import bytes_by_category
 
 TRAINING_TRAFFIC = ("tensor", "context", "pipeline", "data", "expert")
-"""The categories of what ranks of a training job send."""
+"""Categories of a training job's traffic."""
 
 
 def sent_bytes(job: Job, rank: int) -> Counter[str]:
     """Return the bytes that a rank sends, by category.
 
-    Of a collective among hosts this is its size times its bus bandwidth factor (nccl-tests, doc/PERFORMANCE.md): what
-    every rank sends if all send alike and nothing twice. In the network a rank sends its input, once.
+    A host-based collective counts with its size times its bus bandwidth factor (nccl-tests, doc/PERFORMANCE.md): the
+    bytes of each rank if all send the same amount and nothing twice. In-network, a rank sends its input once.
     """
     part = job.parts[rank]
     operations = part.operations

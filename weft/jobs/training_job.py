@@ -1,4 +1,4 @@
-"""A step of training as a `Job`: the programs of the pipeline's stages, and who takes part in which group."""
+"""A training step as a `Job`: the programs of the pipeline stages, and the members of groups."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from weft.traffic.jobs import CollectiveCall, Group, Job, Operations, RankPart
 def training_job(
     plan: TrainingPlan, variation: ComputeVariation | None = None, name: str = "training step"
 ) -> Job:
-    """Return the job of a step. Ranks of a stage share their operations, unless computation has jitter.
+    """Return the job of a step. Ranks of a stage share their operations unless compute times have jitter.
 
-    Raises PlanError for a straggler that is no rank.
+    Raises PlanError for a straggler outside the job's ranks.
     """
     variation = variation or ComputeVariation()
     for rank in variation.stragglers:
@@ -47,10 +47,7 @@ def training_job(
 
 
 def pipeline_job(plan: TrainingPlan) -> Job:
-    """Return the job of one rank per stage, without collectives: the ideal step of all ranks where none straggles.
-
-    Routing is balanced in it.
-    """
+    """Return a job of one rank per stage without collectives: the ideal step, without stragglers or skew."""
     plan = replace(plan, routing=Routing())
     parts = []
     for stage in range(plan.parallel.pipeline):
@@ -60,7 +57,7 @@ def pipeline_job(plan: TrainingPlan) -> Job:
 
 
 def group_sizes(plan: TrainingPlan, stage: int) -> dict[GroupKind, int]:
-    """Return the ranks of each kind of group that a stage's ranks are in, in order of the slots; none of one rank."""
+    """Return the size of each kind of group that a stage's ranks are in, in order of slots; at least 2."""
     rank = plan.parallel.stage_ranks(stage)[0]
     kinds = [GroupKind.TENSOR, GroupKind.CONTEXT, GroupKind.DATA]
     if plan.model.experts:
@@ -76,7 +73,7 @@ def group_sizes(plan: TrainingPlan, stage: int) -> dict[GroupKind, int]:
 
 
 def collectives_of(plan: TrainingPlan, kind: GroupKind) -> tuple[str, ...]:
-    """Return which collectives groups of a kind call."""
+    """Return the collectives that groups of a kind call."""
     match kind.category:
         case "tensor":
             return ("allgather", "reducescatter") if plan.parallel.sequence else ("allreduce",)
@@ -90,7 +87,7 @@ def collectives_of(plan: TrainingPlan, kind: GroupKind) -> tuple[str, ...]:
 
 
 def called_algorithms(plan: TrainingPlan) -> dict[tuple[str, str], set[tuple[int, ...]]]:
-    """Return which groups call collectives by algorithms that the plan names, by kind of traffic and collective."""
+    """Return the groups that call collectives with algorithms named in the plan, by category and collective."""
     found: dict[tuple[str, str], set[tuple[int, ...]]] = {}
     for stage in range(plan.parallel.pipeline if plan.algorithms else 0):
         for kind in group_sizes(plan, stage):
@@ -102,7 +99,7 @@ def called_algorithms(plan: TrainingPlan) -> dict[tuple[str, str], set[tuple[int
 
 
 def group_of(plan: TrainingPlan, kind: GroupKind, rank: int) -> tuple[int, ...]:
-    """Return the ranks of a rank's group of a kind, in order."""
+    """Return the ranks in a rank's group of this kind, in order."""
     parallel = plan.parallel
     match kind:
         case GroupKind.TENSOR:
@@ -125,12 +122,12 @@ def group_of(plan: TrainingPlan, kind: GroupKind, rank: int) -> tuple[int, ...]:
 
 
 def _program_count(plan: TrainingPlan) -> int:
-    """Return how many programs a stage has: one, unless ranks that share experts send differently."""
+    """Return how many programs a stage has: one, unless ranks that share experts send different messages."""
     return 1 if plan.model.experts is None or plan.routing.is_balanced else plan.parallel.expert
 
 
 def _with_jitter(operations: Operations, variation: ComputeVariation, rank: int) -> Operations:
-    """Return operations whose computations take other times; all else is shared."""
+    """Return the operations with jitter in their durations; other columns are shared."""
     durations_ps = variation.with_jitter(rank, operations.duration_ps)
     if durations_ps is operations.duration_ps:
         return operations

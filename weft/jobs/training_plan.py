@@ -1,4 +1,4 @@
-"""What is trained, and how: everything that a training step's memory, computation and traffic follow from."""
+"""The plan of a training step: everything that determines its memory, computation and traffic."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from weft.quantities.section import Section
 from weft.quantities.units import shown
 
 MAX_LAYER_PASSES = 200_000
-"""Of micro-batches through layers: some million operations, which take seconds to make."""
+"""Most passes of micro-batches through layers: they make some million operations, which take seconds to build."""
 MAX_CHOICES = 1 << 28
-"""Of experts by tokens, that are drawn."""
+"""Most expert choices of tokens, experts × tokens, that are drawn."""
 
 Recomputation = Literal["none", "selective", "full"]
 
 
 class PlanError(ValueError):
-    """A plan whose parts do not fit together; `key` is the one to change, the message ends with what is valid."""
+    """An inconsistent plan; `key` names the value to change, the message ends with valid values."""
 
     def __init__(self, key: str, problem: str) -> None:
         super().__init__(problem)
@@ -35,21 +35,21 @@ class PlanError(ValueError):
 
 
 class Precisions(Section):
-    """Of what a step computes with, stores and sends."""
+    """Number formats in which a step computes, stores and sends."""
 
     compute: Precision = "bf16"
-    """Of matrix products."""
+    """Operands of matrix products."""
     weights: Precision = "bf16"
-    """Of weights, also where they are gathered."""
+    """Weights, also when they are gathered."""
     activations: Precision = "bf16"
-    """Of activations and their gradients, also between ranks."""
+    """Activations and their gradients, also between ranks."""
     gradients: Precision = "fp32"
-    """Of weights' gradients, also where they are reduced."""
+    """Weight gradients, also when they are reduced."""
     dispatch: Precision = "bf16"
-    """Of tokens on their way to experts, and of their gradients on the way back to experts."""
+    """Tokens on their way to experts, and gradients sent to experts in the backward pass."""
 
     def bytes_of(self, what: str) -> int:
-        """Return the bytes of an element of one of the fields."""
+        """Return the bytes of an element in the format of the field `what`."""
         return PRECISION_BYTES[getattr(self, what)]
 
 
@@ -58,18 +58,18 @@ class TrainingPlan:
     """A step of training.
 
     Attributes:
-        model: what is trained.
-        parallel: how ranks share it.
-        micro_batches: of each replica, one after the other.
-        micro_batch: sequences of each of them.
-        accelerator: of every rank.
-        precisions: of elements.
-        recomputation: which activations the backward pass computes again: none, those of attention's scores
-            (`selective`, Korthikanti et al. 2022, section 5), or all of a layer (`full`).
-        routing: of tokens to experts.
-        ranks_per_host: which stand side by side, in the order of their numbers.
-        seed: of what tokens choose.
-        algorithms: of the groups' collectives, by kind of traffic; a group chooses its own for others.
+        model: the model trained.
+        parallel: how ranks divide it.
+        micro_batches: consecutive micro-batches of each replica.
+        micro_batch: sequences of each micro-batch.
+        accelerator: accelerator of every rank.
+        precisions: number formats.
+        recomputation: which activations the backward pass recomputes: none, attention's scores (`selective`,
+            Korthikanti et al. 2022, section 5), or all of a layer (`full`).
+        routing: how tokens choose experts.
+        ranks_per_host: ranks on each host, with consecutive numbers.
+        seed: random seed of tokens' choices.
+        algorithms: algorithm of the groups' collectives by category; groups choose it for other categories.
     """
 
     model: Transformer
@@ -85,7 +85,7 @@ class TrainingPlan:
     algorithms: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise PlanError for degrees that do not divide what they share."""
+        """Raise PlanError for degrees that do not divide the model, invalid schedules or routing, and large jobs."""
         self._check_divisions()
         parallel = self.parallel
         if parallel.schedule not in PIPELINE_SCHEDULES:
@@ -109,7 +109,7 @@ class TrainingPlan:
             )
         self._check_routing()
         if parallel.zero >= 2 and parallel.pipeline > 1:
-            # As DeepSpeed refuses it: every micro-batch would reduce all gradients.
+            # DeepSpeed refuses it, too: every micro-batch would reduce all gradients.
             raise PlanError(
                 "parallel.zero", f"{parallel.zero} with {parallel.pipeline} pipeline stages (valid: 0 or 1)"
             )
@@ -200,12 +200,12 @@ class TrainingPlan:
 
     @property
     def expert_ranks_per_host(self) -> int:
-        """Of the ranks that share experts, how many are on each host."""
+        """How many of the ranks that share experts are on each host."""
         return max(min(self.ranks_per_host // self.parallel.tensor, self.parallel.expert), 1)
 
     @property
     def expert_hosts(self) -> int:
-        """On how many hosts the ranks are that share experts."""
+        """Number of hosts with the ranks that share experts."""
         return self.parallel.expert // self.expert_ranks_per_host
 
     @property
@@ -215,7 +215,7 @@ class TrainingPlan:
 
     @cached_property
     def drawn_tokens(self) -> RoutedTokens:
-        """What ranks that share experts send each other for a micro-batch, if routing is not balanced."""
+        """Tokens that ranks that share experts send each other for a micro-batch, if routing is not balanced."""
         assert self.model.experts is not None
         return routed_tokens(
             self.routing,
@@ -229,13 +229,13 @@ class TrainingPlan:
 
     @property
     def gathered_copies(self) -> int:
-        """Copies of tokens that the tensor ranks of an expert gather, under balanced routing."""
+        """Token copies that the tensor ranks of an expert gather, under balanced routing."""
         top_k = self.model.experts.top_k if self.model.experts else 0
         return self.rank_tokens * top_k
 
     @property
     def sequences(self) -> int:
-        """Sequences of a step, of all replicas: the global batch."""
+        """Sequences of a step over all replicas: the global batch."""
         return self.parallel.data * self.micro_batches * self.micro_batch
 
     @property
@@ -259,11 +259,11 @@ class TrainingPlan:
         )
 
     def layers_of(self, stage: int, part: int) -> range:
-        """Return which layers a part of a stage has."""
+        """Return the layers in a part of a stage."""
         return self.parallel.layers_of(self.model.layers, stage, part)
 
     def units_of(self, stage: int, part: int) -> list[int]:
-        """Return the units of a part of a stage: its layers, before them the embedding (-1), behind them the output."""
+        """Return the units of a part of a stage: embedding (-1) if it has it, layers, output if it has it."""
         before = [-1] if self.has_embedding(stage, part) else []
         behind = [self.model.layers] if self.has_output(stage, part) else []
         return [*before, *self.layers_of(stage, part), *behind]

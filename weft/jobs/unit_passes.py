@@ -1,4 +1,4 @@
-"""Passes over a unit of the model: the embedding, a layer, or norm and output."""
+"""Writes passes over a unit of the model: the embedding, a layer, or norm and output."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from weft.jobs.training_plan import TrainingPlan
 
 
 class UnitPasses:
-    """Writes passes over units, which are numbered as in `unit_parameters`.
+    """Writes passes over units, numbered as in `unit_parameters`.
 
-    Tensor parallelism: an all-reduce behind attention and one behind the feed-forward part (Shoeybi et al. 2019,
-    section 3); with sequence parallelism an all-gather before and a reduce-scatter behind each, and in the backward
-    pass a further all-gather of the part's input, beside the computation (Korthikanti et al. 2022, section 4.2.2).
+    Tensor parallelism: an all-reduce after attention and one after the feed-forward part (Shoeybi et al. 2019, section
+    3); with sequence parallelism an all-gather before and a reduce-scatter after each, and in the backward pass a
+    further all-gather of the part's input, concurrent with the computation (Korthikanti et al. 2022, section 4.2.2).
     Context parallelism: keys and values are gathered, again in the backward pass, and their gradients reduced
-    (Grattafiori et al. 2024, section 3.3.2). Experts: tokens go to them and back; so do gradients. Where tensor
-    parallelism splits experts, its ranks gather the tokens that came to each of them.
+    (Grattafiori et al. 2024, section 3.3.2). Experts: tokens and gradients go to them and back. If tensor parallelism
+    splits experts, its ranks gather the tokens that arrived at each of them.
 
-    The scalars of the loss that tensor ranks reduce are left out.
+    The loss's scalars that tensor ranks reduce are omitted.
     """
 
     def __init__(self, plan: TrainingPlan, writer: ProgramWriter, member: int) -> None:
@@ -40,7 +40,7 @@ class UnitPasses:
             self._layer_forward(unit, name, category)
 
     def backward(self, unit: int, name: str, *, with_weights: bool) -> None:
-        """Write a backward pass; the gradients of weights may be another pass."""
+        """Write a backward pass, with the gradients of weights unless these are a separate pass."""
         if unit < 0:
             self._gather()
         elif unit == self._plan.model.layers:
@@ -69,7 +69,7 @@ class UnitPasses:
         self._writer.compute(self._times.attention_forward(layer), category, name)
         self._scatter()
         experts = self._plan.model.experts_of(layer)
-        # A router alone computes on each rank's own tokens.
+        # Without shared experts only the router computes, on each rank's own tokens.
         has_dense = experts is None or experts.shared > 0
         if has_dense:
             self._gather()
@@ -105,18 +105,18 @@ class UnitPasses:
         self._scatter()
 
     def _gather(self) -> None:
-        """Have tensor ranks gather the tokens between which sequence parallelism divides them."""
+        """Have tensor ranks gather the tokens that sequence parallelism divides."""
         if self._plan.parallel.sequence:
             self._tensor("allgather", self._size)
 
     def _gather_again(self) -> int | None:
-        """Gather an input that sequence parallelism has not kept whole, beside what follows."""
+        """Gather an input that sequence parallelism has divided, concurrently with later operations."""
         if not self._plan.parallel.sequence:
             return None
         return self._writer.beside(GroupKind.TENSOR, "allgather", self._size, Stream.TENSOR)
 
     def _scatter(self) -> None:
-        """Have tensor ranks sum their parts of a result."""
+        """Have tensor ranks sum their partial results."""
         self._tensor("reducescatter" if self._plan.parallel.sequence else "allreduce", self._size)
 
     def _tensor(self, collective: str, size_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""What a rank asks of the others: a collective of a group, as each of its ranks must call it."""
+"""A rank's call to the others: a collective of a group, as each of its ranks must call it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.traffic.aggregation_format import Operation
 from weft.traffic.data_types import DataType
 
 DTYPES = tuple(DataType)
-"""Of what the fabric reduces; what is only moved travels as int32, whatever it is."""
+"""Types that the fabric reduces; elements that are only moved travel as int32, whatever they are."""
 COLLECTIVES = ("allreduce", "reduce", "reducescatter", "allgather", "alltoall", "broadcast", "barrier")
 OPERATIONS = tuple(each.name.lower() for each in Operation)
 MAX_NAME = 256
@@ -24,9 +24,9 @@ class Call:
         stream: calls of one stream follow each other; ranks match them by their order in it.
         ranks: the fabric's rank of each of the group's, in order.
         collective: one of COLLECTIVES.
-        dtype: of the elements, one of DTYPES.
-        elements: of this rank's input.
-        operation: of a collective that reduces, one of OPERATIONS.
+        dtype: type of the elements, one of DTYPES.
+        elements: number of elements in this rank's input.
+        operation: how a collective reduces, if it does; one of OPERATIONS.
         root: rank in the group, of a broadcast or a reduce.
         title: what the caller called it, for errors.
     """
@@ -56,7 +56,7 @@ class Call:
         return self.collective != "broadcast" or place == self.root
 
     def input_bytes(self, place: int) -> int:
-        """Return the size of what the rank at a place of the group gives."""
+        """Return how many bytes the rank at a place of the group gives."""
         return self.elements * DataType(self.dtype).element_bytes if self.has_input(place) else 0
 
     @property

@@ -160,7 +160,7 @@ class RankClient:
         pending.finish(np.frombuffer(data, pending.call.storage), header["ended_ps"], "")
 
     def _fail(self, why: str) -> None:
-        """End all calls, and those to come; the first reason is the one."""
+        """End all calls, and all later ones; they report the first reason."""
         with self._lock:
             self._failure = self._failure or why
             ended, self._pending = list(self._pending.values()), {}
@@ -176,8 +176,8 @@ class CoordinatorProcess:
     """The coordinator as a child of this process. It ends by itself when all ranks have left or gone.
 
     Args:
-        scenario: whose fabric it holds.
-        algorithm: of the collectives that have it.
+        scenario: the process holds this scenario's fabric.
+        algorithm: used by the collectives that have it.
         timeout_s: how long ranks have to meet.
         out: where results.json of the fabric goes.
 

@@ -26,7 +26,7 @@ from weft.ranks.errors import RanksError
 from weft.ranks.meeting import Meeting, Met
 
 READY = "ready"
-"""What the process prints on its standard output when ranks may connect."""
+"""The process prints this on its standard output when ranks may connect."""
 _Event = tuple[socket.socket, dict[str, Any] | None, bytearray]
 
 
@@ -162,7 +162,7 @@ class Coordinator:
             self._left.add(rank)  # the reader finds the same
 
     def _fail(self, why: str) -> None:
-        """Have all ranks know, also those that connect later; the first reason is the one."""
+        """Have all ranks know, also ranks that connect later; they are told the first reason."""
         if self._failure:
             return
         self._failure = why
@@ -188,7 +188,7 @@ class Coordinator:
 
 
 def _shut(connection: socket.socket) -> None:
-    """End a socket, and what a thread waits for at it, which closing it would not end."""
+    """End a socket, and the wait of a thread at it; closing the socket would not end the wait."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 

@@ -1,4 +1,4 @@
-"""What can go wrong between ranks and the process that holds their fabric."""
+"""Errors between ranks and the process that holds their fabric."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], bytearray] | Non
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise RanksError(f"a message whose header is no JSON: {error}") from None
+        raise RanksError(f"the header of a message is no JSON: {error}") from None
     if not isinstance(header, dict):
-        raise RanksError("a message whose header is no object of JSON")
+        raise RanksError("the header of a message is no object of JSON")
     return header, data
 
 

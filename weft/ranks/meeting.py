@@ -41,7 +41,7 @@ class Met:
 
 
 class Meeting:
-    """Calls that wait for those of other ranks."""
+    """Calls that wait until other ranks call, too."""
 
     def __init__(self, rank_count: int) -> None:
         self._rank_count = rank_count

@@ -49,7 +49,7 @@ class Endpoint:
 
     @classmethod
     def of(cls, qp: QP) -> Endpoint:
-        """Return that of a queue pair."""
+        """Return a queue pair as the end of a connection."""
         port_num = qp.attributes.port_num
         device = qp.device
         return cls(qp.qp_num, device.initial_psn(qp.qp_num), device.port.address(port_num), port_num)
@@ -93,7 +93,7 @@ class ConnectionRequest:
     ) -> None:
         """Connect a queue pair to the one that asks; returns when both are in RTS.
 
-        `private_data` is what `QP.connect` returns there; the other arguments and errors are those of `QP.connect`.
+        `QP.connect` returns `private_data` there. For the other arguments and errors see `QP.connect`.
         """
         self._answer()
         device = self._device

@@ -26,7 +26,7 @@ _MOST_OPERATIONS = 1 << 20
 
 
 class DevicePort(Protocol):
-    """What a device needs of its host."""
+    """Gives a device what it needs of its host."""
 
     nic: Nic
     completions: CompletionQueue
@@ -41,7 +41,7 @@ class DevicePort(Protocol):
     def open_queue_pair(
         self, qp_num: int, port_num: int, peer: str, psn: int, remote: Endpoint, settings: ConnectionSettings
     ) -> RcQueuePair:
-        """Make a queue pair whose completions come to `completions`."""
+        """Make a queue pair; its completions come to `completions`."""
 
     def close_queue_pair(self, queue_pair: RcQueuePair) -> None:
         """Destroy one."""
@@ -60,7 +60,7 @@ class DeviceClock(Protocol):
 class Device:
     """The adapter of the host that a program runs on (in libibverbs: a context). Programs are given theirs.
 
-    `name` is the host's, `hosts` those of all programs of the run, `seed` the scenario's.
+    `name` is the host's name, `hosts` are the names of all hosts with a program, `seed` is the scenario's.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class Device:
             self.port.close_queue_pair(native)
 
     def close(self) -> None:
-        """Destroy what the program has left: queue pairs, so that nothing of it is answered any more."""
+        """Destroy the queue pairs that the program has left, so that they answer nothing any more."""
         for queue_pair in list(self._queue_pairs.values()):
             queue_pair.close()
 

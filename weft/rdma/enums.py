@@ -6,7 +6,7 @@ from enum import IntEnum, IntFlag
 
 
 class WROpcode(IntEnum):
-    """What a work request of the send queue does (`ibv_wr_opcode`)."""
+    """Names what a work request of the send queue does (`ibv_wr_opcode`)."""
 
     IBV_WR_RDMA_WRITE = 0
     IBV_WR_RDMA_WRITE_WITH_IMM = 1
@@ -18,7 +18,7 @@ class WROpcode(IntEnum):
 
 
 class WCOpcode(IntEnum):
-    """What has completed (`ibv_wc_opcode`)."""
+    """Names what has completed (`ibv_wc_opcode`)."""
 
     IBV_WC_SEND = 0
     IBV_WC_RDMA_WRITE = 1
@@ -30,7 +30,7 @@ class WCOpcode(IntEnum):
 
 
 class WCStatus(IntEnum):
-    """How it ended (`ibv_wc_status`); those that Weft's queue pairs report."""
+    """How a request ended (`ibv_wc_status`); Weft's queue pairs report these."""
 
     IBV_WC_SUCCESS = 0
     IBV_WC_LOC_LEN_ERR = 1
@@ -56,7 +56,7 @@ class SendFlags(IntFlag):
 
 
 class AccessFlags(IntFlag):
-    """What may be done with a memory region (`ibv_access_flags`); this host may always read it."""
+    """Names what may be done with a memory region (`ibv_access_flags`); this host may always read it."""
 
     IBV_ACCESS_LOCAL_WRITE = 1
     IBV_ACCESS_REMOTE_WRITE = 2

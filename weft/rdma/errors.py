@@ -1,4 +1,4 @@
-"""What a call of `weft.rdma` raises at once, where libibverbs returns an error number."""
+"""Errors that a call of `weft.rdma` raises at once, where libibverbs returns an error number."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ class MR:
         memory: a C-contiguous buffer (bytearray, NumPy array), or a number of bytes to allocate.
         access: what this host and its peers may do; remote writes and atomics need IBV_ACCESS_LOCAL_WRITE, too.
 
-    Raises VerbsError for flags that do not go together, an empty buffer, one that is not contiguous, or a read-only one
-    that would be written.
+    Raises VerbsError for flags that do not go together, and for a buffer that is empty, not contiguous, or read-only
+    where the NIC would write.
     """
 
     def __init__(self, pd: PD, memory: Any, access: AccessFlags) -> None:

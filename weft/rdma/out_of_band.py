@@ -1,4 +1,4 @@
-"""What programs tell each other beside the fabric: addresses, keys, queue pair numbers."""
+"""Messages between programs that bypass the fabric: addresses, keys, queue pair numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_VALUE_BYTES = 1 << 16
 
 
 class OutOfBand(Protocol):
-    """What carries such messages, and hands them to `Device.deliver` of their destination."""
+    """Carries such messages, and hands each to `Device.deliver` of its destination."""
 
     def send(self, message: OutOfBandMessage) -> None:
         """Send a message."""
@@ -32,7 +32,7 @@ def checked_value(value: object) -> object:
 
 
 class Inbox:
-    """Messages that have come, by source and topic; source "" stands for that of any host."""
+    """Messages that have come, by source and topic; source "" stands for any host."""
 
     def __init__(self) -> None:
         self._messages: dict[tuple[str, str], deque[OutOfBandMessage]] = {}

@@ -19,7 +19,7 @@ _OWN_FOLDERS = (str(Path(__file__).parent), str(Path(asyncio.__file__).parent))
 class Program(abc.ABC):
     """A program of a host. A scenario's parameters are the constructor's keyword arguments.
 
-    An `async def` function whose first argument is the device is a program, too; parameters are its other arguments.
+    An `async def` function is a program, too: its first argument is the device, its other arguments are parameters.
     """
 
     @abc.abstractmethod

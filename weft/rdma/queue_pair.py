@@ -57,7 +57,7 @@ class QPCap:
 
 @dataclass(frozen=True)
 class QPInitAttr:
-    """What a queue pair is made with: completion queues of its send and receive queue, capacities.
+    """Settings of a new queue pair: completion queues of its send and receive queue, capacities.
 
     `sq_sig_all`: every request of the send queue is signaled. `port_num` counts from 1: port 1 is in plane 0.
     """
@@ -135,7 +135,7 @@ class QP:
             service: the name that it gave to `Device.listen`.
             private_data: what JSON can hold, for the listener to read.
             retry_count: timeouts in a row after which requests fail (`retry_cnt`).
-            rnr_retry_count: as often the peer may have no receive posted; 7 stands for ever (`rnr_retry`).
+            rnr_retry_count: how often the peer may have no receive posted; 7 stands for ever (`rnr_retry`).
             min_rnr_timer: how long the peer is to wait while no receive is posted here: a code of the InfiniBand
                 specification (table 45), of which 4 is 40 µs.
 
@@ -212,7 +212,7 @@ class QP:
     def post_send(self, request: SendWR) -> None:
         """Post a request of the send queue, which runs in order.
 
-        What the memory of this host does not permit is no error here, but of the completion (IBV_WC_LOC_PROT_ERR).
+        If the memory of this host does not permit it, the completion says so (IBV_WC_LOC_PROT_ERR), not this call.
         Raises VerbsError: it is not in RTS or ERR, no slot is free (ENOMEM), or the request is malformed.
         """
         if self.state not in (QPState.IBV_QPS_RTS, QPState.IBV_QPS_ERR):
@@ -238,7 +238,7 @@ class QP:
             self._give_send(sequence, request, sge)
 
     def _hold(self, sequence: int) -> None:
-        """Keep a request back, the first one of which has a local error, until those before it have completed."""
+        """Hold back the first request with a local error until all requests before it have completed."""
         if self._held is None:
             self._held = sequence
         self.device.soon(self._fail_if_held)
@@ -317,7 +317,7 @@ class QP:
         self.attributes.rcq.add(wc, self._receives, sequence)
 
     def _fail_if_held(self) -> None:
-        """Once all requests before one with a local error have completed, complete that, and fail."""
+        """Once all requests before the one with a local error have completed, complete that one, and fail."""
         if self._held is None or self._state is QPState.IBV_QPS_RESET:
             return
         if self._sends.next_sequence - len(self._sends) < self._held:

@@ -1,4 +1,4 @@
-"""What a program leaves: what it reports, and what its requests took."""
+"""Results of a program: what it reports, and how long its requests took."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Operation(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Of a series."""
+    """A point of a series."""
 
     x: float
     y: float

@@ -40,7 +40,7 @@ class SendWR:
     swap: int = 0
 
     def set_wr_rdma(self, rkey: int, addr: int) -> SendWR:
-        """Say what of the peer's memory a WRITE or READ is of; returns the request."""
+        """Say which memory of the peer a WRITE or READ uses; returns the request."""
         self.rkey, self.remote_addr = rkey, addr
         return self
 
@@ -65,7 +65,7 @@ class RecvWR:
 class WC:
     """A work completion.
 
-    `opcode` is valid whatever the status is. `byte_len` is that of the message. `imm_data` is valid with
+    `opcode` is valid whatever the status is. `byte_len` is the length of the message. `imm_data` is valid with
     IBV_WC_WITH_IMM. `posted_ps` and `completed_ps` are emulated times of the NIC: when the request was posted (0 for
     receives), and when it was done; a program learns of it a little later.
     """

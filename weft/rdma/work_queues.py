@@ -14,7 +14,7 @@ W = TypeVar("W")
 class WorkQueue(Generic[W]):
     """Requests in order, numbered from 0. A slot is free again when the completion of its request has been polled.
 
-    An unsignaled request has none: its slot is free with that of the next signaled one, as with real adapters.
+    An unsignaled request has none: its slot is free when the next signaled one frees its slot, as with real adapters.
     """
 
     def __init__(self, name: str, size: int) -> None:
@@ -56,5 +56,5 @@ class WorkQueue(Generic[W]):
         return self._posted[0][1]
 
     def retire(self, sequence: int) -> None:
-        """Free the slots up to that of a request, whose completion was polled."""
+        """Free the slots up to a request; its completion was polled."""
         self._retired = max(self._retired, sequence + 1)

@@ -1,1 +1,1 @@
-"""Running: `runner` runs a scenario, `fabric` is the fabric that scripts, tests and commands use."""
+"""Running: `runner` runs a scenario, `fabric` has the fabric that scripts, tests and commands use."""

@@ -1,4 +1,4 @@
-"""The aggregation jobs of a fabric's hosts: joined before reductions in the network, left after a failed one."""
+"""The aggregation jobs of a fabric's hosts, joined before in-network reductions and left after a failed one."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from weft.traffic.moved_streams import StoppedStreams
 
 _LEAST_SLOTS = 16
 JOB_ID = 1
-"""Of the first job; others have the numbers after it."""
+"""Id of the first job; further jobs have the next ids."""
 
 
 @dataclass(frozen=True)
 class _Joined:
     """A job as its hosts know it: the planes where they have joined it, each with a stream of messages.
 
-    `epochs` are those of the controller's jobs that carry the streams, by id. The job itself carries those of planes
-    that have a tree; each other stream, over another plane, has a job of its own. Without any it was being joined when
-    something interrupted that.
+    `epochs` are the epochs of the controller's jobs that carry the streams, by id. The job itself carries the streams
+    of planes with a tree; each other stream goes over another plane in a separate job. Empty `epochs` mean that joining
+    was interrupted.
     """
 
     group: ReducingGroup
@@ -46,16 +46,16 @@ class _Joined:
 
 @dataclass(frozen=True)
 class _Moved:
-    """Whether a reduction has trees after a failure, and what workers send again; None: it waits."""
+    """Whether a reduction has trees after a failure, and the messages that workers repeat; None if it waits."""
 
     has_trees: bool
     repeated_messages: int | None = None
 
 
 class AggregationJobs:
-    """Jobs over the planes that are in use, one for each group of ranks that reduces at a time.
+    """Jobs over the planes in use, one for each group of ranks that reduces at a time.
 
-    They are kept as long as their trees are, and as runs that reduce in the network need them.
+    A job is kept while its trees are valid and successive in-network reductions use it.
     """
 
     def __init__(self, lab: Lab) -> None:
@@ -65,7 +65,7 @@ class AggregationJobs:
 
     @property
     def slot_count(self) -> int:
-        """The slots of each job: those of the option, or two bandwidth-delay products."""
+        """Slots of each job: the option, or two bandwidth-delay products."""
         options = self._lab.options
         if options.slots:
             return options.slots
@@ -75,17 +75,17 @@ class AggregationJobs:
         return max(_LEAST_SLOTS, -(-slots // options.trees))
 
     def join(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup]) -> list[int]:
-        """Have hosts join a job for each group, unless they have joined it and its trees are the present ones.
+        """Have hosts join a job for each group, unless they have already joined it with its current trees.
 
-        All of them are joined on the same planes, those in use that have trees for all. Where a failure takes the trees
-        of one before its switches are programmed, all begin again with the planes that are left.
+        All jobs use the same planes: those in use that have trees for every group. If a failure removes the trees of a
+        job before its switches are programmed, all start again with the remaining planes.
 
         Returns:
-            The jobs' ids, in order of the groups. Jobs of no group among these are left.
+            The jobs' ids, in order of the groups. Hosts leave all other jobs.
 
         Raises:
-            BadInputError: they have not one NIC a plane. CheckFailedError: links that are down leave no tree.
-            JobError: there is none without that, or no room for a job.
+            BadInputError: hosts do not have one NIC per plane. CheckFailedError: links that are down leave no tree.
+            JobError: no tree exists even with all links up, or switches have no room for a job.
         """
         if objection := objection_to_nics(self._lab.fabric):
             raise BadInputError(objection)
@@ -109,19 +109,19 @@ class AggregationJobs:
                 ) from error
 
     def planes(self, jobs: Sequence[int]) -> tuple[int, ...]:
-        """Return the planes on which hosts have joined jobs that were joined together: the same for all."""
+        """Return the planes of jobs that were joined together, which are the same for all."""
         (planes,) = {self._joined[job_id].planes for job_id in jobs}
         return planes
 
     def _planes(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup]) -> tuple[int, ...]:
-        """Return the planes for jobs of these groups: of those in use the ones with trees; all of them if none has."""
+        """Return the planes for jobs of these groups: the planes in use with trees, or all in use if none has trees."""
         hosts = self._hosts_of(endpoints, groups)
         return self._planes_with_trees(hosts) or self._lab.operations.planes_in_use
 
     def _planes_with_trees(self, hosts: Sequence[Sequence[str]]) -> tuple[int, ...]:
-        """Return the planes in use that have trees for each of these hosts' jobs at present.
+        """Return the planes in use that currently have trees for each of these hosts' jobs.
 
-        If there are none: those that have them again, though not all routes have been written since they were lost.
+        If there are none, return the planes that have trees again but not yet all routes.
         """
         operations, controller = self._lab.operations, self._lab.controller
         return controller.planes_with_trees(operations.planes_in_use, hosts) or controller.planes_with_trees(
@@ -129,7 +129,7 @@ class AggregationJobs:
         )
 
     def _links_down(self) -> list[str]:
-        """Return the names of the links that the controller knows to be down."""
+        """Return the names of the links that the controller considers down."""
         failures = self._lab.controller.controller.failures
         return sorted(
             self._lab.fabric.link_name(self._lab.fabric.link_at(min(ends))) for ends in failures.links
@@ -138,7 +138,7 @@ class AggregationJobs:
     def _join_on(
         self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup], planes: tuple[int, ...]
     ) -> list[int]:
-        """Have hosts join a job for each group on these planes, unless they have; see `join`."""
+        """Have hosts join a job for each group on these planes unless they have already; see `join`."""
         shares = [self._share(group, groups) for group in groups]
         found = self._current(list(zip(groups, shares, strict=True)), planes)
         kept = [job_id for job_id in found if job_id is not None]
@@ -152,7 +152,7 @@ class AggregationJobs:
         ]
 
     def _share(self, group: ReducingGroup, groups: Sequence[ReducingGroup]) -> float:
-        """Return what of each link a group's job is promised: an equal part of what its tenant may have."""
+        """Return the share of each link promised to a group's job: an equal part of its tenant's bandwidth."""
         tenant = self._lab.options.tenants.get(group.tenant)
         bandwidth = (tenant.bandwidth if tenant is not None else None) or 0.0
         return bandwidth / sum(other.tenant == group.tenant for other in groups)
@@ -160,7 +160,7 @@ class AggregationJobs:
     def _current(
         self, wanted: Sequence[tuple[ReducingGroup, float]], planes: tuple[int, ...]
     ) -> list[int | None]:
-        """Return a job that is as it should be for each group, no job twice; None for groups without one."""
+        """Return a different current job for each group, None for groups without one."""
         free = [job_id for job_id in sorted(self._joined) if self._is_current(job_id, planes)]
         found: list[int | None] = []
         for group, share in wanted:
@@ -197,16 +197,16 @@ class AggregationJobs:
         return job_id
 
     def has_moved(self) -> bool:
-        """Return whether a failure has changed or taken trees that hosts have joined."""
+        """Return whether a failure has changed or removed trees that hosts have joined."""
         return any(
             joined.epochs and not self._has_its_trees(job_id) for job_id, joined in self._joined.items()
         )
 
     def follow(self, endpoints: EndpointGroup) -> bool:
-        """Have reductions whose trees a failure has changed go on over others, from where their slowest worker was.
+        """Resume reductions with changed trees over other trees, from where their slowest worker was.
 
-        Where there are none at present, hosts reduce what all of them have posted in a ring, unless it has no path
-        either: then they stop until there is one. Returns whether a reduction is without trees.
+        Without trees, hosts reduce the messages that all of them have posted in a ring; if the ring has no path either,
+        they wait for one. Returns whether a reduction has no trees.
         """
         if self._is_following:
             return False  # this waits for the ring
@@ -226,7 +226,7 @@ class AggregationJobs:
         return not all(each.has_trees for each in moved)
 
     def _move(self, endpoints: EndpointGroup, job_id: int, joined: _Joined) -> _Moved:
-        """Have a reduction go on, if it can."""
+        """Resume a reduction if possible."""
         ranks = self._ranks(joined.group)
         hosts = self._hosts(endpoints, ranks)
         stopped = endpoints.stop_streams(job_id, ranks)
@@ -257,7 +257,7 @@ class AggregationJobs:
     ) -> dict[int, dict[str, JobMembership]] | None:
         """Return the hosts' memberships for each stream, by its plane; None if there are no trees.
 
-        Hosts have stopped, so it does not wait until other jobs have been idle for a lease: later ones see that.
+        It does not wait until other jobs have been idle for a lease, as hosts have stopped: later jobs check that.
         """
         controller = self._lab.controller
         if list(joined.epochs) == [job_id] and self._is_there(job_id, joined):
@@ -287,9 +287,9 @@ class AggregationJobs:
         hosts: Sequence[str],
         planes: Sequence[int],
     ) -> None:
-        """Add jobs on these planes for each stream that hosts have, and to `carrying` their memberships, by its plane.
+        """Add jobs on these planes for the hosts' streams; add their memberships to `carrying`, by stream's plane.
 
-        A stream whose plane is none of them goes over the one with the fewest streams.
+        A stream of another plane goes over the plane with the fewest streams.
         """
         over = {plane: plane for plane in joined.planes if plane in planes}
         at_home = list(over)
@@ -322,13 +322,13 @@ class AggregationJobs:
         return _by_plane(memberships)
 
     def _slots_of(self, group: ReducingGroup) -> int:
-        """Return the slots of a group's job: no more than leave room for the other jobs of its collective."""
+        """Return the slots of a group's job, few enough to leave room for the other jobs of its collective."""
         options = self._lab.options
         capacity = MAX_SLOTS * LANE_COUNT // options.aggregation.lane_count
         return options.slots or min(self.slot_count, max(1, capacity // group.jobs))
 
     def _free_id(self) -> int:
-        """Return an id that neither a present job has nor one that hosts know, which the controller may have lost."""
+        """Return an id used neither by the controller's jobs nor by jobs that only hosts still know."""
         taken = {job.job_id for job in self._lab.controller.controller.jobs} | self._known_ids()
         return next(number for number in count(JOB_ID) if number not in taken)
 
@@ -346,14 +346,14 @@ class AggregationJobs:
         return [names[rank] for rank in ranks]
 
     def _has_its_trees(self, job_id: int) -> bool:
-        """Return whether a job's trees are those that its hosts know: a failure gives it others in a new epoch."""
+        """Return whether a job has the trees that its hosts know: after a failure it has others in a new epoch."""
         epochs = self._joined[job_id].epochs
         return bool(epochs) and all(
             self._lab.controller.job_epoch(each) == epoch for each, epoch in epochs.items()
         )
 
     def _is_current(self, job_id: int, planes: tuple[int, ...]) -> bool:
-        """Return whether besides that nothing the job uses has been taken out of use, which moves no tree by itself."""
+        """Return whether a job has its trees and planes and uses nothing cordoned (which does not move a tree)."""
         return (
             self._has_its_trees(job_id)
             and list(self._joined[job_id].epochs) == [job_id]
@@ -372,7 +372,7 @@ class AggregationJobs:
             self._discard(each, joined)
 
     def _discard(self, job_id: int, joined: _Joined) -> None:
-        """Remove a job, unless somebody else has one of this number, who has got it after an eviction."""
+        """Remove a job, unless other hosts have got its id after an eviction."""
         if self._is_there(job_id, joined) or self._lab.controller.job_epoch(job_id) is None:
             self._lab.controller.discard_job(job_id)
 
@@ -406,7 +406,7 @@ def _by_plane(memberships: Mapping[str, Sequence[JobMembership]]) -> dict[int, d
 def host_membership(
     membership: JobMembership, lane_count: int, traffic_class: int = DATA_CLASS
 ) -> Membership:
-    """Return what a host must know of its part in a job: how many lanes its packets have, and their class."""
+    """Return a host's membership in a job, with the lanes of its packets and their class."""
     return Membership(
         plane=membership.plane,
         job_id=membership.job_id,

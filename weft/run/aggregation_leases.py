@@ -1,4 +1,4 @@
-"""How long an aggregation job may be idle before others may have its slots: the scenario's key, or by the hosts."""
+"""How long an aggregation job may be idle before others may take its slots: from the scenario, or from the hosts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _PS_PER_S = 10**12
 def lease_s(chosen_ps: int | None, hosts: EndpointGroup) -> float:
     """Return the lease in seconds of the controller's clock.
 
-    A reduction that waits for a worker is not idle: the others repeat themselves, after times that double up to a
-    bound. A lease is twice that bound at least, so no job in the middle of a reduction ever looks idle.
+    A reduction that waits for a worker is not idle: the other workers retransmit, after times that double up to a
+    bound. A lease is at least twice that bound, so a job in the middle of a reduction never looks idle.
 
     Raises:
         BadInputError: the chosen lease is shorter.

@@ -1,4 +1,4 @@
-"""Which algorithms of a collective can run on a fabric: those that a scenario names, or all that suit it."""
+"""Checks which algorithms of a collective can run on a fabric."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from weft.traffic.jobs.placing import PlacedCall, placed_call
 from weft.traffic.schedules import CollectiveSpec, peers_of
 
 _ELEMENTS_OF_A_CHUNK = 64
-"""The least that leaves a rank's chunk a share on a plane (`weft.traffic.striping`)."""
+"""Smallest chunk of a rank that gives each plane a share (`weft.traffic.striping`)."""
 
 
 def objection_to_nics(topology: FabricSpec) -> str:
-    """Return why the hosts' NICs keep switches from reducing, "" if they do not."""
+    """Return why the hosts' NICs prevent in-network reduction, "" if they do not."""
     nics, planes = topology.nics_per_host, topology.planes
     if nics == planes:
         return ""
@@ -38,10 +38,10 @@ def objection_to_nics(topology: FabricSpec) -> str:
 def objections(
     topology: FabricSpec, collective: Collective, ranks: Sequence[int] | None = None
 ) -> dict[str, str]:
-    """Return by name why the fabric, as long as nothing fails, has not what an algorithm needs; "" where it has.
+    """Return by algorithm why it cannot run on the fabric without failures, "" if it can.
 
-    Algorithms that so many ranks, or ranks of such hosts, cannot use are not among them. With `ranks` they are those of
-    a group, all algorithms are, and paths are not looked at.
+    Algorithms that do not suit the number of ranks or the hosts are omitted. For a group, given by `ranks`, all
+    algorithms are included and paths are not checked.
     """
     if ranks is not None:
         names = [each.name for each in collective.algorithms]
@@ -78,7 +78,7 @@ def _objection_to_trees(topology: FabricSpec, ranks: Sequence[int] | None = None
 
 
 def _missing_path(topology: FabricSpec, collective: Collective, algorithm: str) -> str:
-    # A user's algorithm may want sizes of its own; its run says what it lacks.
+    # A user's algorithm may need other sizes; its run reports missing paths.
     if topology.joins_all_hosts or is_class_reference(collective.reference):
         return ""
     spec = _spec(topology, collective, topology.rank_count * topology.nics_per_host * _ELEMENTS_OF_A_CHUNK)
@@ -92,7 +92,7 @@ def _missing_path(topology: FabricSpec, collective: Collective, algorithm: str) 
 
 
 def suitable(topology: FabricSpec, collective: Collective, progress: Progress) -> list[str]:
-    """Return the algorithms of a collective that can run on a fabric; `progress` is called with why others cannot."""
+    """Return the algorithms of a collective that can run on a fabric; report why others cannot to `progress`."""
     found = objections(topology, collective)
     for name, objection in found.items():
         if objection:
@@ -108,10 +108,10 @@ def check_group(
     root: int,
     key: str,
 ) -> None:
-    """Check that algorithms which an item of the traffic names can run on some ranks of a fabric.
+    """Check that a traffic item's algorithms can run on some ranks of a fabric.
 
     Raises:
-        KeyProblem: one of `key`.algorithms cannot, or the ranks have not got the root.
+        KeyProblem: one of `key`.algorithms cannot, or the root is outside the ranks.
     """
     if root >= len(ranks):
         raise KeyProblem(f"{key}.root", f"{root} is not one of the ranks 0 to {len(ranks) - 1}")
@@ -134,7 +134,7 @@ def group_objection(
 
 
 def placed_group(call: CollectiveCall, ranks: Sequence[int], topology: FabricSpec) -> PlacedCall:
-    """Return how some ranks of a fabric carry out a call. Raises BadInputError for what cannot be."""
+    """Return how some ranks of a fabric carry out a call. Raises BadInputError if they cannot."""
     places = intact_places(topology)
     try:
         return placed_call(call, [places.hosts[rank] for rank in ranks], places)
@@ -143,18 +143,18 @@ def placed_group(call: CollectiveCall, ranks: Sequence[int], topology: FabricSpe
 
 
 def any_in_network(collective: Collective, algorithms: Sequence[str]) -> bool:
-    """Return whether switches reduce in one of these algorithms; `auto` chooses none such where they may not."""
+    """Return whether switches reduce in one of these algorithms, not counting `auto`."""
     return any(collective.algorithm(name).in_network for name in algorithms if name != AUTO)
 
 
 def may_reduce(collective: Collective, algorithms: Sequence[str]) -> bool:
-    """Return whether switches reduce in one of these algorithms, or may in one that `auto` chooses."""
+    """Return whether switches reduce in one of these algorithms, or may in the choice of `auto`."""
     can = any(each.in_network for each in collective.algorithms)
     return any_in_network(collective, algorithms) or (AUTO in algorithms and can)
 
 
 def is_in_network(algorithm: str) -> bool:
-    """Return whether switches reduce in an algorithm of this name, of whatever collective has it."""
+    """Return whether switches reduce in an algorithm of this name, of any collective."""
     return any(
         each.in_network
         for collective in COLLECTIVE_KINDS.values()
@@ -172,10 +172,10 @@ def check_algorithms(
     dtype: DataType = DataType.FLOAT32,
     operation: Operation = Operation.SUM,
 ) -> None:
-    """Check that algorithms which an item of the traffic names can run.
+    """Check that a traffic item's algorithms can run.
 
     Raises:
-        KeyProblem: one of `key`.algorithms cannot, or no collective of so many ranks can.
+        KeyProblem: one of `key`.algorithms cannot, or no collective can with this number of ranks.
     """
     try:
         spec = CollectiveSpec(
@@ -204,7 +204,7 @@ def check_paths(
     """Check that the fabric has the links and NICs that an item's algorithms need.
 
     Raises:
-        KeyProblem: it has not for one of those that `key`.algorithms names, or for none at all where it names none.
+        KeyProblem: they are missing for an algorithm in `key`.algorithms, or for all if it is not given or has `auto`.
     """
     found = objections(topology, collective)
     for number, algorithm in enumerate(algorithms or ()):

@@ -1,4 +1,4 @@
-"""What looks on while a scenario runs, and changes nothing."""
+"""Interface of observers of a running scenario, which do not change its results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.run.fabric import Fabric
 
 
 class Attached(Protocol):
-    """Something that a run's caller attaches to its fabric."""
+    """An observer that a run's caller attaches to the fabric."""
 
     def begin(self, fabric: Fabric) -> None:
         """Called when the fabric is up, before its traffic."""
@@ -20,14 +20,14 @@ class Attached(Protocol):
 
 
 def virtual_lab(fabric: Fabric, what: str) -> VirtualLab:
-    """Return the lab of a fabric whose switches are in this process. EnvironmentLacksError if they are not."""
+    """Return a fabric's lab. Raises EnvironmentLacksError unless its switches are in this process."""
     if not isinstance(fabric.lab, VirtualLab):
         raise _of_the_virtual_clock(what)
     return fabric.lab
 
 
 def require_virtual_clock(clock: str | None, what: str) -> None:
-    """Raise EnvironmentLacksError for another clock, before a lab is brought up in vain."""
+    """Raise EnvironmentLacksError for another clock, before a lab is started in vain."""
     if clock != "virtual":
         raise _of_the_virtual_clock(what)
 

@@ -1,6 +1,6 @@
 """Reads captures: pcap (microseconds or nanoseconds, either byte order) and pcapng, of Ethernet frames.
 
-The formats are those of the IETF drafts draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. Errors say at which byte.
+The IETF drafts draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng define the formats. Errors give the byte.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OPTION_END, _OPTION_RESOLUTION, _OPTION_OFFSET = 0, 9, 14
 
 @dataclass(frozen=True)
 class CapturedFrame:
-    """A frame and when it was captured, in nanoseconds since some epoch."""
+    """A frame and its capture time, in nanoseconds since the capture's epoch."""
 
     time_ns: int
     data: bytes
@@ -42,8 +42,8 @@ def read_capture(path: Path) -> tuple[CapturedFrame, ...]:
     """Return the frames of a capture, in the file's order.
 
     Raises:
-        BadInputError: it cannot be read, is larger than 256 MiB or has more than a million frames, is cut, of another
-            link type than Ethernet, or has a frame that is none or was captured in part; says at which byte.
+        BadInputError: it cannot be read, is larger than 256 MiB, has more than a million frames, is truncated, has a
+            link type other than Ethernet, or a frame of invalid size or captured in part; gives the byte.
     """
     data = _read(path)
     frames: list[CapturedFrame] = []
@@ -79,7 +79,7 @@ def _bad(path: Path, offset: int, problem: str) -> BadInputError:
 
 
 def _frames(path: Path, data: bytes) -> Iterator[tuple[int, CapturedFrame, int]]:
-    """Yield each frame with its offset, and how long it was before it was captured."""
+    """Yield each frame with its offset and its original length."""
     if data[:4] in _PCAP_MAGIC:
         yield from _pcap_frames(path, data)
     elif data[:4] == _SECTION.to_bytes(4, "big"):
@@ -181,7 +181,7 @@ def _packet(
     if kind == _ENHANCED_PACKET:
         number, high, low, captured_bytes, original_bytes = struct.unpack_from(order + "IIIII", body)
     else:
-        # It has no time of its own; its frame is cut where the interface's frames are.
+        # It has no timestamp; its frame is truncated to the interface's snap length.
         original_bytes = captured_bytes = struct.unpack_from(order + "I", body)[0]
     if number >= len(interfaces):
         raise _bad(

@@ -1,4 +1,4 @@
-"""Collectives as a user gives and gets them: arrays in, what every rank's data must be, arrays out."""
+"""Converts between users' arrays and every rank's data in a collective, and checks arrays and names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPERATIONS = {operation.name.lower(): operation for operation in Operation}
 
 @dataclass(frozen=True)
 class Repetitions:
-    """How often a collective is run and counts, and how often before that it is run and does not (`warmup`).
+    """How often a collective is run and counted, and how often it is run before without counting (`warmup`).
 
     Raises BadInputError for numbers out of range.
     """
@@ -42,23 +42,23 @@ class Repetitions:
 
     @property
     def is_one(self) -> bool:
-        """Return whether there is one run in all."""
+        """Whether there is one run in total."""
         return self.warmup + self.count == 1
 
     def draws(self) -> Iterator[tuple[int, int]]:
-        """Return every run's number, in order, and what its paths, marks and faults are drawn by.
+        """Yield every run's number, in order, and the number that seeds its paths, marks and faults.
 
-        The runs that count have the first draws, so that their figures do not depend on the warm-up.
+        Counted runs have the first of these, so that their figures do not depend on the warm-up.
         """
         for number in range(self.warmup + self.count):
             yield number, (number - self.warmup) % (self.warmup + self.count)
 
     def is_warmup(self, number: int) -> bool:
-        """Return whether a run does not count."""
+        """Return whether a run is a warm-up."""
         return number < self.warmup
 
     def label(self, number: int) -> str:
-        """Return what distinguishes a run from the others of its kind; nothing if there is none."""
+        """Return a label that distinguishes a run from other warm-ups or repetitions; "" for a single repetition."""
         if self.is_warmup(number):
             return f", warm-up {number + 1} of {self.warmup}"
         if self.count == 1:
@@ -68,9 +68,9 @@ class Repetitions:
 
 @dataclass(frozen=True)
 class CollectiveRun:
-    """A collective that has run: every rank's result, and the figures.
+    """A finished collective: every rank's result, and the figures.
 
-    A result has the inputs' shape; of an all-gather that of all inputs one behind the other; of a reduce-scatter and an
+    A result has the inputs' shape; after an all-gather the shape of all inputs concatenated; after a reduce-scatter or
     all-to-all it is flat (`Collective.shaped`).
     """
 
@@ -79,17 +79,17 @@ class CollectiveRun:
 
 
 def data_type(name: str) -> DataType:
-    """Return a type of elements by its name. Raises BadInputError."""
+    """Return an element type by its name. Raises BadInputError for unknown names."""
     if name not in list(DataType):
         raise BadInputError(f"unknown data type '{name}'; {did_you_mean(name, tuple(DataType))}")
     return DataType(name)
 
 
 def checked_buffers(buffers: Sequence[NDArray[Any]], ranks: int) -> tuple[list[NDArray[Any]], DataType]:
-    """Return the ranks' arrays, contiguous, and the type of their elements.
+    """Return the ranks' arrays, made contiguous, and their element type.
 
     Raises:
-        BadInputError: they are not alike, or cannot be reduced.
+        BadInputError: shapes or types differ, or elements cannot be reduced.
     """
     if len(buffers) != ranks:
         raise BadInputError(f"{len(buffers)} buffers for {ranks} hosts; there must be one for each")
@@ -120,7 +120,7 @@ def found_collective(name: str) -> Collective:
     """Return a collective by its name, or by a user's path/to/file.py:Class below the working directory.
 
     Raises:
-        BadInputError: there is none such. ExtensionError: the user's class cannot be used.
+        BadInputError: unknown name. ExtensionError: the user's class cannot be used.
     """
     if is_class_reference(name):
         return collective_named(absolute_reference(name, Path()))
@@ -138,10 +138,10 @@ def collective_spec(
     operation: str = "sum",
     root: int = 0,
 ) -> CollectiveSpec:
-    """Return the parameters of a collective over all hosts; `element_count` is that of every rank's data.
+    """Return the parameters of a collective over all hosts; `element_count` counts each rank's data.
 
     Raises:
-        BadInputError: unknown names, or what the algorithm cannot do.
+        BadInputError: unknown names, or parameters that the algorithm does not support.
     """
     algorithms = [each.name for each in collective.algorithms]
     if algorithm not in algorithms:
@@ -170,7 +170,7 @@ def collective_spec(
 def data_of_ranks(
     collective: Collective, spec: CollectiveSpec, arrays: Sequence[NDArray[Any]]
 ) -> list[NDArray[Any]]:
-    """Return every rank's data, flat: its input in its place, and zeros where the input is but a part."""
+    """Return every rank's data, flat: its input in its place, and zeros elsewhere."""
     parts = [collective.input_part(spec, rank) for rank in range(spec.rank_count)]
     if all(len(part) == spec.element_count for part in parts):
         return [each.ravel() for each in arrays]
@@ -183,13 +183,13 @@ def data_of_ranks(
 def results_of_ranks(
     collective: Collective, spec: CollectiveSpec, data: Sequence[NDArray[Any]]
 ) -> list[NDArray[Any]]:
-    """Return what of every rank's data is its result, flat."""
+    """Return the part of every rank's data that is its result, flat."""
     parts = [collective.result_part(spec, rank) for rank in range(spec.rank_count)]
     return [each[part.start : part.stop] for each, part in zip(data, parts, strict=True)]
 
 
 def random_elements(generator: np.random.Generator, dtype: DataType, count: int) -> NDArray[Any]:
-    """Return random elements: integers of the whole range, or floats of a normal distribution."""
+    """Return random elements: integers over the whole range, or normally distributed floats."""
     if dtype.is_float:
         return elements_of(generator.standard_normal(count), dtype)
     half = 2 ** (8 * dtype.element_bytes - 1)

@@ -1,4 +1,4 @@
-"""Coverage of the programs of a fabric's switches in virtual time."""
+"""P4 coverage of a fabric's switches in virtual time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from weft.switch.native.coverage import cover, coverage_of
 
 
 class RunCoverage:
-    """Counts what packets reach in all switches, from `begin` to `end`; `found` has it then.
+    """Counts the code that packets reach in all switches, from `begin` to `end`; then `found` has the coverage.
 
-    Switches run code that counts meanwhile: slower, and the same in the fabric's time.
+    Meanwhile switches run instrumented code, which is slower but takes the same emulated time.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class RunCoverage:
         self.found: list[ProgramCoverage] = []
 
     def begin(self, fabric: Fabric) -> None:
-        """See Attached. EnvironmentLacksError: the switches are not in this process."""
+        """See Attached. Raises EnvironmentLacksError unless the switches are in this process."""
         lab = virtual_lab(fabric, "--coverage")
         self._switches = [lab.native_switch(switch.name) for switch in fabric.topology.switches]
         cover(self._switches)

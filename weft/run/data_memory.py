@@ -1,4 +1,4 @@
-"""How much memory the data of a scenario's traffic takes, held to the machine's before any of it is made."""
+"""Checks that the machine's memory holds the data of a scenario's traffic, before any is made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.run.spec import RunSpec
 
 
 def require_memory(spec: RunSpec) -> None:
-    """Check that every host's inputs, which exist at once, fit. Raises EnvironmentLacksError."""
+    """Raise EnvironmentLacksError unless the inputs of all hosts, which exist at once, fit in memory."""
     ranks = spec.fabric.rank_count
     needed = sum(item.data_bytes(ranks) for item in spec.traffic) * ranks
     has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

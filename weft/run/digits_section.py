@@ -1,4 +1,4 @@
-"""Keys of scenarios for what is really trained: the perceptron on handwritten digits."""
+"""Scenario keys of the model that is really trained, the perceptron on handwritten digits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class DigitsSection(Section):
     """The two-layer perceptron on scikit-learn's handwritten digits of lab 1."""
 
     hidden: Annotated[int, whole(1, 16_384)] = HIDDEN_UNITS
-    """Units of the hidden layer H; there are 75 · H + 10 parameters."""
+    """Units of the hidden layer, H; the model has 75 · H + 10 parameters."""
     batch: Annotated[int, whole(1, IMAGES)] = 32
-    """Images of a worker's gradient, drawn from its shard of them; at most the shard."""
+    """Images of a worker's gradient, drawn from its shard; at most the shard."""
     learning_rate: Annotated[float, number(0, 1000, above=True, example="0.5")] = 0.5
-    """Of the mean gradient of all workers."""
+    """Learning rate for the mean gradient of all workers."""
     target_loss: Annotated[float, number(0, 1000, above=True, example="0.5")] = 0.5
-    """When a loss no larger was reached, results say."""
+    """Results report when the loss reached this value."""

@@ -1,4 +1,4 @@
-"""What a run's parameters came to: every default of hosts and switches spelled out, for its results."""
+"""The effective parameters of a run for its results: every default of hosts and switches spelled out."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def effective_parameters(
     frame_bytes: int,
     transport: TransportInForce,
 ) -> dict[str, Any]:
-    """Return plain data for JSON.
+    """Return the parameters as plain data for JSON.
 
     Args:
-        fabric: whose links say what some defaults are.
-        configs: the embedded switches'.
-        settings: the controller's.
+        fabric: the fabric; its links determine some defaults.
+        configs: configurations of the embedded switches.
+        settings: settings of the controller.
         frame_bytes: largest frame of a WRITE or of in-network aggregation.
-        transport: what a host makes queue pairs with; all hosts are alike.
+        transport: transport of queue pairs, the same on all hosts.
     """
     ports = [port for config in configs for port in config.ports]
     return {
@@ -54,7 +54,7 @@ def effective_parameters(
 
 
 def _ecn(fabric: FabricSpec, settings: Settings) -> list[dict[str, Any]]:
-    """Thresholds by class and rate of the port."""
+    """Return the ECN thresholds by class and port rate."""
     chosen, data = settings.of(EcnSettings), settings.of(TrafficClassSettings).data
     rates_bps = sorted({port.link.rate_bps for switch in fabric.switches for port in switch.ports})
     return [
@@ -76,7 +76,7 @@ def _ecn(fabric: FabricSpec, settings: Settings) -> list[dict[str, Any]]:
 def _flow_control(
     ports: Iterable[PortConfig], section_of: Callable[[PortConfig], PfcConfig | CreditsConfig | None]
 ) -> Iterator[dict[str, Any]]:
-    """A flow control's settings of every port that has it, apart from the port's own address."""
+    """Yield the flow control settings of every port that has it, without the port's address."""
     for port in ports:
         section = section_of(port)
         if section is not None:
@@ -85,7 +85,7 @@ def _flow_control(
 
 
 def _distinct(what: str, sections: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each different section once, with how many there are of it."""
+    """Return each distinct section once, with its number of occurrences."""
     counted: dict[str, int] = {}
     for section in sections:
         text = json.dumps(section, sort_keys=True)

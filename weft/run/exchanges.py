@@ -1,4 +1,4 @@
-"""What is made ready before a run on a fabric, and written down after it."""
+"""Prepares each run on a fabric, carries it out, and records it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from weft.traffic.rank_buffer import RankBuffer
 
 @dataclass(frozen=True)
 class Running:
-    """Something that runs now: a task's name, its ranks, and how many of its steps (or ends of flows) are done."""
+    """A task in progress: its name, number of ranks, and how many of its steps (or ends of flows) are done."""
 
     name: str
     rank_count: int
@@ -54,9 +54,9 @@ class Running:
 
 
 class Exchanges:
-    """Runs of a lab's hosts, one after the other; `watcher` is shown how far they are, `progress` called with words.
+    """Runs tasks on a lab's hosts, one run after the other; reports progress to `watcher` and, in words, to `progress`.
 
-    `phases` are the runs so far, `int_path` the most telling path that INT has shown.
+    `phases` are the runs so far, `int_path` the most informative path reported by INT.
     """
 
     def __init__(self, lab: Lab, jobs: AggregationJobs, watcher: Watcher | None, progress: Progress) -> None:
@@ -78,7 +78,7 @@ class Exchanges:
         return self._hosts
 
     def start(self, hosts: EndpointGroup) -> None:
-        """Begin with hosts whose endpoints have been started. BadInputError: jobs' leases are too short for them."""
+        """Begin to use hosts with started endpoints. Raises BadInputError if jobs' leases are too short for them."""
         self._hosts = hosts
         self._lab.controller.controller.lease_s = lease_s(self._lab.options.aggregation.lease, hosts)
         self._lab.controller.controller.dilation = hosts.dilation
@@ -88,29 +88,29 @@ class Exchanges:
         return self._jobs.follow(self.hosts)
 
     def stop(self) -> None:
-        """Let go of the hosts."""
+        """Stop using the hosts."""
         self._hosts = None
 
     def planes(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
-        """Return the planes over which a run is to go: where its aggregation jobs are joined, or all that are in use.
+        """Return the planes of a run: its aggregation jobs' planes, or all in use.
 
-        Those in use may have changed since the jobs were joined; streams of jobs move by themselves.
+        The planes in use may have changed since the jobs were joined; the jobs' streams move by themselves.
         """
         return self._jobs.planes(jobs) if jobs else self._lab.operations.planes_in_use
 
     def running(self) -> list[Running]:
-        """Return what runs now; to be called from any thread. Under the real clock steps are up to two seconds old."""
+        """Return the tasks in progress, from any thread. Under the real clock their steps are up to two seconds old."""
         hosts = self._hosts
         if hosts is None:
             return []
         return [Running(name, ranks, *hosts.steps([run])) for name, run, ranks in self._running]
 
     def begin(self, draw: int = 0, reducing: Sequence[ReducingGroup] = ()) -> HostTotals:
-        """Make ready for a run, and return what the hosts have counted so far.
+        """Prepare a run; return the hosts' counts so far.
 
-        Unless connections are kept, hosts forget theirs, and the virtual clock has the fabric as it was before the
-        first run, so that a run gives the same figures whatever ran before. `draw` numbers what is drawn. Spares take
-        the ranks of hosts that are out of use. Ranks for which switches reduce join aggregation jobs.
+        Unless connections are kept, hosts close theirs, and the virtual clock resets the fabric to its state before the
+        first run, so that earlier runs do not affect figures. `draw` seeds random choices. Spares take the ranks of
+        hosts that are out of use. Ranks that reduce in the network join aggregation jobs.
         """
         self._replace_hosts()
         if self._lab.options.transport.connections == "fresh":
@@ -123,7 +123,7 @@ class Exchanges:
         return self._totals(self.hosts.stats(), bool(reducing))
 
     def _replace_hosts(self) -> bool:
-        """Give the ranks of hosts that are out of use to spares; return whether any went."""
+        """Give the ranks of hosts that are out of use to spares; return whether any moved."""
         # Jobs name hosts: with another host behind a rank they have to be joined again.
         replaced = replace_hosts(self._lab.fabric, self._lab.operations, self.hosts)
         if replaced:
@@ -133,26 +133,26 @@ class Exchanges:
     def run(
         self, tasks: Sequence[Task[Any]], timeout_s: float, draw: int = 0, label: str = ""
     ) -> list[Ended]:
-        """Run tasks beside each other from beginning to end, and write down the phase of each.
+        """Run tasks concurrently to the end, and record the phase of each.
 
-        `draw` numbers what is drawn, `label` distinguishes the phases of repetitions. If it fails because a host is
-        lost whose rank a spare can take, all runs again, from the inputs.
+        `draw` seeds random choices, `label` distinguishes the phases of repetitions. If it fails because a host is lost
+        and a spare can take its rank, all tasks run again from their inputs.
 
         Raises:
-            BadInputError: no such time. CheckFailedError: as `weft.Fabric.collective`. RunError: a run failed or did
-                not end in time.
+            BadInputError: an invalid timeout. CheckFailedError: as `weft.Fabric.collective`. RunError: a run failed or
+                did not end in time.
         """
         check_timeout(timeout_s)
         reducing = [group for task in tasks for group in task.reducing]
         before: HostTotals | None = None
         while True:
             try:
-                ready = self.begin(draw, reducing)  # a host may be lost meanwhile, too
+                ready = self.begin(draw, reducing)  # a host may be lost here, too
                 before = before or ready
                 ended = self._run_once(tasks, timeout_s)
                 break
             except (RunError, CheckFailedError) as error:
-                # A host is lost once all its links are known to be down.
+                # A host counts as lost once all its links are known to be down.
                 self._lab.link_events.wait_for_repairs()
                 if not self._replace_hosts():
                     raise
@@ -168,7 +168,7 @@ class Exchanges:
         ]
 
     def end(self, name: str, span_ps: tuple[int, int], before: HostTotals) -> HostTotals:
-        """Note the phase of something that ran after `begin`, and return what hosts have counted meanwhile."""
+        """Record the phase of a run since `begin`; return what hosts have counted since."""
         self.phases.append(Phase(name, *span_ps))
         return self._counted_since(before, False)
 
@@ -191,7 +191,7 @@ class Exchanges:
         return HostTotals.of(endpoint_stats, aggregated)
 
     def _watched(self, runs: Sequence[int], flows: Sequence[Flow]) -> contextlib.AbstractContextManager[None]:
-        """Return a context in which the fabric's watcher is shown how far runs, of these flows if any, are."""
+        """Return a context in which the fabric's watcher sees the progress of runs, with these flows if any."""
         if self._watcher is None:
             return contextlib.nullcontext()
         began = self._lab.run_sample(self.hosts, runs)
@@ -275,7 +275,7 @@ class Exchanges:
         return self.hosts.parameter_records(run) if task.asks == "parameters" else ()
 
     def _waiting(self, tasks: Sequence[Task[Any]], runs: Sequence[int]) -> str:
-        """Return, in words, what ranks of jobs were at when a run failed; nothing if hosts no longer say."""
+        """Return, in words, the operations that ranks of jobs were waiting for when a run failed; "" if unknown."""
         found = []
         for task, run in zip(tasks, runs, strict=False):
             if task.job is not None:
@@ -284,7 +284,7 @@ class Exchanges:
         return "; ".join(filter(None, found))
 
     def _data_of(self, task: Task[Any], stack: contextlib.ExitStack) -> _Data:
-        """Return copies of a task's inputs: arrays, or files in a directory of their own, which goes with the stack."""
+        """Return copies of a task's inputs: arrays, or files in a temporary directory that the stack removes."""
         inputs = task.inputs or []
         # A run works in place, and the caller's arrays are needed to verify the result.
         if self._lab.shares_memory:
@@ -297,10 +297,10 @@ class Exchanges:
         return _Data(files, [file.with_suffix(".result") for file in files], [each.dtype for each in inputs])
 
     def _leave_job(self, error: BaseException) -> None:
-        """After a failed run: raise an error that names the reason if links of the job's tree have failed with it."""
+        """Leave aggregation jobs after a failed run. Raises CheckFailedError if a link of a job's tree has failed."""
         hit = False
-        # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
-        # gone, too, the error to raise is the first.
+        # The job's slots hold half a reduction, so the next one starts in a new epoch. If the switches are
+        # gone, too, the first error is raised.
         with contextlib.suppress(ControllerError):
             hit = self._jobs.has_moved()
             self._jobs.leave()
@@ -313,7 +313,7 @@ class Exchanges:
 
 @dataclass(frozen=True)
 class _Data:
-    """The ranks' buffers of a task; where they are files, the files of the results and their types."""
+    """The ranks' buffers of a task; for files, also the result files and element types."""
 
     buffers: Sequence[RankBuffer]
     results: list[Path]

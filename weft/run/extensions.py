@@ -1,4 +1,4 @@
-"""The classes of users that a scenario names."""
+"""Checks and hashes the users' classes that a scenario names."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _ANY_PATH = PathProperties(line_rate_bps=10**11, base_round_trip_ps=10**7, frame
 
 @raised_as_weft_errors()
 def check_transport(options: FabricOptions) -> None:
-    """Check the classes that all hosts' transport names.
+    """Check the users' classes in the hosts' transport.
 
     Raises:
-        BadInputError: one cannot be used, or the options lack what it needs; says which and why.
+        BadInputError: a class cannot be used, or the options lack something it needs; says which and why.
     """
     settings = options.transport.settings()
     own: Iterable[CongestionSettings | TransportSettings] = (settings, *settings.classes.values())
@@ -54,7 +54,7 @@ def check_transport(options: FabricOptions) -> None:
 
 
 def check_controller(section: ControllerSection) -> None:
-    """Check the controller of the user's that a scenario names. Raises KeyProblem."""
+    """Check the user's controller class, if any. Raises KeyProblem if it cannot be used."""
     if section.controller_class is not None:
         try:
             make(ClassSpec(section.controller_class, section.parameters), Controller)
@@ -63,7 +63,7 @@ def check_controller(section: ControllerSection) -> None:
 
 
 def extension_hashes(sections: Iterable[BaseModel], references: Iterable[str] = ()) -> dict[str, str]:
-    """Return the content (SHA-256) of each file whose classes sections of a scenario or `references` name, by name."""
+    """Return the SHA-256 of each file with classes that sections of a scenario or `references` name, by file name."""
     dumped = [*(section.model_dump(mode="json") for section in sections), *references]
     files = {Path(reference.rpartition(":")[0]) for reference in _references(dumped)}
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(files)}

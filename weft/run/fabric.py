@@ -1,4 +1,4 @@
-"""A fabric to run collectives and traffic on, from Python: what scripts, tests and the commands use."""
+"""A fabric to run collectives and traffic on from Python, used by scripts, tests and the commands."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 class Fabric:
-    """A running fabric. Use as a context manager; leaving it leaves nothing behind.
+    """A running fabric. Use as a context manager; leaving it stops everything.
 
     ```
     with Fabric(topologies.leaf_spine(planes=2, leaves=4, spines=2), seed=1) as fabric:
@@ -73,10 +73,10 @@ class Fabric:
     ```
 
     Args:
-        topology: what to build; or the description of a run, which has the options.
-        progress: called with what is being done, in words.
-        watcher: shown how far runs are, from a thread of its own; not of several processes.
-        processes: which serve the fabric together, under the virtual clock.
+        topology: the fabric to build, or the description of a run with its options.
+        progress: called with the current activity, in words.
+        watcher: shown the progress of runs, from a separate thread; not with several processes.
+        processes: processes that run the fabric together, under the virtual clock.
         clock, target, …: the fields of `weft.scenario.FabricOptions`; None stands for the default of a section.
 
     Raises, on entering:
@@ -110,11 +110,11 @@ class Fabric:
             "",
         )
         self.first_collective_done_s: float | None = None
-        """When the first one was, by the machine's monotonic clock."""
+        """When the first collective ended, by the machine's monotonic clock; None before."""
         self.item_count = len(spec.traffic)
-        """Items of the traffic that a scenario describes."""
+        """Number of traffic items in the scenario."""
         self.items_done = 0
-        """How many of them have ended."""
+        """Number of traffic items that have ended."""
         self._progress = progress
         self._jobs = AggregationJobs(self.lab)
         self._exchanges = Exchanges(self.lab, self._jobs, watcher, progress)
@@ -122,11 +122,11 @@ class Fabric:
         self._findings = Findings(self.lab, self._exchanges, spec.name)
         self._spec = spec
         self._probed: Fabric | None = None
-        own = weakref.proxy(self)  # so that a fabric that was left is free at once
+        own = weakref.proxy(self)  # so that a fabric is freed as soon as it is left
         probes = Probes(own, lambda: own._fabric_of_probes())
         tuner = Tuner(self.topology, self.options, probes, progress, lambda: own.lab.aggregates)
         self.tasks = TaskMaker(self.lab, self._exchanges, tuner)
-        """Makes what `run_together` runs."""
+        """Makes the tasks for `run_together`."""
         self._captures = PortCaptures(self.lab, lambda: own.hosts)
         self._exit = contextlib.ExitStack()
 
@@ -141,7 +141,7 @@ class Fabric:
             self._exchanges.start(stack.enter_context(self.lab.hosts()))
             with raised_as_weft_errors():
                 self.lab.start_user_controller(stack)
-            # What was dropped or late while the switches had no program yet says nothing about the fabric.
+            # Packets dropped or late before the switches had a program say nothing about the fabric.
             self.lab.reset_switch_stats()
             self.hosts.reset_stats()
             self._findings.start_recording()
@@ -156,14 +156,14 @@ class Fabric:
                 incomplete = self.end_captures() if error is None else []
                 self._exit.close()
             finally:
-                # What is kept of a fabric are its results.
+                # Only a fabric's results are kept.
                 self._exchanges.stop()
             if incomplete:
                 raise EnvironmentLacksError("; ".join(incomplete))
 
     @property
     def options(self) -> FabricOptions:
-        """How it is run; once it is up, as its switches' programs allow."""
+        """The options in force; once the fabric is up, limited to those its switches' programs support."""
         return self.lab.options
 
     @property
@@ -177,7 +177,7 @@ class Fabric:
         return self._exchanges.phases
 
     def running(self) -> list[Running]:
-        """Return what runs now, and how far it is; to be called from any thread."""
+        """Return the tasks in progress and how far they are; may be called from any thread."""
         return self._exchanges.running()
 
     @property
@@ -205,21 +205,21 @@ class Fabric:
 
         Args:
             collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce", or
-                path/to/file.py:Class, a `weft.Collective` of yours.
-            buffers: every rank's input, all of one shape and of one of the types in `weft.traffic.data_types`, of which
-                uint16 holds bfloat16; they are not changed. Those of a reduce-scatter and an all-to-all are cut into a
-                chunk for each host (`CollectiveSpec.chunk`).
-            algorithm: one of the collective's, see `weft.traffic.collectives`; "auto": the one that is predicted to be
-                the fastest (docs/traffic.md).
-            operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "average", "max" or "min"; of integers
-                "and", "or" or "xor", too.
-            root: rank of a broadcast's or a reduce's root.
+                path/to/file.py:Class, your own `weft.Collective`.
+            buffers: every rank's input, all of one shape and one type in `weft.traffic.data_types`, where uint16 holds
+                bfloat16; they are not changed. A reduce-scatter or all-to-all splits them into a chunk for each host
+                (`CollectiveSpec.chunk`).
+            algorithm: one of the collective's algorithms, see `weft.traffic.collectives`; "auto": the one predicted to
+                be the fastest (docs/traffic.md).
+            operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "average", "max" or "min"; for integers
+                also "and", "or" or "xor".
+            root: root rank of a broadcast or a reduce.
             ranks: the fabric's ranks that take part, with a buffer each; by default all.
-            tenant: whose quotas a reduction in the network has, a name of the option `tenants`; "" nobody's.
-            data: what the buffers are, for the result's table.
-            timeout_s: seconds after which a run has failed: real ones, or of the virtual clock.
-            repetitions: how often it is run; times are their mean, least and largest, the buffers the last one's.
-            warmup: runs before these, which are verified, but whose times and packets do not count.
+            tenant: tenant charged for an in-network reduction, a name in the option `tenants`; "" for none.
+            data: description of the buffers for the result's table.
+            timeout_s: seconds after which a run has failed, in real time or of the virtual clock.
+            repetitions: how often it is run; results have their mean, least and largest times, and the last buffers.
+            warmup: runs before these, which are verified but not counted.
 
         Raises:
             BadInputError: unknown names, or buffers that do not fit together.
@@ -256,9 +256,9 @@ class Fabric:
         repetitions: int = 1,
         warmup: int = 0,
     ) -> CollectiveResult:
-        """Run a collective of nccl-tests' size with lengths in place of data: nothing is verified.
+        """Run a collective of a size as in nccl-tests, with lengths in place of data: nothing is verified.
 
-        What the network reduces carries data all the same, zeros. Otherwise as `collective`.
+        In-network reductions still carry data, zeros. Otherwise as `collective`.
         """
         task = self.tasks.collective_of_lengths(
             collective,
@@ -285,16 +285,16 @@ class Fabric:
         tenant: str = "",
         timeout_s: float = 300.0,
     ) -> TrainingStepResult:
-        """Run a step of data-parallel training, whose all-reduces overlap with its backward pass.
+        """Run a step of data-parallel training; all-reduces overlap with the backward pass.
 
         Args:
             step: layers, buckets and compute times.
-            algorithm: of the all-reduces.
-            gradients: every host's, flat, in the order in which the backward pass makes them (last layer first); their
-                sums are verified against NumPy. None: lengths stand for them, of `dtype`.
-            dtype: of the gradients, if there are none.
+            algorithm: algorithm of the all-reduces.
+            gradients: every host's gradients, flat, in the order of the backward pass (last layer first); their sums
+                are verified against NumPy. None: packets carry lengths for elements of `dtype`.
+            dtype: element type if `gradients` is None.
             tenant: as `collective`.
-            timeout_s: as `collective`, beyond the compute times.
+            timeout_s: as `collective`, in addition to the compute times.
 
         Raises:
             BadInputError, CheckFailedError: as `collective`.
@@ -314,19 +314,19 @@ class Fabric:
         data: str = "zeros",
         queue_pairs: int = 1,
     ) -> FlowsResult:
-        """Have every other host write to one at the same time, in one plane.
+        """Have every other host write to one host at the same time, in one plane.
 
         Args:
-            receiver: whose name.
-            bytes_per_sender: that each of the others writes.
-            plane: over which.
-            timeout_s: seconds after which the run has failed: real ones, or of the virtual clock.
-            data: "zeros", or "lengths": under the virtual clock packets then carry the number of payload bytes only,
-                at the same times, which large runs need.
-            queue_pairs: among which each flow is divided.
+            receiver: name of the host that receives.
+            bytes_per_sender: bytes that each other host writes.
+            plane: plane of the flows.
+            timeout_s: seconds after which the run has failed, in real time or of the virtual clock.
+            data: "zeros", or "lengths": under the virtual clock packets then carry only their payload's length, at the
+                same times, which large runs need.
+            queue_pairs: number of queue pairs over which each flow is divided.
 
         Raises:
-            BadInputError: unknown host, plane or data, no other host, or a size that no flow can have.
+            BadInputError: unknown host, plane or data, no other host, or an invalid size.
             CheckFailedError: the run failed or did not end in time.
         """
         task = self.tasks.incast(receiver, bytes_per_sender, plane, data=data, queue_pairs=queue_pairs)
@@ -349,7 +349,7 @@ class Fabric:
         """Run the flows of a user's traffic pattern.
 
         Raises:
-            BadInputError: the pattern raised, or one of its flows is not possible here; says which and why.
+            BadInputError: the pattern raised, or one of its flows cannot run here; says which and why.
             CheckFailedError: the run failed or did not end in time.
         """
         return self._run(self.tasks.pattern(pattern), timeout_s)[0]
@@ -358,7 +358,7 @@ class Fabric:
     def run_flows(
         self, name: str, flows: Sequence[Flow], timeout_s: float = 300.0, data: str = "zeros"
     ) -> FlowsResult:
-        """Run flows from beginning to end, and note the result under `name`; `data` and errors as `incast`."""
+        """Run flows to the end and record the result under `name`; `data` and errors as `incast`."""
         return self._run(self.tasks.flows(name, flows, data), timeout_s)[0]
 
     def run_job(
@@ -370,20 +370,20 @@ class Fabric:
         *,
         data: CollectiveData = "lengths",
     ) -> JobRun:
-        """Run a job; `ranks` are where its own are, `data` what its collectives work on. Otherwise as `run_jobs`."""
+        """Run a job on `ranks` of the fabric; `data` is the data of its collectives. Otherwise as `run_jobs`."""
         placed = PlacedJob(job, None if ranks is None else tuple(ranks), data=data)
         return self.run_jobs([placed], timeout_s)[0]
 
     def run_jobs(self, jobs: Sequence[PlacedJob], timeout_s: float = 300.0) -> list[JobRun]:
-        """Run jobs beside each other.
+        """Run jobs concurrently.
 
         Args:
-            jobs: each with its place and its start.
-            timeout_s: as `collective`, beyond the latest start.
+            jobs: jobs, each with its ranks and its start.
+            timeout_s: as `collective`, in addition to the latest start.
 
         Raises:
-            BadInputError: a job that cannot come to an end, for which the fabric has no place, or one of whose
-                collectives cannot be. CheckFailedError: as `collective`.
+            BadInputError: a job cannot finish, does not fit on the fabric, or has an invalid collective.
+            CheckFailedError: as `collective`.
         """
         check_timeout(timeout_s)
         require_all(jobs, PlacedJob, "run_jobs", "a PlacedJob, such as PlacedJob(job)")
@@ -393,13 +393,13 @@ class Fabric:
 
     @raised_as_weft_errors()
     def run_together(self, tasks: Sequence[Task[Any]], timeout_s: float = 300.0) -> list[Any]:
-        """Run tasks (`self.tasks`) beside each other, each from its `at_ps` on, and return their results in this order.
+        """Run tasks (`self.tasks`) concurrently, each from its `at_ps` on, and return their results in this order.
 
-        What hosts and switches count meanwhile (retransmissions, congestion notifications) is of all tasks together.
+        Counts of hosts and switches (retransmissions, congestion notifications) include all tasks.
 
         Raises:
-            BadInputError: no task, or one that is repeated. JobError: switches have no room for what they are to
-                reduce. CheckFailedError: one failed, or not all ended in time.
+            BadInputError: no task, or one with repetitions. JobError: switches have no room for the reductions.
+                CheckFailedError: one failed, or not all ended in time.
         """
         require_all(tasks, Task, "run_together", "a task, such as fabric.tasks.job(job)")
         if not tasks:
@@ -413,27 +413,27 @@ class Fabric:
         return self._ended(tasks, [[each] for each in self._exchanges.run(tasks, timeout_s)])
 
     def run_unnoted(self, task: Task[Any], timeout_s: float, label: str) -> int:
-        """Run a task once, whose result is no part of the fabric's, and return how long it took (ps)."""
+        """Run a task once without recording its result; return how long it took, in ps."""
         (ended,) = self._exchanges.run([task], timeout_s, label=label)
         return ended.outcome.duration_ps
 
     def _fabric_of_probes(self) -> Fabric:
-        """Return a copy of the fabric, which runs as long as this one."""
+        """Return a copy of the fabric for probes, which runs as long as this one."""
         if self._probed is None:
             self._probed = self._exit.enter_context(Fabric(probed_copy(self._spec)))
         return self._probed
 
     def _run(self, task: Task[R], timeout_s: float) -> tuple[R, list[Ended]]:
-        """Run a task as often as it is to be; returns its result, and each run."""
+        """Run a task with its repetitions; return its result and each run."""
         runs, ended = task.repetitions, list[Ended]()
         for number, draw in runs.draws():
-            # Of large data only the last repetition's are kept.
+            # Keep data of the last repetition only, as it may be large.
             ended = [replace(each, outputs=[]) for each in ended]
             ended += self._exchanges.run([task], timeout_s, draw, runs.label(number))
         return self._ended([task], [ended])[0], ended
 
     def _ended(self, tasks: Sequence[Task[Any]], ended: Sequence[Sequence[Ended]]) -> list[Any]:
-        """Note the results of tasks, and return them."""
+        """Record the results of tasks, and return them."""
         results = []
         for task, runs in zip(tasks, ended, strict=True):
             if task.collective:
@@ -445,18 +445,18 @@ class Fabric:
         return results
 
     def add_result(self, kind: ResultKind[R], result: R) -> None:
-        """Note what a run has found, of a kind of result that a kind of traffic names; `summary` and tables have it."""
+        """Record a result of a run, for `summary` and tables."""
         self._findings.add(kind, result)
 
     @raised_as_weft_errors()
     def workload(
         self, flow_sizes: str | FlowSizes, load: float, duration_ps: int, timeout_s: float = 300.0
     ) -> WorkloadResult:
-        """Have hosts start flows at random for a time, drawn from the seed, and wait for the last to end.
+        """Have hosts start flows at random times, drawn from the seed, and wait for the last to end.
 
         Args:
-            flow_sizes: "websearch", "fb_hadoop", "alibaba_storage", or a distribution of one's own.
-            load: of all ports of a host, as a share of their rate.
+            flow_sizes: "websearch", "fb_hadoop", "alibaba_storage", or your own distribution.
+            load: load of a host's ports, as a share of their total rate.
             duration_ps: the time during which flows start.
             timeout_s: as `incast`.
 
@@ -477,12 +477,12 @@ class Fabric:
 
         Args:
             programs: by host, path/to/file.py:Name of a `weft.rdma.Program` or of an `async def` function; under the
-                virtual clock also such an object itself. "others" stands for all hosts that are not named.
-            parameters: by host, keyword arguments of what is named.
+                virtual clock also such an object itself. "others" stands for all hosts not named.
+            parameters: by host, keyword arguments of the program.
             timeout_s: as `incast`.
 
         Raises:
-            BadInputError: no such host or program, or a file's program raised; what an object raises passes through.
+            BadInputError: no such host or program, or a file's program raised; an object's exceptions pass through.
             CheckFailedError: they did not return in time.
             EnvironmentLacksError: objects under the real clock.
         """
@@ -496,19 +496,19 @@ class Fabric:
     def change_circuits(
         self, configuration: str, drain: bool | None = None, dark_time_ps: int | None = None
     ) -> CircuitChange:
-        """Change the configuration of the fabric's circuits, and wait until routes have followed.
+        """Change the configuration of the fabric's circuits, and wait until routes have been updated.
 
         Args:
-            configuration: its name.
-            drain: whether circuits that go are emptied first; by default as the option `circuits` says.
-            dark_time_ps: from when circuits go until new ones are there; by default likewise.
+            configuration: name of the configuration.
+            drain: whether to drain circuits before removing them; by default as in the option `circuits`.
+            dark_time_ps: time between removing circuits and setting up new ones; by default as in `circuits`.
 
         Raises:
-            BadInputError: no such configuration, `drain` is no bool, or a dark time out of range; the message has what
-                is valid.
-            EnvironmentLacksError: the clock is the real one.
-            CheckFailedError: packets used circuits that were to go until `controller.drain_timeout`, so that nothing
-                was changed.
+            BadInputError: no such configuration, `drain` not a bool, or a dark time out of range; the message has the
+                valid values.
+            EnvironmentLacksError: the clock is real.
+            CheckFailedError: packets still used circuits to be removed after `controller.drain_timeout`, so nothing was
+                changed.
         """
         circuits, section = self.lab.circuits, self.options.circuits
         require_configuration(self.topology, configuration, "configuration")
@@ -533,11 +533,11 @@ class Fabric:
     def schedule_link(self, a: str, b: str, state: str, after_ps: int = 0) -> LinkEventResult:
         """Have a link fail ("down") or come back ("up"), `after_ps` of the fabric's time from now.
 
-        `a` and `b` are the nodes at its ends, or their ports ("p0l0:3") where several links join these.
+        `a` and `b` are the nodes at its ends, or their ports ("p0l0:3") if several links join the nodes.
 
-        What is on the link, and in the queues of its ports, is lost when it fails. After `control.detection` and the
-        control latency the controller programs the switches anew. The result, which is filled in as things happen, is
-        among those of `summary`, too.
+        Packets on a failing link and in the queues of its ports are lost. After `control.detection` and the control
+        latency the controller reprograms the switches. The result is filled in as things happen, and is also part of
+        `summary`.
 
         Raises:
             BadInputError: no such link or state, or the real clock cannot bring it down (`links: internal`).
@@ -546,27 +546,27 @@ class Fabric:
 
     @raised_as_weft_errors()
     def packet_conservation(self) -> ConservationCounts:
-        """Return what became of all packets so far.
+        """Return the fate of all packets so far.
 
         Raises:
-            CheckFailedError: it does not balance. EnvironmentLacksError: the clock is the real one.
+            CheckFailedError: the counts do not balance. EnvironmentLacksError: the clock is real.
         """
         return self._findings.packet_conservation()
 
     @raised_as_weft_errors()
     def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
-        """Read what a switch holds over P4Runtime, given and returned as finsy's entities.
+        """Read a switch's entities over P4Runtime, given and returned as finsy's classes.
 
-        `fabric.read("p0l0", [finsy.P4TableEntry("ipv4_lpm")])`: fields that are not set are wildcards.
+        `fabric.read("p0l0", [finsy.P4TableEntry("ipv4_lpm")])`: unset fields are wildcards.
 
         Raises:
-            BadInputError: no such switch, the program has not what was asked for, or the switch refused.
+            BadInputError: no such switch, the program lacks the entity, or the switch refused.
         """
         return self.lab.controller.read(switch, entities)
 
     @raised_as_weft_errors()
     def read_counter(self, switch: str, counter: str, index: int) -> Count:
-        """Return what a cell of a counter of the P4 program has counted, by the counter's name in P4Info.
+        """Return the counts of a cell of a P4 program's counter, by the counter's name in P4Info.
 
         Raises:
             BadInputError: no such switch, counter (the message has the valid ones) or cell.
@@ -580,14 +580,14 @@ class Fabric:
 
     @raised_as_weft_errors()
     def read_direct_counter(self, switch: str, counter: str) -> list[DirectCount]:
-        """Return what the entries of a table have counted, by the direct counter's name; errors as `read_counter`."""
+        """Return the counts of a table's entries, by the direct counter's name; errors as `read_counter`."""
         return self.lab.controller.read_direct_counter(switch, counter)
 
     @raised_as_weft_errors()
     def read_register(self, switch: str, register: str, index: int) -> int:
-        """Return a cell of a register of the P4 program, by the register's name in P4Info; errors as `read_counter`.
+        """Return a cell of a P4 program's register, by the register's name in P4Info; errors as `read_counter`.
 
-        BMv2 does not read registers over P4Runtime, so there it is a BadInputError, too.
+        BMv2 cannot read registers over P4Runtime, so there it raises BadInputError, too.
         """
         return self.lab.controller.read_register(switch, register, index)[index]
 
@@ -597,17 +597,17 @@ class Fabric:
         return self.lab.controller.read_register(switch, register)
 
     def capture(self, host: str, plane: int, path: Path | None) -> None:
-        """Record what a host's RoCEv2 endpoint sends and receives in a plane into a pcap file; None ends it.
+        """Capture the frames that a host's RoCEv2 endpoint sends and receives in a plane to a pcap file; None ends it.
 
-        The file has nanosecond stamps of emulated time.
+        The file has nanosecond timestamps of emulated time.
         """
         self._captures.of_host(host, plane, path)
 
     @raised_as_weft_errors()
     def capture_port(self, switch: str, port: int, path: Path | None) -> None:
-        """Record what an embedded switch's port sends and receives into a pcap file; None ends it.
+        """Capture the frames that an embedded switch's port sends and receives to a pcap file; None ends it.
 
-        The file has nanosecond stamps of emulated time.
+        The file has nanosecond timestamps of emulated time.
 
         Raises:
             BadInputError: no such switch or port. ChildError: the file cannot be written.
@@ -617,9 +617,9 @@ class Fabric:
 
     @raised_as_weft_errors()
     def capture_link(self, port: str, path: Path | None) -> None:
-        """Record what a port, NODE:PORT of a switch or a host, sends and receives; None ends it.
+        """Capture the frames that a port, NODE:PORT of a switch or a host, sends and receives; None ends it.
 
-        A path that ends in .pcapng makes a file of that format, with the port's name and rate, else one in pcap.
+        A path ending in .pcapng selects that format, with the port's name and rate; others are written as pcap.
 
         Raises:
             BadInputError: no such port. ChildError: the file cannot be written.
@@ -627,17 +627,17 @@ class Fabric:
         self._captures.of_port(port, path)
 
     def end_captures(self) -> list[str]:
-        """End all captures; returns, in words, which files are incomplete and why (a full disk)."""
+        """End all captures; return, in words, which files are incomplete and why (a full disk)."""
         return self._captures.end()
 
     @raised_as_weft_errors()
     def observations(self) -> Observations:
-        """Return what was recorded so far, as `options.observe` asks (docs/results.md has tables and columns)."""
+        """Return the records so far that `options.observe` asks for (docs/results.md describes tables and columns)."""
         return self._findings.observations()
 
     @raised_as_weft_errors()
     def summary(self) -> RunResult:
-        """Return everything found so far, with the counters of all switches and hosts."""
+        """Return all results so far, with the counters of all switches and hosts."""
         count = counted(len(self.topology.switches), "switch", "switches")
         self._progress(f"reading the counters of {count} and all hosts")
         return self._findings.all(self.slot_count)

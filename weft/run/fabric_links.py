@@ -1,4 +1,4 @@
-"""A fabric's latencies and rates, as costs of algorithms see them (`weft.traffic.costs.Links`)."""
+"""A fabric's latencies and rates for the cost model of algorithms (`weft.traffic.costs.Links`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_TIME = Wire(0.0, 0.0)
 
 
 def fabric_links(fabric: FabricSpec, options: FabricOptions) -> Links:
-    """Return those of the longest path between two hosts; zeros for a fabric of one, where nothing is sent."""
+    """Return the links of the longest path between two hosts; zeros for a single host, which sends nothing."""
     inside = _NO_TIME
     if (scale_up := fabric.scale_up) is not None:
         inside = Wire(scale_up.latency_ps, 8 * PS_PER_SECOND / scale_up.rate_bps)
@@ -37,7 +37,7 @@ def _between(path: Path, options: FabricOptions) -> Wire:
 
 
 def _aggregation(path: Path, options: FabricOptions) -> Wire:
-    """The way up to the root and down again is as long as that to the farthest host."""
+    """Return the link of an aggregation: up to the root and down is as long as the path to the farthest host."""
     lanes = options.aggregation.lane_count
     packet_bytes = frame_bytes(options.ip_version, lanes)
     rate_bps = path.hops[0].link.rate_bps

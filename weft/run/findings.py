@@ -1,4 +1,4 @@
-"""What a fabric's runs have found, and what its switches and hosts have counted: everything that results.json holds."""
+"""Collects the results of a fabric's runs and the counters of its switches and hosts for results.json."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Findings:
     """Collects the results of a lab's runs.
 
     Args:
-        lab: may not be up yet.
-        exchanges: its runs.
-        scenario: the name of what describes them, if it has one.
+        lab: the lab, which may not be up yet.
+        exchanges: the lab's runs.
+        scenario: name of the scenario, if it has one.
     """
 
     def __init__(self, lab: Lab, exchanges: Exchanges, scenario: str | None) -> None:
@@ -50,21 +50,21 @@ class Findings:
         self._scenario = scenario
         self._results: dict[str, list[Any]] = {}
         self._recorded: list[Recorded] = []
-        # Where their definitions are, in order of the first run.
+        # References of their definitions, in order of the first run.
         self._collectives_run: dict[str, None] = {}
         self._arrays = ObservedArrays()
         self._series: StateSeries | None = None
 
     @property
     def _options(self) -> FabricOptions:
-        return self._lab.options  # once the lab is up, as its switches' programs allow
+        return self._lab.options  # changes when the lab is up: to what its switches' programs support
 
     def find_arrays(self) -> None:
-        """Find the counters and registers to be read. Raises KeyProblem: no program has one of them."""
+        """Find the counters and registers to be read. Raises KeyProblem if no program has one of them."""
         self._arrays = ObservedArrays.of(self._options.observe, self._lab.programs.pipelines)
 
     def start_recording(self) -> None:
-        """Record from now on what the options ask for. Raises KeyProblem: no program has what a series is of."""
+        """Start the recordings in the options. Raises KeyProblem if no program has an item of a series."""
         observe = self._options.observe
         if observe.any:
             self._lab.start_recording()
@@ -74,18 +74,18 @@ class Findings:
             self._series = StateSeries(observe, self._lab)
 
     def add(self, kind: ResultKind[R], result: R) -> None:
-        """Note what a run has found."""
+        """Record a result of a run."""
         self._results.setdefault(kind.key, []).append(result)
 
     def add_collective(self, reference: str) -> None:
-        """Note that a collective has run."""
+        """Record that a collective has run."""
         self._collectives_run[reference] = None
 
     def packet_conservation(self) -> ConservationCounts:
-        """Return what became of all packets so far.
+        """Return the fate of all packets so far.
 
         Raises:
-            CheckFailedError: it does not balance. EnvironmentLacksError: the clock is the real one.
+            CheckFailedError: the counts do not balance. EnvironmentLacksError: the clock is real.
         """
         counts = self._lab.packet_conservation()
         if counts is None:
@@ -93,7 +93,7 @@ class Findings:
         return checked_conservation(counts)
 
     def observations(self) -> Observations:
-        """Return the tables of what was recorded so far."""
+        """Return the tables recorded so far."""
         observe = self._options.observe
         observations = Observations(file_format=observe.format)
         if observe.any:
@@ -106,7 +106,7 @@ class Findings:
         return observations
 
     def all(self, slot_count: int) -> RunResult:
-        """Return everything found so far; `slot_count` are the slots of an aggregation job."""
+        """Return all results so far; `slot_count` are the slots of an aggregation job."""
         lab, fabric, options = self._lab, self._lab.fabric, self._options
         hosts, events = self._exchanges.hosts, self._lab.link_events
         counters = lab.controller.read_counters()
@@ -165,7 +165,7 @@ class Findings:
         return warnings + (self._series.warnings() if self._series is not None else [])
 
     def _loads(self) -> dict[str, dict[str, int]]:
-        """Return what each port has sent of each kind of traffic; {} unless counted."""
+        """Return the bytes that each port has sent by kind of traffic; {} unless counted."""
         name = self._exchanges.hosts.traffic_kinds.name
         return {
             port: {name(number): size for number, size in sent.items()}
@@ -173,7 +173,7 @@ class Findings:
         }
 
     def _traffic_ps(self) -> int:
-        """Return the time in which any phase ran; those beside each other count once."""
+        """Return the time in which any phase ran; concurrent phases count once."""
         phases = self._exchanges.phases
         starts = np.array([phase.start_ps for phase in phases], np.int64)
         ends = np.array([phase.end_ps for phase in phases], np.int64)
@@ -181,11 +181,11 @@ class Findings:
         return int((stops - begins).sum())
 
     def _circuit_changes(self) -> dict[str, list[Any]]:
-        """Scheduled ones too, which no item of the traffic has noted; nothing where there were none."""
+        """Return all circuit changes, including scheduled ones that no traffic item has recorded; {} without any."""
         circuits = self._lab.circuits
         return {CIRCUIT_CHANGES.key: list(circuits.changes)} if circuits and circuits.changes else {}
 
     def _queue_depth_ages(self) -> dict[str, DepthAges]:
-        """By switch name; nothing where no choice is made by depths."""
+        """Return the ages of queue depths by switch; {} unless load balancing uses depths."""
         is_adaptive = self._options.load_balancing.is_adaptive
         return self._lab.controller.read_depth_ages() if is_adaptive else {}

@@ -1,4 +1,4 @@
-"""A collective of some of a fabric's ranks: a job of one operation, with a collective's data and result."""
+"""A collective of some of a fabric's ranks: a job of a single operation, with a collective's data and result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from weft.traffic.schedules import CollectiveSpec
 def collective_call(
     collective: Collective, elements: int, algorithm: str, dtype: str, operation: str, root: int
 ) -> CollectiveCall:
-    """Return the call of a collective whose data are so many elements. Raises BadInputError for unknown names."""
+    """Return the call of a collective over `elements`. Raises BadInputError for unknown names."""
     if operation not in OPERATIONS:
         raise BadInputError(f"unknown operation '{operation}'; {did_you_mean(operation, tuple(OPERATIONS))}")
     names = [each.name for each in collective.algorithms]
@@ -45,7 +45,7 @@ def collective_call(
 
 @dataclass(frozen=True)
 class GroupCollective:
-    """A collective, how it is called, and on which ranks; `choice` is what `auto` stands for."""
+    """A collective, its call and its ranks; `choice` is the choice of `auto`, if used."""
 
     collective: Collective
     call: CollectiveCall
@@ -54,7 +54,7 @@ class GroupCollective:
 
     @property
     def name(self) -> str:
-        """Of its phase."""
+        """Name of its phase."""
         ranks = len(self.placed.ranks)
         return f"{self.collective.name} {self.call.size_bytes} B, {self._asked_for}, {ranks} ranks"
 
@@ -79,16 +79,16 @@ class GroupCollective:
         return [np.ascontiguousarray(each).view(np.uint8) for each in data]
 
     def verify(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> Verdict:
-        """Compare the ranks' bytes after a run with NumPy's results."""
+        """Return how the ranks' bytes after a run compare with NumPy's results."""
         chosen = self.collective.algorithm(self.call.algorithm)
         return verify(self.collective, chosen, self._spec, self._elements(inputs), self._results(outputs))
 
     def arrays(self, shape: tuple[int, ...], outputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return the results as users get them for inputs of a shape."""
+        """Return the results in the form for users, given the inputs' shape."""
         return [self.collective.shaped(each, shape) for each in self._results(outputs)]
 
     def result(self, ended: Sequence[Ended], repetitions: Repetitions, data: str) -> CollectiveResult:
-        """Return the figures of all runs."""
+        """Return the figures of all runs together."""
         counting = [each for number, each in enumerate(ended) if not repetitions.is_warmup(number)]
         return collective_result(
             self.collective,

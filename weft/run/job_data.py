@@ -1,4 +1,4 @@
-"""Data of a job's collectives: random, and compared with NumPy afterwards."""
+"""Random data for a job's collectives, compared with NumPy afterwards."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from weft.traffic.jobs.placing import PlacedRanks, RankCollective
 
 
 class JobData:
-    """What every collective of a job works on: elements drawn from a seed.
+    """Elements drawn from a seed for every collective of a job.
 
-    `inputs` are the bytes of each rank's data, of all its collectives one behind the other.
+    `inputs` are the bytes of each rank: the data of all its collectives, concatenated.
     """
 
     def __init__(self, placed: PlacedRanks, seed: int) -> None:
@@ -37,7 +37,7 @@ class JobData:
                 _elements_of(self.inputs[rank], each)[:] = elements
 
     def verify(self, outputs: Sequence[NDArray[Any]]) -> Verdict:
-        """Compare every collective's results with NumPy's; the figures of error are those of the worst one."""
+        """Return how all collectives' results compare with NumPy's, with the errors of the worst one."""
         verdicts = [
             self._verdict(members, outputs)
             for members in self._collectives.values()

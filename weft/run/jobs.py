@@ -1,4 +1,4 @@
-"""Jobs on a fabric: where their ranks are, what they took, and when each of their operations was done."""
+"""Jobs on a fabric: the placement of their ranks, durations, and the times of each operation."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ COLLECTIVE_DATA: tuple[CollectiveData, ...] = get_args(CollectiveData)
 
 @dataclass(frozen=True)
 class PlacedJob:
-    """A job to run: on which ranks of the fabric its own are, in order, and how long after the common start it begins.
+    """A job to run: the fabric's rank of each of its ranks, and how long after the common start it begins.
 
-    Without ranks they are the first ones, host by host. `data` is what collectives work on: lengths, or elements drawn
+    By default they are the first ranks, host by host. `data` is the collectives' data: lengths, or elements drawn
     from the fabric's seed, the results of which are verified against NumPy. Messages carry lengths.
     """
 
@@ -36,17 +36,17 @@ class PlacedJob:
 
 @dataclass(frozen=True)
 class JobRun:
-    """A job that has run.
+    """A finished job.
 
     Attributes:
-        job: what was run.
+        job: the job.
         ranks: the fabric's rank of each of its ranks.
-        places: what of the fabric it depended on.
+        places: properties of the fabric that the job depended on.
         started_ps: its start, in emulated time.
-        duration_ps: from there to the end of its last operation.
-        times: of each rank's operations, since `started_ps`.
-        retransmissions: packets sent again by the hosts meanwhile, whatever they were sent for.
-        verdict: on the results of all collectives, if they had data.
+        duration_ps: time from the start to the end of its last operation.
+        times: times of each rank's operations, since `started_ps`.
+        retransmissions: packets that hosts sent again meanwhile, also for other tasks.
+        verdict: verdict on the results of all collectives, if they had data.
     """
 
     job: Job
@@ -59,7 +59,7 @@ class JobRun:
     verdict: Verdict | None = None
 
     def busy_ps(self, rank: int) -> Counter[str]:
-        """Return how long operations of each category took on a rank, added up; those that overlap count twice."""
+        """Return the total time of a rank's operations by category; overlapping operations count separately."""
         operations, times = self.job.parts[rank].operations, self.times[rank]
         took_ps = times.finished_ps - times.started_ps
         sums = Counter[str]()
@@ -71,7 +71,7 @@ class JobRun:
 def rank_places(
     topology: FabricSpec, plane_rates_bps: tuple[int, ...], traffic_classes: tuple[int, ...] = (DATA_CLASS,)
 ) -> RankPlaces:
-    """Return which ranks of a fabric share hosts, beside what else a job depends on."""
+    """Return the ranks' hosts and the other properties of a fabric that a job depends on."""
     hosts = list(range(topology.rank_count))
     if topology.scale_up is not None:
         for number, ranks in enumerate(topology.scale_up.hosts(topology.rank_count)):
@@ -81,19 +81,19 @@ def rank_places(
 
 
 def intact_places(topology: FabricSpec) -> RankPlaces:
-    """Return the places of a fabric whose planes are all in use."""
+    """Return the places of a fabric with all planes in use."""
     return rank_places(topology, tuple(nic.link.rate_bps for nic in topology.hosts[0].nics))
 
 
 def first_ranks(count: int, places: RankPlaces) -> tuple[int, ...]:
-    """Return so many of the fabric's ranks, host by host."""
+    """Return the first `count` of the fabric's ranks, host by host."""
     return tuple(sorted(range(len(places.hosts)), key=lambda rank: (places.hosts[rank], rank))[:count])
 
 
 def placed_ranks(job: Job, ranks: Sequence[int] | None, places: RankPlaces) -> PlacedRanks:
-    """Return where a job's ranks are: on those given, else on the first ones, host by host.
+    """Return a job's ranks placed on the ranks given, or on the first ones, host by host.
 
-    Raises BadInputError for a job of too many ranks, JobError for other places that it cannot have.
+    Raises BadInputError for too many ranks, JobError for other invalid places.
     """
     if ranks is None:
         count, available = len(job.parts), len(places.hosts)
@@ -106,7 +106,7 @@ def placed_ranks(job: Job, ranks: Sequence[int] | None, places: RankPlaces) -> P
 
 
 def job_run(placed: PlacedRanks, ended: Ended) -> JobRun:
-    """Return what is known of a job that has run."""
+    """Return the outcome of a finished job."""
     start_ps = min(ended.outcome.started_ps)
     return JobRun(
         job=placed.job,

@@ -1,4 +1,4 @@
-"""How long KV caches take from a prefill to a decode instance on a fabric that carries nothing else."""
+"""How long KV caches take from a prefill to a decode instance on an otherwise idle fabric."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from weft.traffic.jobs.native_job import STRIPE_BYTES
 from weft.traffic.jobs.rank_job import SHARE_UNIT, shares_of_planes
 
 _SCALE_UP = -1
-"""Stands for a plane, of messages within a host."""
+"""Plane number of messages within a host."""
 
 
 @dataclass(frozen=True)
 class _Message:
-    """Part of a message: how long it keeps the slowest link busy, and when it has arrived, since it was sent."""
+    """Part of a message: how long it occupies the slowest link, and when it has arrived, since it was sent."""
 
     plane: int
     busy_ps: int
@@ -32,10 +32,10 @@ class _Message:
 
 
 class IdealTransfers:
-    """How long requests wait for their caches if nothing holds these up but the ports at both ends.
+    """How long requests wait for their caches if only the ports at both ends limit the transfer.
 
-    A rank's messages of a request follow each other at its port, and at the receiver's; messages of other requests are
-    not there. Frames are stored and forwarded, as of `IdealTimes`.
+    A rank's messages for a request are serialised at its port and at the receiver's; there are no messages of other
+    requests. Switches store and forward frames, as in `IdealTimes`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class IdealTransfers:
         self._known: dict[tuple[int, int, int], int] = {}
 
     def of(self, schedule: PrefillSchedule) -> Integers:
-        """Return for each request the time from when its prompt has been computed until its cache has arrived."""
+        """Return for each request the time in ps from the end of its prefill to the arrival of its cache."""
         rows = zip(
             schedule.prefill.tolist(),
             schedule.decode.tolist(),
@@ -63,13 +63,13 @@ class IdealTransfers:
         return self._known[key]
 
     def _arrival_ps(self, prefill: int, decode: int, prompt: int) -> int:
-        """Return when the last port has sent or received all of a cache, since its prompt began to be computed."""
+        """Return when the last port has sent or received all of a cache, since the start of its prefill."""
         layers_ps = self._prefill.layers_ps(prompt)
         ready_ps = np.cumsum(layers_ps) if self._plan.is_by_layer else [self._prefill.prefill_ps(prompt)]
         latest_ps = 0
         for messages, in_turn in self._by_port(prefill, decode, prompt):
             busy_ps = sum(each.busy_ps for each in messages)
-            # Messages that take the planes in turn have one in so many of those before them ahead.
+            # If messages take planes in turn, only one in `in_turn` earlier messages uses the same plane.
             behind = np.arange(len(ready_ps))[::-1] // in_turn
             begin_ps = int(np.max(np.asarray(ready_ps) + behind * busy_ps))
             latency_ps = min(each.arrival_ps - each.busy_ps for each in messages)
@@ -77,9 +77,9 @@ class IdealTransfers:
         return latest_ps
 
     def _by_port(self, prefill: int, decode: int, prompt: int) -> Iterator[tuple[list[_Message], int]]:
-        """Yield what each port sends or receives of a layer or, if the cache is sent whole, of all.
+        """Yield each port's messages for a layer, or for all layers if the cache is sent whole.
 
-        Beside it: among how many planes messages take turns, each as a whole.
+        Each comes with the number of planes over which whole messages rotate.
         """
         ports: dict[tuple[int, int], list[_Message]] = defaultdict(list)
         in_turn: dict[tuple[int, int], int] = {}
@@ -98,7 +98,7 @@ class IdealTransfers:
         yield from ((messages, in_turn[port]) for port, messages in ports.items())
 
     def _messages(self, source: int, destination: int, size_bytes: int) -> tuple[list[_Message], int]:
-        """Return the parts of a message between ranks of the fabric, and among how many planes messages take turns."""
+        """Return the parts of a message between two of the fabric's ranks, and over how many planes messages rotate."""
         hosts = self._ran.places.hosts
         if self._scale_up is not None and hosts[source] == hosts[destination]:
             busy_ps = -(-size_bytes * 8 * 10**12 // self._scale_up.rate_bps)
@@ -112,7 +112,7 @@ class IdealTransfers:
 
     @cached_property
     def _planes(self) -> tuple[list[int], tuple[int, ...]]:
-        """Planes in use, and up to which part of a message, in 1/65536, each carries."""
+        """Planes in use, and where each plane's part of a message ends, in 1/65536."""
         return shares_of_planes(self._ran.places.plane_rates_bps)
 
     def _over(self, source: int, destination: int, planes: list[int], sizes: Integers) -> list[_Message]:

@@ -1,4 +1,4 @@
-"""What made a run: all options, the program, the fabric, and what the defaults came to."""
+"""Provenance of a run: all options, the program, the fabric, and effective defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.traffic.control import EndpointGroup
 def made_by(
     lab: Lab, hosts: EndpointGroup, scenario: str | None, slot_count: int, collectives: Iterable[str]
 ) -> MadeBy:
-    """Return what made the runs of a lab; `collectives` are the references of those that have run."""
+    """Return the provenance of a lab's runs; `collectives` are the references of collectives that have run."""
     assert lab.options.clock is not None, "a description of a run has a clock"
     fabric = dict(lab.fabric.parameters)
     parameters = {
@@ -56,5 +56,5 @@ def _effective_parameters(lab: Lab, hosts: EndpointGroup) -> dict[str, Any]:
 
 
 def _without_folders(name: str) -> str:
-    """Return what results call a congestion control or path: a user's class without where its file lies."""
+    """Return the name of a congestion control or path for results: a user's class without its folder."""
     return short_reference(name) if is_class_reference(name) else name

@@ -1,4 +1,4 @@
-"""Times and bytes of messages on idle links, in closed form: for bounds of what a run can reach."""
+"""Closed forms for times and bytes of messages on idle links, used for bounds on runs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from weft.traffic.jobs.rank_job import SHARE_UNIT, shares_of_planes
 
 
 class MessageTimes:
-    """Of messages between two ranks of a fabric over one of the shortest paths, stored and forwarded by each switch.
+    """Times of messages between two ranks of a fabric over a shortest path with store-and-forward switches.
 
-    Messages from `STRIPE_BYTES` on are divided among the planes; smaller ones count as on the quickest.
+    Messages of `STRIPE_BYTES` or more are divided among the planes; smaller ones use the fastest plane.
     """
 
     def __init__(self, fabric: FabricSpec, options: FabricOptions, source: int, destination: int) -> None:
@@ -38,19 +38,19 @@ class MessageTimes:
         self._source, self._destination = source, destination
         rates_bps = [nic.link.rate_bps for nic in fabric.hosts[source].nics]
         self.nic_rate_bps = sum(rates_bps)
-        """Of all of the source's links to the fabric."""
+        """Total rate of the source's links to the fabric."""
         self._shares = shares_of_planes(rates_bps)
         self._slowest_bps = min(rate_bps for rate_bps, _ in self._ideal[WRITE].links(source, destination, 0))
         self.has_slower_links = self._slowest_bps < rates_bps[0]
-        """Whether a link of the path is slower than the source's."""
+        """Whether a link of the path is slower than the source's link."""
         self._known: dict[tuple[int, MessageKind], int] = {}
 
     def sent_ps(self, frame_bytes: int) -> int:
-        """Return how long the slowest link of the path is busy with a frame."""
+        """Return how long a frame occupies the slowest link of the path."""
         return serialisation_ps(frame_bytes, self._slowest_bps)
 
     def one_way_ps(self, size_bytes: int, kind: MessageKind) -> int:
-        """Return the time from the first bit sent to the last one received."""
+        """Return the time from the first bit sent to the last bit received."""
         key = (size_bytes, kind)
         if key not in self._known:
             self._known[key] = self._arrival_ps(size_bytes, kind)
@@ -67,19 +67,19 @@ class MessageTimes:
         return int(arrivals.max() if is_striped else arrivals.min())
 
     def wire_bytes(self, size_bytes: int, kind: MessageKind) -> int:
-        """Return the bytes of all of a message's frames."""
+        """Return the bytes of all frames of a message."""
         packets = max(1, -(-size_bytes // self.framing.mtu_bytes))
         headers = kind.first + kind.last if packets > 1 else kind.only
         return packets * self.framing.overhead_bytes + headers + -(-size_bytes // PAD) * PAD
 
     @property
     def acknowledgement_bytes(self) -> int:
-        """Return the size of an acknowledgement."""
+        """Bytes of an acknowledgement."""
         return self.framing.acknowledgement_bytes
 
 
 class HostTimes:
-    """Of messages between two ranks of a host over its scale-up links, which carry them without headers."""
+    """Times of messages between two ranks of a host over its scale-up links, which add no headers."""
 
     acknowledgement_bytes = 0
 
@@ -87,29 +87,29 @@ class HostTimes:
         self._scale_up = scale_up
 
     def sent_ps(self, size_bytes: int) -> int:
-        """Return how long the links are busy with a message."""
+        """Return how long a message occupies the links."""
         return serialisation_ps(size_bytes, self._scale_up.rate_bps)
 
     def one_way_ps(self, size_bytes: int, _: MessageKind) -> int:
-        """Return the time from the first bit sent to the last one received."""
+        """Return the time from the first bit sent to the last bit received."""
         return self.sent_ps(size_bytes) + self._scale_up.latency_ps
 
     def wire_bytes(self, size_bytes: int, _: MessageKind) -> int:
-        """Return the message's own bytes."""
+        """Return the bytes of the message itself."""
         return size_bytes
 
 
 Way = MessageTimes | HostTimes
-"""From a rank to another."""
+"""Path from one rank to another."""
 
 
 class ServiceNetwork:
-    """The ways between clients and servers, by their ranks. Pairs of like NICs at the same switches share one.
+    """Paths between clients and servers, by their ranks. Pairs with equal NICs at the same switches share one.
 
     Attributes:
-        first: a way over the fabric; None if a pair shares a host, and what the fabric's links bound is not known.
-        has_slower_links: whether a way over the fabric has a link slower than a client's.
-        has_round_trips: whether times of a way are at least those of an idle fabric: switches store and forward.
+        first: a path over the fabric; None if a pair shares a host, as the bound of the fabric's links is then unknown.
+        has_slower_links: whether a path over the fabric has a link slower than the client's.
+        has_round_trips: whether an idle fabric's times are lower bounds: switches store and forward.
     """
 
     def __init__(
@@ -139,17 +139,17 @@ class ServiceNetwork:
         self._outstanding_reads = options.transport.max_outstanding_reads
 
     def reads_of_a_pair(self, size_bytes: int) -> int:
-        """Return how many READs of a size may be under way between two ranks; striped ones are on each plane."""
+        """Return how many READs of a size may be outstanding between two ranks; striped ones use every plane."""
         return self._outstanding_reads * (1 if size_bytes >= STRIPE_BYTES else self.planes)
 
     def means(self, value: Callable[[Way], float]) -> list[float]:
-        """Return of each client the mean of a value of the ways to all servers."""
+        """Return for each client the mean of a value over its paths to all servers."""
         return [
             sum(value(way) * count for way, count in ways.items()) / ways.total() for ways in self._of_clients
         ]
 
     def mean(self, value: Callable[[Way], float]) -> float:
-        """Return the mean of a value of all ways."""
+        """Return the mean of a value over all paths."""
         found = self.means(value)
         return sum(found) / len(found)
 

@@ -1,4 +1,4 @@
-"""A log of every packet of every switch, SWITCH.log, as simple_switch writes it."""
+"""Logs of every packet in each switch, SWITCH.log, in simple_switch's format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.switch.trace.log_file import PacketLogFile
 
 
 class PacketLogs:
-    """What a run attaches to write the logs to a directory, made if it is not there. See `Attached`."""
+    """Writes the logs of a run to a directory, which is created if missing. See `Attached`."""
 
     def __init__(self, directory: Path, warn: Callable[[str], None]) -> None:
         self._directory = directory
@@ -25,7 +25,7 @@ class PacketLogs:
         self._traces: PacketTraces | None = None
 
     def begin(self, fabric: Fabric) -> None:
-        """See Attached. BadInputError: the files cannot be made."""
+        """See Attached. Raises BadInputError if the files cannot be created."""
         directory = made(self._directory)
         if isinstance(fabric.lab, MininetLab):
             fabric.lab.log_packets(directory)
@@ -56,7 +56,7 @@ class PacketLogs:
 
 
 def made(directory: Path) -> Path:
-    """Return a directory's whole path, made if it is not there, for who runs the lab. Raises BadInputError."""
+    """Create a directory for the user who runs the lab, if missing; return its full path. Raises BadInputError."""
     missing = [each for each in (directory, *directory.parents) if not each.exists()]
     try:
         directory.mkdir(parents=True, exist_ok=True)

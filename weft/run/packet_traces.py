@@ -1,4 +1,4 @@
-"""Traces of packets through switches while a scenario runs in virtual time."""
+"""Traces packets through switches while a scenario runs in virtual time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.topologies import TopologyError
 
 @dataclass(frozen=True)
 class TracedPacket:
-    """A packet that fulfils the condition, when it came and where."""
+    """The trace of a packet that matches the condition, with its switch and arrival time."""
 
     switch: str
     received_ps: int
@@ -30,7 +30,7 @@ class TracedPacket:
 
     @property
     def heading(self) -> str:
-        """When and where."""
+        """Time and switch, in words."""
         return f"{format_time(self.received_ps)}, {self.switch}"
 
 
@@ -44,9 +44,9 @@ class _TracedSwitch:
 
 
 class PacketTraces:
-    """Shows packets of switches as they end: all those that fulfil a condition, until there are enough.
+    """Shows packets when they leave switches, if they match a condition, up to a number of packets.
 
-    The switches run instrumented code meanwhile, which takes more time but none of the fabric's.
+    Meanwhile the switches run instrumented code, which is slower but takes no emulated time.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class PacketTraces:
         self._during_ps = during_ps
         self._switches: list[_TracedSwitch] = []
         self.others = 0
-        """Packets that did not fulfil the condition."""
+        """Packets that did not match the condition."""
         self.missed = 0
-        """Packets that were not looked at, because too many came at once."""
+        """Packets that were not examined because too many arrived at once."""
 
     def begin(self, fabric: Fabric) -> None:
-        """See Attached. BadInputError: a switch that there is not, or a condition that its program does not fit."""
+        """See Attached. Raises BadInputError for an unknown switch, or a condition that does not fit its program."""
         lab = virtual_lab(fabric, "--switch")
         for name in self._names:
             switch = self._traced_switch(lab, name)
@@ -103,7 +103,7 @@ class PacketTraces:
                 switch.is_called = True
                 lab.loop.wake(look)
 
-        # Which packets fulfil a condition shows when they have left.
+        # Whether a packet matches the condition is known only when it has left.
         wanted = self._left if switch.condition is None else None
         switch.native.trace.start(wanted, self._port, ended=ended, during_ps=self._during_ps)
 
@@ -122,7 +122,7 @@ class PacketTraces:
             each.native.trace.stop()
 
     def end(self, _fabric: Fabric) -> None:
-        """See Attached: what is still under way is looked at, too."""
+        """See Attached. Packets still in switches are examined, too."""
         for each in self._switches:
             self._look(each, unfinished=True)
             self.missed += each.native.trace.packets_missed

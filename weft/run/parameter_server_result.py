@@ -25,15 +25,15 @@ _PS_PER_S = 10**12
 
 
 class Training(Protocol):
-    """How a model is trained."""
+    """Training parameters of a model."""
 
     @property
     def learning_rate(self) -> float:
-        """Of the mean gradient of all workers."""
+        """Learning rate for the mean gradient of all workers."""
 
     @property
     def target_loss(self) -> float:
-        """Of which the time is of interest."""
+        """Loss for which results report the time to reach it."""
 
 
 def parameter_server_result(
@@ -43,7 +43,7 @@ def parameter_server_result(
     training: Training | None,
     ran: JobRun,
 ) -> ParameterServerResult:
-    """Return the result of a run. A model, if there is one, is trained in the order of the run's messages."""
+    """Return the result of a run; a model, if given, is trained in the order of the run's messages."""
     plan, times = made.plan, made.times(ran.times)
     parts = {name: values.sum(axis=1).tolist() for name, values in step_parts(times).items()}
     has_servers = isinstance(times, ServerTimes)
@@ -81,7 +81,7 @@ def _histogram(found: Counter[int]) -> HistogramResult:
 
 
 def _link_shares(made: ParameterServerJob | AllReduceJob, ran: JobRun) -> list[float]:
-    """Return of each server the gradients from other hosts over what its links carry one way in the run's time."""
+    """Return for each server the bits of gradients from other hosts over the one-way capacity of its links."""
     plan, hosts = made.plan, [ran.places.hosts[rank] for rank in ran.ranks]
     capacity_bits = sum(ran.places.plane_rates_bps) * ran.duration_ps / _PS_PER_S
     shares = []

@@ -1,4 +1,4 @@
-"""Requests to a parameter store as a task of a fabric; what was answered is compared with what was written."""
+"""Requests to a parameter store as a task of a fabric; answers are compared with the blocks written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOBODY = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class StoreUse:
-    """Which rank has the store, which ranks ask for what, and how many blocks its switch caches."""
+    """Ranks of the store and its clients, the number of blocks that its switch caches, and the requests."""
 
     store: int
     clients: tuple[int, ...]
@@ -38,7 +38,7 @@ class StoreUse:
 
 
 def parameter_store_task(fabric: Fabric, use: StoreUse) -> Task[ParameterStoreResult]:
-    """Return the requests of all clients."""
+    """Return a task of all clients' requests."""
 
     def prepare(_buffers: Sequence[RankBuffer], _results: list[Path], _jobs: Sequence[int]) -> int:
         lab = fabric.lab
@@ -132,7 +132,7 @@ class Answers:
         self.writer_sequence = column("writer_sequence")
 
     def stale(self) -> int:
-        """Return how many pulls found an older version of their block than an answer that had come when they began."""
+        """Return how many pulls got a block older than one in an answer that had arrived before they began."""
         stale = 0
         for block in np.unique(self.block):
             rows = np.flatnonzero(self.block == block)
@@ -143,7 +143,7 @@ class Answers:
         return stale
 
     def wrong(self, store: StoreCounts) -> int:
-        """Return how many answers have another writer than their version, and how many pushes were not made once."""
+        """Return how many pulls have the wrong writer for their version, plus pushes not applied exactly once."""
         written = {(block, version): writer for block, version, *writer in self._rows(self.is_push)}
         first = [_NOBODY, 0]
         pulled = sum(

@@ -1,4 +1,4 @@
-"""Programs on hosts' IP stacks as tasks of a fabric: pings, routes, UDP flows, replays, scripts."""
+"""Programs on hosts' IP stacks as tasks of a fabric: pings, traceroutes, UDP flows, replays, scripts."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ REAL_CLOCK_HAS_KERNELS = (
 _BITS = 8
 _PS_PER_S = 10**12
 _HOP_INTERVAL_PS = 1_000_000
-"""Between probes of a route, so that they do not queue behind each other."""
+"""Time between probes of a route, so that they do not queue behind each other."""
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What programs have found, in their order, and when their run began and ended."""
+    """Records of programs, in their order, and start and end of their run."""
 
     records: Sequence[Any]
     started_ps: int
@@ -76,7 +76,7 @@ def _task(
     programs: Sequence[Program],
     results: Callable[[_Found], list[R]],
 ) -> Task[list[R]]:
-    """Return programs as a task that notes a result of a kind for each of `results`."""
+    """Return programs as a task that records each of `results` with its kind."""
     if fabric.options.clock == "real":
         raise EnvironmentLacksError(f"{name}: {REAL_CLOCK_HAS_KERNELS}")
 
@@ -98,7 +98,7 @@ def _task(
 
 
 def _in_order(programs: Sequence[Program], answers: Sequence[ApplicationRecords]) -> list[Any]:
-    """Return the programs' records in their order, given those of each rank in the order of the ranks' first ones."""
+    """Return the programs' records in order, given each rank's records in order of the ranks' first programs."""
     ranks = list(dict.fromkeys(program.rank for program in programs))
     left: Mapping[int, Iterator[Any]] = {
         rank: iter(answer.records) for rank, answer in zip(ranks, answers, strict=True)
@@ -118,7 +118,7 @@ def _latencies(values_ps: Sequence[int] | Any) -> Latencies | None:
 
 @dataclass(frozen=True)
 class PingPlan:
-    """How hosts ping: how often, how large, for how long they wait."""
+    """Parameters of pings: number, interval, timeout, size and DSCP."""
 
     count: int
     interval_ps: int
@@ -128,7 +128,7 @@ class PingPlan:
 
 
 def ping_task(fabric: Fabric, pairs: Sequence[Pair], plan: PingPlan) -> Task[list[PingResult]]:
-    """Return pings of pairs of hosts, beside each other."""
+    """Return a task of concurrent pings between pairs of hosts."""
     topology, version = fabric.topology, fabric.options.ip_version
     programs = [
         Ping(
@@ -173,7 +173,7 @@ def ping_task(fabric: Fabric, pairs: Sequence[Pair], plan: PingPlan) -> Task[lis
 def route_task(
     fabric: Fabric, pairs: Sequence[Pair], most_hops: int, probes: int, timeout_ps: int
 ) -> Task[list[RouteResult]]:
-    """Return the hops between pairs of hosts: echo requests with each hop limit."""
+    """Return a task that finds the hops between pairs of hosts by echo requests with each hop limit."""
     topology, version = fabric.topology, fabric.options.ip_version
     hop_limits = range(1, most_hops + 1)
     programs = [
@@ -206,7 +206,7 @@ def route_task(
 
 
 def udp_task(fabric: Fabric, pairs: Sequence[Pair], first_port: int, load: UdpLoad) -> Task[list[UdpResult]]:
-    """Return a UDP source and its sink for each pair of hosts; sinks have ports from the first one on."""
+    """Return a task with a UDP source and sink for each pair of hosts; sinks have ports from `first_port` on."""
     topology, version = fabric.topology, fabric.options.ip_version
     programs: list[Program] = []
     for port, (source, destination) in enumerate(pairs, first_port):
@@ -246,7 +246,7 @@ def _udp_result(pair: Pair, sent: UdpSent, received: UdpReceived, started_ps: in
 def replay_task(
     fabric: Fabric, file: str, frames_of: Mapping[str, tuple[tuple[int, bytes], ...]], nic: int
 ) -> Task[list[ReplayResult]]:
-    """Return captures that hosts send: the frames of each, and how long after the start."""
+    """Return a task of hosts that send frames of captures, each with its time after the start."""
     programs = [Replay(fabric.topology.host(host).index, nic, frames) for host, frames in frames_of.items()]
 
     def result(host: str, record: ReplayRecord) -> ReplayResult:
@@ -264,7 +264,7 @@ def replay_task(
 
 
 def facts_of_hosts(topology: FabricSpec) -> dict[str, HostFacts]:
-    """Return what scripted hosts know, by name: each knows all."""
+    """Return the facts given to scripted hosts, by name; each host has access to all."""
     peers: dict[str, HostFacts] = {}
     for host in topology.hosts:
         nic = host.nics[0]
@@ -277,7 +277,7 @@ def facts_of_hosts(topology: FabricSpec) -> dict[str, HostFacts]:
 def script_task(
     fabric: Fabric, scripts: Mapping[str, ClassSpec], duration_ps: int
 ) -> Task[list[ScriptResult]]:
-    """Return scripted hosts, by their names."""
+    """Return a task of scripted hosts, by their names."""
     facts = facts_of_hosts(fabric.topology)
     programs = [
         Script(fabric.topology.host(host).index, spec, facts[host], duration_ps)

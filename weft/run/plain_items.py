@@ -1,4 +1,4 @@
-"""What kinds of traffic share that run programs on hosts."""
+"""Base class and checks of traffic kinds that run programs on hosts."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ HostPairs = Literal["all"] | list[HostPair]
 
 
 class PlainItem(JoinableItem):
-    """An item of programs on hosts' own IP stacks."""
+    """A traffic item that runs programs on hosts' IP stacks."""
 
     lacking = REAL_CLOCK_HAS_KERNELS
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that hosts have their ranks for good."""
+        """Check that the fabric has no spares, so that hosts keep their ranks."""
         if fabric.spares:
             raise KeyProblem(
                 "fabric.spares", f"{fabric.spares}: {key} has programs of hosts and not of ranks (valid: 0)"
@@ -41,21 +41,21 @@ class PlainItem(JoinableItem):
 
     @abstractmethod
     def task(self, fabric: Fabric) -> Task[Any]:
-        """Return it as a task of a running fabric."""
+        """Return the item as a task of a running fabric."""
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
-        """Run it."""
+        """Run the item."""
         task = self.task(fabric)
         progress(task.name)
         fabric.run_together([task], self.time_limit_s(fabric))
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
-        """There are no data to make."""
+        """Return `task`, as there is no data to prepare."""
         return self.task
 
 
 def check_hosts(topology: FabricSpec, names: Iterable[str], key: str) -> None:
-    """Check that a fabric has hosts of these names. Raises KeyProblem for `key`."""
+    """Check that a fabric has hosts with these names. Raises KeyProblem for `key`."""
     known = [host.name for host in topology.hosts]
     for name in names:
         if name not in known:
@@ -63,7 +63,7 @@ def check_hosts(topology: FabricSpec, names: Iterable[str], key: str) -> None:
 
 
 def pairs_of(named: str | list[str], topology: FabricSpec) -> list[Pair]:
-    """Return pairs by the names of their hosts; `all` are all ordered pairs."""
+    """Return pairs of host names; "all" gives all ordered pairs."""
     if isinstance(named, str):
         names = [host.name for host in topology.hosts]
         return [(source, other) for source in names for other in names if source != other]
@@ -76,7 +76,7 @@ def _pair(text: str) -> Pair:
 
 
 def check_pairs(named: str | list[str], topology: FabricSpec, key: str) -> None:
-    """Check that pairs are of two hosts of the fabric each, and not too many. Raises KeyProblem for `key`."""
+    """Check that pairs have two different hosts of the fabric, and their number. Raises KeyProblem for `key`."""
     hosts = len(topology.hosts)
     count = hosts * (hosts - 1) if named == "all" else len(named)
     if not 1 <= count <= MOST_PAIRS:
@@ -88,7 +88,7 @@ def check_pairs(named: str | list[str], topology: FabricSpec, key: str) -> None:
 
 
 def check_requests(count: int, key: str) -> None:
-    """Check that there are not too many echo requests, each of which is kept. Raises KeyProblem for `key`."""
+    """Check the number of echo requests, as results keep each of them. Raises KeyProblem for `key`."""
     if count > MOST_REQUESTS:
         raise KeyProblem(key, f"makes {count:,} requests of all pairs (valid: up to {MOST_REQUESTS:,})")
 

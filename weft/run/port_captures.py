@@ -1,4 +1,4 @@
-"""Captures of a running fabric's ports, those of hosts and of switches, into files."""
+"""Captures of a running fabric's host and switch ports to files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from weft.traffic.control import EndpointGroup
 
 
 class PortCaptures:
-    """Begins and ends captures; errors as `Fabric.capture` and its siblings."""
+    """Begins and ends captures; errors as in the `Fabric.capture…` methods."""
 
     def __init__(self, lab: Lab, hosts: Callable[[], EndpointGroup]) -> None:
         self._lab = lab
         self._hosts = hosts
-        # Kind, node and number of what is being captured, in order of their beginning.
+        # Kind, node and port of current captures, in order of their start.
         self._running: dict[tuple[str, str, int], None] = {}
 
     def of_host(self, host: str, plane: int, path: Path | None) -> None:
@@ -50,7 +50,7 @@ class PortCaptures:
         (self.of_host if is_host else self.of_switch)(node, int(number), path)
 
     def end(self) -> list[str]:
-        """End all; returns, in words, which files are incomplete and why (a full disk)."""
+        """End all captures; return, in words, which files are incomplete and why (a full disk)."""
         failures = []
         for kind, node, number in list(self._running):
             try:

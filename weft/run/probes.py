@@ -1,7 +1,7 @@
-"""Short collectives by which `auto` learns what a fabric makes of an algorithm.
+"""Short collectives by which `auto` measures algorithms on a fabric.
 
-Under the virtual clock they run on a copy of the fabric, without events and records, so that what the fabric itself
-does and counts is the same as without them. Under the real clock there is but one fabric.
+Under the virtual clock they run on a copy of the fabric, without events and records, so that they do not affect the
+fabric's behaviour and counters. Under the real clock they run on the fabric itself.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _PATIENCE_S = 300.0
 
 
 def probed_copy(spec: RunSpec) -> RunSpec:
-    """Return the description of a fabric on which probes of another one run."""
+    """Return the description of the copy of a fabric that runs probes."""
     return replace(spec, traffic=(), options=spec.options.changed(events=[], observe=ObserveSection()))
 
 
 class Probes:
-    """Runs probes of a running fabric; `copy` returns the fabric for them, which it keeps running."""
+    """Runs probes for a running fabric; `copy` returns its copy, which it keeps running."""
 
     def __init__(self, fabric: Fabric, copy: Callable[[], Fabric]) -> None:
         self._fabric, self._copy = fabric, copy
 
     @raised_as_weft_errors()
     def __call__(self, question: Question, algorithm: str, size_bytes: int) -> int:
-        """Return how long a collective of a size takes by an algorithm, in ps.
+        """Return how long a collective of a size takes with an algorithm, in ps.
 
-        Raises CheckFailedError, also where switches have not the slots for it.
+        Raises CheckFailedError if it fails, or if switches lack slots for it.
         """
         is_virtual = self._fabric.options.clock == "virtual"
         fabric = self._copy() if is_virtual else self._fabric

@@ -1,4 +1,4 @@
-"""Hosts' programs on a fabric: from their names to their result."""
+"""Loads hosts' RDMA programs, runs them on a fabric, and makes their result."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.extensions import ClassSpec, load_program
 
 OTHERS = "others"
-"""In place of a host's name: all hosts that are not named."""
+"""Stands for all hosts not named."""
 _FIRST_QUEUE_PAIR = 0x10000
 _QUEUE_PAIRS_OF_A_RUN = 0x1000
 _QUEUE_PAIR_NUMBERS = 1 << 24
 
 
 def selective_repeat_problem(retransmission: str) -> str:
-    """Return why programs cannot run with a kind of retransmission; "" if they can."""
+    """Return why programs cannot run with this retransmission; "" if they can."""
     if retransmission == "go-back-n":
         return ""
     return f"{retransmission} carries neither SENDs nor receives of immediates, which rdma has (valid: go-back-n)"
 
 
 def of_each_host(given: Mapping[str, Any], hosts: Sequence[str]) -> dict[str, Any]:
-    """Return what is given for each host that is named, or stands for others. Raises BadInputError for unknown ones."""
+    """Return each host's value, directly or through "others". Raises BadInputError for unknown hosts."""
     for name in given:
         if name not in (*hosts, OTHERS):
             raise BadInputError(f"no host {shown(name)}; {did_you_mean(name, [*hosts, OTHERS])}")
@@ -49,10 +49,10 @@ def of_each_host(given: Mapping[str, Any], hosts: Sequence[str]) -> dict[str, An
 def host_programs(
     given: Mapping[str, object], parameters: Mapping[str, Mapping[str, Any]], hosts: Sequence[str]
 ) -> list[HostProgram]:
-    """Return hosts' programs, checked.
+    """Return the checked programs of hosts.
 
     Raises:
-        BadInputError: there is no such host, or what is given for it is no program.
+        BadInputError: no such host, its value is not a program, or parameters without a program.
         ExtensionError: a file's class or function cannot be used.
     """
     programs = []
@@ -91,14 +91,14 @@ def _with_parameters(run: Run, parameters: Mapping[str, Any]) -> Run:
 
 
 class RdmaRuns:
-    """Runs of programs on a lab, one after the other."""
+    """Runs programs on a lab, one run after the other."""
 
     def __init__(self, lab: Lab, exchanges: Exchanges) -> None:
         self._lab, self._exchanges = lab, exchanges
         self._runs = 0
 
     def run(self, programs: Sequence[HostProgram], timeout_s: float) -> RdmaResult:
-        """Run programs to their end. Raises what `Lab.run_programs` raises."""
+        """Run programs to the end. Raises as `Lab.run_programs`, and BadInputError or EnvironmentLacksError."""
         options, hosts = self._lab.options, self._lab.fabric.hosts
         if problem := selective_repeat_problem(options.transport.retransmission):
             raise BadInputError(f"transport.retransmission: {problem}")
@@ -121,7 +121,7 @@ class RdmaRuns:
         return rdma_result(outcomes, counted.retransmissions)
 
     def _first_queue_pair(self) -> int:
-        """Return a number that no packet under way may have; in virtual time nothing is under way."""
+        """Return a queue pair number that no packet in flight uses; in virtual time none is in flight."""
         if self._lab.options.clock == "virtual":
             return _FIRST_QUEUE_PAIR
         self._runs += 1
@@ -133,7 +133,7 @@ def _span_ps(outcomes: Sequence[ProgramOutcome]) -> tuple[int, int]:
 
 
 def rdma_result(outcomes: Sequence[ProgramOutcome], retransmissions: int) -> RdmaResult:
-    """Return the result of programs that have returned."""
+    """Return the result of finished programs."""
     began_ps, ended_ps = _span_ps(outcomes)
     return RdmaResult(
         ended_ps - began_ps,

@@ -1,4 +1,4 @@
-"""Ranks that reduce together in the network."""
+"""Groups of ranks that reduce together in the network."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from weft.traffic.schedules import CollectiveSpec
 
 @dataclass(frozen=True)
 class ReducingGroup:
-    """Ranks that have an aggregation job of their own, in order of its workers; None: all ranks of the fabric.
+    """Ranks with their own aggregation job, in order of its workers; None: all ranks of the fabric.
 
-    `tenant` is to whom the job belongs, "" nobody. Its packets travel in `traffic_class`.
-    `jobs` are how many one collective needs, which share the slots of switches.
+    `tenant` owns the job, "" for none. Its packets travel in `traffic_class`. `jobs` is the number of jobs of the
+    collective, which share the switches' slots.
     """
 
     ranks: tuple[int, ...] | None = None
@@ -28,7 +28,7 @@ ALL_RANKS = ReducingGroup()
 
 
 def groups_of(spec: CollectiveSpec, algorithm: Algorithm) -> tuple[ReducingGroup, ...]:
-    """Return for which ranks switches reduce in a collective of all: as many times each as a plane has trees."""
+    """Return the reducing groups of a collective over all ranks; each occurs once for every tree of a plane."""
     if not algorithm.in_network:
         return ()
     rails: list[tuple[int, ...] | None] = [None]
@@ -45,7 +45,7 @@ def groups_of(spec: CollectiveSpec, algorithm: Algorithm) -> tuple[ReducingGroup
 def jobs_of_ranks(
     groups: Sequence[ReducingGroup], jobs: Sequence[int], rank_count: int
 ) -> list[tuple[int, ...]]:
-    """Return which jobs each rank is of, given those of the groups, in the same order."""
+    """Return the jobs of each rank, given the job of each group."""
     joined = list(zip(groups, jobs, strict=True))
     return [
         tuple(job for group, job in joined if group.ranks is None or rank in group.ranks)

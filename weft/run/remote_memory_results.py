@@ -1,4 +1,4 @@
-"""From a job of remote reads that has run to its result, with closed forms beside it."""
+"""Makes the result of a finished job of remote reads, with closed forms for comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PS_PER_S = 10**12
 
 
 class RemoteReadTimes:
-    """Closed forms of reads by clients of memories, which are ranks of a fabric."""
+    """Closed forms for reads between clients and memories, both ranks of a fabric."""
 
     def __init__(self, fabric: Fabric, clients: Sequence[int], memories: Sequence[int]) -> None:
         self._network = ServiceNetwork(fabric.topology, fabric.options, clients, memories)
@@ -28,23 +28,23 @@ class RemoteReadTimes:
         self._first = self._network.first
 
     def response_ps(self, size_bytes: int) -> float:
-        """Return how long all of a memory's links take for the response to a read."""
+        """Return how long a read's response occupies all of a memory's links, in ps."""
         way = self._first
         return way.wire_bytes(size_bytes, READ_RESPONSE) * 8 * PS_PER_S / way.nic_rate_bps
 
     def unloaded_ps(self, described: RemoteReads) -> float | None:
-        """Return the latency of a read alone, on average over all pairs of ranks; None with cut-through switching."""
+        """Return the latency of a single read, averaged over all pairs of ranks; None with cut-through switching."""
         if not self._network.has_round_trips:
             return None
         return described.access_ps + self._network.mean(lambda way: _network_ps(described, way))
 
     def expected_mean_ps(self, described: RemoteReads, load: float | None) -> float | None:
-        """Return the mean latency of reads at random times, None where the closed form does not hold.
+        """Return the mean latency of reads at random times, in ps; None if the closed form does not hold.
 
-        The requests pass a link to the memory, the responses one from it: two queues of constant service times, one
-        after the other. All in all requests wait as long as in the slower one alone (Friedman 1965, "Reduction methods
-        for tandem queuing systems"), which is M/D/1: load · service / (2 · (1 - load)). With several memories responses
-        queue at clients, too, and at slower links between switches wherever they are.
+        Requests pass a link to the memory, responses a link from it: two queues in tandem with constant service times.
+        The total wait is as long as in the slower queue alone (Friedman 1965, "Reduction methods for tandem queuing
+        systems"), which is M/D/1: load · service / (2 · (1 - load)). With several memories responses also queue at
+        clients, and with slower links between switches also there.
         """
         if load is None or described.interval_ps is None or load >= 1 or described.memories > 1:
             return None
@@ -56,29 +56,29 @@ class RemoteReadTimes:
         if alone_ps is None:
             return None
         waiting_ps = load * self.response_ps(described.size_bytes) / (2 * (1 - load))
-        # Reads must not wait for others between the same two ranks.
+        # Reads must not wait for other reads between the same two ranks.
         longest_ps = max(self._network.means(lambda way: _network_ps(described, way))) + waiting_ps
         under_way = longest_ps / described.interval_ps / described.memories
         is_held_back = under_way > self._network.reads_of_a_pair(described.size_bytes) / 2
         return None if is_held_back else alone_ps + waiting_ps
 
     def _waits_for_responses(self, size_bytes: int) -> bool:
-        """Return whether the slowest queue is that of responses, of one packet, at the memory's link.
+        """Return whether the slowest queue holds responses, of one packet, at the memory's link.
 
-        To the memory go requests and the responses' acknowledgements.
+        The other direction carries requests and acknowledgements of responses.
         """
         way = self._first
         to_memory = way.wire_bytes(0, READ_REQUEST) + way.acknowledgement_bytes
         return size_bytes <= way.framing.mtu_bytes and way.wire_bytes(size_bytes, READ_RESPONSE) >= to_memory
 
     def bounds_bytes_per_s(self, described: RemoteReads) -> dict[str, float]:
-        """Return what links and reads under way allow."""
+        """Return the upper bounds on throughput from links and from outstanding reads."""
         size_bytes = described.size_bytes
         ends = min(described.clients, described.memories)
         bounds = {"link": ends * size_bytes * PS_PER_S / self.response_ps(size_bytes)}
         if not self._network.has_round_trips:
             return bounds
-        # A queue pair counts a read until its response is there, the client until the memory's time is over, too.
+        # A queue pair counts a read until its response arrives, the client also through the memory's access time.
         limit = self._network.reads_of_a_pair(size_bytes) * described.memories
         reads_per_ps = [
             limit * each for each in self._network.means(lambda way: 1 / _network_ps(described, way))
@@ -101,7 +101,7 @@ def _network_ps(described: RemoteReads, way: Way) -> int:
 def remote_memory_result(
     made: RemoteReadJob, described: RemoteReads, load: float | None, closed: RemoteReadTimes, ran: JobRun
 ) -> RemoteMemoryResult:
-    """Return what the reads of a job took."""
+    """Return the result of a job's reads."""
     alone_ps = closed.unloaded_ps(described)
     return RemoteMemoryResult(
         name=made.job.name,

@@ -1,7 +1,7 @@
-"""Reductions in the network whose trees have failed, where hosts still reach each other: the hosts' ring takes over.
+"""A ring of hosts takes over in-network reductions when their trees have failed but hosts still reach each other.
 
-Hosts reduce the lanes that they would have sent, with the switches' operation, so the results are those of the network
-to the bit.
+Hosts reduce the lanes that they would have sent, with the switches' operation, so results are bit-identical to the
+network's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COLLECTIVE = "allreduce"
 
 
 def has_ring(lab: Lab, hosts: Sequence[str]) -> bool:
-    """Return whether every plane in use joins hosts."""
+    """Return whether every plane in use connects the hosts."""
     controller, in_use = lab.controller.controller, lab.operations.planes_in_use
     parts = connected_parts(controller.fabric, controller.failures)
     return all(
@@ -40,13 +40,13 @@ def has_ring(lab: Lab, hosts: Sequence[str]) -> bool:
 def reduce_in_ring(
     lab: Lab, endpoints: EndpointGroup, stopped: StoppedStreams, ranks: Sequence[int], traffic_class: int
 ) -> None:
-    """Have ranks reduce what they have posted to streams that have stopped, in a class of traffic.
+    """Have ranks reduce the messages they have posted to stopped streams, in a traffic class.
 
     Raises RunError if the ring fails.
     """
 
     def ring(files: list[Path], count: int, dtype: DataType, operation: Operation) -> None:
-        in_use = lab.operations.planes_in_use  # other ones than the ring before, perhaps
+        in_use = lab.operations.planes_in_use  # may differ from the previous ring's
         rates_bps = [nic.link.rate_bps if nic.plane in in_use else 0 for nic in lab.fabric.hosts[0].nics]
         places = rank_places(lab.fabric, tuple(rates_bps), lab.options.scheduling.data_classes)
         call = CollectiveCall(_COLLECTIVE, count * dtype.element_bytes, "ring", dtype, operation)

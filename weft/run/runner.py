@@ -1,4 +1,4 @@
-"""Run a scenario: build its fabric, drive its traffic, collect what was found."""
+"""Runs a scenario: builds its fabric, runs its traffic, collects the results."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ ALL_SWITCHES = "all"
 
 @dataclass(frozen=True)
 class Captures:
-    """What a run captures into `directory`: every NIC of the hosts, HOST-planeN.pcap, and every port of `switches`.
+    """Captures of a run in `directory`: HOST-planeN.pcap for every NIC of the hosts, and every port of `switches`.
 
-    These are called as their interfaces, SWITCH-ethN.pcap; `switches` may be just "all".
+    Files of switches are named by interface, SWITCH-ethN.pcap; `switches` may contain "all".
     """
 
     directory: Path
     switches: tuple[str, ...] = ()
 
     def checked(self, topology: FabricSpec, target: str) -> Captures:
-        """With "all" spelt out. BadInputError for unknown switches, EnvironmentLacksError if they cannot capture."""
+        """Return it with "all" expanded. Raises BadInputError for unknown switches, EnvironmentLacksError on BMv2."""
         if not self.switches:
             return self
         if target != "embedded":
@@ -66,18 +66,18 @@ def run_scenario(
     attached: Sequence[Attached] = (),
     keep: Callable[[RunResult], None] | None = None,
 ) -> RunResult:
-    """Run everything in a scenario and return what was found.
+    """Run everything in a scenario and return the results.
 
     Args:
-        scenario: what to run; without its description it is checked first.
-        progress: called with what is being done, in words.
-        captures: what is captured, and where.
-        directory: where captures go that the scenario asks for; it exists.
-        watcher: shown how far runs are, from a thread of its own; not of several processes.
-        processes: which serve the fabric together, under the virtual clock; all have the result.
-        attached: what looks on; results are the same without.
-        keep: called with what was found so far when an item of the traffic fails, before its error is raised; not of
-            several processes, of which the others may not have come as far.
+        scenario: the scenario, which is checked first, or its checked description.
+        progress: called with the current activity, in words.
+        captures: captures to make, and their directory.
+        directory: existing directory for captures and states that the scenario asks for.
+        watcher: shown the progress of runs, from a separate thread; not with several processes.
+        processes: processes that run the fabric together, under the virtual clock; all get the result.
+        attached: observers of the run, which do not change results.
+        keep: called with the results so far when a traffic item fails, before its error is raised; not with several
+            processes, as the others may not have got as far.
 
     Raises:
         BadInputError, EnvironmentLacksError: nothing was run. CheckFailedError: a run did not end.
@@ -112,7 +112,7 @@ def _run(
     if captures is not None:
         captures = captures.checked(spec.fabric, spec.options.target)
     require_memory(spec)
-    # Before the fabric is up, so that the data's making does not disturb its clock.
+    # Before the fabric is up, so that preparing data does not disturb its clock.
     runs = [item.prepare(spec.fabric.rank_count, seed) for item in spec.traffic]
     fabric = Fabric(spec, progress=progress, watcher=watcher, processes=processes)
     building = time.monotonic()
@@ -131,7 +131,7 @@ def _run(
                 fabric.items_done += 1
         except WeftError as error:
             if isinstance(error, CheckFailedError):
-                # A run that fails is one of which people want to see most.
+                # Observers matter most when a run fails.
                 _end(attached, fabric)
             if keep is not None and (found := _found_before(error, spec, fabric)) is not None:
                 now = time.monotonic()
@@ -161,9 +161,9 @@ def _wall_times_s(
 
 
 def _found_before(error: WeftError, spec: RunSpec, fabric: Fabric) -> RunResult | None:
-    """Return what the items before the one that failed have found; None if the fabric no longer says.
+    """Return the results of the items before the failed one; None if the fabric cannot report them.
 
-    An item that could not begin leaves nothing to see where it was the first one.
+    Also None if the first item could not begin.
     """
     number = fabric.items_done
     if number == 0 and not isinstance(error, CheckFailedError):
@@ -189,18 +189,18 @@ def _capture(fabric: Fabric, captures: Captures) -> None:
     for name in captures.switches:
         for port in fabric.topology.switch(name).ports:
             if fabric.options.clock == "real" and not port.is_cabled:
-                continue  # nothing will ever come by it
+                continue  # no packet can pass it
             if fabric.options.clock == "virtual" and port.leads_to_controller:
-                continue  # its packets are P4Runtime's, without a line
+                continue  # its packets travel over P4Runtime, not over a link
             fabric.capture_port(name, port.number, directory / f"{port.interface}.pcap")
 
 
 def result_directory(spec: RunSpec, out: Path | None) -> Path:
-    """Return where a run's results go: `out`, or a new runs/NAME-TIME below the working directory."""
+    """Return the directory for a run's results: `out`, or a new runs/NAME-TIME below the working directory."""
     if out is not None:
         return out
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     first = Path("runs") / f"{spec.name or 'fabric'}-{stamp}"
-    # Runs that begin in the same second.
+    # Other runs may have begun in the same second.
     others = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
     return next(each for each in itertools.chain([first], others) if not each.exists())

@@ -1,4 +1,4 @@
-"""The fabric's ranks that serve others, and those that are served."""
+"""Selects and checks the fabric's ranks that are servers and clients of a service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FabricRank = Annotated[int, whole(0, 1 << 20)]
 def clients_of(
     ranks: int, servers: Sequence[int], clients: Sequence[int] | None, count: int | None = None
 ) -> list[int]:
-    """Return those given, or the first `count` of all that serve nobody; without a count, all of them."""
+    """Return the clients given, or the first `count` ranks that are not servers, all without a count."""
     if clients is not None:
         return list(clients)
     serving = set(servers)
@@ -25,9 +25,9 @@ def clients_of(
 
 
 def check_ranks_of_group(fabric: TopologySection, ranks: Sequence[int] | None, key: str) -> int:
-    """Return how many ranks there are in a group; None stands for all.
+    """Return the number of ranks in a group; None stands for all.
 
-    Raises KeyProblem for ranks that the fabric has not, and one that occurs twice.
+    Raises KeyProblem for ranks outside the fabric and duplicates.
     """
     if ranks is None:
         return fabric.rank_count
@@ -47,10 +47,10 @@ def check_service_ranks(
     key: str,
     servers_key: str,
 ) -> int:
-    """Return how many clients there are.
+    """Return the number of clients.
 
-    `count` is what `checkpoint.parallel` asks for. Raises KeyProblem for ranks that the fabric has not, one that occurs
-    twice, and other clients than `count`.
+    `count` is the number that `checkpoint.parallel` requires. Raises KeyProblem for ranks outside the fabric,
+    duplicates, and a number of clients other than `count`.
     """
     for own_key, own in ((servers_key, servers), ("clients", clients or ())):
         if len(set(own)) != len(own):
@@ -83,9 +83,9 @@ def check_service_ranks(
 def check_service_paths(
     topology: FabricSpec, clients: Sequence[int], servers: Sequence[int], key: str, *, by_reads: bool
 ) -> None:
-    """Check that each client and each server have a path, `by_reads` over NICs.
+    """Check that every client has a path to every server; `by_reads`, it must be over NICs.
 
-    Raises KeyProblem for a pair without one, and, `by_reads`, for a pair of one host.
+    Raises KeyProblem for a pair without a path and, `by_reads`, for a pair on the same host.
     """
     scale_up, known = topology.scale_up, set[tuple[str, str]]()
     for client in clients:

@@ -1,4 +1,4 @@
-"""Closed forms of requests to a service of switches, alone in a fabric that stores and forwards."""
+"""Closed forms for requests to a switch service on an otherwise idle store-and-forward fabric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.traffic.service_format import FRAME_BYTES
 
 
 class ServiceTimes:
-    """Of a group whose tree is given; `hosts` are its members' names, in order. Times are in ps."""
+    """Closed forms for a group with a given tree; `hosts` are its members' names, in order. Times are in ps."""
 
     def __init__(
         self, topology: FabricSpec, options: FabricOptions, tree: AggregationTree, hosts: Sequence[str]
@@ -25,19 +25,19 @@ class ServiceTimes:
         self._to_root_ps = [self._to_root(name, nic) for name in hosts]
 
     def barrier_ps(self) -> int | None:
-        """Return how long a barrier takes whose ranks come at once; None with cut-through switching.
+        """Return how long a barrier takes if all ranks enter it together; None with cut-through switching.
 
-        One frame goes up from each rank and one down, and the slowest of either count.
+        One frame goes up from each rank and one down; the slowest ones determine the time.
         """
         return self._and_back(max(self._to_root_ps)) if self._is_known else None
 
     def counter_ps(self) -> float | None:
-        """Return how long a request to a counter takes, on average over clients; None with cut-through switching."""
+        """Return the mean time of a request to a counter over all clients; None with cut-through switching."""
         round_trips = [self._and_back(each) for each in self._to_root_ps]
         return sum(round_trips) / len(round_trips) if self._is_known else None
 
     def _and_back(self, to_root_ps: int) -> int:
-        # The root takes its time once.
+        # The root's latency counts once.
         return 2 * to_root_ps - self._latency_ps
 
     def _to_root(self, host: str, number: int) -> int:
@@ -50,5 +50,5 @@ class ServiceTimes:
         return time_ps
 
     def _hop_ps(self, link: LinkSpec) -> int:
-        """Return the time from a frame's first bit on a link to when the switch behind it hands it on."""
+        """Return the time from a frame's first bit on a link until the switch behind it forwards the frame."""
         return serialisation_ps(self._frame_bytes, link.rate_bps) + link.delay_ps + self._latency_ps

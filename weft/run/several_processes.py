@@ -1,4 +1,4 @@
-"""What a run of several processes needs: the same Weft and the same scenario in all, and nothing that one alone has."""
+"""Checks that several processes can run a scenario together: same Weft and scenario, and only supported features."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from weft.scenario import KeyProblem
 
 
 def require_served_by(processes: Processes, spec: RunSpec, has_captures: bool) -> None:
-    """Check that processes can serve a run together; one alone can serve any.
+    """Check that processes can serve a run together; a single process can serve any run.
 
     Raises:
-        EnvironmentLacksError: they are not of one Weft. BadInputError: the run has what several processes do not
-            support; KeyProblem, if a key says so.
+        EnvironmentLacksError: the processes differ, or the clock is real. BadInputError: the run has a feature that
+            several processes do not support; KeyProblem if a key asks for it.
     """
     if processes.count == 1:
         return
@@ -52,7 +52,7 @@ def require_served_by(processes: Processes, spec: RunSpec, has_captures: bool) -
 
 
 def _require_same(processes: Processes, spec: RunSpec) -> None:
-    """Raise EnvironmentLacksError if processes have not the same Weft, Python, kind of machine and scenario."""
+    """Raise EnvironmentLacksError unless all processes run the same Weft, Python, machine type and scenario."""
     of_run = repr((spec.name, spec.fabric.parameters, spec.options, spec.traffic)).encode()
     own = {
         "Weft": version_of([PACKAGE, P4_DIRECTORY], (".py", ".p4", ".so")),

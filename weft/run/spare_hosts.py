@@ -1,4 +1,4 @@
-"""Ranks of hosts that are out of use go to spares. A host that is back is a spare; its rank stays where it went."""
+"""Gives the ranks of hosts that are out of use to spares; a host that returns becomes a spare itself."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from weft.traffic.control import EndpointGroup
 
 
 def members(fabric: FabricSpec, hosts: EndpointGroup) -> list[str]:
-    """Return the names of the hosts that have ranks, in order of these."""
+    """Return the names of the hosts that have ranks, in order of the ranks."""
     return [fabric.hosts[hosts.host_of(rank)].name for rank in range(fabric.rank_count)]
 
 
 def replace_hosts(fabric: FabricSpec, operations: Operations, hosts: EndpointGroup) -> bool:
-    """Give the ranks of hosts that are out of use to spares, as far as there are any; return whether any went."""
+    """Give the ranks of hosts that are out of use to spares, as far as these suffice; return whether any moved."""
     if not fabric.spares:
         return False
     out = set(operations.hosts_out)

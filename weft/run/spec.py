@@ -1,4 +1,4 @@
-"""From a scenario, or a fabric and options from Python, to the one description of what runs."""
+"""Makes the checked description of a run from a scenario, or from a fabric and options in Python."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from weft.topologies import FabricSpec
 
 @dataclass(frozen=True)
 class RunSpec:
-    """All that a run depends on, except the machine. It has been checked, once and for all.
+    """Everything that a run depends on, except the machine. It has been checked.
 
     Attributes:
-        name: the scenario's, None where there is none.
+        name: the scenario's name, None without one.
         fabric: nodes, links and addresses.
-        options: how the fabric is run; the clock is chosen.
-        traffic: what is run, one item after the other.
-        places: where the scenario's keys stand, for errors that only the running fabric shows.
+        options: options of the fabric; the clock is chosen.
+        traffic: items to run, one after the other.
+        places: where the scenario's keys are, for errors found only on the running fabric.
     """
 
     name: str | None
@@ -49,20 +49,20 @@ class RunSpec:
 
 
 def run_spec(scenario: Scenario) -> RunSpec:
-    """Return what a scenario describes, checked against its fabric: links, ports, classes of users, flows.
+    """Return a scenario's description, checked against its fabric: links, ports, users' classes, flows.
 
     Raises:
-        BadInputError: a key does not go with the fabric; says where it stands, and what would be valid.
-        EnvironmentLacksError: a library is missing, or the switches cannot do what is asked for.
+        BadInputError: a key does not fit the fabric; with its place and valid values.
+        EnvironmentLacksError: a library is missing, or the switches lack a requested feature.
     """
     with scenario.places.locating():
         return unlocated_run_spec(scenario)
 
 
 def unlocated_run_spec(scenario: Scenario, fabric: FabricSpec | None = None) -> RunSpec:
-    """As `run_spec`, but what is wrong with a key is a KeyProblem, without the key's place.
+    """Return as `run_spec`, but raise KeyProblem, without the key's place, for errors in keys.
 
-    `fabric` is that of `scenario.fabric`, if it has been built before.
+    `fabric` is built from `scenario.fabric` unless given.
     """
     fabric = fabric or build_topology(scenario.fabric)
     spec = RunSpec(
@@ -77,14 +77,14 @@ def unlocated_run_spec(scenario: Scenario, fabric: FabricSpec | None = None) -> 
 
 
 def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> RunSpec:
-    """Return the description of a fabric whose traffic comes from Python. Raises as `run_spec`."""
+    """Return the description of a fabric with traffic from Python. Raises as `run_spec`."""
     spec = RunSpec(None, fabric, with_lanes(with_clock(fabric_options(**options)), fabric))
     _check(spec)
     return spec
 
 
 def _check(spec: RunSpec) -> None:
-    """Check what neither options nor fabric show alone. Raises KeyProblem, or as `run_spec`."""
+    """Check options, fabric and traffic against each other. Raises KeyProblem, or as `run_spec`."""
     check_transport(spec.options)
     check_controller(spec.options.controller)
     check_link_mtu(spec.options)
@@ -113,7 +113,7 @@ def _check(spec: RunSpec) -> None:
 
 
 def _check_services(item: TrafficItem, options: FabricOptions, key: str) -> None:
-    """Check that switches have the services that an item asks. Raises KeyProblem."""
+    """Check that switches have the services that an item uses. Raises KeyProblem if one is missing."""
     for service in item.services:
         if service not in options.services:
             raise KeyProblem(

@@ -1,4 +1,4 @@
-"""Registers, counters, meters and tables of switches as series over a run in virtual time (`observe.state_series`)."""
+"""Time series of switches' registers, counters, meters and tables in virtual time (`observe.state_series`)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from weft.switch.debug.series_items import Item, SeriesError
 
 KEY = "observe.state_series"
 MOST_VALUES_READ = 20_000_000
-"""Of a run; a sample counts as PER_SAMPLE more."""
+"""Most values read in a run; each sample counts as PER_SAMPLE more."""
 PER_SAMPLE = 50
 
 
 class StateSeries:
-    """Samples what `observe.state_series` asks for, between events: now, and at multiples of its interval."""
+    """Samples the items in `observe.state_series` between events: now, and at multiples of its interval."""
 
     def __init__(self, observe: ObserveSection, lab: Lab) -> None:
-        """KeyProblem: no program has one of the items, or there are too many values."""
+        """Start sampling. Raises KeyProblem if no program has one of the items, or there are too many values."""
         assert isinstance(lab, VirtualLab)
         self._loop = lab.loop
         self._interval_ps = observe.state_interval or observe.interval
@@ -43,18 +43,18 @@ class StateSeries:
         self._left -= PER_SAMPLE + self._samples.sample(self._sampled_ps)
 
     def table(self) -> Table:
-        """What was sampled so far, with a sample of now."""
+        """Return the samples so far, including one of now."""
         if self._left > 0 and self._sampled_ps != self._loop.now_ps():
             self._sample()
         return self._samples.table()
 
     @property
     def rows_lost(self) -> int:
-        """How many rows were beyond what a table keeps."""
+        """Rows beyond the table's limit."""
         return self._samples.rows_lost
 
     def warnings(self) -> list[str]:
-        """What users should know of the series."""
+        """Return a warning if the series ended early."""
         if self._left > 0:
             return []
         return [

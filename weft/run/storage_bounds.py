@@ -1,4 +1,4 @@
-"""What bounds the throughput of commands to storage, in closed form."""
+"""Closed forms for bounds on the throughput of storage commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.run.message_times import MessageTimes, ServiceNetwork, Way, read_ps
 
 @dataclass(frozen=True)
 class CommandLoad:
-    """Commands of one kind: how many clients keep how many under way, of what size."""
+    """Commands of one kind: number of clients, outstanding commands of each, size and direction."""
 
     clients: int
     queue_depth: int
@@ -22,11 +22,11 @@ class CommandLoad:
 
 
 def throughput_bounds(load: CommandLoad, nodes: StorageNodes, network: ServiceNetwork) -> dict[str, float]:
-    """Return the bytes/s that the queues' depth, links, devices and copies allow; the least of them bounds a run.
+    """Return the bytes/s that queue depth, links, devices and copies allow; the smallest bounds a run.
 
-    The queues' bound is commands under way times their size over the round trip of one alone (Little's law), that of
-    READs by which nodes fetch what is written the same of these. Both are left out with cut-through switching, that of
-    links where a client shares a host with a node.
+    The bound of the queue depth is outstanding commands times their size over the round trip of a single command
+    (Little's law); READs by which nodes fetch written data have the same bound. Cut-through switching leaves both out;
+    the links' bound is left out if a client shares a host with a node.
     """
     accesses = nodes.device.accesses(reads=load.is_read)
     device = accesses.bytes_per_s(load.block_bytes) * nodes.devices * nodes.count
@@ -51,7 +51,7 @@ def throughput_bounds(load: CommandLoad, nodes: StorageNodes, network: ServiceNe
 
 
 def round_trip_ps(load: CommandLoad, nodes: StorageNodes, network: Way) -> int:
-    """Return the latency of a command alone."""
+    """Return the latency of a single command."""
     size_bytes = load.block_bytes
     accesses = nodes.device.accesses(reads=load.is_read)
     total = accesses.latency + accesses.transfer_ps(size_bytes)
@@ -59,13 +59,13 @@ def round_trip_ps(load: CommandLoad, nodes: StorageNodes, network: Way) -> int:
         total += nodes.host_copy.duration_ps(size_bytes)
     one_way: Callable[..., int] = network.one_way_ps
     if load.is_read:
-        # The response follows its data at once: at the end of the path it is behind by its own time.
+        # The response directly follows the data: at the end of the path it is behind by its serialisation time.
         behind = network.sent_ps(network.wire_bytes(RESPONSE_BYTES, WRITE))
         return total + one_way(COMMAND_BYTES, WRITE) + one_way(size_bytes, WRITE) + behind
     total += one_way(RESPONSE_BYTES, WRITE)
     if size_bytes <= nodes.in_capsule_bytes:
         return total + one_way(COMMAND_BYTES + size_bytes, WRITE)
-    # The request leaves behind the capsule's acknowledgement.
+    # The READ request leaves after the capsule's acknowledgement.
     total += network.sent_ps(network.acknowledgement_bytes)
     return total + sum(
         one_way(size, kind)
@@ -74,7 +74,7 @@ def round_trip_ps(load: CommandLoad, nodes: StorageNodes, network: Way) -> int:
 
 
 def _bytes_on_link(load: CommandLoad, nodes: StorageNodes, network: MessageTimes) -> int:
-    """Return what a command takes of a link in its data's direction."""
+    """Return the bytes of a command on a link in the direction of its data."""
     wire, answer = network.wire_bytes, network.acknowledgement_bytes
     if load.is_read:
         return wire(load.block_bytes, WRITE) + wire(RESPONSE_BYTES, WRITE) + answer

@@ -1,4 +1,4 @@
-"""From a job of storage commands that has run to its result."""
+"""Makes the result of a finished job of storage commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def storage_result(
     storage: StorageJob, nodes: StorageNodes, queue_depth: int, fabric: Fabric, ran: JobRun
 ) -> StorageResult:
-    """Return what the commands of a job took."""
+    """Return the result of a job's commands."""
     commands = storage.commands
     times = command_times(storage.job, commands, ran.times)
     clients = len(storage.job.parts) - nodes.count
@@ -55,7 +55,7 @@ def storage_result(
 def _bounds(
     storage: StorageJob, nodes: StorageNodes, queue_depth: int, fabric: Fabric, ran: JobRun
 ) -> dict[str, float]:
-    """Return those of commands of the mean size."""
+    """Return the bounds for commands of the mean size; {} for both reads and writes."""
     commands = storage.commands
     if commands.is_read.min() != commands.is_read.max():
         return {}
@@ -71,7 +71,7 @@ def _bounds(
 
 
 def _last_step_ps(storage: StorageJob, ran: JobRun) -> int:
-    """Return when the last computation of a step ended, 0 without any."""
+    """Return when the last computation of a step ended; 0 without any."""
     ends = (
         int(own.finished_ps[rows[-1]])
         for own, rows in zip(ran.times, storage.computations, strict=False)
@@ -81,7 +81,7 @@ def _last_step_ps(storage: StorageJob, ran: JobRun) -> int:
 
 
 def _compute_ps(storage: StorageJob, clients: int) -> int:
-    """Return the mean of clients' computation for steps."""
+    """Return the mean computation time of clients' steps."""
     total = 0
     for part, rows in zip(storage.job.parts, storage.computations, strict=False):
         operations = part.operations

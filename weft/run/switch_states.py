@@ -1,4 +1,4 @@
-"""Files with what switches hold at moments of a run in virtual time, as `observe.state_at` asks."""
+"""Writes the state of switches at given times of a run in virtual time (`observe.state_at`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.system.writing import written_whole
 
 
 class SwitchStates:
-    """Writes state-TIME.json into a directory at each moment, by the fabric's clock."""
+    """Writes state-TIME.json to a directory at each moment of the fabric's clock."""
 
     def __init__(self, moments_ps: Sequence[int], directory: Path, say: Callable[[str], None]) -> None:
         self._pending = sorted(set(moments_ps))
@@ -27,7 +27,7 @@ class SwitchStates:
         self._say = say
 
     def begin(self, fabric: Fabric) -> None:
-        """See Attached. EnvironmentLacksError: the switches are not in this process."""
+        """See Attached. Raises EnvironmentLacksError unless the switches are in this process."""
         lab = virtual_lab(fabric, "observe.state_at")
         for moment_ps in self._pending:
             lab.loop.call_after_ps(
@@ -41,7 +41,7 @@ class SwitchStates:
             partial_path.write_text(fabric_state(lab).model_dump_json(indent=1), encoding="utf-8")
 
     def end(self, fabric: Fabric) -> None:
-        """See Attached: says which moments the run did not reach."""
+        """See Attached. Reports the moments that the run did not reach."""
         lab = virtual_lab(fabric, "observe.state_at")
         for moment_ps in self._pending:
             self._say(
@@ -51,7 +51,7 @@ class SwitchStates:
 
 
 def fabric_state(lab: VirtualLab) -> FabricState:
-    """What all switches hold now."""
+    """Return the current state of all switches."""
     reader = StateReader()
     switches = {}
     for switch in lab.fabric.switches:
@@ -68,7 +68,7 @@ def _profile_names(lab: VirtualLab, switch: str) -> dict[int, str]:
 
 
 def _groups(device: Device, profiles: Mapping[int, str]) -> dict[str, dict[str, str]]:
-    """Multicast groups, clone sessions and groups of action profiles, as P4Runtime has them."""
+    """Return multicast groups, clone sessions and action profile groups, read over P4Runtime."""
     replication = p4r.PacketReplicationEngineEntry
     queries = [
         p4r.Entity(

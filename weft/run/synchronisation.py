@@ -1,4 +1,4 @@
-"""Barriers and counters of switches as tasks of a fabric."""
+"""In-network barriers and counters as tasks of a fabric."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Integers = NDArray[np.int64]
 
 
 class _Asked:
-    """What some ranks of a fabric ask its switches: joins them to a group when their run is made ready."""
+    """Requests of some ranks to the fabric's switches; preparing the run joins the ranks to a group."""
 
     def __init__(self, fabric: Fabric, ranks: Sequence[int], requests: ServiceRequests) -> None:
         self._fabric = fabric
@@ -38,7 +38,7 @@ class _Asked:
         self._group: ServiceGroup | None = None
 
     def prepare(self, _buffers: Sequence[RankBuffer], _results: list[Path], _jobs: Sequence[int]) -> int:
-        """Have switches serve the ranks, and hosts make ready. Raises JobError if no tree reaches them."""
+        """Have switches serve the ranks and hosts prepare. Raises JobError if no tree reaches them."""
         lab, hosts = self._fabric.lab, self._fabric.hosts
         names = members(lab.fabric, hosts)
         use = ServiceUse(
@@ -68,8 +68,8 @@ class _Asked:
         return hosts.prepare_service(parts, self._requests)
 
     def times(self) -> ServiceTimes:
-        """Return the closed forms of the group that has asked."""
-        assert self._group is not None  # results follow runs
+        """Return the closed forms for the group."""
+        assert self._group is not None  # results come after runs
         topology = self._fabric.lab.controller.controller.fabric
         return ServiceTimes(topology, self._fabric.options, self._group.tree, self._group.hosts)
 
@@ -79,14 +79,14 @@ def _answers(ended: Ended) -> list[ServiceRecords]:
 
 
 def _columns(ended: Ended) -> tuple[Integers, Integers]:
-    """Return when each rank's requests began and ended: arrays of ranks and requests."""
+    """Return when each rank's requests began and ended: arrays of shape (ranks, requests)."""
     answers = _answers(ended)
     started = np.array([each.started_ps for each in answers], np.int64)
     return started, np.array([each.finished_ps for each in answers], np.int64)
 
 
 def barrier_task(fabric: Fabric, ranks: Sequence[int], rounds: int) -> Task[BarrierResult]:
-    """Return barriers that switches release."""
+    """Return a task of barriers that switches release."""
     asked = _Asked(fabric, ranks, ServiceRequests("barrier", rounds))
 
     def result(ended: Sequence[Ended]) -> BarrierResult:
@@ -99,7 +99,7 @@ def barrier_task(fabric: Fabric, ranks: Sequence[int], rounds: int) -> Task[Barr
 
 
 def host_barrier_task(fabric: Fabric, ranks: Sequence[int], made: HostBarrierJob) -> Task[BarrierResult]:
-    """Return barriers that are messages between hosts."""
+    """Return a task of barriers made of messages between hosts."""
 
     def result(ran: JobRun) -> BarrierResult:
         came, went = made.rounds_ps(ran.times)
@@ -111,7 +111,7 @@ def host_barrier_task(fabric: Fabric, ranks: Sequence[int], made: HostBarrierJob
 def _barrier_result(
     algorithm: str, came: Integers, went: Integers, unloaded_ps: int | None, retransmissions: int
 ) -> BarrierResult:
-    """Return the result, given when each rank came to each barrier and went on: arrays of ranks and rounds."""
+    """Return the result, given when each rank entered and left each barrier: arrays of shape (ranks, rounds)."""
     last_came = came.max(axis=0)
     return BarrierResult(
         algorithm=algorithm,
@@ -126,7 +126,7 @@ def _barrier_result(
 
 
 def counter_task(fabric: Fabric, ranks: Sequence[int], requests: ServiceRequests) -> Task[CounterResult]:
-    """Return additions of all ranks to counters of a switch."""
+    """Return a task of all ranks' additions to a switch's counters."""
     asked = _Asked(fabric, ranks, requests)
 
     def result(ended: Sequence[Ended]) -> CounterResult:
@@ -157,9 +157,9 @@ def counter_task(fabric: Fabric, ranks: Sequence[int], requests: ServiceRequests
 
 
 def wrong_values(found: NDArray[np.uint64], counters: int, addend: int) -> int:
-    """Return how many of the values that additions, each carried out once, find in some order none has found.
+    """Return how many of the values that exactly-once additions would find are missing in `found`.
 
-    `found` is an array of clients and requests; requests use the counters in turn, which begin at 0.
+    `found` has shape (clients, requests); requests use the counters in turn, which start at 0.
     """
     wrong = 0
     for counter in range(counters):

@@ -1,4 +1,4 @@
-"""What hosts can run, beside other things or alone: how it is made ready, and what its end says."""
+"""Tasks, which hosts run alone or concurrently: how they are prepared, verified and turned into results."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from weft.traffic.rank_buffer import RankBuffer
 T = TypeVar("T")
 S = TypeVar("S")
 Prepare = Callable[[Sequence[RankBuffer], list[Path], Sequence[int]], int]
-"""Given the ranks' buffers, the files of their results (none where hosts work on arrays of this process), and the
-aggregation jobs of `Task.reducing`, connects the hosts and has them make ready; returns the run's number."""
+"""Connects the hosts and prepares them; returns the run's number. Takes the ranks' buffers, their result files (none if
+hosts use arrays of this process), and the aggregation jobs of `Task.reducing`."""
 
 
 _TIMEOUT_S = number(0, 1e12)
 
 
 def check_timeout(timeout_s: float) -> None:
-    """Check how long a run may take. Raises BadInputError."""
+    """Check the timeout of a run. Raises BadInputError if it is out of range."""
     _TIMEOUT_S.check(timeout_s, "timeout_s")
 
 
 def require_all(found: Sequence[object], kind: type, where: str, valid: str) -> None:
-    """Check what users list: that it is a list, of things of a kind. Raises BadInputError."""
+    """Check that a user's argument is a list with items of a type. Raises BadInputError otherwise."""
     if not isinstance(found, Sequence):
         raise BadInputError(f"{where}: a {type(found).__name__} (valid: a list, each {valid})")
     for place, each in enumerate(found):
@@ -54,16 +54,16 @@ def require_all(found: Sequence[object], kind: type, where: str, valid: str) -> 
 
 @dataclass(frozen=True)
 class Ended:
-    """A run of a task that has ended.
+    """A finished run of a task.
 
     Attributes:
         outcome: when each rank began and ended.
-        counted: by all hosts, for what ran beside it, too.
-        outputs: every rank's data; none where lengths stood for them, and of a repetition but the last.
-        records: of the task's flows that have ended.
-        times: of each rank's operations, in emulated time, if the task is a job.
-        answers: to each rank's requests, if the task asks a service of switches; of TCP flows, what became of them.
-        verdict: on the outputs, if they were compared with anything.
+        counted: counts of all hosts, which include concurrent tasks.
+        outputs: every rank's data; empty if packets carried lengths, and for repetitions before the last.
+        records: records of the task's finished flows.
+        times: times of each rank's operations, in emulated time, if the task is a job.
+        answers: records of each rank for tasks with `asks`: a switch service, a store, TCP flows or programs.
+        verdict: verdict on the outputs, if they were compared.
     """
 
     outcome: RunOutcome
@@ -77,24 +77,24 @@ class Ended:
 
 @dataclass(frozen=True)
 class Task(Generic[T]):
-    """A run of the hosts that is described and checked, and may begin at any time.
+    """A checked description of a run of the hosts, which may begin at any time.
 
     Attributes:
-        name: of its phase.
-        kind: of its result; None for one that is not noted.
+        name: name of its phase.
+        kind: kind of its result; None if the result is not recorded.
         prepare: see `Prepare`.
-        result: from all of its runs, in order, warm-ups included.
-        inputs: every rank's data, of which runs use copies.
-        verify: compares a run's outputs with what they should be.
-        arrays: of every rank's data after a run, the results as users get them.
-        reducing: for which ranks switches reduce; they join an aggregation job each before it runs.
-        flows: that it consists of, if it does.
+        result: makes the result from all runs, in order, including warm-ups.
+        inputs: every rank's data; runs use copies.
+        verify: compares a run's outputs with the expected ones.
+        arrays: converts every rank's data after a run to the results for users.
+        reducing: groups of ranks that reduce in the network; each joins an aggregation job before the run.
+        flows: its flows, if it consists of flows.
         repetitions: how often it runs.
-        collective: where its definition is, if it has one (`Collective.reference`).
-        job: whose operations it consists of, if it does.
-        asks: what is asked of hosts at the end: requests to a service of switches or a parameter store, TCP flows, what
-            programs on their IP stacks have found.
-        at_ps: how long after the start of what it runs beside it begins.
+        collective: reference of its definition, if it has one (`Collective.reference`).
+        job: its job, if it consists of a job's operations.
+        asks: records to read from hosts at the end: of requests to a switch service or a parameter store, of TCP flows,
+            or of programs on their IP stacks.
+        at_ps: how long after the common start of concurrent tasks it begins.
     """
 
     name: str
@@ -114,28 +114,28 @@ class Task(Generic[T]):
 
     @property
     def in_network(self) -> bool:
-        """Whether switches reduce."""
+        """Whether switches reduce data."""
         return bool(self.reducing)
 
     def of(self, tenant: str) -> Task[T]:
-        """Return the task as a tenant's, whose quotas its reductions in the network have; "" stands for nobody.
+        """Return the task with its in-network reductions charged to a tenant; "" for none.
 
-        What `auto` chose is for the tenant that the task was made for.
+        The choice of `auto` remains the one for the task's original tenant.
         """
         return replace(self, reducing=tuple(replace(group, tenant=tenant) for group in self.reducing))
 
     def at(self, after_ps: int) -> Task[T]:
-        """Return the task, beginning so long after the start of what it runs beside."""
+        """Return the task with its start `after_ps` after the common start of concurrent tasks."""
         return replace(self, at_ps=after_ps)
 
     def with_run(self) -> Task[tuple[T, Ended]]:
-        """Return the task with its last run beside its result, which is not noted."""
+        """Return the task with a result of the pair (result, last run), which is not recorded."""
         return Task(
             **{**vars(self), "kind": None, "result": lambda ended: (self.result(ended), ended[-1])},
         )
 
     def noted(self, kind: ResultKind[Any], result: Callable[[T], S]) -> Task[S]:
-        """Return the task with another result, which is made from its own and noted as of this kind."""
+        """Return the task with its result converted by `result` and recorded as this kind."""
         return Task(
             **{**vars(self), "kind": kind, "result": lambda ended: result(self.result(ended))},
         )

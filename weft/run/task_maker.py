@@ -1,4 +1,4 @@
-"""Makes tasks of a fabric's hosts: collectives, training steps, flows, workloads."""
+"""Makes tasks for a fabric's hosts: collectives, training steps, flows, workloads, jobs."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ from weft.traffic.workload import poisson_flows
 
 
 class TaskMaker:
-    """Checks what is asked for, and returns it as a task of the lab's hosts.
+    """Checks arguments and returns tasks for the lab's hosts.
 
-    Arguments and errors are those of the methods of `weft.Fabric` of the same names, which run a task at once.
+    Arguments and errors are as in the methods of `weft.Fabric` with the same names, which also run the task.
     """
 
     def __init__(self, lab: Lab, exchanges: Exchanges, tuner: Tuner) -> None:
@@ -86,7 +86,7 @@ class TaskMaker:
         repetitions: int = 1,
         warmup: int = 0,
     ) -> Task[CollectiveResult]:
-        """Return a collective over given data."""
+        """Return a collective over the data given."""
         count = self._topology.rank_count if ranks is None else len(ranks)
         arrays, name = checked_buffers(buffers, count)
         found = found_collective(collective)
@@ -122,7 +122,7 @@ class TaskMaker:
         repetitions: int = 1,
         warmup: int = 0,
     ) -> Task[CollectiveResult]:
-        """Return a collective of lengths."""
+        """Return a collective with lengths in place of data."""
         MESSAGE_SIZE.check(size_bytes, "a collective's size")
         count = self._topology.rank_count if ranks is None else len(ranks)
         found = found_collective(collective)
@@ -154,7 +154,7 @@ class TaskMaker:
         ranks: Sequence[int] | None = None,
         tenant: str = "",
     ) -> AlgorithmChoice | None:
-        """Return what `auto` stands for; None for another algorithm."""
+        """Return the choice of `auto`; None for another algorithm."""
         if algorithm != AUTO:
             return None
         of_group = None if ranks is None else tuple(ranks)
@@ -171,12 +171,12 @@ class TaskMaker:
         ranks: Sequence[int],
         tenant: str,
     ) -> GroupCollective:
-        """Return a collective of some ranks. Raises BadInputError and JobError for what cannot be."""
+        """Return a collective of some ranks. Raises BadInputError and JobError if it cannot run."""
         if algorithm == AUTO:
             first = collective_call(
                 collective, elements, collective.algorithms[0].name, dtype, operation, root
             )
-            self._placed(first, ranks)  # raises for ranks that the fabric has not
+            self._placed(first, ranks)  # raises for ranks outside the fabric
         choice = self._choice(collective, algorithm, elements, dtype, operation, root, ranks, tenant)
         chosen = choice.algorithm if choice else algorithm
         call = collective_call(collective, elements, chosen, dtype, operation, root)
@@ -194,7 +194,7 @@ class TaskMaker:
         data: str,
         repetitions: Repetitions,
     ) -> Task[CollectiveResult]:
-        """Return a collective of some ranks, which runs as a job of one operation."""
+        """Return a collective of some ranks as a task; it runs as a job of one operation."""
         reducing = self._reducing(group.placed)
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
@@ -222,7 +222,7 @@ class TaskMaker:
         )
 
     def _reducing(self, placed: PlacedRanks) -> tuple[ReducingGroup, ...]:
-        """Return for which of a job's ranks the network reduces. Raises BadInputError if NICs keep it from that."""
+        """Return the groups of a job's ranks that reduce in the network. Raises BadInputError if NICs prevent it."""
         found = placed.reductions()
         reducing = tuple(
             ReducingGroup(each.ranks, traffic_class=each.traffic_class, jobs=len(found)) for each in found
@@ -365,7 +365,7 @@ class TaskMaker:
         data: str = "zeros",
         queue_pairs: int = 1,
     ) -> Task[FlowsResult]:
-        """Return an incast."""
+        """Return an incast as a task."""
         self._require_other_hosts("an incast")
         target = self._topology.host(receiver).index
         self._topology.host(receiver).nic(plane)
@@ -377,7 +377,7 @@ class TaskMaker:
     def permutation(
         self, bytes_per_host: int, *, data: str = "zeros", queue_pairs: int = 1
     ) -> Task[FlowsResult]:
-        """Return a permutation."""
+        """Return a permutation as a task."""
         self._require_other_hosts("a permutation")
         flows = [
             flow
@@ -437,7 +437,7 @@ class TaskMaker:
 
     @raised_as_weft_errors()
     def workload(self, flow_sizes: str | FlowSizes, load: float, duration_ps: int) -> Task[WorkloadResult]:
-        """Return a workload."""
+        """Return a workload as a task."""
         self._require_other_hosts("a workload")
         POSITIVE_TIME.check(duration_ps, "a workload's duration")
         try:
@@ -477,7 +477,7 @@ class TaskMaker:
     def job(
         self, job: Job, ranks: Sequence[int] | None = None, data: CollectiveData = "lengths"
     ) -> Task[JobRun]:
-        """Return a job."""
+        """Return a job as a task."""
         if data not in COLLECTIVE_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, COLLECTIVE_DATA)}")
         placed = placed_ranks(job, ranks, self._places())
@@ -486,7 +486,7 @@ class TaskMaker:
         made = JobData(placed, self._options.seed) if data == "random" else None
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
-            # Planes may have come or gone since.
+            # The planes in use may have changed since.
             places = self._places(jobs)
             return self._exchanges.hosts.prepare_job(
                 placed_ranks(job, placed.ranks, places),
@@ -513,12 +513,12 @@ class TaskMaker:
         )
 
     def _nics_in_use(self, jobs: Sequence[int] = ()) -> list[int]:
-        """Return the numbers of every host's NICs in planes that are in use: by a run's aggregation jobs, if any."""
+        """Return the numbers of a host's NICs in planes of a run's aggregation jobs or, without jobs, in use."""
         planes = self._exchanges.planes(jobs)
         return [nic.number for nic in self._topology.hosts[0].nics if nic.plane in planes]
 
     def _nic_rates_bps(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
-        """Return the rate of each of a host's NICs, 0 in planes that are out of use; see `_nics_in_use`."""
+        """Return the rate of each of a host's NICs, 0 for planes out of use; see `_nics_in_use`."""
         in_use = self._nics_in_use(jobs)
         return tuple(nic.link.rate_bps if nic.number in in_use else 0 for nic in self._topology.hosts[0].nics)
 
@@ -534,16 +534,16 @@ class TaskMaker:
         operation: str = "sum",
         root: int = 0,
     ) -> CollectiveSpec:
-        """Return the parameters of a collective over the planes that are in use; errors as `collective_spec`."""
+        """Return the parameters of a collective over the planes in use; errors as `collective_spec`."""
         spec = collective_spec(self._topology, collective, algorithm, element_count, dtype, operation, root)
         return self._over_planes(spec)
 
     def _over_planes(self, spec: CollectiveSpec, jobs: Sequence[int] = ()) -> CollectiveSpec:
-        """Return what is to be run over the planes of aggregation jobs, or those that are in use now."""
+        """Return the parameters for the planes of aggregation jobs or, without jobs, the planes in use now."""
         return replace(spec, plane_rates_bps=self._nic_rates_bps(jobs), trees=self._options.trees)
 
     def _payload(self, data: str) -> Payload:
-        """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
+        """Return how packets carry zeros for this data; over real interfaces always as bytes."""
         return AS_LENGTHS if data == LENGTHS and self._options.clock == "virtual" else AS_BYTES
 
     def _require_no_spares(self, what: str) -> None:
@@ -557,5 +557,5 @@ class TaskMaker:
 
 
 def _divided(queue_pairs: int) -> str:
-    """For the name of a pattern."""
+    """Return a suffix for a pattern's name."""
     return f" over {queue_pairs} queue pairs a flow" if queue_pairs > 1 else ""

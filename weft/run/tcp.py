@@ -23,7 +23,7 @@ _PS_PER_S = 10**12
 
 @dataclass(frozen=True)
 class TcpFlow:
-    """A connection between two hosts, by their places in the fabric; `end` is how both of its ends are set."""
+    """A connection between two hosts, by their indices in the fabric; `end` has the settings of both ends."""
 
     source: int
     destination: int
@@ -31,7 +31,7 @@ class TcpFlow:
 
 
 def tcp_task(fabric: Fabric, flows: Sequence[TcpFlow], sample_interval_ps: int = 0) -> Task[TcpResult]:
-    """Return the flows, over the first NIC of each host."""
+    """Return the flows as a task, over the first NIC of each host."""
 
     def prepare(_buffers: Sequence[RankBuffer], _results: list[Path], _jobs: Sequence[int]) -> int:
         version = fabric.options.ip_version

@@ -1,4 +1,4 @@
-"""Training over a fabric: ranks compute gradients, the fabric adds them up, and the sums change the weights."""
+"""Training over a fabric: ranks compute gradients, the fabric sums them, and the sums update the weights."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _BETWEEN_ATTEMPTS_S = 0.001
 
 @dataclass(frozen=True)
 class TrainingRunPlan:
-    """What is trained, and how: `compute_ps` is what forward and backward pass of a step take on every rank.
+    """The model and its training; `compute_ps` is the time of a step's forward and backward pass on every rank.
 
-    Layers take shares of it by their parameters, a third of each forward and two thirds backward, as matrix products
-    do: a product forward, one for the gradients of the weights and one for those of the inputs.
+    Layers share it in proportion to their parameters, a third forward and two thirds backward, as matrix products do:
+    one product forward, one for weight gradients and one for input gradients.
     """
 
     model: DigitsMlp
@@ -45,7 +45,7 @@ class TrainingRunPlan:
     accuracy_bound: float
 
     def step(self) -> TrainingStep:
-        """Return a step, as ranks and the network carry it out."""
+        """Return the timing of a step."""
         counts = self.model.layer_parameters
         ends_ps = [self.compute_ps * sum(counts[: place + 1]) // sum(counts) for place in range(len(counts))]
         layers = []
@@ -56,7 +56,7 @@ class TrainingRunPlan:
 
 
 class _Alone:
-    """Training by one process: the loss before the first step and after each, and the accuracy in the end."""
+    """Training by one process: the loss before the first step and after each, and the accuracy at the end."""
 
     def __init__(self, plan: TrainingRunPlan) -> None:
         weights = plan.model.initial
@@ -69,13 +69,12 @@ class _Alone:
 
 
 def train(fabric: Fabric, plan: TrainingRunPlan, algorithm: str, progress: Progress) -> TrainingRunResult:
-    """Train over all ranks of a fabric, by one algorithm of the all-reduce.
+    """Train over all ranks of a fabric with one all-reduce algorithm.
 
-    A step that ends with an error while links fail is made again, from the same weights, as training is from its
-    last checkpoint.
+    A step that fails while links fail is repeated from the same weights, as training resumes from its last checkpoint.
 
     Raises:
-        CheckFailedError: a step failed otherwise, or the loss ceased to be a number.
+        CheckFailedError: a step failed otherwise, or the loss became infinite or NaN.
     """
     alone, model, step = _Alone(plan), plan.model, plan.step()
     weights, losses = model.initial, [model.loss(model.initial)]
@@ -89,7 +88,7 @@ def train(fabric: Fabric, plan: TrainingRunPlan, algorithm: str, progress: Progr
         repeated += attempts
         result, sums = found
         ran.append((result, lost_ps))
-        # All ranks have the same bits, which `identical` says; the first one's are everybody's.
+        # `identical` reports whether all ranks have the same bits; if so, the first rank's sums stand for all.
         mean = _last_first(replace(step, layers=step.layers[::-1]), sums[0]) / np.float32(len(own))
         weights = weights - np.float32(plan.learning_rate) * mean
         losses.append(finite_loss(model, weights, number))
@@ -117,13 +116,13 @@ def train(fabric: Fabric, plan: TrainingRunPlan, algorithm: str, progress: Progr
 def _line(
     plan: TrainingRunPlan, algorithm: str, losses: list[float], ran: list[tuple[TrainingStepResult, int]]
 ) -> str:
-    """Return how far the training is, in words."""
+    """Return the progress of the training, in words."""
     text = f"step {len(ran) + 1} of {plan.steps}, {algorithm}, loss {losses[-1]:.3f}"
     return text + (f", the last step took {ran[-1][0].step_ps / 1e6:.1f} µs" if ran else "")
 
 
 def finite_loss(model: DigitsMlp, weights: Weights, step: int) -> float:
-    """Return a model's loss. Raises CheckFailedError for one that is no number."""
+    """Return a model's loss. Raises CheckFailedError if it is infinite or NaN."""
     loss = model.loss(weights)
     if not math.isfinite(loss):
         raise CheckFailedError(f"the loss is {loss} after step {step + 1}: a smaller learning rate is needed")
@@ -131,7 +130,7 @@ def finite_loss(model: DigitsMlp, weights: Weights, step: int) -> float:
 
 
 def _last_first(step: TrainingStep, gradients: Weights) -> Weights:
-    """Return gradients, which come layer by layer, with the layers in reverse order, as the backward pass has them."""
+    """Return layer-by-layer gradients with the layers reversed, in the order of the backward pass."""
     ends = np.cumsum([layer.gradient_count for layer in step.layers])[:-1]
     return np.concatenate(np.split(gradients, ends)[::-1])
 
@@ -139,7 +138,7 @@ def _last_first(step: TrainingStep, gradients: Weights) -> Weights:
 def _summed(
     fabric: Fabric, step: TrainingStep, algorithm: str, gradients: list[Weights]
 ) -> tuple[tuple[TrainingStepResult, list[NDArray[Any]]], int, int]:
-    """Run a step; return its result and every rank's sums, how many attempts failed before it, and their time."""
+    """Run a step; return its result and every rank's sums, the number of failed attempts, and their time in ps."""
     began_ps, lost_ps = fabric.hosts.now_ps(), 0
     for failed in range(_ATTEMPTS):
         task = fabric.tasks.training_step(step, algorithm, gradients).with_run()
@@ -149,13 +148,13 @@ def _summed(
         except CheckFailedError:
             if failed + 1 == _ATTEMPTS or not _links_changed(fabric, began_ps):
                 raise
-        # The controller may not have given the hosts another tree yet.
+        # The controller may not have computed another tree yet.
         fabric.lab.controller.call(asyncio.sleep(_BETWEEN_ATTEMPTS_S))
         lost_ps = fabric.hosts.now_ps() - began_ps
     raise AssertionError("the last attempt returns or raises")
 
 
 def _links_changed(fabric: Fabric, since_ps: int) -> bool:
-    """Return whether a link has failed or come back since then."""
+    """Return whether a link has failed or come back since `since_ps`."""
     events = fabric.lab.link_events.results_now()
     return any(each.happened_ps is not None and each.happened_ps >= since_ps for each in events)

@@ -1,9 +1,9 @@
-"""Chooses a collective's algorithm by size: each candidate is run for a short time, and the fastest is taken.
+"""Chooses a collective's algorithm by size: runs a short probe of each candidate and takes the fastest.
 
-An algorithm's file says how its time divides into latency and transfer on idle links (`weft.traffic.costs`); that alone
-decides which algorithms are candidates. It knows nothing of the links that several ranks' messages share on the way, as
-a ring's neighbours do over a torus, and contention multiplies only a part of the time. So a prediction is what probes
-have measured: of the size itself, or on the straight line between the nearest smaller and the nearest larger one.
+An algorithm's file has a cost model of latency and transfer on idle links (`weft.traffic.costs`), which only selects
+the candidates. It ignores links shared by several ranks' messages, as by a ring's neighbours over a torus, and
+contention multiplies only part of the time. So predictions use measured probes: of the size itself, or interpolated
+linearly between the nearest smaller and the nearest larger size.
 """
 
 from __future__ import annotations
@@ -26,20 +26,19 @@ from weft.traffic.costs import Cost
 from weft.traffic.schedules import CollectiveSpec
 
 _HOPELESS = 4.0
-"""Algorithms that the topology says to take so many times as long as the fastest are not probed, but for the second."""
+"""Algorithms predicted to take this many times as long as the fastest are not probed, except the second best."""
 _FIRST_PROBE_BYTES, _PROBE_FACTOR = 64, 2
-"""Sizes of probes. A time that is constant up to some size and proportional to it from there on lies below the straight
-line from one probe to the next: by 17 % at most with a factor of 2, by 33 % with 4."""
+"""Sizes of probes. If a time is constant up to some size and proportional beyond, interpolation between two probes
+overestimates it: by at most 17 % with a factor of 2, 33 % with 4."""
 _PROBE_BYTES = {"virtual": 128 << 20, "real": 1 << 19}
-"""What all ranks' data of a probe may be at most, by clock."""
+"""Most data of a probe over all ranks, in bytes, by clock."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What an algorithm is wanted for: a collective, and what besides its size a run depends on.
+    """A collective and the parameters that its time depends on, except the size.
 
-    `ranks` are those of a group, by their numbers in the fabric; None: all. `tenant` is whose quotas a reduction in the
-    network has, "" nobody's.
+    `ranks` is a group of the fabric's ranks; None: all. `tenant` is charged for in-network reductions, "" for none.
     """
 
     collective: Collective
@@ -55,17 +54,17 @@ class Question:
 
     @property
     def element_bytes(self) -> int:
-        """Size of an element."""
+        """Bytes of an element."""
         return data_type(self.dtype).element_bytes
 
 
 Probe = Callable[[Question, str, int], int]
-"""Runs a collective of a size by an algorithm; returns how long it took. Raises CheckFailedError."""
+"""Runs a collective of a size with an algorithm; returns its time in ps. Raises CheckFailedError."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A probe: its elements and the time measured."""
+    """A probe: number of elements and time measured."""
 
     element_count: int
     measured_ps: int
@@ -75,7 +74,7 @@ class Point:
 class _Prediction:
     algorithm: str
     cost: Cost
-    """As measured, divided as the model does."""
+    """Measured time, divided into parts as in the model."""
 
     def __str__(self) -> str:
         cost = self.cost
@@ -86,7 +85,7 @@ class _Prediction:
 
 
 class Tuner:
-    """Chooses algorithms for one fabric; probes run when they are first needed, once each."""
+    """Chooses algorithms for a fabric; each probe runs once, when first needed."""
 
     def __init__(
         self,
@@ -96,7 +95,7 @@ class Tuner:
         progress: Progress,
         aggregates: Callable[[], bool] = lambda: True,
     ) -> None:
-        # `aggregates`: whether switches' programs do, once these are known.
+        # `aggregates` returns whether the switches' programs aggregate, once these are known.
         self._aggregates = aggregates
         self._topology, self._options = topology, options
         self._probe, self._progress = probe, progress
@@ -105,9 +104,9 @@ class Tuner:
         self._suitable: dict[tuple[str, tuple[int, ...] | None], list[str]] = {}
 
     def choose(self, question: Question, element_count: int) -> AlgorithmChoice:
-        """Return the algorithm that is predicted to be the fastest for data of so many elements.
+        """Return the algorithm predicted to be fastest for data of `element_count` elements.
 
-        Raises BadInputError if none can run.
+        Raises BadInputError if none can run, CheckFailedError if no probe ended.
         """
         guesses = self._guesses(question, element_count)
         by_guess = sorted(guesses, key=lambda name: guesses[name].total_ps)
@@ -133,7 +132,7 @@ class Tuner:
         return choice
 
     def _guesses(self, question: Question, element_count: int) -> dict[str, Cost]:
-        """Return by algorithm what the topology alone says, of those that can run."""
+        """Return the model's cost of each algorithm that can run."""
         guesses, reasons = {}, []
         for name in self._algorithms(question):
             try:
@@ -208,7 +207,7 @@ class Tuner:
         return collective.element_count(collective.input_elements(size_elements, ranks), ranks)
 
     def _probe_sizes(self, question: Question, element_count: int) -> Sequence[int]:
-        """Return the size of a probe that has as many elements, else the two on both sides, or the nearest ones."""
+        """Return the size of a probe with exactly this number of elements, else the nearest one or two sizes."""
         ranks = question.rank_count(self._topology)
         least = question.collective.least_elements(ranks) * question.element_bytes
         most = max(least * _PROBE_FACTOR, _PROBE_BYTES[self._options.clock or "virtual"] // ranks)
@@ -247,7 +246,7 @@ class Tuner:
 
 
 def between(points: Sequence[Point], guess: Cost, element_count: int) -> Cost:
-    """Return the cost on the straight line through one or two probes, divided into its parts as the model's."""
+    """Return the cost interpolated linearly between one or two probes, divided into parts as in the model."""
     first, last = points[0], points[-1]
     elements = last.element_count - first.element_count
     share = (element_count - first.element_count) / elements if elements else 0.0
@@ -259,9 +258,9 @@ def between(points: Sequence[Point], guess: Cost, element_count: int) -> Cost:
 
 
 def extended(points: Sequence[Point], guess: Cost, element_count: int) -> Cost:
-    """Return the cost of more elements than the largest probe has: each takes as long as between the last two probes.
+    """Return the cost of more elements than the largest probe has, extrapolated from the last two probes.
 
-    What all ranks send meets in queues only from some size on, which the model does not know; these probes do.
+    Ranks' messages meet in queues only from some size on, which these probes show but the model ignores.
     """
     before, last = points[-2:] if len(points) > 1 else (Point(0, 0), points[-1])
     slope_ps = max(0, last.measured_ps - before.measured_ps) / (last.element_count - before.element_count)

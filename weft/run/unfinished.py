@@ -1,4 +1,4 @@
-"""What a job's ranks were at when it failed."""
+"""Describes the unfinished operations of a failed job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_RANKS = 8
 
 
 def unfinished(job: Job, times: Sequence[RankTimes]) -> str:
-    """Return, in words, which operation of each rank has started first and is not done; nothing if none is."""
+    """Return, in words, the unfinished operation of each rank that started first; "" if there is none."""
     found = []
     for rank, each in enumerate(times):
         rows = np.flatnonzero((each.started_ps != NEVER_PS) & (each.finished_ps == NEVER_PS))

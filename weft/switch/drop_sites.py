@@ -1,4 +1,4 @@
-"""Where a program marks packets to be dropped, by the number that its machine code leaves in their state."""
+"""Places where a program marks packets to be dropped, numbered as in the state that its machine code leaves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.switch.bmv2json import Action, ActionCallNode, Program, Table
 
 _MARKS = ("mark_to_drop", "drop")
 _HIDDEN = "tbl_"
-"""What p4c calls the tables begin with in which it puts statements of an `apply`; no P4 program has declared them."""
+"""Name prefix of the tables that p4c makes for statements of an `apply`, which no P4 program declares."""
 
 Outcome = Literal["", "hit", "miss"]
 Key = tuple[str, str, int, Outcome]
@@ -19,10 +19,10 @@ Key = tuple[str, str, int, Outcome]
 
 @dataclass(frozen=True, slots=True)
 class DropSite:
-    """An action that marks packets to be dropped, as one table or statement runs it.
+    """An action that marks packets to be dropped, run by one table or statement.
 
-    `table` is empty for a statement outside of tables. `outcome` says whether an entry had matched; it is empty where
-    nothing is looked up. `source` is the mark's place, `file:line`, where the compiler has said it.
+    `table` is empty for a statement outside of tables. `outcome` is hit or miss; it is empty without a lookup.
+    `source` is the mark's place, `file:line`, if the compiler recorded it.
     """
 
     pipeline: str
@@ -34,9 +34,9 @@ class DropSite:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Packets that ended in a switch: the reason's name, the port by which they had come, and what marked them.
+    """Packets lost in a switch: reason, ingress port, and the site that marked them.
 
-    `is_copy`: they were copies of others, which a program takes out of a flood or a mirror.
+    `is_copy`: they were copies, which a program removes from a flood or a mirror.
     """
 
     reason: str
@@ -84,6 +84,6 @@ def _source(action: Action) -> str:
     source = next((call.source for call in action.primitives if call.name in _MARKS), None)
     if not source:
         return ""
-    # Without its folder, so that what is written of it is the same on every machine.
+    # Without its folder, so that outputs are the same on every machine.
     file, line, *_ = source.split(":")
     return f"{PurePath(file).name}:{line}"

@@ -38,7 +38,7 @@ class MeasuredComputing:
         self._last_s = time.thread_time()
 
     def since_last_ps(self) -> int:
-        """Return that since the last call."""
+        """Return the processor time since the last call."""
         before, self._last_s = self._last_s, time.thread_time()
         return round(max(0.0, self._last_s - before) * _PS_PER_S)
 
@@ -57,7 +57,7 @@ class CountedComputing:
         self._counter.__enter__()
 
     def since_last_ps(self) -> int:
-        """Return that since the last call."""
+        """Return the time of the operations since the last call."""
         before, self._last = self._last, int(self._counter.get_total_flops())
         return round((self._last - before) / self._flops * _PS_PER_S)
 

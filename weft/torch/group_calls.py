@@ -65,7 +65,7 @@ class GroupCalls:
     member: Member
 
     def reduce(self, title: str, tensor: Any, operation: str, root: int | None = None) -> Pending:
-        """Call a reduction by the fabric, or, of types that it does not reduce, an all-gather."""
+        """Call a reduction by the fabric, or an all-gather of types that the fabric does not reduce."""
         if tensor.dtype not in tensors.REDUCED_BY_FABRIC:
             return self.moved(title, "allgather", tensor)
         elements = tensors.elements_of(tensor)
@@ -115,7 +115,7 @@ class GroupCalls:
         return self.member.client.call(call, data)
 
     def work(self, calls: Sequence[Pending], finish: Finish, outputs: Any) -> WeftWork:
-        """Return calls as PyTorch waits for them; in a backward pass they are waited for at its end."""
+        """Return calls as work that PyTorch can wait for; a backward pass waits for them at its end."""
         work = WeftWork(calls, finish, outputs, self.member.wait_until)
         if torch._C._current_graph_task_id() != -1:
             # DistributedDataParallel waits for futures, when the backward pass is through.
@@ -123,7 +123,7 @@ class GroupCalls:
         return work
 
     def together(self, works: Sequence[WeftWork], outputs: Sequence[Any]) -> WeftWork:
-        """Return the work that is done when all of some are."""
+        """Return the work that is done when all given works are done."""
         return WeftWork.of_all(works, outputs, self.member.wait_until)
 
     def chunks(self, tensor: Any) -> list[Any]:

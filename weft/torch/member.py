@@ -18,14 +18,14 @@ _KEY = "weft"
 
 
 class Member:
-    """A rank, from the first process group of the process to the end of that.
+    """A rank, from the first process group of the process until that group ends.
 
     Rank 0 starts the process that holds the fabric, and says in PyTorch's store where it is.
 
     Args:
-        rank, rank_count: of the first group, which has all ranks.
+        rank, rank_count: in the first group, which has all ranks.
         store: PyTorch's, of that group.
-        settings: of rank 0 count where they are about the fabric.
+        settings: only rank 0 reads the settings of the fabric.
         timeout_s: how long ranks have to meet.
 
     Raises RanksError, on all ranks, if there is no such fabric.

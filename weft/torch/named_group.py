@@ -1,4 +1,4 @@
-"""What PyTorch calls a process group: a group without backends of its own keeps its names itself."""
+"""A process group as PyTorch calls it: a group without backends of its own keeps its names itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch.distributed as dist
 
 
 class NamedGroup(dist.ProcessGroup):
-    """A process group in Python, by name; the methods' names are those of PyTorch's C++ class."""
+    """A process group in Python, by name; the methods have the names of PyTorch's C++ class."""
 
     def __init__(self, rank: int, count: int, name: str) -> None:
         super().__init__(rank, count)

@@ -1,4 +1,4 @@
-"""The process group: PyTorch's collectives as calls that meet those of other ranks."""
+"""The process group: PyTorch's collectives as calls that meet the calls of other ranks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def created(options: Any, settings: Any) -> WeftProcessGroup:
 class WeftProcessGroup(NamedGroup):
     """Ranks of a fabric. Each method returns a `WeftWork`; the fabric carries calls in the order of a group.
 
-    Methods and arguments are those of PyTorch's process groups.
+    Methods and arguments are as in PyTorch's process groups.
     """
 
     def __init__(self, rank: int, ranks: tuple[int, ...], name: str, member: Member) -> None:
@@ -166,7 +166,7 @@ class WeftProcessGroup(NamedGroup):
         )
 
     def alltoall(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> WeftWork:
-        """Give a tensor to each rank. Those of different sizes travel as if all had the largest one's."""
+        """Give a tensor to each rank. Tensors of different sizes all travel as large as the largest."""
         return self._all_to_all("all_to_all", list(outputs), list(inputs), outputs)
 
     def all_to_all_single(

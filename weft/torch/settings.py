@@ -1,4 +1,4 @@
-"""What a process group must know beside its ranks: the fabric, the algorithm, how long ranks compute."""
+"""Settings that a process group needs besides its ranks: the fabric, the algorithm, how long ranks compute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Settings:
     """Options of the backend, given as `pg_options` of `init_process_group` or by the environment.
 
     Attributes:
-        scenario: file of the scenario whose fabric ranks are on; its traffic is not run. WEFT_SCENARIO.
+        scenario: file of a scenario. The ranks are on its fabric; its traffic is not run. WEFT_SCENARIO.
         algorithm: of collectives that have it; others use their first one. WEFT_ALGORITHM.
         compute: how emulated time goes on while a rank computes. "none": it does not. "measured": by the processor
             time of the calling thread. A number, such as "10T": by the floating-point operations that PyTorch counts,
@@ -30,7 +30,7 @@ class Settings:
     out: Path | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a way to compute that there is not."""
+        """Raise ValueError if there is no such way to compute."""
         _ = self.flops
 
     @classmethod
@@ -38,9 +38,7 @@ class Settings:
         """Return the settings of the environment. Raises ValueError where it names no scenario."""
         scenario = environment.get("WEFT_SCENARIO")
         if not scenario:
-            raise ValueError(
-                "WEFT_SCENARIO is not set (valid: the file of a scenario, whose fabric ranks use)"
-            )
+            raise ValueError("WEFT_SCENARIO is not set (valid: the file of a scenario; ranks use its fabric)")
         out = environment.get("WEFT_OUT")
         return cls(
             Path(scenario),
@@ -51,7 +49,7 @@ class Settings:
 
     @property
     def flops(self) -> float | None:
-        """Return the operations a second of a rank's accelerator; None where it is not these that take time."""
+        """Return the operations a second of a rank's accelerator; None if it does not count operations."""
         if self.compute in COMPUTE:
             return None
         number, prefix = self.compute, ""

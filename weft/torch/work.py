@@ -38,7 +38,7 @@ class WeftWork(dist._Work):
 
     @classmethod
     def of_all(cls, works: Sequence[WeftWork], outputs: Any, waited: Callable[[int], None]) -> WeftWork:
-        """Return the work that is done when all of some are."""
+        """Return the work that is done when all given works are done."""
 
         def finish(_: list[Any]) -> None:
             # Each was called back before, and so has filled its tensors.
@@ -56,7 +56,7 @@ class WeftWork(dist._Work):
         self._end()
 
     def _end(self) -> None:
-        """Fill the tensors; from the thread that reads results."""
+        """Fill the tensors; the thread that reads results calls this."""
         try:
             with torch.no_grad():
                 self._finish([call.wait() for call in self._calls])

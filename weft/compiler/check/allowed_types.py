@@ -78,7 +78,7 @@ def _allowed_in_header(type_: Type) -> bool:
 
 
 def parameter_problem(type_: Type, direction: str, *, constructor: bool) -> str | None:
-    """What is wrong with a parameter, None if nothing is."""
+    """Say what is wrong with a parameter; None if nothing is."""
     if isinstance(type_, ControlType | ParserType):
         if not constructor:
             return f"a {_kind(type_)} cannot be passed at run time"

@@ -181,7 +181,7 @@ def _coerce_struct(context: CheckContext, expression: ast.StructExpression, targ
 
 
 def _named(values: list[object], target: Type) -> object:
-    """A list's known values as those of a struct's fields; None when some are left to `...`."""
+    """A list's known values, by field if the target is a struct; None when some are left to `...`."""
     if isinstance(target, StructType):
         return dict(zip(target.fields, values, strict=True)) if len(values) == len(target.fields) else None
     if isinstance(target, TupleType) and len(values) != len(target.elements):

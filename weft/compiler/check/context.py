@@ -30,7 +30,7 @@ class Handlers:
 
 @dataclass(frozen=True, slots=True)
 class Enclosing:
-    """What a statement or declaration stands in: "top", "parser", "control", "action", "function" or "table"."""
+    """The block around a statement or declaration: "top", "parser", "control", "action", "function" or "table"."""
 
     kind: str
     name: str = ""
@@ -40,7 +40,7 @@ class Enclosing:
 
 @dataclass(slots=True)
 class Symbols:
-    """What a program declares; the checker's result, beside the annotated tree.
+    """All that a program declares. The checker yields this and the annotated tree.
 
     `root` is the scope of the top level, `types` are by the identity of their declarations. Members of error and
     match_kind accumulate over several declarations; the order of errors numbers them.
@@ -65,7 +65,7 @@ class CheckContext:
         self.scope = self.symbols.root
         self.enclosing = Enclosing("top")
         self.open_declarations: list[ast.Declaration] = []
-        """Those whose bodies enclose the current place: these cannot refer to themselves."""
+        """The current place is in the bodies of these, so it cannot refer to them."""
         self.part_counts: dict[Type, int] = {}
         """Fields and elements of types, counted once."""
 

@@ -33,7 +33,7 @@ def _entry(
     check_keyset(context, entry.keyset, key_types, "an entry")
     reference = action_arguments(context, table, entry.action, "an entry")
     if reference is not None and has_note(reference, "defaultonly"):
-        context.error("a @defaultonly action cannot be that of an entry", entry.action).note(
+        context.error("an entry cannot use a @defaultonly action", entry.action).note(
             "listed here", reference.span
         )
     if entry.priority is not None:

@@ -56,12 +56,12 @@ def infer_string(context: CheckContext, expression: ast.StringLiteral, expected:
 
 
 def infer_invalid_header(context: CheckContext, expression: ast.InvalidHeader, expected: Type | None) -> Type:
-    """`{#}`, whose type comes from where it stands."""
+    """`{#}`; where it stands decides its type."""
     return INVALID_HEADER
 
 
 def infer_default(context: CheckContext, expression: ast.DefaultExpression, expected: Type | None) -> Type:
-    """`default`, `_` or `...`, whose type comes from where it stands."""
+    """`default`, `_` or `...`; where it stands decides its type."""
     return DEFAULT
 
 

@@ -112,7 +112,7 @@ def _field(context: CheckContext, expression: ast.Member, base: StructType) -> T
 
 
 def _apply_result(context: CheckContext, expression: ast.Member, base: ApplyResultType) -> Type:
-    """What is known after `table.apply()`."""
+    """A member of what `table.apply()` returns."""
     name = expression.name
     if name in ("hit", "miss"):
         return BOOL
@@ -173,7 +173,7 @@ def _extern_method(expression: ast.Member, base: Type) -> Type | None:
 
 
 def _methods(base: Type) -> list[str]:
-    """What may be called on an extern, control, parser or table."""
+    """The methods of an extern, control, parser or table."""
     if isinstance(base, ExternType):
         return [method.name for method in base.declaration.methods if method.result]
     return ["apply"] if isinstance(base, ControlType | ParserType | TableType) else []

@@ -11,7 +11,7 @@ from weft.compiler.wording import hint
 
 
 def infer_name(context: CheckContext, expression: ast.Name, expected: Type | None) -> Type:
-    """A name: links it to its declaration, whose type and value it has."""
+    """A name: links it to its declaration, and takes type and value from there."""
     scope = context.scope_of(expression)
     declaration = scope.lookup(expression.name)
     if declaration is None:

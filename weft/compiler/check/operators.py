@@ -243,7 +243,7 @@ def _equality(context: CheckContext, expression: ast.Binary) -> Type:
         elif INTEGER in (left, right) and isinstance(
             strip_new(left if right is INTEGER else right), BitsType
         ):
-            # A number without a width beside a value of a `type`.
+            # One operand is a number without a width, the other a value of a `type`.
             number, left = (expression.right, left) if right is INTEGER else (expression.left, right)
             coerce(context, number, left)
         elif isinstance(expression.right, literals) and not isinstance(right, StructType):

@@ -1,4 +1,4 @@
-"""What a caller sees of a function, method or block."""
+"""Signatures of functions, methods and blocks, as a caller sees them."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def _elements(context: CheckContext, node: ast.SpecializedTypeNode, elements: li
 def _specialized_fields(
     context: CheckContext, node: ast.SpecializedTypeNode, type_: Type, arguments: list[Type]
 ) -> None:
-    """What a field of a type parameter's type has become must be possible, too."""
+    """Once its type parameter is replaced, a field's type must be possible there, too."""
     if not isinstance(type_, StructType):
         return
     for argument in arguments:

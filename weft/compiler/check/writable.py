@@ -1,4 +1,4 @@
-"""What can be written to (specification, section 6.7)."""
+"""Tells which expressions a program may write to (specification, section 6.7)."""
 
 from __future__ import annotations
 

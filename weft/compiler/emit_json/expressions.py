@@ -32,7 +32,7 @@ from weft.compiler.types import BOOL, BitsType, Type
 
 Json = dict[str, Any]
 
-# Operators whose result stays within the operands' type.
+# The results of these operators stay within the operands' type.
 _CLOSED = frozenset(["&", "|", "^", "/", "%", ">>"])
 _NAMES = {"&&": "and", "||": "or"}
 
@@ -215,6 +215,6 @@ def condition(value: Expr) -> Json:
 
 
 def target(value: Expr) -> Json:
-    """What is written: never converted to bool."""
+    """The target of an assignment: never converted to bool."""
     plain = raw(value)
     return wrapped(plain)

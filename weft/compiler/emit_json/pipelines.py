@@ -34,7 +34,7 @@ def pipeline_json(
     action_ids: dict[int, int],
     ids: Ids,
 ) -> Json:
-    """One pipeline whose control flow is built."""
+    """One pipeline, once its control flow is built."""
     used = {table.name for table in flow.table_order}
     tables = [table for table in reversed(flow.table_order) if table.name in used]
     result: Json = {

@@ -1,4 +1,4 @@
-"""Actions of tables: bodies lowered once for each instance, default actions and those of entries."""
+"""Actions of tables: bodies lowered once for each instance, default actions and actions of entries."""
 
 from __future__ import annotations
 

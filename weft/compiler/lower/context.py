@@ -1,4 +1,4 @@
-"""What every part of the lowering is given: the program so far, and where in it we are."""
+"""The context that every part of the lowering gets: the program so far, and where in it we are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What P4Info says of a program and the lowered program itself does not hold."""
+"""Facts about a program that P4Info states and the lowered program itself does not hold."""
 
 from __future__ import annotations
 

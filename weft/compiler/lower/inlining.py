@@ -15,7 +15,7 @@ from weft.compiler.source import Span
 
 
 def inline_body(context: Context, frame: Frame, body: Sequence[ast.Node], span: Span | None) -> None:
-    """A body whose `return` goes to its end."""
+    """Lower a body in place; its `return` jumps to its end."""
     label = context.new_label()
     frame.return_label = label
     with context.collecting() as code, context.in_frame(frame):

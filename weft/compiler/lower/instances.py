@@ -26,7 +26,7 @@ _SHARED_NAMES = {
     "direct_meter": "meter",
     "action_selector": "action_profile",
 }
-"""Kinds that BMv2 keeps among those of another."""
+"""Kinds that BMv2 keeps in one list with another kind."""
 
 
 def declare_instance(context: Context, declaration: ast.InstanceDeclaration) -> None:

@@ -36,7 +36,7 @@ def key_matches(keyset: object, width: int) -> list[Ternary]:
 
 
 def signed_range_to_masks(low: int, high: int, width: int) -> list[Ternary]:
-    """The same where `low` and `high` may be negative, as those of an int<W> key in two's complement."""
+    """The same where `low` and `high` may be negative, as for an int<W> key in two's complement."""
     full = (1 << width) - 1
     if low >= 0:
         return range_to_masks(low, high, width)

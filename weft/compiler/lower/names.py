@@ -14,7 +14,7 @@ from weft.compiler.types import StructType
 
 
 def evaluate_name(context: Context, expression: ast.Name) -> P4Value:
-    """What a name stands for in the current frame."""
+    """The value that a name stands for in the current frame."""
     declaration = expression.declaration
     value: P4Value | None = context.frame.find(declaration) if declaration is not None else None
     if value is None and isinstance(declaration, ast.ConstantDeclaration):

@@ -34,7 +34,7 @@ _SIGNATURES = {
     "update": ("control", None, 2),
     "deparser": ("control", "packet_out", 2),
 }
-"""Of the package's blocks in order, by role: what each is, its extern parameter, and how many it has."""
+"""The package's blocks in order, by role: the kind of each, its extern parameter, and how many it has."""
 
 
 def lower_program(
@@ -60,7 +60,7 @@ def lower_program(
 
 @dataclass(frozen=True, slots=True)
 class _Arguments:
-    """What the blocks are applied to."""
+    """The arguments that the blocks are applied to."""
 
     headers: StructValue
     metadata: StructValue
@@ -87,7 +87,7 @@ def _lower_blocks(context: Context, blocks: dict[str, BlockValue], given: _Argum
 
 @contextmanager
 def _block_of_its_own(context: Context) -> Iterator[None]:
-    """What is refused inside leaves nothing behind but its message."""
+    """If the block inside is refused, only its message remains."""
     try:
         yield
     except Refused:

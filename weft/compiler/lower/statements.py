@@ -63,7 +63,7 @@ def _combined(context: Context, statement: ast.Assignment, combined: ast.Express
 
 
 def lower_call(context: Context, statement: ast.CallStatement) -> None:
-    """A call whose result nobody takes."""
+    """A call as a statement: nobody takes its result."""
     call = statement.call
     assert isinstance(call, ast.Expression)
     if isinstance(call, ast.Member):

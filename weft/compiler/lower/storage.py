@@ -113,7 +113,7 @@ class Storage:
         return StructValue(type_, fields)
 
     def reused(self, type_: Type, number: int) -> FieldRef:
-        """The variable `number` (from 0) of those of a scalar type that any statement may use while it runs."""
+        """The variable `number` (from 0) of a scalar type; any statement may use it while the statement runs."""
         variables = self._reused.setdefault(type_, [])
         while len(variables) <= number:
             variable = self.allocate(type_, "tmp")

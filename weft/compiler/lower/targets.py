@@ -1,4 +1,4 @@
-"""What is left of `=`, and operands that are saved before later ones change them."""
+"""Targets of assignments, and operands that are saved before later ones change them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.compiler.types import bits
 
 
 def evaluate_target(context: Context, expression: ast.Expression) -> P4Value:
-    """What is written to; indices are evaluated now."""
+    """The target of an assignment; its indices are evaluated now."""
     if isinstance(expression, ast.Slice):
         base = evaluate_target(context, expression.base)
         if expression.plus and expression.high.value is None:

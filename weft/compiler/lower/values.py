@@ -1,4 +1,4 @@
-"""What P4 values become: scalars are IR expressions, everything else is described here."""
+"""The forms that P4 values take: scalars are IR expressions, everything else is described here."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class ExternValue(Value):
 
     `element` is a register's, `unit` what a counter or meter counts, `profile` an action profile's or selector's.
     Direct counters and meters have the `table` they are attached to, direct meters the `result` they are read into.
-    `annotations` are those of the table property that made the instance, if one did.
+    If a table property made the instance, `annotations` come from that property.
     """
 
     kind: str

@@ -35,7 +35,7 @@ def is_hidden(annotations: ast.Annotations) -> bool:
 
 
 class InfoContext:
-    """What every function that adds to the message takes: the message, its ids, and what lowering found."""
+    """Given to every function that adds to the message: the message, its ids, and what lowering found."""
 
     def __init__(
         self, program: LoweredProgram, control_plane: ControlPlane, diagnostics: Diagnostics

@@ -34,7 +34,7 @@ class _BlockHead:
 
 
 def _block_head(stream: TokenStream, annotations: ast.Annotations) -> _BlockHead:
-    """What controls and parsers begin with, in the scope that is open: `parser P<T>(…)(…)`, up to `{` or `;`."""
+    """Parse how a control or parser begins: `parser P<T>(…)(…)`, up to `{` or `;`, in the scope that is open."""
     first = stream.advance()
     name = stream.expect("id", f"for the {first.kind}")
     stream.scopes[-2][name.text] = TYPE
@@ -72,7 +72,7 @@ def parse_parser(stream: TokenStream, annotations: ast.Annotations) -> ast.Parse
 
 
 def _at_state(stream: TokenStream) -> bool:
-    """Whether a state begins here, maybe one whose name is a keyword."""
+    """Whether a state begins here; its name may be a keyword."""
     following = stream.peek()
     named = following.kind == "id" or (following.kind in KEYWORDS and stream.peek(2).kind == "{")
     return stream.kind == "id" and stream.token.text == "state" and named

@@ -41,7 +41,7 @@ def parse_width(stream: TokenStream) -> ast.Expression:
 
 
 def parse_operand(stream: TokenStream) -> ast.Expression:
-    """What stands behind a prefix operator or a cast."""
+    """The operand of a prefix operator or a cast."""
     stream.descend()
     try:
         return _unary(stream)

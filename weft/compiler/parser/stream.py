@@ -24,7 +24,7 @@ CastRule = Callable[["TokenStream"], ast.Expression | None]
 PostfixRule = Callable[["TokenStream", ast.Expression], ast.Expression | None]
 """Parses what follows an expression; None if the current token does not belong to it."""
 StatementRule = Callable[["TokenStream", ast.Annotations], ast.Node]
-"""Parses a statement whose annotations are parsed already."""
+"""Parses a statement, given its annotations."""
 
 
 @dataclass(frozen=True, slots=True)

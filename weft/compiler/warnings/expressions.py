@@ -1,4 +1,4 @@
-"""Comparisons whose outcome the types decide, shifts that lose all bits, constant keys."""
+"""Warns of comparisons that the types alone decide, shifts that lose all bits, constant keys."""
 
 from __future__ import annotations
 

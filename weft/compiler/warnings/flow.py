@@ -134,7 +134,7 @@ class _Block:
         return state
 
     def statement(self, statement: ast.Node, state: State | None) -> State | None:
-        """What holds after a statement or declaration."""
+        """The state after a statement or declaration."""
         if state is None:
             return None
         if isinstance(statement, ast.Block):
@@ -230,7 +230,7 @@ class _Block:
     def _loop_round(
         self, statement: ast.For | ast.ForIn, before: State | None
     ) -> tuple[State | None, State | None]:
-        """What holds at the end of the body, and after the loop."""
+        """The states at the end of the body and after the loop."""
         self._breaks, self._continues = [], []
         entry = before.copy() if before is not None else None
         if isinstance(statement, ast.ForIn):

@@ -33,13 +33,13 @@ Local = ast.VariableDeclaration | ast.Parameter
 
 
 class Bodies(Protocol):
-    """What happens in the bodies that an expression calls."""
+    """Tells what happens in the bodies that an expression calls."""
 
     def after_table(self, call: ast.Expression, state: State) -> tuple[State | None, State | None] | None:
         """The states after a table's hit and miss, if `call` applies one."""
 
     def after_body(self, call: ast.Call, state: State | None) -> State | None:
-        """The effects of what is called besides its parameters'."""
+        """The effects of a call, except on its parameters."""
 
 
 class FlowExpressions:

@@ -1,8 +1,8 @@
-"""What is known, at one point of a program, of its variables and headers.
+"""The state of variables and headers at one point of a program, as far as it is known.
 
 A place is a path: the identity of a declaration, then names of fields, constant indices of stacks, and for a header's
 validity `VALIDITY`. A state holds only the places that may lack a value or be
-invalid; any other has a value or, if it is a header's validity, one that something outside decides.
+invalid. Every other place has a value; for a header's validity, something outside may decide the value.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _usual(path: Path) -> int:
 
 
 def join(first: State | None, second: State | None) -> State | None:
-    """What holds where two paths meet; None is a point that is never reached."""
+    """The state where two paths meet; None is a point that is never reached."""
     if first is None or second is None or first is second:
         return (first or second).copy() if (first or second) is not None else None  # type: ignore[union-attr]
     joined = State()

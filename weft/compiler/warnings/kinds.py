@@ -32,7 +32,7 @@ DESCRIPTIONS = {
     Kind.UNUSED: "a declaration that nothing refers to",
     Kind.UNREACHABLE: "statements, states and cases that are never reached",
     Kind.PARSER_TRANSITION: "parser states from which no path leads to accept, implicit transitions to reject",
-    Kind.MISMATCH: "constants that do not fit their type, comparisons whose outcome the types decide",
+    Kind.MISMATCH: "constants that do not fit their type, comparisons that the types alone decide",
     Kind.OVERFLOW: "shifts by the operand's width or more",
     Kind.SHADOW: "a declaration that hides another of the same name",
     Kind.ORDERING: "declarations that depend on an order of evaluation",

@@ -28,7 +28,7 @@ class WarningPolicy:
                 raise ValueError(f"unknown warning '{name}' (valid: {', '.join(Kind)})")
 
     def apply(self, warnings: Iterable[Report]) -> list[Report]:
-        """What is left of `warnings`, some as errors."""
+        """The warnings that remain of `warnings`, some as errors."""
         return [each for each in map(self._apply, warnings) if each is not None]
 
     def _apply(self, warning: Report) -> Report | None:

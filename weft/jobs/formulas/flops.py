@@ -1,4 +1,4 @@
-"""Floating-point operations of matrix products; all others are negligible beside them."""
+"""Floating-point operations of matrix products. All other operations are negligible in comparison."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from weft.jobs.models import Transformer
 from weft.jobs.training_plan import TrainingPlan
 
 BACKWARD = 2
-"""A backward pass has twice the operations of a forward one: gradients of inputs, and of weights."""
+"""Operations of a backward pass over a forward pass: gradients of inputs and of weights."""
 
 
 @dataclass(frozen=True)
 class LayerFlops:
-    """Operations of a layer's forward pass per token, of all ranks that share it.
+    """Operations per token of a layer's forward pass, summed over all ranks that share the layer.
 
     Attributes:
-        attention: of its projections.
-        scores: of queries by keys and of scores by values, which have no weights.
-        feed_forward: of the feed-forward part, or of router and shared experts.
-        experts: of the routed experts that compute the token.
+        attention: projections of attention.
+        scores: products of queries with keys and of scores with values, which have no weights.
+        feed_forward: the feed-forward part, or router and shared experts.
+        experts: the routed experts that compute the token.
 
     """
 
@@ -31,19 +31,18 @@ class LayerFlops:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Sum of all parts."""
         return self.attention + self.scores + self.feed_forward + self.experts
 
 
 def layer_flops(
     model: Transformer, layer: int, *, causal: bool = True, sequence: int | None = None
 ) -> LayerFlops:
-    """Return the operations of a layer's forward pass per token: two for each weight, and those of the scores.
+    """Return the operations per token of a layer's forward pass: two for each weight, and the scores.
 
-    Of the scores, the half counts that the causal mask leaves: a token attends to those before it, and kernels skip the
-    others (Dao 2023, "FlashAttention-2", section 3.1). Without `causal` all count, as in Narayanan et al. 2021,
-    appendix: 24·B·s·h² + 4·B·s²·h for B sequences, of the GPT family. A sequence has as many tokens as the model says,
-    unless it is given.
+    With `causal`, half the scores count: a token attends to earlier tokens, and kernels skip the others (Dao 2023,
+    "FlashAttention-2", section 3.1). Without it all count, as in Narayanan et al. 2021, appendix: 24·B·s·h² + 4·B·s²·h
+    for B sequences of the GPT family. `sequence` replaces the model's sequence length, in tokens.
     """
     tokens = model.sequence if sequence is None else sequence
     scores = 2 * tokens * model.heads * (model.query_size + model.value_size)
@@ -62,15 +61,15 @@ def layer_flops(
 
 
 def output_flops(model: Transformer) -> int:
-    """Return the operations of the output matrix per token in a forward pass."""
+    """Return the operations per token of the output matrix in a forward pass."""
     return 2 * model.hidden * model.vocabulary
 
 
 def model_flops_per_token(model: Transformer, *, causal: bool = True) -> int:
-    """Return the operations that training on a token needs: forward and backward, nothing computed twice.
+    """Return the operations that training on one token needs: forward and backward, without recomputation.
 
-    About six for each active parameter (Kaplan et al. 2020, section 2.1). These count for model FLOPs utilisation.
-    Chowdhery et al. 2022, appendix B, who introduced that, count all scores, as without `causal`; DeepSeek-AI 2025,
+    About six for each active parameter (Kaplan et al. 2020, section 2.1). Model FLOPs utilisation counts these.
+    Chowdhery et al. 2022, appendix B, who introduced it, count all scores, as without `causal`; DeepSeek-AI 2025,
     table 4, gives both.
     """
     layers = sum(layer_flops(model, layer, causal=causal).total for layer in range(model.layers))
@@ -78,9 +77,9 @@ def model_flops_per_token(model: Transformer, *, causal: bool = True) -> int:
 
 
 def step_flops(plan: TrainingPlan, *, causal: bool = True) -> int:
-    """Return the operations of a step of all ranks, with those of recomputation.
+    """Return the operations of a step on all ranks, including recomputation.
 
-    With full recomputation and all scores, of the GPT family, 96·B·s·l·h²·(1 + s/(6·h) + V/(16·l·h)) (Narayanan et al.
+    For the GPT family with full recomputation and all scores: 96·B·s·l·h²·(1 + s/(6·h) + V/(16·l·h)) (Narayanan et al.
     2021, equation 3).
     """
     again = 0
@@ -91,5 +90,5 @@ def step_flops(plan: TrainingPlan, *, causal: bool = True) -> int:
 
 
 def training_time_s(tokens: float, parameters: float, accelerators: int, flops_per_s: float) -> float:
-    """Return how long training takes: 8·T·P/(n·X) with full recomputation (Narayanan et al. 2021, equation 4)."""
+    """Return how long training takes with full recomputation: 8·T·P/(n·X) (Narayanan et al. 2021, equation 4)."""
     return 8 * tokens * parameters / (accelerators * flops_per_s)

@@ -1,4 +1,4 @@
-"""Operations and bytes of inference: of a prompt (prefill), and of an iteration that adds a token to each sequence."""
+"""Operations and bytes of inference: for a prompt (prefill), and for an iteration of decode (a token per sequence)."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from weft.jobs.models import Transformer
 
 
 class Work(NamedTuple):
-    """Floating-point operations of all ranks of an instance, and the parameters that each rank reads from memory."""
+    """Floating-point operations of an instance's ranks in total, and parameters that each rank reads from memory."""
 
     flops: float
     parameters: float
 
 
 class DecodeFlops(NamedTuple):
-    """Operations of an iteration: for each sequence, and for each token of the sequences' contexts."""
+    """Operations of an iteration, for each sequence and for each token of context."""
 
     per_sequence: int
     per_context_token: int
 
 
 def prefill_layer(model: Transformer, layer: int, tokens: int, tensor: int) -> Work:
-    """Return the work of a prompt of so many tokens in a layer, of tensor ranks.
+    """Return the work of a layer for a prompt of `tokens`, on `tensor` ranks.
 
-    Two operations for each weight and token, and 2·tokens²·heads·head dimension of the causal half of the scores
+    Two operations for each weight and token, and 2·tokens²·heads·head dimension for the causal half of the scores
     (Narayanan et al. 2021, appendix).
     """
     flops = tokens * layer_flops(model, layer, sequence=tokens).total
@@ -39,15 +39,15 @@ def prefill_layer(model: Transformer, layer: int, tokens: int, tensor: int) -> W
 
 
 def output_work(model: Transformer, tokens: int, tensor: int) -> Work:
-    """Return the work of the output matrix for so many tokens: of a prompt the last alone, of an iteration all."""
+    """Return the work of the output matrix for `tokens`: only the last one of a prompt, all of an iteration."""
     return Work(tokens * output_flops(model), output_read(model, tensor))
 
 
 def decode_flops(model: Transformer) -> DecodeFlops:
     """Return the operations of an iteration in all layers and the output matrix.
 
-    Latent attention multiplies queries by latents, without making keys and values of them: the matrices that would are
-    part of those of queries and of the output (DeepSeek-V2, section 2.1.2).
+    Latent attention multiplies queries by latents and never expands these into keys and values: the matrices for that
+    are absorbed into the query and output matrices (DeepSeek-V2, section 2.1.2).
     """
     per_sequence = output_flops(model)
     for layer, count in alike_layers(model).items():
@@ -59,10 +59,10 @@ def decode_flops(model: Transformer) -> DecodeFlops:
 
 
 def layer_read(model: Transformer, layer: int, tokens: int, tensor: int) -> float:
-    """Return the parameters of a layer that a rank reads to compute so many tokens.
+    """Return the parameters of a layer that a rank reads to compute `tokens`.
 
-    Of routed experts, those that some token chooses: if each token chooses k of E evenly, n tokens leave an expert out
-    with probability (1 - k/E)^n.
+    Only chosen routed experts are read: if each token chooses k of E evenly, n tokens leave an expert out with
+    probability (1 - k/E)^n.
     """
     found = layer_parameters(model, layer)
     experts = model.experts_of(layer)
@@ -74,7 +74,7 @@ def layer_read(model: Transformer, layer: int, tokens: int, tensor: int) -> floa
 
 
 def decode_read(model: Transformer, sequences: int, tensor: int) -> float:
-    """Return the parameters that a rank reads in an iteration of so many sequences, without the embedding."""
+    """Return the parameters that a rank reads in an iteration of `sequences`, without the embedding."""
     layers = sum(
         layer_read(model, layer, sequences, tensor) * count for layer, count in alike_layers(model).items()
     )
@@ -82,13 +82,13 @@ def decode_read(model: Transformer, sequences: int, tensor: int) -> float:
 
 
 def output_read(model: Transformer, tensor: int) -> float:
-    """Return the parameters of the last norm and the output matrix, which a rank reads even if it is the embedding."""
+    """Return the parameters of the last norm and the output matrix, even if the matrix is the embedding's."""
     matrix = Parameters(model.vocabulary * model.hidden)
     return per_rank(Parameters(matrix.split, output_parameters(model).whole), tensor)
 
 
 def alike_layers(model: Transformer) -> dict[int, int]:
-    """Return the first layer of each kind, without and with experts, and how many there are of it, in their order."""
+    """Return the number of layers without and with experts, in order, by the first layer of each kind."""
     dense = model.experts.dense_layers if model.experts else model.layers
     return {layer: count for layer, count in ((0, dense), (dense, model.layers - dense)) if count}
 
@@ -103,5 +103,5 @@ def stored_parameters(model: Transformer, tensor: int) -> float:
 
 
 def per_rank(parameters: Parameters, tensor: int) -> float:
-    """Return the parameters that each of so many tensor ranks has of these."""
+    """Return the share of the parameters that each of `tensor` ranks has."""
     return (parameters.split + parameters.experts) / tensor + parameters.whole

@@ -1,4 +1,4 @@
-"""The KV cache: what attention keeps of every token, and how tensor parallelism divides it."""
+"""The KV cache: the keys and values kept for each token, and how tensor parallelism divides them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from weft.jobs.models import Transformer
 
 
 class KvHeads(NamedTuple):
-    """What a layer keeps of a token: so many heads, each of so many elements."""
+    """Cache entries of a token in a layer: the number of heads, and elements of each."""
 
     number: int
     elements: int
 
 
 def kv_heads(model: Transformer) -> KvHeads:
-    """Return what a layer keeps of a token.
+    """Return the cache entries of a token in a layer.
 
-    A key and a value of each KV head (Ainslie et al. 2023). With latent attention, one latent of keys and values and
-    the key's part with rotary position, which all heads share (DeepSeek-V2, section 2.1.3, table 1).
+    A key and a value for each KV head (Ainslie et al. 2023). With latent attention, all heads share one latent of keys
+    and values and one key part with rotary position (DeepSeek-V2, section 2.1.3, table 1).
     """
     if latent := model.latent_attention:
         return KvHeads(1, latent.kv_rank + latent.rotary_head)
@@ -27,7 +27,7 @@ def kv_heads(model: Transformer) -> KvHeads:
 
 
 def kv_bytes_per_token(model: Transformer, element_bytes: int) -> int:
-    """Return the bytes of a token's cache in all layers: 2·layers·KV heads·head dimension·bytes, or of latents."""
+    """Return the cache bytes of a token in all layers: 2·layers·KV heads·head dimension·bytes, or the latents' size."""
     heads = kv_heads(model)
     return model.layers * heads.number * heads.elements * element_bytes
 
@@ -35,8 +35,8 @@ def kv_bytes_per_token(model: Transformer, element_bytes: int) -> int:
 def heads_of_rank(model: Transformer, tensor: int, rank: int) -> range:
     """Return which KV heads a tensor rank holds.
 
-    Ranks divide the heads among them. Where there are more ranks than heads, several ranks hold the same one, as in
-    Megatron-LM and vLLM; so all ranks hold a latent.
+    Ranks divide the heads. With more ranks than heads, several ranks hold the same head, as in Megatron-LM and vLLM;
+    so all ranks hold a latent.
     """
     count = kv_heads(model).number
     if tensor <= count:
@@ -47,7 +47,7 @@ def heads_of_rank(model: Transformer, tensor: int, rank: int) -> range:
 
 
 def kv_bytes_per_token_of_rank(model: Transformer, tensor: int, element_bytes: int) -> int:
-    """Return the bytes of a token's cache in all layers on each of so many tensor ranks."""
+    """Return the cache bytes of a token in all layers on each of `tensor` ranks."""
     heads = kv_heads(model)
     return model.layers * len(heads_of_rank(model, tensor, 0)) * heads.elements * element_bytes
 
@@ -61,11 +61,10 @@ class KvShare(NamedTuple):
 
 
 def kv_shares(model: Transformer, prefill_tensor: int, decode_tensor: int) -> Iterator[KvShare]:
-    """Yield who sends how many heads of a cache to whom, by tensor ranks.
+    """Yield how many heads of a cache each prefill rank sends to each decode rank.
 
-    Each decode rank gets each of its heads from one prefill rank. Where several hold it, decode ranks that need the
-    same head get it from them in turn; with more holders than decode ranks, some send nothing (vLLM's NIXL connector
-    reads in this way).
+    Each decode rank gets each of its heads from one prefill rank. If several hold a head, decode ranks take it from
+    them in turn; with more holders than decode ranks, some send nothing (vLLM's NIXL connector reads this way).
     """
     holders: dict[int, list[int]] = {}
     for rank in range(prefill_tensor):

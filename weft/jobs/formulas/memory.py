@@ -9,14 +9,14 @@ from weft.jobs.pipeline_schedules import most_held
 from weft.jobs.training_plan import TrainingPlan
 
 OPTIMIZER_BYTES = 12
-"""Of Adam per parameter, in fp32: a copy of the weight and two moments (ZeRO, section 3.1: K = 12)."""
+"""Bytes of Adam's state per parameter in fp32: a copy of the weight and two moments (ZeRO, section 3.1: K = 12)."""
 LOGIT_BYTES = 4
-"""Of an element of the loss's input, in fp32 (Korthikanti et al. 2022, section 4.3)."""
+"""Bytes of a logit, in fp32 (Korthikanti et al. 2022, section 4.3)."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of a rank."""
+    """Memory of a rank by use, in bytes."""
 
     weights: int
     gradients: int
@@ -30,21 +30,21 @@ class Memory:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Sum of all uses."""
         return sum(vars(self).values())
 
 
 def model_state(
     parameters: int, replicas: int, zero: int, weight_bytes: int = 2, gradient_bytes: int = 2
 ) -> Memory:
-    """Return what parameters take on each of their replicas (Rajbhandari et al. 2020, figure 1).
+    """Return the memory of parameters on each of their replicas (Rajbhandari et al. 2020, figure 1).
 
     Args:
-        parameters: of a replica.
-        replicas: ranks that have the same ones.
-        zero: what these share: 1: the optimizer's state, 2: gradients, too, 3: weights, too.
-        weight_bytes: of a weight.
-        gradient_bytes: of a gradient.
+        parameters: number of parameters of a replica.
+        replicas: ranks that have the same parameters.
+        zero: ZeRO stage: replicas shard the optimizer's state (1), gradients, too (2), weights, too (3).
+        weight_bytes: bytes of a weight.
+        gradient_bytes: bytes of a gradient.
     """
     shared = -(-parameters // replicas)
     return Memory(
@@ -55,9 +55,9 @@ def model_state(
 
 
 def rank_memory(plan: TrainingPlan, stage: int) -> Memory:
-    """Return the memory of a rank of a pipeline stage, at its largest.
+    """Return the peak memory of a rank of a pipeline stage.
 
-    Temporary buffers, what libraries allocate for themselves, and fragmentation are not counted.
+    Temporary buffers, allocations of libraries, and fragmentation are not counted.
     """
     parallel, precisions = plan.parallel, plan.precisions
     sizes = precisions.bytes_of("weights"), precisions.bytes_of("gradients")
@@ -71,10 +71,10 @@ def rank_memory(plan: TrainingPlan, stage: int) -> Memory:
 
 
 def part_activation_bytes(plan: TrainingPlan, stage: int, part: int) -> int:
-    """Return the activations of a micro-batch that a part of a stage keeps for its backward pass, on each rank.
+    """Return the activation bytes of a micro-batch that each rank keeps for the backward pass of a part of a stage.
 
-    Besides those of its layers: the mask of dropout behind the embedding, and at the model's end the inputs of norm and
-    output, and the logits (Korthikanti et al. 2022, section 4.3).
+    They include the layers' activations, the dropout mask behind the embedding, and at the model's end the inputs of
+    norm and output, and the logits (Korthikanti et al. 2022, section 4.3).
     """
     model, parallel = plan.model, plan.parallel
     element = plan.precisions.bytes_of("activations")
@@ -88,9 +88,9 @@ def part_activation_bytes(plan: TrainingPlan, stage: int, part: int) -> int:
 
 
 def layer_activation_bytes(plan: TrainingPlan, layer: int) -> int:
-    """Return the activations of a micro-batch that a layer keeps for its backward pass, on each rank.
+    """Return the activation bytes of a micro-batch that each rank keeps for a layer's backward pass.
 
-    Korthikanti et al. 2022, table 2, of the GPT family: s·b·h·(10 + 24/t + 5·a·s/(h·t)), with sequence parallelism
+    Korthikanti et al. 2022, table 2, for the GPT family: s·b·h·(10 + 24/t + 5·a·s/(h·t)), with sequence parallelism
     s·b·h/t·(34 + 5·a·s/h), with selective recomputation s·b·h/t·34, with full recomputation 2·s·b·h. Other families are
     counted in the same way, tensor by tensor: inputs of norms, of matrices and of the gate.
     """
@@ -98,7 +98,7 @@ def layer_activation_bytes(plan: TrainingPlan, layer: int) -> int:
     element = plan.precisions.bytes_of("activations")
     if plan.recomputation == "full":
         return plan.rank_tokens * element * model.hidden
-    # Elements and bytes of a token: `shared` are divided by sequence parallelism, `split` by tensor parallelism.
+    # Elements and bytes of a token: sequence parallelism divides `shared`, tensor parallelism `split`.
     latent = model.latent_attention
     shared = 4 * model.hidden + (latent.query_rank + latent.kv_rank + latent.rotary_head if latent else 0)
     split = model.heads * (model.query_size + model.value_size)

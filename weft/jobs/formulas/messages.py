@@ -1,4 +1,4 @@
-"""Sizes of what ranks exchange for a micro-batch, a layer, or a step."""
+"""Message sizes that ranks exchange for a micro-batch, a layer, or a step."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from weft.jobs.training_plan import TrainingPlan
 
 
 def activation_bytes(plan: TrainingPlan) -> int:
-    """Return b·s·h elements: a micro-batch between layers, of the ranks that share it by tensor parallelism."""
+    """Return the bytes of a micro-batch between layers: b·s·h elements, undivided by tensor parallelism."""
     return plan.rank_tokens * plan.model.hidden * plan.precisions.bytes_of("activations")
 
 
 def boundary_bytes(plan: TrainingPlan) -> int:
-    """Return what a rank sends to the next stage: b·s·h elements, its share of them with sequence parallelism."""
+    """Return the bytes that a rank sends to the next stage: b·s·h elements, its share with sequence parallelism."""
     return activation_bytes(plan) // plan.parallel.sequence_shares
 
 
 def key_value_bytes(plan: TrainingPlan) -> int:
-    """Return the keys and values of whole sequences that a rank's heads need.
+    """Return the bytes of the keys and values of whole sequences that a rank's heads need.
 
     With latent attention they are gathered as latents, from which each rank projects its heads.
     """
@@ -31,18 +31,18 @@ def key_value_bytes(plan: TrainingPlan) -> int:
 
 
 def routed_token_bytes(plan: TrainingPlan, precision: str) -> int:
-    """Return the size of a token on its way to experts ("dispatch"), or back from them ("activations")."""
+    """Return the bytes of a token on its way to experts ("dispatch") or back ("activations")."""
     return plan.model.hidden * plan.precisions.bytes_of(precision)
 
 
 def embedding_bytes(plan: TrainingPlan) -> int:
-    """Return the gradients of a tensor rank's part of the embedding."""
+    """Return the gradient bytes of a tensor rank's part of the embedding."""
     elements = -(-plan.model.vocabulary * plan.model.hidden // plan.parallel.tensor)
     return elements * plan.precisions.bytes_of("gradients")
 
 
 def unit_bytes(plan: TrainingPlan, unit: int, what: str) -> tuple[int, int]:
-    """Return a rank's weights or gradients of a unit: of its dense parameters, and of its experts'."""
+    """Return the bytes of a rank's weights or gradients of a unit, for dense parameters and for experts."""
     dense, experts = rank_share(plan, unit_parameters(plan, unit))
     element = plan.precisions.bytes_of(what)
     return dense * element, experts * element

@@ -1,4 +1,4 @@
-"""Parameters: of models, of layers, and of the ranks that share them."""
+"""Parameter counts of models, layers, and the ranks that share them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from weft.jobs.training_plan import TrainingPlan
 
 @dataclass(frozen=True)
 class Parameters:
-    """Numbers of parameters, by what shares them.
+    """Parameter counts, by the parallelism that divides them.
 
     Attributes:
-        split: which tensor parallelism divides.
-        whole: which every tensor rank has: norms, projections to latents, routers.
-        experts: of routed experts, which tensor and expert parallelism divide.
+        split: divided by tensor parallelism.
+        whole: held by every tensor rank: norms, projections to latents, routers.
+        experts: routed experts, divided by tensor and expert parallelism.
 
     """
 
@@ -28,12 +28,12 @@ class Parameters:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Sum of all parameters."""
         return self.split + self.whole + self.experts
 
 
 def attention_matrices(model: Transformer) -> Parameters:
-    """Return the elements of a layer's matrices of attention.
+    """Return the elements of a layer's attention matrices.
 
     Sources: Vaswani et al. 2017, section 3.2.2; Ainslie et al. 2023 (grouped queries); DeepSeek-V2, section 2.1.
     """
@@ -52,12 +52,12 @@ def attention_parameters(model: Transformer) -> Parameters:
     found = attention_matrices(model)
     if latent := model.latent_attention:
         return found + Parameters(0, latent.query_rank + latent.kv_rank)
-    # Biases of projections to heads are split with their columns; that of the output is not.
+    # Biases of projections to heads are split with their columns; the output's bias is not.
     return found + Parameters(_attention_width(model), model.hidden) if model.is_gpt else found
 
 
 def feed_forward_matrices(model: Transformer, inner: int) -> int:
-    """Return the elements of the matrices of a feed-forward part of an inner size (gated ones: Shazeer 2020)."""
+    """Return the matrix elements of a feed-forward part of an inner size (three matrices if gated: Shazeer 2020)."""
     return (2 if model.is_gpt else 3) * model.hidden * inner
 
 
@@ -87,14 +87,14 @@ def embedding_parameters(model: Transformer) -> Parameters:
 
 
 def output_parameters(model: Transformer) -> Parameters:
-    """Return the parameters behind the last layer; a model that outputs by its embedding has a norm alone there."""
+    """Return the parameters behind the last layer: only a norm if the output reuses the embedding."""
     return Parameters(0 if model.is_gpt else model.vocabulary * model.hidden, _norm(model))
 
 
 def model_parameters(model: Transformer) -> int:
-    """Return all parameters of a model.
+    """Return the number of parameters of a model.
 
-    Of the GPT family 12·l·h²·(1 + 13/(12·h) + (V + s)/(12·l·h)) and 2·h of the last norm (Narayanan et al. 2021,
+    For the GPT family 12·l·h²·(1 + 13/(12·h) + (V + s)/(12·l·h)), plus 2·h for the last norm (Narayanan et al. 2021,
     equation 2).
     """
     ends = embedding_parameters(model) + output_parameters(model)
@@ -102,7 +102,7 @@ def model_parameters(model: Transformer) -> int:
 
 
 def active_parameters(model: Transformer) -> int:
-    """Return the parameters that compute a token: of the routed experts, `top_k`."""
+    """Return the number of parameters that compute a token: `top_k` of the routed experts, and all others."""
     idle = 0
     if experts := model.experts:
         one = feed_forward_parameters(model, experts.feed_forward).total
@@ -111,15 +111,15 @@ def active_parameters(model: Transformer) -> int:
 
 
 def part_parameters(plan: TrainingPlan, stage: int, part: int) -> Parameters:
-    """Return the parameters of a part of a stage, of all ranks that share it."""
+    """Return the parameters of a part of a stage, summed over the ranks that share it."""
     return sum((unit_parameters(plan, each) for each in plan.units_of(stage, part)), Parameters())
 
 
 def unit_parameters(plan: TrainingPlan, unit: int) -> Parameters:
-    """Return the parameters of a unit, of all ranks that share it.
+    """Return the parameters of a unit, summed over the ranks that share it.
 
-    Units are the layers from 0, before them the embedding (-1), behind them norm and output. If a model outputs by its
-    embedding, the last of several stages has a copy of it, as in Megatron-LM.
+    Units are the embedding (-1), the layers from 0, then norm and output. If the output reuses the embedding, the last
+    of several stages has a copy of it, as in Megatron-LM.
     """
     model = plan.model
     if unit < 0:
@@ -131,14 +131,14 @@ def unit_parameters(plan: TrainingPlan, unit: int) -> Parameters:
 
 
 def rank_share(plan: TrainingPlan, parameters: Parameters) -> tuple[int, int]:
-    """Return of parameters of a stage how many dense ones and how many of experts each of its ranks has, rounded up."""
+    """Return how many of a stage's dense and expert parameters each of its ranks has, rounded up."""
     tensor = plan.parallel.tensor
     dense = -(-parameters.split // tensor) + parameters.whole
     return dense, -(-parameters.experts // (tensor * plan.parallel.expert))
 
 
 def rank_parameters(plan: TrainingPlan, stage: int) -> tuple[int, int]:
-    """Return how many dense parameters and how many of experts a rank of a stage has."""
+    """Return how many dense and expert parameters a rank of a stage has."""
     parts = (part_parameters(plan, stage, each) for each in range(plan.parallel.virtual_stages))
     return rank_share(plan, sum(parts, Parameters()))
 

@@ -1,4 +1,4 @@
-"""Decoding, replayed from when KV caches arrived: what decode instances do has no influence on the fabric."""
+"""Decoding, replayed after the run from the arrival times of KV caches: it does not affect the fabric."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from weft.quantities.readable import format_time
 
 @dataclass(frozen=True, eq=False)
 class DecodeTimes:
-    """What decode instances did.
+    """When decode instances generated tokens.
 
     Attributes:
-        admitted_ps: of each request: when the first iteration that it was part of began.
-        first_token_ps: of each request: the end of that iteration.
-        end_ps: of each request: when its last token had been generated.
-        busy_ps: of each instance: the time of all its iterations.
-        token_count: of each instance: tokens that it generated.
-        iteration_count: of each instance.
+        admitted_ps: start of each request's first iteration.
+        first_token_ps: end of each request's first iteration.
+        end_ps: when each request's last token was generated.
+        busy_ps: time of all iterations of each instance.
+        token_count: tokens that each instance generated.
+        iteration_count: iterations of each instance.
     """
 
     admitted_ps: Integers
@@ -36,9 +36,9 @@ class DecodeTimes:
 
 
 def decode_times(plan: InferencePlan, decode: Integers, delivered_ps: Integers) -> DecodeTimes:
-    """Return when outputs are generated, given each request's decode instance and when its cache had arrived there.
+    """Return when outputs are generated, given each request's decode instance and the arrival time of its cache there.
 
-    Raises PlanError if that takes too long.
+    Raises PlanError if they take longer than `LONGEST_PS`.
     """
     count, instances = len(plan.requests), plan.decode.instances
     found = DecodeTimes(*(np.zeros(rows, np.int64) for rows in (count,) * 3 + (instances,) * 3))
@@ -53,8 +53,8 @@ def decode_times(plan: InferencePlan, decode: Integers, delivered_ps: Integers) 
 class _Instance:
     """An instance with continuous batching (Yu et al. 2022, "Orca", section 3.1).
 
-    Requests join and leave between iterations. They are admitted in the order in which their caches arrived, if the
-    batch has room and if the memory can hold the caches of all that are served at their longest.
+    Requests join and leave between iterations. They are admitted in the order in which their caches arrived, while the
+    batch has room and the memory can hold the caches of all served requests at their full length.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class _Instance:
         self._coming = deque(in_order.tolist())
         self._most, self._free_tokens = plan.decode.batch, plan.kv_capacity_tokens(plan.decode)
         self._left: dict[int, int] = {}
-        """Of each request that is served: tokens to generate."""
+        """Tokens left to generate, by served request."""
         self._context_tokens = 0
 
     def run(self) -> None:
@@ -89,7 +89,7 @@ class _Instance:
         return int(self._prompts[request] + self._outputs[request])
 
     def _has_room(self) -> bool:
-        """Return whether the next request, if there is one, can be served beside the others."""
+        """Return whether a next request exists and fits in the batch and the memory."""
         return (
             bool(self._coming)
             and len(self._left) < self._most
@@ -108,7 +108,7 @@ class _Instance:
         return admitted
 
     def _iterate(self, now_ps: int, admitted: list[int]) -> int:
-        """Run iterations until a request leaves or one can join, and return when the last of them ends."""
+        """Run iterations until a request leaves or can join; return when the last of them ends."""
         batch = len(self._left)
         took_ps = self._times.iterations_ps(batch, self._context_tokens, min(self._left.values()))
         if now_ps + float(np.sum(took_ps, dtype=np.float64)) > 2 * LONGEST_PS:

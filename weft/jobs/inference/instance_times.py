@@ -1,9 +1,9 @@
-"""How long an instance computes: operations over the rate that is reached, or bytes over bandwidth if that is longer.
+"""How long an instance computes: operations over the rate reached, or bytes over bandwidth if that is longer.
 
 Iterations of decoding are bound by memory: each reads all weights and the KV caches of all its requests (Patel et al.
 2024, "Splitwise", section 3; Zhong et al. 2024, "DistServe", section 3 and appendix A). Communication between the ranks
-of an instance is not counted apart. Where arithmetic bounds a computation, the accelerator's `efficiency` stands for
-it; where memory does, as in decode, `memory_efficiency`, which is 1 by default: decode then has none.
+of an instance is not modelled separately. The accelerator's `efficiency` accounts for it where arithmetic bounds a
+computation, `memory_efficiency` where memory does, as in decode; with its default of 1, communication is free.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class InstanceTimes:
         self.layers_ps = lru_cache(_KEPT)(self._layers_ps)
 
     def prefill_ps(self, tokens: int) -> int:
-        """Return how long a prompt takes."""
+        """Return how long a prompt of `tokens` takes."""
         return sum(self.layers_ps(tokens)) + self.output_ps
 
     def _layers_ps(self, tokens: int) -> tuple[int, ...]:
-        """Return how long a prompt takes in each layer."""
+        """Return how long a prompt of `tokens` takes in each layer."""
         found: list[int] = []
         for layer, count in alike_layers(self._model).items():
             found += [self._of(prefill_layer(self._model, layer, tokens, self._tensor))] * count
@@ -63,12 +63,12 @@ class InstanceTimes:
         return self._of(output_work(self._model, 1, self._tensor))
 
     def iterations_ps(self, sequences: int, context_tokens: int, count: int) -> NDArray[np.int64]:
-        """Return the times of iterations in a row that add a token to each of some sequences; none is above LONGEST_PS.
+        """Return the times of consecutive iterations that add a token to each sequence, each at most LONGEST_PS.
 
         Args:
-            sequences: of the batch.
-            context_tokens: of all of them together, before the first iteration.
-            count: of iterations.
+            sequences: sequences in the batch.
+            context_tokens: tokens of all sequences together, before the first iteration.
+            count: number of iterations.
         """
         contexts = context_tokens + sequences * np.arange(count)
         operations = sequences * self._decode_flops.per_sequence

@@ -1,4 +1,4 @@
-"""Instances: accelerators of one host that serve the model together, some for prompts, others for outputs."""
+"""Instances: accelerators of one host that serve the model together, either prompts or outputs."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class PrefillInstances(Section):
     """Instances that compute prompts, one at a time, in the order of their arrival."""
 
     instances: Annotated[int, whole(1, 1 << 16)] = 1
-    """How many there are."""
+    """Number of instances."""
     tensor: Annotated[int, whole(1, 1 << 10)] = 1
-    """Ranks of each, which divide every layer; all are of one host."""
+    """Ranks of an instance, which divide every layer; all are on one host."""
     accelerator: AcceleratorOrName = ACCELERATORS["H100"]
-    """Of every rank."""
+    """Accelerator of each rank."""
     memory_share: Annotated[float, number(0, 1, above=True, example="0.9")] = 0.9
     """Share of the accelerator's memory that weights and KV caches may take."""
 
     @property
     def rank_count(self) -> int:
-        """Ranks of all of them."""
+        """Ranks of all instances."""
         return self.instances * self.tensor
 
     def ranks_of(self, instance: int, first: int = 0) -> range:
-        """Return the ranks of an instance, given the first one of all."""
+        """Return the ranks of an instance, given the first rank of all instances."""
         begin = first + instance * self.tensor
         return range(begin, begin + self.tensor)
 
@@ -39,4 +39,4 @@ class DecodeInstances(PrefillInstances):
     """Instances that generate outputs, for many requests at once."""
 
     batch: Annotated[int, whole(1, 1 << 20)] = 256
-    """Requests that an instance serves at once, at most."""
+    """Most requests that an instance serves at once."""

@@ -1,4 +1,4 @@
-"""Service level objectives: how long requests may wait for their first token, and for each further one."""
+"""Service level objectives: limits on the time to the first token and on the time per further token."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from weft.quantities.section import Section
 
 
 class Objectives(Section):
-    """What requests must keep to count as goodput (Zhong et al. 2024, "DistServe", section 2)."""
+    """Limits that a request must meet to count as goodput (Zhong et al. 2024, "DistServe", section 2)."""
 
     first_token: PositiveTime
-    """From the arrival to the first token, at most."""
+    """Longest time from arrival to first token."""
     per_token: PositiveTime
-    """From token to token on average, at most; a request of one token keeps it."""
+    """Longest average time from token to token; a request with one output token always meets it."""
 
     def met_by(self, first_token_ps: Integers, per_token_ps: Integers) -> int:
-        """Return how many requests keep both."""
+        """Return how many requests meet both limits."""
         return int(((first_token_ps <= self.first_token) & (per_token_ps <= self.per_token)).sum())

@@ -1,4 +1,4 @@
-"""Where instances are on a fabric: each within a host, decode instances behind prefill ones."""
+"""Places instances on a fabric: each within a host, decode instances behind prefill instances."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from weft.jobs.training_plan import PlanError
 def default_ranks(
     prefill: PrefillInstances, decode: DecodeInstances, hosts: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the fabric's rank of each rank of the job, given the host of each rank of the fabric.
+    """Return the fabric rank of each rank of the job, given the host of each fabric rank.
 
-    Instances fill hosts one after the other; the first decode instance begins a host. Raises PlanError for instances
-    that hosts have no room for.
+    Instances fill hosts in order; the first decode instance starts a new host. Raises PlanError if the instances do not
+    fit.
     """
     in_order = sorted(range(len(hosts)), key=lambda rank: (hosts[rank], rank))
     size = sum(1 for host in hosts if host == hosts[in_order[0]])
@@ -39,7 +39,7 @@ def default_ranks(
 def check_hosts(
     prefill: PrefillInstances, decode: DecodeInstances, ranks: Sequence[int], hosts: Sequence[int]
 ) -> None:
-    """Raise PlanError for the first instance whose ranks, given for the whole job, are not of one host."""
+    """Raise PlanError for the first instance with ranks on several hosts; `ranks` are the fabric ranks of the job."""
     for name, own in _instances(prefill, decode):
         found = {hosts[ranks[rank]] for rank in own}
         if len(found) > 1:

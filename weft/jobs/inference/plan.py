@@ -1,4 +1,4 @@
-"""What is served, and how: everything that an inference job's computation, memory and traffic follow from."""
+"""The plan of an inference job: everything that determines its computation, memory and traffic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.quantities.units import shown
 
 KvTransfer = Literal["after-prefill", "by-layer"]
 MAX_OPERATIONS = 5_000_000
-"""Of all ranks, which take some ten seconds to make."""
+"""Most operations of all ranks of a job; building so many takes about ten seconds."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,16 @@ class InferencePlan:
     """Requests, the instances that serve them, and how caches reach decode instances.
 
     Attributes:
-        model: what is served.
-        requests: in the order of their arrivals.
+        model: the model served.
+        requests: in order of arrival.
         prefill: instances that compute prompts.
         decode: instances that generate outputs.
-        precision: of weights and of matrix products.
-        kv_precision: of the KV cache.
-        prefill_assignment: of requests to prefill instances, by name.
-        decode_assignment: of requests to decode instances, by name.
-        kv_transfer: when a cache is sent: whole, when the prompt has been computed, or each layer's, when the layer
-            has been (Patel et al. 2024, "Splitwise", section 4.2).
+        precision: number format of weights and matrix products.
+        kv_precision: number format of the KV cache.
+        prefill_assignment: name of the policy that assigns requests to prefill instances.
+        decode_assignment: name of the policy that assigns requests to decode instances.
+        kv_transfer: whether a cache is sent whole when its prompt has been computed, or layer by layer as each has
+            been computed (Patel et al. 2024, "Splitwise", section 4.2).
 
     """
 
@@ -52,7 +52,7 @@ class InferencePlan:
     kv_transfer: KvTransfer = "after-prefill"
 
     def __post_init__(self) -> None:
-        """Raise PlanError for degrees that do not divide heads, what no memory holds, and too large a job."""
+        """Raise PlanError for degrees that do not divide heads, for too little memory, and for too large a job."""
         for key, instances in (("prefill", self.prefill), ("decode", self.decode)):
             self._check_tensor(key, instances.tensor)
             if self.precision not in instances.accelerator.peak_tflops:
@@ -73,17 +73,17 @@ class InferencePlan:
 
     @property
     def rank_count(self) -> int:
-        """Ranks of all instances: those of prefill instances first."""
+        """Ranks of all instances; prefill ranks come first."""
         return self.prefill.rank_count + self.decode.rank_count
 
     @property
     def is_by_layer(self) -> bool:
-        """Whether each layer's part of a cache is a message of its own."""
+        """Whether each layer's part of a cache is sent as a separate message."""
         return self.kv_transfer == "by-layer"
 
     @property
     def messages_per_share(self) -> int:
-        """Messages from a rank to another for one request."""
+        """Messages from one rank to another for one request."""
         return self.model.layers if self.is_by_layer else 1
 
     @property
@@ -93,21 +93,21 @@ class InferencePlan:
 
     @cached_property
     def shares(self) -> tuple[KvShare, ...]:
-        """Who sends how many heads to whom, by ranks of a prefill and of a decode instance."""
+        """Heads that each rank of a prefill instance sends to each rank of a decode instance."""
         return tuple(kv_shares(self.model, self.prefill.tensor, self.decode.tensor))
 
     def message_bytes(self, heads: int, prompt_tokens: int) -> int:
-        """Return the size of a message with so many heads of a prompt's cache."""
+        """Return the bytes of a message with `heads` heads of a prompt's cache."""
         layers = 1 if self.is_by_layer else self.model.layers
         return heads * kv_heads(self.model).elements * self.kv_element_bytes * layers * prompt_tokens
 
     def sent_bytes_per_token(self) -> int:
-        """Return what all ranks of a prefill instance send for a token of a prompt."""
+        """Return the bytes that all ranks of a prefill instance send for a token of a prompt."""
         heads = sum(share.heads for share in self.shares)
         return self.message_bytes(heads, 1) * self.messages_per_share
 
     def kv_capacity_tokens(self, instances: PrefillInstances) -> int:
-        """Return the tokens whose caches fit into an instance's memory beside the weights; below 0, these do not."""
+        """Return how many tokens' caches fit in an instance's memory after the weights; below 0, these do not fit."""
         available = instances.accelerator.memory * instances.memory_share
         weights = stored_parameters(self.model, instances.tensor) * PRECISION_BYTES[self.precision]
         return int((available - weights) // self._kv_bytes(instances))
@@ -130,7 +130,7 @@ class InferencePlan:
             )
 
     def _check_size(self) -> None:
-        # A timer and the computations of each prefill rank, and of each message a send and a receive.
+        # A timer and the computations of each prefill rank, and a send and a receive for each message.
         computations = 1 + (self.model.layers + 1 if self.is_by_layer else 1)
         per_request = self.prefill.tensor * computations + 2 * len(self.shares) * self.messages_per_share
         if len(self.requests) * per_request > MAX_OPERATIONS:

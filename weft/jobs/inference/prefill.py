@@ -1,4 +1,4 @@
-"""Which instances serve each request, and when its prompt is computed: nothing of it depends on the fabric."""
+"""Assigns requests to instances and schedules their prompts, both independently of the fabric."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from weft.quantities.readable import format_time
 
 @dataclass(frozen=True, eq=False)
 class PrefillSchedule:
-    """Of each request, in order.
+    """Instances and prefill times of each request, in order of arrival.
 
     Attributes:
         prefill: its prefill instance.
         decode: its decode instance.
         start_ps: when its prompt begins to be computed.
-        end_ps: when it has been.
+        end_ps: when its prompt has been computed.
     """
 
     prefill: Integers
@@ -37,9 +37,9 @@ def prefill_times(plan: InferencePlan) -> InstanceTimes:
 
 
 def prefill_schedule(plan: InferencePlan) -> PrefillSchedule:
-    """Assign requests to instances as they arrive; each prefill instance serves its own first in, first out.
+    """Assign requests to instances as they arrive; each prefill instance serves them first in, first out.
 
-    Raises PlanError if that takes too long.
+    Raises PlanError if prompts are computed beyond `LONGEST_PS`.
     """
     times, requests = prefill_times(plan), plan.requests
     to_prefill, to_decode = ASSIGNMENTS[plan.prefill_assignment], ASSIGNMENTS[plan.decode_assignment]

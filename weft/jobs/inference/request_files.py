@@ -29,9 +29,9 @@ _DATE = re.compile(
 
 
 def read_requests(path: Path, count: int | None = None) -> Requests:
-    """Return the first requests of a file, all for None; the earliest arrives at 0.
+    """Return the first `count` requests of a file, all for None; the earliest arrives at 0.
 
-    Raises BadInputError, with file and line, for what is no such table, values out of range, and no or too many rows.
+    Raises BadInputError, with file and line, for another kind of table, values out of range, and no or too many rows.
     """
     most = MAX_REQUESTS + 1 if count is None else count
     try:
@@ -62,7 +62,7 @@ def read_requests(path: Path, count: int | None = None) -> Requests:
 
 
 def nanoseconds(text: str) -> int:
-    """Return a timestamp in ns; dates count from 1970, and without an offset are of UTC. Raises ValueError."""
+    """Return a timestamp in ns; dates count from 1970, in UTC unless an offset is given. Raises ValueError."""
     if found := _SECONDS.fullmatch(text):
         return int(found[1]) * _NANOSECONDS + _fraction_ns(found[2])
     found = _DATE.fullmatch(text)

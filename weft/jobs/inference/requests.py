@@ -1,4 +1,4 @@
-"""Requests: when they arrive, how long prompts and outputs are; given, or drawn from a seed."""
+"""Requests: arrival times, prompt and output lengths, either given or drawn from a seed."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from weft.quantities.section import Section
 MAX_REQUESTS = 1_000_000
 MAX_TOKENS = 1 << 20
 LONGEST_PS = 1 << 60
-"""From the start to the last request's end: 13 days."""
+"""Longest time from the start to the last request's end: 13 days."""
 Tokens = Annotated[int, whole(1, MAX_TOKENS)]
 Integers = NDArray[np.int64]
 
 
 class TokenCounts(Section):
-    """Numbers of tokens, drawn from a log-normal distribution."""
+    """Token counts, drawn from a log-normal distribution."""
 
     median: Tokens
-    """Half of them have at most so many."""
+    """Median of the distribution."""
     sigma: Annotated[float, number(0, 10)] = 0.0
-    """Standard deviation of the logarithm; at 0 all are the median."""
+    """Standard deviation of the logarithm; with 0 all are the median."""
     least: Tokens = 1
-    """Smaller ones are set to this."""
+    """Smaller counts are raised to this."""
     most: Tokens = MAX_TOKENS
-    """Larger ones are set to this."""
+    """Larger counts are lowered to this."""
 
     @model_validator(mode="after")
     def _check(self) -> TokenCounts:
@@ -41,7 +41,7 @@ class TokenCounts(Section):
         return self
 
     def draw(self, generator: np.random.Generator, count: int) -> Integers:
-        """Return so many numbers."""
+        """Return `count` token counts."""
         # A median times e^700 is still a number.
         exponents = np.clip(self.sigma * generator.standard_normal(count), -700, 700)
         drawn = np.clip(np.rint(self.median * portable_math.exp(exponents)), self.least, self.most)
@@ -50,12 +50,12 @@ class TokenCounts(Section):
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Requests in the order of their arrivals; all columns have as many rows.
+    """Requests in order of arrival; all columns have the same number of rows.
 
     Attributes:
-        arrival_ps: since the start.
-        prompt_tokens: of the input.
-        output_tokens: that are generated.
+        arrival_ps: arrival time since the start.
+        prompt_tokens: tokens of the prompt.
+        output_tokens: tokens to generate.
     """
 
     arrival_ps: Integers
@@ -63,7 +63,7 @@ class Requests:
     output_tokens: Integers
 
     def __post_init__(self) -> None:
-        """Raise ValueError for columns of unequal lengths, no or too many requests, and values that cannot be."""
+        """Raise ValueError for columns of unequal lengths, no or too many requests, and values out of range."""
         count = len(self.arrival_ps)
         if {len(self.prompt_tokens), len(self.output_tokens)} != {count}:
             raise ValueError(
@@ -83,18 +83,18 @@ class Requests:
                 raise ValueError(f"{name} of {values.min()} to {values.max()} (valid: 1 to {MAX_TOKENS})")
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of requests."""
         return len(self.arrival_ps)
 
     def first(self, count: int | None) -> Requests:
-        """Return the first ones, all for None."""
+        """Return the first `count` requests, all for None."""
         return Requests(self.arrival_ps[:count], self.prompt_tokens[:count], self.output_tokens[:count])
 
 
 def poisson_requests(
     rate_per_s: float, count: int, prompt: TokenCounts, output: TokenCounts, seed: int
 ) -> Requests:
-    """Return requests that arrive as a Poisson process of so many per second, from the first interval on."""
+    """Return requests of a Poisson process; the first arrives after one interval."""
     generator = np.random.default_rng([seed, 0])
     intervals_s = portable_math.exponential(generator, count) / rate_per_s
     arrival_ps = np.rint(np.minimum(np.cumsum(intervals_s) * 1e12, 2 * LONGEST_PS))

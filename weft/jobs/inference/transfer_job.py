@@ -1,4 +1,4 @@
-"""The job of an inference plan: prompts are computed, and their KV caches sent; outputs are not part of it."""
+"""The job of an inference plan: it computes prompts and sends their KV caches, but generates no outputs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from weft.traffic.jobs.times import RankTimes
 
 PREFILL, KV_CACHE = "prefill", "KV cache"
 MAX_MESSAGES = 1 << 20
-"""From a rank to another: the engine numbers them in 20 bits."""
+"""Most messages from one rank to another: the engine numbers them in 20 bits."""
 
 
 @dataclass(frozen=True, eq=False)
 class RequestTimes:
-    """Of each request, in order: when its prompt began to be computed and had been, and when its cache had arrived."""
+    """Times of each request, in order: start and end of its prefill, and when its whole cache had arrived."""
 
     prefill_start_ps: Integers
     prefill_end_ps: Integers
@@ -35,10 +35,9 @@ class RequestTimes:
 
 
 def transfer_job(plan: InferencePlan, schedule: PrefillSchedule, name: str = "inference") -> Job:
-    """Return the job: its ranks are those of the prefill instances, then those of the decode instances, in order.
+    """Return the job. Its ranks are the prefill instances' ranks, then the decode instances', in order.
 
-    Raises PlanError for more messages between two ranks than a job may have, OperationsError for times and sizes that
-    no operation can have.
+    Raises PlanError for too many messages between two ranks, OperationsError for times and sizes out of range.
     """
     _check_messages(plan, schedule)
     parts: list[RankPart] = []
@@ -47,7 +46,7 @@ def transfer_job(plan: InferencePlan, schedule: PrefillSchedule, name: str = "in
         programs: dict[tuple[tuple[int, int], ...], tuple[Operations, tuple[int, ...]]] = {}
         for source in range(plan.prefill.tensor):
             shares = [share for share in plan.shares if share.source == source]
-            # Ranks that send as many heads to as many peers have the same operations.
+            # Ranks that send the same numbers of heads to as many peers have the same operations.
             targets = tuple((number, share.heads) for number, share in enumerate(shares))
             if targets not in programs:
                 programs[targets] = _prefill_operations(plan, schedule, requests, targets)
@@ -80,7 +79,7 @@ def _check_messages(plan: InferencePlan, schedule: PrefillSchedule) -> None:
 def request_times(
     plan: InferencePlan, schedule: PrefillSchedule, job: Job, times: Sequence[RankTimes]
 ) -> RequestTimes:
-    """Return what a run of the job says of each request: a cache has arrived when all its parts have."""
+    """Return each request's times in a run of the job; a cache has arrived when all its parts have."""
     count = len(plan.requests)
     starts = np.full(count, np.iinfo(np.int64).max)
     ends, delivered = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -106,9 +105,10 @@ def _prefill_operations(
     requests: Sequence[int],
     targets: Sequence[tuple[int, int]],
 ) -> tuple[Operations, tuple[int, ...]]:
-    """Return the operations of a rank that sends so many heads to each of some peers of every decode instance.
+    """Return a prefill rank's operations, and for each peer slot which decode instance and target it is.
 
-    Of each slot for peers, in order: the decode instance times the number of these peers, and which of them it is.
+    `targets` are the peers in each decode instance: number and heads. A slot's value is the decode instance times
+    the number of targets, plus the target's number.
     """
     builder, slots, done = OperationsBuilder(), dict[int, int](), list[int]()
     times, tokens = prefill_times(plan), plan.requests.prompt_tokens
@@ -150,6 +150,6 @@ def _decode_rank(plan: InferencePlan, instance: int, place: int) -> int:
 
 
 def _requests_of(operations: Operations, kind: Kind, requests: Integers) -> Integers:
-    """Return the request of each operation of a kind; a rank has as many of them for each of its requests."""
+    """Return the request of each operation of a kind; each request of a rank has the same number of them."""
     count = len(operations.of_kind(kind))
     return np.repeat(requests, count // len(requests)) if len(requests) else requests

@@ -1,4 +1,4 @@
-"""Training with a parameter server: jobs, what workers' steps consist of, how old weights are, how the loss falls."""
+"""Training with a parameter server: jobs, parts of workers' steps, staleness of weights, convergence of the loss."""
 
 from weft.jobs.parameter_server.all_reduce import AllReduceJob, AllReduceTimes, all_reduce_job
 from weft.jobs.parameter_server.job import ParameterServerJob, ServerTimes, parameter_server_job

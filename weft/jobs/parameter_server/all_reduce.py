@@ -1,4 +1,4 @@
-"""The baseline: the same steps without servers, as a job of workers that all-reduce their gradients."""
+"""The baseline without servers: a job of workers that all-reduce their gradients."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class AllReduceTimes:
-    """When what workers did was done, in ps, by worker and step.
+    """When the phases of workers' steps ended, in ps: arrays of shape (workers, steps).
 
     Attributes:
-        computed_ps: the computation.
-        began_ps: the all-reduce's beginning, when the last worker had computed.
+        computed_ps: end of the computation.
+        began_ps: start of the all-reduce, when the last worker had computed.
         reduced_ps: when the worker had the sum.
-        changed_ps: when it had changed its weights.
+        changed_ps: when the worker had updated its weights.
     """
 
     computed_ps: Integers
@@ -35,7 +35,7 @@ class AllReduceTimes:
 
 @dataclass(frozen=True, eq=False)
 class AllReduceJob:
-    """A job, and the numbers of its operations, by worker and step."""
+    """A job, and the numbers of its operations: arrays of shape (workers, steps)."""
 
     plan: ParameterServerPlan
     job: Job
@@ -44,7 +44,7 @@ class AllReduceJob:
     changed: Integers
 
     def times(self, of_ranks: Sequence[Times]) -> AllReduceTimes:
-        """Return the times of a run of the job, given those of each rank's operations."""
+        """Return the times of workers' steps, given the operation times of each rank in a run."""
 
         def finished(numbers: Integers) -> Integers:
             return np.stack([each.finished_ps[own] for each, own in zip(of_ranks, numbers, strict=True)])
@@ -55,7 +55,7 @@ class AllReduceJob:
 
 
 def all_reduce_job(plan: ParameterServerPlan) -> AllReduceJob:
-    """Return the job of all steps. Each worker adds the sum to weights of its own."""
+    """Return the job of all steps. Each worker updates its own copy of the weights with the sum."""
     shape = (plan.workers, plan.steps)
     computed, reduced, changed = (np.zeros(shape, np.int64) for _ in range(3))
     update_ps = plan.update_ps(plan.parameter_bytes)

@@ -1,4 +1,4 @@
-"""How the loss of a model falls as a replay of a run changes its weights."""
+"""Convergence: the loss of a model as a replay of a run changes its weights."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ MOST_SAMPLES = 200
 
 
 class TrainedModel(Objective, Protocol):
-    """What is trained, with its loss."""
+    """A model that is trained and evaluated."""
 
     def loss(self, weights: Weights) -> float:
-        """Return the mean loss of everything that it is trained on."""
+        """Return the mean loss over the training data."""
 
     def accuracy(self, weights: Weights) -> float:
-        """Return the share of that which it recognises."""
+        """Return the share of the training data that the model classifies correctly."""
 
 
 @dataclass(frozen=True)
 class Convergence:
-    """Samples of the loss: after how many steps of all workers, and when.
+    """Samples of the loss: steps that all workers had done, time, and loss.
 
     Attributes:
-        diverged: whether the loss ceased to be a number after the last of them.
-        accuracy: at the end.
+        diverged: whether the loss was infinite or NaN after the last sample.
+        accuracy: accuracy at the end.
     """
 
     steps: list[int]
@@ -40,15 +40,15 @@ class Convergence:
     accuracy: float
 
     def first_within(self, loss: float) -> tuple[int, int] | None:
-        """Return step and time of the first sample whose loss is no larger; None if there is none."""
+        """Return step and time (ps) of the first sample with at most this loss; None if none reaches it."""
         samples = zip(self.steps, self.times_ps, self.losses, strict=True)
         return next(((step, time_ps) for step, time_ps, found in samples if found <= loss), None)
 
 
 def convergence(moments: Iterable[Moment], model: TrainedModel, steps: int) -> Convergence:
-    """Return the loss of at most 202 steps of so many, evenly spaced, and the last.
+    """Return the loss at up to 202 of `steps` steps, evenly spaced and including the last.
 
-    The first of the moments is before any step, when the loss is a number.
+    The first moment must be before any step, where the loss is finite.
     """
     taken: list[int] = []
     times_ps: list[int] = []

@@ -1,8 +1,8 @@
-"""The job of training with a parameter server: which operation is which push, update and pull, and when they happened.
+"""The job of training with a parameter server: its pushes, updates and pulls, and their times in a run.
 
-The order in which things happen need not be known before a run, but what follows what is. A server sends worker w the
-weights for step c + 1 when it has applied w's gradient of step c and, of all workers, those of step c − s: stale
-synchronous parallel (Ho et al. 2013, section 2). Without a bound s the second condition falls away.
+Only dependencies are known before a run, not the order of events. A server sends worker w the weights for step c + 1
+when it has applied w's gradient of step c and all workers' gradients of step c − s: stale synchronous parallel (Ho et
+al. 2013, section 2). Without a bound s the second condition does not apply.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _WORKER_STREAM, _SERVER_STREAM = 0, 1
 
 @dataclass(frozen=True, eq=False)
 class ServerTimes:
-    """When what servers and workers did was done, in ps, by worker, step and server, in this order.
+    """When servers and workers finished their operations, in ps: [worker, step, server] unless noted.
 
     Attributes:
-        computed_ps: the worker's computation, [worker, step].
+        computed_ps: end of the worker's computation, [worker, step].
         pushed_ps: arrival of its gradient at a server.
-        updated_ps: the server's adding of that gradient to its weights; of a synchronous server, to the sum.
-        applying_ps, applied_ps: beginning and end of a synchronous server's adding of the sum to its weights,
-            [step, server]; None of an asynchronous one.
-        answered_ps: the beginning of the sending of weights.
-        pulled_ps: their arrival.
+        updated_ps: when the server had added that gradient to its weights, or to the sum if synchronous.
+        applying_ps, applied_ps: start and end of a synchronous server's update of its weights by the sum,
+            [step, server]; None if asynchronous.
+        answered_ps: when the server began to send weights.
+        pulled_ps: arrival of these weights at the worker.
     """
 
     computed_ps: Integers
@@ -46,7 +46,7 @@ class ServerTimes:
 
 @dataclass(frozen=True, eq=False)
 class ParameterServerJob:
-    """A job, and the numbers of its operations, in the arrays and of the shapes of `ServerTimes`."""
+    """A job, and the numbers of its operations, in arrays with the names and shapes of `ServerTimes`."""
 
     plan: ParameterServerPlan
     job: Job
@@ -58,7 +58,7 @@ class ParameterServerJob:
     pulled: Integers
 
     def times(self, of_ranks: Sequence[Times]) -> ServerTimes:
-        """Return the times of a run of the job, given those of each rank's operations."""
+        """Return the times of servers and workers, given the operation times of each rank in a run."""
         finished = [each.finished_ps for each in of_ranks]
         started = [each.started_ps for each in of_ranks]
         is_synchronous = self.plan.mode == "synchronous"
@@ -81,7 +81,7 @@ class ParameterServerJob:
 
 
 def parameter_server_job(plan: ParameterServerPlan) -> ParameterServerJob:
-    """Return the job of all steps of a mode that has servers."""
+    """Return the job of all steps; the plan's mode must have servers."""
     return _Maker(plan).made()
 
 
@@ -123,7 +123,7 @@ class _Maker:
         )
 
     def _compute(self, worker: int, step: int, duration_ps: int) -> None:
-        """Add a worker's step: it computes with the weights of all servers, and sends each its part of the gradient."""
+        """Add a worker's step: it computes with all servers' weights and sends each server its part of the gradient."""
         before = self._pulled[worker, step - 1].tolist() if step else ()
         computed = self._ranks[worker].operations.compute(
             duration_ps, stream=_WORKER_STREAM, after=before, category="compute"
@@ -135,7 +135,7 @@ class _Maker:
             )[1]
 
     def _serve(self, server: int, step: int) -> None:
-        """Add a server's step: it adds what comes to its weights or to their change, and answers."""
+        """Add a server's step: it adds arriving gradients to its weights or to the sum, and answers."""
         plan, own = self._plan, self._plan.server_rank(server)
         operations, update_ps = self._ranks[own].operations, plan.update_ps(plan.shard_bytes[server])
         for worker in range(plan.workers):
@@ -151,7 +151,7 @@ class _Maker:
                 update_ps, stream=_SERVER_STREAM, after=everybody, category="update"
             )
         elif plan.staleness is not None and step + plan.staleness < plan.steps:
-            # One operation in place of a dependency of each answer on each worker.
+            # One operation, instead of a dependency of each answer on each worker.
             everybody = self._updated[:, step, server].tolist()
             self._applied[step, server] = operations.compute(0, stream=NO_STREAM, after=everybody)
         for worker in range(plan.workers):
@@ -161,7 +161,7 @@ class _Maker:
             self._answered[worker, step, server], self._pulled[worker, step, server] = sent, arrived
 
     def _allowed_by(self, worker: int, step: int, server: int) -> list[int]:
-        """Return what an answer to a worker's step follows."""
+        """Return the operations that must end before a server answers a worker's step."""
         if self._plan.mode == "synchronous":
             return [int(self._applied[step, server])]
         needed = [int(self._updated[worker, step, server])]
@@ -173,13 +173,13 @@ class _Maker:
     def _moved(
         self, source: int, destination: int, size_bytes: int, after: int | list[int], category: str
     ) -> tuple[int, int]:
-        """Add a message, and return the operations of its two ends; within a rank both are what it follows."""
+        """Add a message; return its send and its receive. Within a rank, one empty operation stands for both."""
         followed = after if isinstance(after, list) else [after]
         sender, receiver = self._ranks[source], self._ranks[destination]
         if source == destination:
             alone = sender.operations.compute(0, stream=NO_STREAM, after=followed, category=category)
             return alone, alone
-        # Messages of a pair match in the order of their operations; a rank that works and serves has both kinds.
+        # A pair's messages match in the order of their operations; a rank that both works and serves needs two tags.
         tag = 0 if category == "push" else 1
         sent = sender.operations.send(
             sender.slot(destination), size_bytes, tag, after=followed, category=category
@@ -189,7 +189,7 @@ class _Maker:
 
 
 class _Rank:
-    """Operations of a rank, and the slots of its peers."""
+    """Operations of a rank, and its peer slots."""
 
     def __init__(self) -> None:
         self.operations = OperationsBuilder()

@@ -1,4 +1,4 @@
-"""What is trained with a parameter server, and how: all that its job follows from."""
+"""The plan of training with a parameter server: everything that determines its job."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from weft.traffic.data_types import DataType
 
 Mode = Literal["synchronous", "asynchronous", "all-reduce"]
 MAX_TRANSFERS = 400_000
-"""Of gradients to servers: two million operations, which take seconds to make."""
+"""Most gradients sent to servers: they make two million operations, which take seconds to build."""
 DDR5_GB_PER_S = 307.2
-"""Eight channels of DDR5-4800, as a socket of Intel's fourth generation of Xeon Scalable has: 8 · 4.8 GT/s · 8 B."""
+"""Eight channels of DDR5-4800, as in a socket of fourth-generation Intel Xeon Scalable: 8 · 4.8 GT/s · 8 B."""
 PARAMETER_BYTES = DataType.FLOAT32.element_bytes
-"""Size of a parameter, and of its gradient."""
+"""Bytes of a parameter and of its gradient."""
 _PASSES = 3
 _PS_PER_S = 10**12
 
 
 @dataclass(frozen=True)
 class ParameterServerPlan:
-    """Steps of data-parallel training whose parameters lie on servers. The job's first ranks are the workers.
+    """Steps of data-parallel training with a parameter server. The job's first ranks are the workers.
 
     Attributes:
-        servers: that share the parameters, as even contiguous shards.
-        workers: each computes a gradient in every step.
-        parameter_bytes: of float32 parameters, and so of a gradient.
-        steps: of each worker.
+        servers: number of servers, which hold the parameters in even contiguous shards.
+        workers: number of workers; each computes a gradient in every step.
+        parameter_bytes: bytes of the float32 parameters, and so of a gradient.
+        steps: steps of each worker.
         compute_ps: how long a worker computes in a step.
         mode: `synchronous`: weights change by the mean of all workers' gradients of a step. `asynchronous`: by each
             gradient as it arrives. `all-reduce`: without servers, workers add up their gradients, as a baseline.
         staleness: how many steps an asynchronous worker may be ahead of the slowest; None for any number.
-        colocated: whether the servers are on the first workers' ranks, or on ranks of their own behind them.
-        memory_bandwidth_gb_per_s: of those that add up gradients and change weights: servers, or in an all-reduce
-            workers.
-        algorithm: of the all-reduces.
-        stragglers: of some workers, by which factor all their computations are longer.
-        jitter: standard deviation of the logarithm of a factor of each of them, whose median is 1.
-        seed: of the jitter.
+        colocated: whether servers run on the first workers' ranks instead of on separate ranks behind them.
+        memory_bandwidth_gb_per_s: memory bandwidth of the ranks that update weights: servers, or workers in an
+            all-reduce.
+        algorithm: algorithm of the all-reduces.
+        stragglers: by worker, the factor that lengthens all its computations.
+        jitter: standard deviation of the logarithm of each computation's random factor, which has median 1.
+        seed: random seed of the jitter.
 
-    Raises PlanError for what does not fit together.
+    Raises PlanError for values that do not fit together.
     """
 
     servers: int
@@ -63,7 +63,7 @@ class ParameterServerPlan:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        """Check what no single figure shows."""
+        """Check values against each other."""
         if self.parameter_bytes % PARAMETER_BYTES:
             raise PlanError(
                 "parameters", f"{self.parameter_bytes} B (valid: a multiple of {PARAMETER_BYTES})"
@@ -90,7 +90,7 @@ class ParameterServerPlan:
 
     @property
     def has_servers(self) -> bool:
-        """Whether servers take part."""
+        """Whether the mode uses servers."""
         return self.mode != "all-reduce"
 
     @property
@@ -102,12 +102,12 @@ class ParameterServerPlan:
 
     @property
     def traffic_kinds(self) -> tuple[str, ...]:
-        """Categories of what ranks send each other."""
+        """Categories of the job's traffic."""
         return ("push", "pull") if self.has_servers else ("all-reduce",)
 
     @property
     def computing_ps(self) -> int:
-        """How long computations take, at most: in each step those of its slowest worker."""
+        """Upper bound on the time of computation: the slowest worker's in each step, summed."""
         slowest = np.zeros(self.steps, np.int64)
         for worker in range(self.workers):
             slowest = np.maximum(slowest, self.compute_times_ps(worker))
@@ -115,18 +115,18 @@ class ParameterServerPlan:
 
     @property
     def title(self) -> str:
-        """What people call the mode."""
+        """Name of the mode in texts."""
         if self.mode == "all-reduce":
             return f"all-reduce ({self.algorithm})"
         return self.mode if self.staleness is None else f"staleness {self.staleness}"
 
     def server_rank(self, server: int) -> int:
-        """Return the job's rank of a server."""
+        """Return a server's rank in the job."""
         return server if self.colocated else self.workers + server
 
     @property
     def shard_ends(self) -> NDArray[np.int64]:
-        """Where the shards begin and end, in parameters: one more than servers."""
+        """Boundaries of the shards, in parameters: servers + 1 values from 0."""
         count = self.parameter_bytes // PARAMETER_BYTES
         each, larger = divmod(count, self.servers)
         return np.cumsum([0] + [each + 1] * larger + [each] * (self.servers - larger))
@@ -138,14 +138,14 @@ class ParameterServerPlan:
         return sizes
 
     def update_ps(self, size_bytes: int) -> int:
-        """Return the time of adding to so many bytes: memory bandwidth bounds it.
+        """Return the time to add one vector of `size_bytes` to another, which memory bandwidth bounds.
 
-        What is added is read, what it is added to is read and written.
+        One vector is read, the other read and written.
         """
         return round(_PASSES * size_bytes / (self.memory_bandwidth_gb_per_s * 1e9) * _PS_PER_S)
 
     def compute_times_ps(self, worker: int) -> NDArray[np.int64]:
-        """Return how long a worker computes in each step: 1 ps or more."""
+        """Return how long a worker computes in each step, at least 1 ps."""
         durations = np.full(self.steps, round(self.compute_ps * self.stragglers.get(worker, 1.0)), np.int64)
         varied = ComputeVariation(jitter=self.jitter, seed=self.seed).with_jitter(worker, durations)
         return np.maximum(varied, 1)

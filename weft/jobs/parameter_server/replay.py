@@ -1,8 +1,8 @@
-"""What training comes to: pushes and pulls, replayed with real numbers in the order in which the fabric delivered them.
+"""Trains for real after a run: replays pushes and pulls with numbers, in the order in which the fabric delivered them.
 
-When a message arrives depends on its size and not on what it says. So a run moves lengths, and the numbers follow from
-its times: a server's shard changes when its update ends, and a worker reads it when the server begins to send it. What
-ends at the moment of a reading is in it.
+A message's arrival depends on its size, not on its contents. So a run moves sizes only, and the replay computes the
+numbers from its times: a server's shard changes when an update ends, and a worker reads it when the server begins to
+send it. A read includes updates that end at the same time.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _UPDATE, _READ = 0, 1
 
 
 class Objective(Protocol):
-    """What is minimised."""
+    """A function to minimise."""
 
     initial: Weights
-    """With which all workers and servers begin."""
+    """Weights with which all workers and servers begin."""
 
     def gradient(self, weights: Weights, worker: int, step: int) -> Weights:
-        """Return that of a worker's batch in a step."""
+        """Return the gradient of a worker's batch in a step."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The weights of all servers at one time.
+    """The weights of all servers at a point in time.
 
     Attributes:
-        steps: gradients that they have had, over workers: a whole number.
-        time_ps: since the start.
+        steps: gradients applied over the number of workers: a whole number.
+        time_ps: time since the start.
         weights: a view, which later moments change.
     """
 
@@ -55,10 +55,10 @@ class Moment:
 def replay(
     times: ServerTimes | AllReduceTimes, plan: ParameterServerPlan, objective: Objective, learning_rate: float
 ) -> Iterator[Moment]:
-    """Yield the weights at the start, and each time that as many more gradients as workers have been added to them.
+    """Yield the weights at the start and each time that one more gradient per worker has been applied.
 
-    A gradient changes weights by the learning rate over the number of workers. So the gradients of a step of all
-    workers, at the same weights, change them as their mean does.
+    A gradient is scaled by the learning rate over the number of workers. So the gradients of all workers at the same
+    weights change them as their mean would.
     """
     raise TypeError(f"no steps of {type(times).__name__}")
 
@@ -92,7 +92,7 @@ def _(
 
 
 class _State:
-    """The servers' weights, what each worker has read of them, and gradients on their way."""
+    """The servers' weights, each worker's copy, and gradients in flight."""
 
     def __init__(self, plan: ParameterServerPlan, objective: Objective, rate: np.float32) -> None:
         self.weights = objective.initial.copy()
@@ -104,19 +104,19 @@ class _State:
         self._gradients: dict[tuple[int, int], tuple[Weights, int]] = {}
 
     def add_to_weights(self, worker: int, step: int, server: int) -> bool:
-        """Add a gradient to a shard of the weights; return True."""
+        """Apply a gradient to a shard of the weights; return True."""
         shard = self._shards[server]
         self.weights[shard] -= self._rate * self._gradient(worker, step)[shard]
         return True
 
     def add_to_sum(self, worker: int, step: int, server: int) -> bool:
-        """Add a gradient to a shard of the sum; return False, for weights stay as they are."""
+        """Add a gradient to a shard of the sum; return False, as weights do not change."""
         shard = self._shards[server]
         self._sums[shard] += self._gradient(worker, step)[shard]
         return False
 
     def apply_sum(self, _worker: int, _step: int, server: int) -> bool:
-        """Add the sum to a shard of the weights; return True."""
+        """Apply the sum to a shard of the weights; return True."""
         shard = self._shards[server]
         self.weights[shard] -= self._rate * self._sums[shard]
         self._sums[shard] = 0
@@ -129,7 +129,7 @@ class _State:
         return False
 
     def _gradient(self, worker: int, step: int) -> Weights:
-        """Return a gradient at what its worker has read; it is kept until all servers have had it."""
+        """Return a gradient at the worker's copy of the weights; it is kept until all servers have used it."""
         gradient, left = self._gradients.pop((worker, step), (None, len(self._shards)))
         if gradient is None:
             gradient = self._objective.gradient(self._read[worker], worker, step)
@@ -139,9 +139,9 @@ class _State:
 
 
 def _events(times: ServerTimes, state: _State) -> Iterator[tuple[int, bool]]:
-    """Carry out all that reads or changes the state, and yield its time and whether weights have changed.
+    """Carry out all updates and reads of the state; yield the time of each and whether weights have changed.
 
-    The order is that of times; at the same time what changes comes before readings, then that of worker, step, server.
+    They are ordered by time; at the same time updates precede reads, then by worker, step and server.
     """
     added = state.add_to_weights if times.applied_ps is None else state.add_to_sum
     kinds: list[tuple[Integers, int, _Change]] = [(times.updated_ps, _UPDATE, added)]

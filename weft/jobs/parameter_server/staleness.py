@@ -1,6 +1,6 @@
-"""How old the weights were that workers computed with, by two measures.
+"""How stale the weights were that workers computed with, by two measures.
 
-Both count, once for each server, what its shard held when it began to send it.
+Both count each server separately, and look at its shard when it began to send it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Integers = NDArray[np.int64]
 
 
 def clock_lags(times: ServerTimes) -> Counter[int]:
-    """Return how often weights lacked steps of the slowest worker: the reader's steps less that worker's in them.
+    """Return how often each lag occurred: the reader's steps minus the slowest worker's steps in the weights read.
 
-    That is the clock differential of Ho et al. 2013, section 2; with staleness s it is at most s.
+    This is the clock differential of Ho et al. 2013, section 2; with staleness s it is at most s.
     """
     _, steps, servers = times.answered_ps.shape
     clocks = np.arange(1, steps + 1)
@@ -33,15 +33,15 @@ def clock_lags(times: ServerTimes) -> Counter[int]:
 
 
 def update_staleness(times: ServerTimes) -> Counter[int]:
-    """Return how often so many other updates came between the reading of weights and the update computed with them.
+    """Return how often each staleness occurred: updates between the read of weights and the update computed from them.
 
-    That is the staleness of asynchronous gradients of Zhang et al. 2016 ("Staleness-aware async-SGD", section 2). A
-    synchronous server's change by a sum is one update.
+    This is the staleness of asynchronous gradients of Zhang et al. 2016 ("Staleness-aware async-SGD", section 2). A
+    synchronous server's update by a sum counts as one.
     """
     workers, steps, servers = times.answered_ps.shape
     found = Counter[int]()
     for server in range(servers):
-        # The first step is computed with the weights that all have at the start.
+        # The first step is computed with the initial weights.
         read_ps = np.concatenate(
             [np.full((workers, 1), -1, np.int64), times.answered_ps[:, :-1, server]], axis=1
         )
@@ -50,7 +50,7 @@ def update_staleness(times: ServerTimes) -> Counter[int]:
             place = np.broadcast_to(np.arange(steps), (workers, steps))
         else:
             own_ps = times.updated_ps[..., server]
-            # In the order of the replay: at the same time by worker.
+            # In the order of the replay: by worker at the same time.
             order = np.argsort(own_ps, axis=None, kind="stable")
             changes_ps = own_ps.ravel()[order]
             place = np.empty(own_ps.size, np.int64)
@@ -62,7 +62,7 @@ def update_staleness(times: ServerTimes) -> Counter[int]:
 
 
 def _applied(times: ServerTimes, server: int) -> list[Integers]:
-    """Return when each worker's steps were in a server's weights, in order."""
+    """Return when each worker's steps were applied to a server's weights, in order."""
     if times.applied_ps is not None:
         return [times.applied_ps[:, server]]
     return list(times.updated_ps[..., server])

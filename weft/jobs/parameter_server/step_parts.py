@@ -1,9 +1,9 @@
-"""What workers' steps consist of: parts that follow each other and add up to the step.
+"""Divides workers' steps into consecutive parts that add up to the step.
 
-A step with servers ends when the last server's weights have arrived. Its parts are those of the way by that server:
-`compute`, `push` (the gradient's way there), `update` (the server's adding, and the queue before it), `wait` (for
-gradients of other workers) and `pull` (the weights' way back). A step with an all-reduce has `compute`, `wait` (for
-workers that compute), `all-reduce` and `update`.
+A step with servers ends when the last server's weights have arrived. Its parts follow the path through that server:
+`compute`, `push` (the gradient's transfer), `update` (the server's addition and the queue before it), `wait` (for
+gradients of other workers) and `pull` (the weights' transfer). A step with an all-reduce has `compute`, `wait` (for
+workers that still compute), `all-reduce` and `update`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Integers = NDArray[np.int64]
 
 @singledispatch
 def step_parts(times: ServerTimes | AllReduceTimes) -> dict[str, Integers]:
-    """Return the parts of each worker's steps by name, in ps, [worker, step]."""
+    """Return the parts of each worker's steps by name, in ps: arrays [worker, step]."""
     raise TypeError(f"no steps of {type(times).__name__}")
 
 
@@ -58,6 +58,6 @@ def _(times: AllReduceTimes) -> dict[str, Integers]:
 
 
 def _begun(ended_ps: Integers) -> Integers:
-    """Return when steps began: when the one before had ended, the first at the start."""
+    """Return when steps began: at the end of the previous step, the first at 0."""
     begun: Integers = np.concatenate([np.zeros((len(ended_ps), 1), np.int64), ended_ps[:, :-1]], axis=1)
     return begun

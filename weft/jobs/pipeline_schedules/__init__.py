@@ -1,4 +1,4 @@
-"""Orders of the passes of pipeline stages: one file each, found by listing this folder."""
+"""Pipeline schedules, the orders of stages' passes: one file each, found by listing this folder."""
 
 from __future__ import annotations
 

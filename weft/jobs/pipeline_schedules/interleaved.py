@@ -9,7 +9,7 @@ from weft.jobs.pipeline_schedules.one_forward_one_backward import alternating
 
 
 class Interleaved(PipelineSchedule):
-    """1F1B over groups of as many micro-batches as stages, which pass through one part after the other."""
+    """1F1B over groups of micro-batches, one per stage; a group passes through one part after the other."""
 
     name = "interleaved"
     has_parts = True
@@ -25,7 +25,7 @@ class Interleaved(PipelineSchedule):
         return alternating(in_advance, forward, backward)
 
     def objection(self, stages: int, micro_batches: int, parts: int) -> str:
-        """Return what cannot be scheduled and what is valid, "" if all can."""
+        """Return why these counts cannot be scheduled, with valid values; "" if they can."""
         if micro_batches % stages:
             nearest = max(round(micro_batches / stages), 1) * stages
             return f"micro_batches: {micro_batches} with {stages} stages of an interleaved schedule (valid: {nearest})"

@@ -1,4 +1,4 @@
-"""What every pipeline schedule says of itself."""
+"""Interface of pipeline schedules."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import ClassVar, NamedTuple
 
 
 class Pass(Enum):
-    """Which pass over a part of the model."""
+    """Kind of pass over a part of the model."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
-    """Gradients of inputs and, unless the schedule splits the pass, of weights."""
+    """Gradients of inputs and, unless the schedule splits the backward pass, of weights."""
     WEIGHT = "weight"
-    """Gradients of weights, of a schedule that splits the backward pass."""
+    """Gradients of weights, if the schedule splits the backward pass."""
 
 
 class Step(NamedTuple):
@@ -24,7 +24,7 @@ class Step(NamedTuple):
     what: Pass
     micro_batch: int
     part: int = 0
-    """Of the stage's parts of the model."""
+    """Number of the part of the model among the stage's parts."""
 
 
 class PipelineSchedule(ABC):
@@ -32,7 +32,7 @@ class PipelineSchedule(ABC):
 
     name: ClassVar[str]
     splits_backward: ClassVar[bool] = False
-    """Whether gradients of weights are a pass of their own."""
+    """Whether gradients of weights are a separate pass."""
     has_parts: ClassVar[bool] = False
     """Whether a stage may have several parts of the model."""
 
@@ -41,20 +41,20 @@ class PipelineSchedule(ABC):
         """Return a stage's passes in order."""
 
     def objection(self, stages: int, micro_batches: int, parts: int) -> str:
-        """Return what cannot be scheduled and what is valid, "" if all can."""
+        """Return why these counts cannot be scheduled, with valid values; "" if they can."""
         if parts > 1 and not self.has_parts:
             return f"virtual_stages: {parts} with {self.name} (valid: 1, or schedule: interleaved)"
         return ""
 
 
 def most_held(steps: Sequence[Step], sizes: Sequence[int] | None = None) -> int:
-    """Return the most that a stage holds of activations, which a forward pass of a part makes.
+    """Return the peak of activations that a stage holds.
 
-    They are held until the pass that computes gradients of weights.
+    A part's forward pass allocates them, the pass that computes gradients of weights frees them.
 
     Args:
-        steps: of the stage.
-        sizes: of each part's activations; by default they count 1.
+        steps: passes of the stage, in order.
+        sizes: size of each part's activations; 1 by default.
     """
     splits = any(step.what is Pass.WEIGHT for step in steps)
     last = Pass.WEIGHT if splits else Pass.BACKWARD

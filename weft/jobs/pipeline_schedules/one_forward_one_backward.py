@@ -1,4 +1,4 @@
-"""1F1B: as few forward passes in advance as keep all stages busy (Narayanan et al. 2021, section 2.2.1)."""
+"""1F1B: the fewest forward passes in advance that keep all stages busy (Narayanan et al. 2021, section 2.2.1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weft.jobs.pipeline_schedules.kind import Pass, PipelineSchedule, Step
 
 
 class OneForwardOneBackward(PipelineSchedule):
-    """Forward passes as many as stages follow, then one backward and one forward pass in turn."""
+    """One forward pass for each later stage, then one forward and one backward pass in turn."""
 
     name = "1f1b"
 
@@ -20,12 +20,12 @@ class OneForwardOneBackward(PipelineSchedule):
 def alternating(
     in_advance: int, forward: Sequence[tuple[int, int]], backward: Sequence[tuple[int, int]] | None = None
 ) -> list[Step]:
-    """Return passes in order: forward ones in advance, then one forward and one backward in turn.
+    """Return passes in order: some forward passes in advance, then one forward and one backward pass in turn.
 
     Args:
         in_advance: forward passes before the first pair.
-        forward: micro-batches and parts, in order.
-        backward: the same of backward passes; by default that of the forward ones.
+        forward: micro-batch and part of each forward pass, in order.
+        backward: micro-batch and part of each backward pass; by default as `forward`.
     """
     ahead = min(in_advance, len(forward))
     ones = [Step(Pass.FORWARD, *each) for each in forward]

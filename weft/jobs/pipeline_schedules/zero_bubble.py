@@ -1,4 +1,4 @@
-"""ZB-H1: gradients of weights fill a part of the bubble, in the memory of 1F1B (Qi et al. 2023, section 2.2)."""
+"""ZB-H1: gradients of weights fill part of the bubble within the memory of 1F1B (Qi et al. 2023, section 2.2)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from weft.jobs.pipeline_schedules.one_forward_one_backward import alternating
 
 
 class ZeroBubble(PipelineSchedule):
-    """1F1B whose backward pass is split. Stage i computes gradients of weights i micro-batches late.
+    """1F1B with a split backward pass. Stage i computes gradients of weights i micro-batches late.
 
-    So every stage holds the activations of as many micro-batches as the first one of 1F1B.
+    So every stage holds the activations of as many micro-batches as the first stage of 1F1B.
     """
 
     name = "zero-bubble"

@@ -1,1 +1,1 @@
-"""Storage behind a fabric: devices, the commands that clients issue, and where the time of each goes."""
+"""Storage behind a fabric: devices, the commands that clients issue, and the breakdown of their latency."""

@@ -1,9 +1,9 @@
 """Commands of clients to storage nodes, as operations of a job: NVMe over Fabrics with RDMA.
 
-A client sends a command capsule. To read, the node fetches the block from a device, writes it into the client's memory
-and sends a response capsule. To write, the node reads the client's memory by RDMA READ, unless the data came within the
-capsule, stores the block and responds (NVM Express RDMA Transport Specification 1.0, section 3: capsules travel by
-RDMA_SEND, and only the controller issues RDMA_READ and RDMA_WRITE). A capsule and a block are messages of the job.
+A client sends a command capsule. For a read, the node fetches the block from a device, writes it into the client's
+memory and sends a response capsule. For a write, the node reads the client's memory by RDMA READ, unless the capsule
+held the data, stores the block and responds (NVM Express RDMA Transport Specification 1.0, section 3: capsules travel
+by RDMA_SEND, and only the controller issues RDMA_READ and RDMA_WRITE). Capsules and blocks are messages of the job.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from weft.quantities.section import Section
 from weft.traffic.jobs import Job, OperationsBuilder, RankPart
 
 COMMAND_BYTES = 64
-"""Of a submission queue entry, the least command capsule (NVM Express Base Specification 2.0, section 4.1)."""
+"""A submission queue entry, the smallest command capsule (NVM Express Base Specification 2.0, section 4.1)."""
 RESPONSE_BYTES = 16
-"""Of a completion queue entry, a response capsule (the same, section 4.6)."""
+"""A completion queue entry, which is a response capsule (the same, section 4.6)."""
 SECTOR_BYTES = 512
-"""Blocks are multiples of it."""
+"""Unit of block sizes."""
 TAGS_PER_COMMAND = 3
 _COMMAND_TAG, _DATA_TAG, _RESPONSE_TAG = range(TAGS_PER_COMMAND)
 _NONE = -1
@@ -47,12 +47,12 @@ Integers = NDArray[np.int64]
 
 
 class HostCopy(Section):
-    """The hop between a client's host memory, where the network reads and writes, and its accelerator's."""
+    """The copy between a client's host memory, which the network reads and writes, and its accelerator's memory."""
 
     bandwidth: Rate
-    """Of copies, which follow each other."""
+    """Bandwidth of copies, which a client makes one at a time."""
     latency: Time = 0
-    """Of each copy."""
+    """Fixed time of each copy."""
 
     def duration_ps(self, size_bytes: int) -> int:
         """Return how long a copy takes."""
@@ -61,14 +61,14 @@ class HostCopy(Section):
 
 @dataclass(frozen=True)
 class StorageNodes:
-    """What answers commands.
+    """The nodes that answer commands.
 
     Attributes:
-        count: of nodes.
-        devices: of each node.
-        device: what each of these is.
-        in_capsule_bytes: the largest write whose data travel within the command capsule.
-        host_copy: of clients; None where the network reads and writes accelerators' memory (GPUDirect).
+        count: number of nodes.
+        devices: devices of each node.
+        device: model of each device.
+        in_capsule_bytes: the largest write that carries its data in the command capsule.
+        host_copy: clients' copy; None if the network reads and writes accelerators' memory (GPUDirect).
     """
 
     count: int
@@ -78,7 +78,7 @@ class StorageNodes:
     host_copy: HostCopy | None = None
 
     def place(self, block: int) -> tuple[int, int, int]:
-        """Return the node and the device of a block of a file, and its number there: blocks are striped over both."""
+        """Return a file block's node, device and number on the device; blocks are striped over both."""
         rest, node = divmod(block, self.count)
         number, device = divmod(rest, self.devices)
         return node, device, number
@@ -86,7 +86,7 @@ class StorageNodes:
 
 @dataclass(frozen=True)
 class Block:
-    """What a command reads or writes: so much of the block of a number."""
+    """The data of a command: `size_bytes` of the block with a number."""
 
     number: int
     size_bytes: int
@@ -95,7 +95,7 @@ class Block:
 
 @dataclass(frozen=True)
 class _Waits:
-    """Operations whose ends, or starts, one follows."""
+    """Dependencies of an operation on the ends and the starts of others."""
 
     after: Sequence[int] = ()
     after_start: Sequence[int] = ()
@@ -103,10 +103,10 @@ class _Waits:
 
 @dataclass(frozen=True, eq=False)
 class Commands:
-    """Columns of commands. `client` and `node` are ranks of the job, the rest numbers of operations, -1 for none.
+    """Columns of commands. `client` and `node` are ranks of the job; `first` to `transfer` are operations, -1 for none.
 
-    `first` begins a command and `end` and `other_end` are its last ones, at the client; `access` and `transfer` are the
-    device's, at the node.
+    `first` begins a command at the client, `end` and `other_end` end it there; `access` and `transfer` are the device's
+    operations at the node.
     """
 
     client: Integers
@@ -121,13 +121,13 @@ class Commands:
     transfer: Integers
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of commands."""
         return len(self.client)
 
 
 @dataclass
 class StorageWriter:
-    """Writes a job whose first ranks are clients and whose last ones are storage nodes."""
+    """Writes a storage job: clients are its first ranks, storage nodes its last."""
 
     clients: int
     nodes: StorageNodes
@@ -135,13 +135,13 @@ class StorageWriter:
     _rows: array[int] = field(default_factory=lambda: array("q"))
 
     def __post_init__(self) -> None:
-        """Make an empty program for each rank."""
+        """Begin an empty program for each rank."""
         self.builders = [OperationsBuilder() for _ in range(self.clients + self.nodes.count)]
 
     def command(
         self, client: int, block: Block, after: Sequence[int], after_start: Sequence[int] = ()
     ) -> tuple[int, ...]:
-        """Add a command of a client that follows operations of its own; return the client's operations that end it."""
+        """Add a client's command that follows other operations of the client; return the operations that end it."""
         tag = len(self._rows) // len(COLUMNS) * TAGS_PER_COMMAND
         return (self._read if block.is_read else self._write)(client, block, _Waits(after, after_start), tag)
 
@@ -196,7 +196,7 @@ class StorageWriter:
         return (response,)
 
     def _stream(self, device: int, *, reads: bool) -> int:
-        """Return the stream of a device's interface; those of its channels follow."""
+        """Return the stream of a device's interface; the streams of its channels follow."""
         own = self.nodes.device
         streams = own.read.channels + own.write.channels + 2
         return device * streams + (0 if reads else own.read.channels + 1)

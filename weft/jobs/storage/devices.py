@@ -1,4 +1,4 @@
-"""Storage devices: how long an access takes, how many are under way at once, and how fast data moves."""
+"""Storage devices: access latency, concurrent accesses, and bandwidth."""
 
 from __future__ import annotations
 
@@ -11,39 +11,38 @@ PS_PER_S = 10**12
 
 
 class Accesses(Section):
-    """What a device does for reads, or for writes.
+    """A device's performance for reads or for writes.
 
-    An access occupies one of the channels, which its address determines, for the latency. The data pass the device's
-    interface one block after the other. So blocks per second are at most channels / latency, and bytes per second the
-    bandwidth.
+    An access occupies one channel, determined by its address, for the latency. Blocks pass the device's interface one
+    at a time. So the device does at most channels / latency blocks per second, and `bandwidth`.
     """
 
     latency: PositiveTime
-    """Of an access to the medium, or to the cache that takes writes."""
+    """Time of an access to the medium, or to the write cache."""
     bandwidth: Rate
-    """Of the device's interface."""
+    """Bandwidth of the device's interface."""
     channels: Annotated[int, whole(1, 1024)] = 1
-    """Accesses under way at once."""
+    """Concurrent accesses."""
 
     def transfer_ps(self, size_bytes: int) -> int:
-        """Return how long the interface takes for so many bytes."""
+        """Return how long the interface takes to transfer `size_bytes`."""
         return -(-size_bytes * 8 * PS_PER_S // self.bandwidth)
 
     def bytes_per_s(self, block_bytes: int) -> float:
-        """Return the throughput of blocks of a size that occupy all channels evenly."""
+        """Return the throughput of blocks of this size if they occupy all channels evenly."""
         return min(self.bandwidth / 8, self.channels * block_bytes * PS_PER_S / self.latency)
 
 
 class Device(Section):
-    """A storage device. Reads and writes have channels and an interface each."""
+    """A storage device. Reads and writes have separate channels and interfaces."""
 
     read: Accesses
-    """Of reads."""
+    """Performance of reads."""
     write: Accesses
-    """Of writes."""
+    """Performance of writes."""
 
     def accesses(self, *, reads: bool) -> Accesses:
-        """Return what it does for reads, or for writes."""
+        """Return the performance of reads or of writes."""
         return self.read if reads else self.write
 
 
@@ -55,9 +54,9 @@ def _of_data_sheet(
     write_gb_per_s: float,
     write_kiops: int,
 ) -> Device:
-    """Return the device with these figures; data sheets give no channels, so they are accesses/s times latency.
+    """Return the device with these figures; data sheets omit channels, so these are accesses/s times latency.
 
-    That many accesses/s need addresses that lie evenly on the channels; at random ones there are fewer.
+    Only addresses spread evenly over the channels reach that many accesses/s; random ones reach fewer.
     """
 
     def accesses(latency_us: int, gb_per_s: float, kiops: int) -> Accesses:

@@ -1,4 +1,4 @@
-"""What clients read and write: blocks in order or at random, a checkpoint's shards, batches of samples."""
+"""Loads of storage clients: sequential or random blocks, a checkpoint's shards, batches of samples."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from weft.traffic.jobs import Job
 _ADDRESSES = 1 << 40
 COMPUTE_STREAM = 0
 MAX_COMMANDS = 500_000
-"""Of all clients: some million operations."""
+"""Most commands of all clients: some million operations."""
 
 
 class Access(Section):
     """Blocks that every client reads and writes."""
 
     blocks: Annotated[int, whole(1, 100_000)]
-    """Of each client."""
+    """Blocks of each client."""
     order: Literal["sequential", "random"] = "sequential"
-    """Of addresses. In sequence, a client's file is striped over nodes, devices and channels; client n begins at its
-    n-th block."""
+    """Order of addresses. Sequential: a client's file is striped over nodes, devices and channels, and client n starts
+    at its n-th block."""
     reads: Annotated[float, number(0, 1)] = 1.0
     """Share of commands that read; the seed draws which."""
 
@@ -38,21 +38,21 @@ class Loading(Section):
     """Batches of samples that every client reads, each before the step that computes with it."""
 
     steps: Annotated[int, whole(1, 10_000)]
-    """Batches."""
+    """Number of batches."""
     samples: Annotated[int, whole(1, 100_000)]
-    """Of a batch."""
+    """Samples of a batch."""
     sample: Size
-    """Size of each of them; samples lie at random addresses."""
+    """Size of a sample; samples lie at random addresses."""
     compute: Time
     """How long a step computes."""
     prefetch: Annotated[int, whole(0, 10_000)] = 1
-    """Batches that may be read before they are needed: while a step computes, the next ones come in. With 0, a batch is
-    read when the step before has ended."""
+    """Batches that may be read ahead, while a step computes. With 0, a batch is read when the previous step has
+    ended."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Commands of a client, and the computation that follows them all, if there is one."""
+    """Commands of a client, and the computation that waits for all of them, if any."""
 
     blocks: Sequence[Block]
     compute_ps: int | None = None
@@ -60,7 +60,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class ClientLoad:
-    """Batches of a client, of which up to `prefetch` are read before the computation that takes them can begin."""
+    """Batches of a client; up to `prefetch` are read ahead of the computations that use them."""
 
     batches: Sequence[Batch]
     prefetch: int = 1
@@ -71,9 +71,9 @@ class StorageJob:
     """A job and its commands.
 
     Attributes:
-        job: clients are its first ranks.
-        commands: of all clients.
-        computations: of each client, the operations that compute, in order.
+        job: the job; clients are its first ranks.
+        commands: commands of all clients.
+        computations: operations that compute, in order, by client.
     """
 
     job: Job
@@ -82,7 +82,7 @@ class StorageJob:
 
 
 def access_loads(access: Access, clients: int, block_bytes: int, seed: int) -> Iterator[ClientLoad]:
-    """Yield what each client reads and writes."""
+    """Yield the load of each client that accesses blocks."""
     for client in range(clients):
         generator = np.random.default_rng([seed, client])
         reads = (generator.random(access.blocks) < access.reads).tolist()
@@ -99,7 +99,7 @@ def access_loads(access: Access, clients: int, block_bytes: int, seed: int) -> I
 
 
 def loading_loads(loading: Loading, clients: int, block_bytes: int, seed: int) -> Iterator[ClientLoad]:
-    """Yield what each client reads and computes."""
+    """Yield the load of each client that reads and computes batches."""
     sizes = block_sizes(loading.sample, block_bytes)
     for client in range(clients):
         generator = np.random.default_rng([seed, client])
@@ -114,17 +114,17 @@ def loading_loads(loading: Loading, clients: int, block_bytes: int, seed: int) -
 
 
 def checkpoint_loads(plan: TrainingPlan, block_bytes: int) -> Iterator[ClientLoad]:
-    """Yield what each rank of a training job writes: its shard, a file of its own."""
+    """Yield the load of each rank of a training job that writes its shard, a separate file."""
     for rank in range(plan.parallel.rank_count):
         sizes = block_sizes(shard_bytes(plan, rank), block_bytes)
         yield ClientLoad([Batch([Block(rank + place, size, False) for place, size in enumerate(sizes)])])
 
 
 def shard_bytes(plan: TrainingPlan, rank: int) -> int:
-    """Return what a rank writes of a checkpoint: weights and the optimizer's state, without gradients.
+    """Return the bytes of a checkpoint that a rank writes: weights and the optimizer's state, without gradients.
 
-    Of what replicas have alike, the first of them writes all; what they share (ZeRO) each of them writes, as DeepSpeed
-    does: weights from stage 3 on, the optimizer's state from stage 1 on (Rajbhandari et al. 2020, section 5).
+    The first replica writes state that all replicas duplicate; every replica writes its part of sharded state, as in
+    DeepSpeed: weights from ZeRO stage 3, the optimizer's state from stage 1 (Rajbhandari et al. 2020, section 5).
     """
     parallel = plan.parallel
     dense, experts = rank_parameters(plan, parallel.place(rank).pipeline)
@@ -142,16 +142,16 @@ def shard_bytes(plan: TrainingPlan, rank: int) -> int:
 
 
 def block_sizes(size_bytes: int, block_bytes: int) -> list[int]:
-    """Return the sizes of the blocks of a file; the last one is rounded up to whole sectors."""
+    """Return the sizes of a file's blocks; the last one is rounded up to whole sectors."""
     whole_blocks, rest = divmod(size_bytes, block_bytes)
     return [block_bytes] * whole_blocks + ([-(-rest // SECTOR_BYTES) * SECTOR_BYTES] if rest else [])
 
 
 def storage_job(name: str, loads: Sequence[ClientLoad], nodes: StorageNodes, queue_depth: int) -> StorageJob:
-    """Return the job of clients with these loads, each with up to `queue_depth` commands under way.
+    """Return the job of clients with these loads, each with up to `queue_depth` outstanding commands.
 
-    A client's n-th command follows the end of the one `queue_depth` before it. So the graph is static: a slot of the
-    queue waits for its own command, also where another slot's has ended before.
+    A client's n-th command waits for command n - `queue_depth`. This keeps the graph static: a queue slot waits for its
+    own previous command, even if another slot becomes free earlier.
     """
     writer = StorageWriter(len(loads), nodes)
     computations = [_add_client(writer, client, load, queue_depth) for client, load in enumerate(loads)]
@@ -186,14 +186,14 @@ def _add_client(writer: StorageWriter, client: int, load: ClientLoad, queue_dept
 
 @dataclass(frozen=True)
 class _Gate:
-    """Operations whose ends, or starts, a batch's commands follow."""
+    """Dependencies of a batch's commands on the ends and the starts of operations."""
 
     ends: Sequence[int] = ()
     starts: Sequence[int] = ()
 
 
 def _gate(computations: Sequence[int], batch: int, prefetch: int) -> _Gate:
-    """Return what a batch waits for: without prefetch the step before it, else that a batch before it is taken."""
+    """Return a batch's gate: without prefetch the previous step's end, else the start of the step that frees room."""
     if prefetch == 0:
         return _Gate(ends=computations[-1:])
     taken = batch - prefetch

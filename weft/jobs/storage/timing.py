@@ -1,4 +1,4 @@
-"""What commands took in a run, and where the time of each went."""
+"""Latency of commands in a run, and its breakdown."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _NONE = -1
 
 @dataclass(frozen=True, eq=False)
 class CommandTimes:
-    """Of each command, in ps; the parts add up to the latency.
+    """Times of each command, in ps; the parts add up to the latency.
 
     Attributes:
-        latency: from when the client could issue it to its response, data and copy.
-        device: the device's access and transfer.
-        device_queue: waiting for the device's channel and interface.
-        host_copy: copying between host and accelerator, and waiting for copies before it.
-        network: the rest: capsules, data, and waiting for links.
-        end_ps: of the last command.
+        latency: from when the client could issue it to the last of response, data and copy.
+        device: access and transfer of the device.
+        device_queue: wait for the device's channel and interface.
+        host_copy: copy between host and accelerator, including the wait for earlier copies.
+        network: the rest: capsules, data, and waits for links.
+        end_ps: end of the last command.
     """
 
     latency: Integers
@@ -37,7 +37,7 @@ class CommandTimes:
 
 
 def command_times(job: Job, commands: Commands, times: Sequence[RankTimes]) -> CommandTimes:
-    """Return what the commands of a job that has run took."""
+    """Return the times of a job's commands in a run."""
     columns = _Columns(job, times)
     issued = columns.of(columns.ready, commands.client, commands.first)
     ends = [
@@ -60,7 +60,7 @@ def command_times(job: Job, commands: Commands, times: Sequence[RankTimes]) -> C
 
 
 def waiting_ps(storage: StorageJob, times: Sequence[RankTimes]) -> list[int]:
-    """Return how long each client's computations waited for the batch that they take."""
+    """Return how long each client's computations waited for their batches in total."""
     found = []
     for client, computations in enumerate(storage.computations):
         rows = np.array(computations, np.int64)
@@ -71,7 +71,7 @@ def waiting_ps(storage: StorageJob, times: Sequence[RankTimes]) -> list[int]:
 
 
 class _Columns:
-    """Times of the operations of all ranks, one rank's behind the other's."""
+    """Times of all ranks' operations, concatenated in order of ranks."""
 
     def __init__(self, job: Job, times: Sequence[RankTimes]) -> None:
         self._bases = np.cumsum([0, *(len(part.operations) for part in job.parts)])
@@ -82,5 +82,5 @@ class _Columns:
         )
 
     def of(self, column: Integers, ranks: Integers, operations: Integers) -> Integers:
-        """Return a column's values of operations of ranks."""
+        """Return a column's values for operations of ranks."""
         return column[self._bases[ranks] + operations]

@@ -1,4 +1,4 @@
-"""Traces of jobs and flows that other tools have recorded or generated, and jobs as traces for other tools."""
+"""Reads traces of jobs and flows from other tools, and writes jobs as traces for other tools."""
 
 from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
 from weft.jobs.traces.errors import TraceError

@@ -1,4 +1,4 @@
-"""Makes a job from what is read rank by rank: numbers for peers, groups and calls; one copy of equal programs."""
+"""Assembles a job rank by rank: numbers peers, groups and calls, and keeps one copy of equal programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_TRACE_DEPENDENCIES = 60_000_000
 
 
 class JobAssembler:
-    """Collects the ranks of a job; `operation_count` is of those that were added."""
+    """Collects the ranks of a job; `operation_count` counts the operations added so far."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -32,17 +32,17 @@ class JobAssembler:
         self._dependency_count = 0
 
     def add_group(self, group: Group) -> int:
-        """Add a group of a name that there is not yet, and return its number."""
+        """Add a group with a new name; return its number."""
         self._group_numbers[group.name] = len(self.groups)
         self.groups.append(group)
         return len(self.groups) - 1
 
     def group_number(self, name: str) -> int | None:
-        """Return the number of a group, None where there is none of that name."""
+        """Return the number of the group with this name, None if it does not exist."""
         return self._group_numbers.get(name)
 
     def call_number(self, call: CollectiveCall) -> int:
-        """Return the number of a call, a new one where there is none such."""
+        """Return the number of a call; a call not seen before gets a new one."""
         if call not in self._call_numbers:
             self._call_numbers[call] = len(self.calls)
             self.calls.append(call)
@@ -58,13 +58,13 @@ class JobAssembler:
         self._parts[number] = RankPart(shared, tuple(rank.peers), tuple(rank.groups), rank.compute_scale)
 
     def job(self) -> Job:
-        """Return the job of all ranks that were added, in order. Raises JobError."""
+        """Return the job of all ranks added, in order. Raises JobError if they do not fit together."""
         parts = tuple(self._parts[rank] for rank in sorted(self._parts))
         return Job(self.name, parts, tuple(self.groups), tuple(self.calls), self.traffic_classes)
 
 
 class RankAssembler:
-    """Collects the operations of a rank. `peers` and `groups` may be given beforehand, to have their slots."""
+    """Collects the operations of a rank. `peers` and `groups`, if given, take the first slots in their order."""
 
     def __init__(self, peers: tuple[int, ...] = (), groups: tuple[int, ...] = ()) -> None:
         self.operations = OperationsBuilder()
@@ -92,7 +92,7 @@ def check_count(operations: int, dependencies: int, source: str) -> None:
 
 
 def digest_of(operations: Operations) -> bytes:
-    """Return the same for equal operations, and another for others."""
+    """Return a hash that is equal for equal operations and differs otherwise."""
     digest = hashlib.sha256()
     for name, value in vars(operations).items():
         content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
@@ -101,9 +101,9 @@ def digest_of(operations: Operations) -> bytes:
 
 
 def whole_call(collective: str, size_bytes: int, ranks: int, root: int = 0) -> CollectiveCall | None:
-    """Return the call of a collective of nccl-tests' size, None if there is nothing to do: no bytes, or one rank.
+    """Return the call of a collective, with a size as in nccl-tests; None for no bytes or a single rank.
 
-    The size is rounded up to whole elements for each rank. Raises ValueError for more than a job may have.
+    The size is rounded up to whole elements for each rank. Raises ValueError for more bytes than a call may have.
     """
     if size_bytes == 0 or ranks == 1:
         return None

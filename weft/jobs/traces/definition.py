@@ -1,4 +1,4 @@
-"""What a format of traces is, and what reading one yields."""
+"""Interface of trace formats, and the result of reading a trace."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DEFAULT_EAGER_BYTES = 65_535
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read what formats leave open.
+    """Options for aspects that formats leave open.
 
     Attributes:
-        roofline: makes durations of computations that are given as operations and bytes; None refuses those.
-        groups: a JSON file of process groups; None takes the one beside the trace, if there is one.
+        roofline: converts operations and bytes to durations; None rejects computations without a duration.
+        groups: JSON file of process groups; None takes the one next to the trace, if any.
         send_overhead_ps: time that a GOAL rank's processor spends on each message (o of LogGP).
-        eager_bytes: what follows a GOAL send of up to so many bytes need not wait for its acknowledgement.
+        eager_bytes: largest GOAL send that completes without waiting for its acknowledgement.
     """
 
     roofline: Roofline | None = None
@@ -33,19 +33,19 @@ class ReadOptions:
     eager_bytes: int = DEFAULT_EAGER_BYTES
 
     def given(self) -> frozenset[str]:
-        """Return the options that are not what they are by default."""
+        """Return the names of the options that differ from their defaults."""
         return frozenset(each.name for each in fields(self) if getattr(self, each.name) != each.default)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What a trace holds: a job, or flows without dependencies.
+    """The contents of a trace: a job, or flows without dependencies.
 
     Attributes:
-        job: None for flows.
-        flows: none for a job.
-        locate: says where an operation of a rank was read: file, and node or line.
-        notes: what was read otherwise than it is written, a sentence each.
+        job: the job; None for flows.
+        flows: the flows; empty for a job.
+        locate: returns where an operation of a rank was read: file, and node or line.
+        notes: sentences on data that was left out or read differently.
     """
 
     job: Job | None = None
@@ -55,18 +55,18 @@ class Trace:
 
 
 class TraceFormat(abc.ABC):
-    """A format of traces. What it does not offer, it refuses."""
+    """A trace format. Options outside `options` are rejected."""
 
     name: ClassVar[str]
-    """What scenarios and commands call it."""
+    """Name in scenarios and commands."""
     title: ClassVar[str]
-    """Its name in sentences."""
+    """Name in sentences."""
     holds_flows: ClassVar[bool] = False
-    """Whether it holds flows rather than a job."""
+    """Whether it holds flows instead of a job."""
     is_written: ClassVar[bool] = False
     """Whether jobs can be written in it."""
     options: ClassVar[frozenset[str]] = frozenset()
-    """The fields of `ReadOptions` that mean something for it."""
+    """Fields of `ReadOptions` that it uses."""
 
     @abc.abstractmethod
     def recognises(self, path: Path) -> bool:
@@ -74,8 +74,8 @@ class TraceFormat(abc.ABC):
 
     @abc.abstractmethod
     def read(self, path: Path, options: ReadOptions) -> Trace:
-        """Return a trace. Raises TraceError, and OSError for files that cannot be read."""
+        """Return a trace. Raises TraceError for an invalid trace and OSError for files that cannot be read."""
 
     def write(self, job: Job, path: Path) -> list[Path]:
-        """Write a job, and return the files. Raises TraceError for what the format cannot express."""
+        """Write a job; return the files. Raises TraceError for jobs that the format cannot express."""
         raise NotImplementedError(self.name)

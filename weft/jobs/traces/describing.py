@@ -1,4 +1,4 @@
-"""What a trace holds, in numbers and in words."""
+"""Describes the contents of a trace, as data and as text."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MOST_LISTED = 20
 
 
 def as_dict(trace: Trace) -> dict[str, Any]:
-    """Return what a trace holds: counts, bytes, times in picoseconds."""
+    """Return the contents of a trace: counts, bytes, times in picoseconds."""
     held = _job(trace.job) if trace.job is not None else _flows(trace)
     return {**held, "notes": list(trace.notes)}
 
 
 def describe(trace: Trace) -> str:
-    """Return what a trace holds, as lines of text."""
+    """Return the contents of a trace as lines of text."""
     held = as_dict(trace)
     lines = _job_lines(held) if trace.job is not None else _flow_lines(held)
     return "\n".join([*lines, *(f"note: {note}" for note in trace.notes)])
@@ -61,7 +61,7 @@ def _job(job: Job) -> dict[str, Any]:
         for row in operations.of_kind(Kind.COLLECTIVE).tolist():
             slot, number = operations.calls[operations.target[row]]
             ranks = job.groups[part.groups[slot]].ranks
-            # A call of a group is counted once, by its first rank.
+            # A group's call is counted once, for its first rank.
             if ranks[0] == rank:
                 call = job.calls[number]
                 calls[call.collective, call.size_bytes, len(ranks)] += 1

@@ -1,4 +1,4 @@
-"""What is wrong with a trace."""
+"""Errors in traces."""
 
 from __future__ import annotations
 

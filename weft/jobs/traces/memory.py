@@ -1,4 +1,4 @@
-"""Refuses a trace before the machine's memory runs out."""
+"""Rejects a trace before the machine runs out of memory."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from weft.jobs.traces.errors import TraceError
 
 STATEMENTS_BETWEEN_CHECKS = 1 << 16
 BYTES_PER_OPERATION = 400
-"""That making a rank's part, and checking the job, takes beyond what has been read: sorted dependencies, columns."""
+"""Memory to build a rank's part and check the job, in addition to the data read: sorted dependencies, columns."""
 _SPARE_BYTES = 1 << 28
 _MIB = 1 << 20
 
 
 def available_bytes() -> int:
-    """Return the memory that processes can still have."""
+    """Return the memory that processes can still allocate."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:
@@ -26,7 +26,7 @@ def available_bytes() -> int:
 
 
 def check_memory(operations: int, place: str) -> None:
-    """Check that there is memory to go on after so many operations. Raises TraceError, with `place`."""
+    """Check that the memory suffices for the operations read so far. Raises TraceError, with `place`."""
     available, needed = available_bytes(), operations * BYTES_PER_OPERATION + _SPARE_BYTES
     if available < needed:
         raise TraceError(

@@ -1,4 +1,4 @@
-"""The formats of traces, found by name or by what a path looks like."""
+"""The trace formats, found by name or by how a path looks."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _OPTION_NAMES = {
     "send_overhead_ps": "send overhead",
     "eager_bytes": "eager",
 }
-"""What users call the fields of `ReadOptions`."""
+"""User-visible names of the fields of `ReadOptions`."""
 TRACE_FORMATS: Registry[TraceFormat] = Registry("weft.jobs.traces.formats", "format", _kinds_in, TraceError)
 
 
 def read_trace(path: Path, format_name: str = "", options: ReadOptions | None = None) -> Trace:
-    """Return a trace, whose job can come to an end.
+    """Return a trace. If it is a job, every operation can finish.
 
     Args:
-        path: file or folder, as the format has it.
-        format_name: of `TRACE_FORMATS`; "" for the one that the path looks like.
-        options: what formats leave open.
+        path: file, folder or prefix, depending on the format.
+        format_name: a name in `TRACE_FORMATS`; "" to recognise the format by the path.
+        options: options for aspects that formats leave open.
 
     Raises:
-        TraceError: it cannot be read, or its job cannot come to an end; with file, rank, and node or line.
+        TraceError: it cannot be read, or its job cannot finish; with file, rank, and node or line.
     """
     if len(str(path)) > _MOST_PATH:
         raise TraceError(f"{shown(str(path))} is too long a path (valid: {_MOST_PATH} characters)")
@@ -66,7 +66,7 @@ def _check_options(path: Path, chosen: TraceFormat, options: ReadOptions) -> Non
 
 
 def write_trace(job: Job, path: Path, format_name: str) -> list[Path]:
-    """Write a job, and return the files. Raises TraceError for what the format cannot express."""
+    """Write a job; return the files. Raises TraceError for jobs that the format cannot express."""
     chosen = TRACE_FORMATS.named(format_name)
     if not chosen.is_written:
         valid = ", ".join(name for name, each in TRACE_FORMATS.items() if each.is_written)

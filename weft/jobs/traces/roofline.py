@@ -1,4 +1,4 @@
-"""How long a computation takes on an accelerator."""
+"""Roofline model of a computation's duration on an accelerator."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ PS_PER_S = 10**12
 
 @dataclass(frozen=True)
 class Roofline:
-    """The roofline model (Williams, Waterman, Patterson 2009): the slower of computing and of moving its operands.
+    """The roofline model (Williams, Waterman, Patterson 2009): the slower of computing and moving operands.
 
     Attributes:
         flops_per_s: floating-point operations per second.
-        memory_bytes_per_s: of the accelerator's own memory.
+        memory_bytes_per_s: bandwidth of the accelerator's memory.
     """
 
     flops_per_s: float
     memory_bytes_per_s: float
 
     def duration_ps(self, operations: int, moved_bytes: int) -> int:
-        """Return the duration of a computation of so many operations on so many bytes, rounded to picoseconds.
+        """Return the duration of a computation, in ps.
 
-        Beyond what an operation may take it is a picosecond more than that.
+        A duration beyond `MAX_DURATION_PS` is returned as that plus 1.
         """
         took_s = max(operations / self.flops_per_s, moved_bytes / self.memory_bytes_per_s)
         return round(min(took_s * PS_PER_S, MAX_DURATION_PS + 1))
 
 
 def roofline_of(accelerator: str | Accelerator, precision: str) -> Roofline:
-    """Return the roofline of an accelerator, or of one of Weft's by name. Raises TraceError for unknown names."""
+    """Return the roofline of an accelerator, given or by name. Raises TraceError for an unknown name or precision."""
     if isinstance(accelerator, str):
         if accelerator not in ACCELERATORS:
             raise TraceError(f"no accelerator {accelerator!r}; {did_you_mean(accelerator, ACCELERATORS)}")

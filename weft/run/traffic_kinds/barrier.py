@@ -1,4 +1,4 @@
-"""Barriers: ranks wait for each other, by way of switches or of messages between hosts."""
+"""Barriers: ranks wait for each other, through switches or by messages between hosts."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ BarrierAlgorithm = Literal["in_network", "dissemination", "ring"]
 
 
 class BarrierTraffic(TrafficItem):
-    """Ranks pass barriers one after the other."""
+    """Ranks pass consecutive barriers."""
 
     kind = "barrier"
     results: ClassVar = BARRIERS
 
     barrier: Annotated[int, whole(1, 100_000)]
-    """How many."""
+    """Number of barriers."""
     algorithms: list[BarrierAlgorithm] = Field(["in_network"], min_length=1)
-    """Run one after the other. `in_network`: switches count ranks and release them, which `services` must have.
-    `dissemination`: in step k each rank notifies the one 2^k further on. `ring`: a token goes round twice."""
+    """Algorithms, run one after the other. `in_network`: switches count ranks and release them, which needs
+    `synchronisation` in `services`. `dissemination`: in step k each rank notifies the rank 2^k further on. `ring`: a
+    token goes round twice."""
     ranks: list[FabricRank] | None = Field(None, min_length=1)
     """The fabric's ranks that wait for each other; by default all."""
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """What switches must have."""
+        """Services that switches must have."""
         return ("synchronisation",) if IN_NETWORK in self.algorithms else ()
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that the ranks exist and are distinct, and that hosts are not alone."""
+        """Check that the ranks exist and are distinct, and that host algorithms have at least two."""
         ranks = check_ranks_of_group(fabric, self.ranks, key)
         if ranks < 2 and set(self.algorithms) != {IN_NETWORK}:
             raise KeyProblem(f"{key}.algorithms", "a single rank sends no messages (valid: in_network)")

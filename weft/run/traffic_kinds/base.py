@@ -1,4 +1,4 @@
-"""What kinds of traffic share: how an item is made ready and run."""
+"""Base classes of traffic kinds: how an item is checked, prepared and run."""
 
 from __future__ import annotations
 
@@ -34,97 +34,97 @@ Run = Callable[["Fabric", Progress], None]
 
 
 class TrafficItem(TrafficSection):
-    """An item that can be run. A kind says its name, its keys and `run`; the rest where it has something to say."""
+    """An item that can be run. A kind defines its name, its keys and `run`, and overrides other methods as needed."""
 
     results: ClassVar[ResultKind[Any] | None]
-    """What its runs leave; several kinds may share one. None: what its items leave."""
+    """Kind of its results; several kinds may share one. None if only its parts have results."""
     lacking: ClassVar[str] = ""
     """Why it cannot run under the real clock; empty if it can."""
 
     def with_parts(self, key: str) -> Iterator[tuple[str, TrafficItem]]:
-        """Yield it and the items that it runs, each with its key; `key` is its own."""
+        """Yield the item, with `key`, and the items that it runs, with their keys."""
         yield key, self
 
     @abstractmethod
     def run(self, fabric: Fabric, progress: Progress) -> None:
-        """Run it to its end and call `progress` with what is being done, in words.
+        """Run the item to its end; report the current activity to `progress`, in words.
 
-        `fabric` has methods for collectives, training steps and flows, which note their results.
+        `fabric` has methods for collectives, training steps and flows, which record their results.
 
         Raises:
             BadInputError: it cannot run on this fabric. CheckFailedError: it failed or did not end in time.
         """
 
     def prepare(self, ranks: int, seed: int) -> Run:
-        """Make the data, before the fabric is up and its clock can be disturbed; return what runs the item."""
+        """Make the data before the fabric is up, as this can disturb its clock; return what runs the item."""
         return self.run
 
     def data_bytes(self, ranks: int) -> int:
-        """Return the memory that a rank's data takes; all items' data exist at once."""
+        """Return the bytes of memory for a rank's data; the data of all items exist at once."""
         return 0
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check what only the fabric's links and NICs show. Raises KeyProblem for a key below `key`, the item's own."""
+        """Check the item against the fabric's links and NICs. Raises KeyProblem below `key`, the item's key."""
 
     def largest_packet(self, ip_version: int) -> tuple[str, int]:
-        """Return which of its keys says how large its IP packets are, and their bytes; 0 if none does."""
+        """Return the key that sets the size of its IP packets, and the size in bytes; "" and 0 without one."""
         return "", 0
 
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
-        """Check the classes of users that it names, before anything is built. Raises BadInputError."""
+        """Check the users' classes that it names, before anything is built. Raises BadInputError."""
 
     @property
     def reduces_in_network(self) -> bool:
-        """Whether switches reduce."""
+        """Whether switches reduce data for it."""
         return False
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """What switches must have besides forwarding and reductions, of `services`."""
+        """Services that switches must have besides forwarding and reductions."""
         return ()
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
-        """Return it as a job, which can be written as a trace; None for what is none, such as flows.
+        """Return the item as a job, which can be written as a trace; None if it is not a job, such as flows.
 
-        What it runs by several algorithms is a job of the first one.
+        With several algorithms the job uses the first one.
         """
         return None
 
 
 class JoinableItem(TrafficItem):
-    """An item that can run beside others, in `together`."""
+    """An item that can run concurrently with others, in `together`."""
 
     joins_others = True
 
     @abstractmethod
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
-        """Make the data, as `prepare`; return what makes the item's one task of a fabric, from its `tasks`."""
+        """Make the data, as `prepare`; return a function that makes the item's single task, from `fabric.tasks`."""
 
     def check_single(self, key: str) -> None:
-        """Check that it is one run, as it must be beside others. Raises KeyProblem for a key below `key`."""
+        """Check that it is a single run, as `together` requires. Raises KeyProblem for a key below `key`."""
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return seconds after which its run has failed: real ones, or of the virtual clock."""
+        """Return the seconds after which its run has failed, in real time or of the virtual clock."""
         return DEFAULT_TIME_LIMIT_S
 
 
 class JobItem(JoinableItem):
-    """An item that is a job, whose traffic may travel in classes of its own."""
+    """An item that is a job; its kinds of traffic may use different classes."""
 
     classes: dict[Annotated[str, Text("a kind of traffic", r"\S", "data")], DataClass] = Field(default={})
-    """Of kinds of its traffic, the class in which they travel, one of `scheduling.classes`; others in class 3."""
+    """Class of each kind of its traffic, one of `scheduling.classes`; kinds not named use class 3."""
 
     def named_classes(self, key: str) -> Iterator[tuple[str, int]]:
-        """Yield those of its kinds of traffic."""
+        """Yield the key and the class of each kind of traffic."""
         for name, number in self.classes.items():
             yield f"{key}.classes.{name}", number
 
     def check_kinds(self, kinds: Sequence[str], key: str) -> None:
-        """Check that `classes` names none but these kinds of traffic. Raises KeyProblem for a key below `key`."""
+        """Check that `classes` names only these kinds of traffic. Raises KeyProblem for a key below `key`."""
         check_named_kinds(self.classes, kinds, f"{key}.classes")
 
     def with_classes(self, job: Job) -> Job:
-        """Return a job with the classes of what it sends, in place of its own of the same kinds."""
+        """Return a job with the item's classes, which replace the job's own for the same kinds."""
         if not self.classes:
             return job
         sent = JobClasses(job).names
@@ -133,27 +133,27 @@ class JobItem(JoinableItem):
 
 
 def check_named_kinds(names: Iterable[str], kinds: Sequence[str], key: str) -> None:
-    """Check that names are those of kinds of traffic. Raises KeyProblem for `key`, their own."""
+    """Check that names are kinds of traffic. Raises KeyProblem for `key`, the names' key."""
     for name in names:
         if name not in kinds:
             raise KeyProblem(key, f"no kind of traffic {shown(name)}; {did_you_mean(name, kinds)}")
 
 
 def items_of(scenario: Scenario) -> tuple[TrafficItem, ...]:
-    """Return a scenario's traffic as what can be run."""
+    """Return a scenario's traffic as runnable items."""
     items = tuple(item for item in scenario.traffic if isinstance(item, TrafficItem))
     assert len(items) == len(scenario.traffic), "a kind of traffic is a TrafficItem"
     return items
 
 
 def require_one(values: Sequence[object], key: str) -> None:
-    """Check that a list of an item of `together` names one thing, so that the item is one run. Raises KeyProblem."""
+    """Check that a list in an item of `together` has one element, so that the item is one run. Raises KeyProblem."""
     if len(values) != 1:
         raise KeyProblem(key, f"beside other items there must be one, there are {len(values) or 'none'}")
 
 
 def check_ranks(ranks: Sequence[int], count: int, fabric: TopologySection, key: str) -> None:
-    """Check the places of a job's ranks on the fabric. Raises KeyProblem for `key`, their own."""
+    """Check that a job's ranks are distinct ranks of the fabric. Raises KeyProblem for `key`, their key."""
     if len(ranks) != count or len(set(ranks)) != count:
         raise KeyProblem(
             key,
@@ -164,7 +164,7 @@ def check_ranks(ranks: Sequence[int], count: int, fabric: TopologySection, key: 
 
 
 def check_queue_pairs(queue_pairs: int, size_bytes: int, key: str) -> None:
-    """Check that each queue pair of a flow has something to write. Raises KeyProblem for `key`, the item's own."""
+    """Check that each queue pair of a flow has a byte to write. Raises KeyProblem below `key`, the item's key."""
     if queue_pairs > size_bytes:
         raise KeyProblem(
             f"{key}.queue_pairs", f"{queue_pairs} for flows of {size_bytes} B (valid: 1 to {size_bytes})"
@@ -177,7 +177,7 @@ class FlowItem(TrafficItem):
     results: ClassVar[ResultKind[Any] | None] = FLOWS
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that there is a host to send to."""
+        """Check that the fabric has at least two hosts and no spares."""
         if fabric.host_count < 2:
             raise KeyProblem(key, f"flows need 2 hosts or more, the fabric has {fabric.host_count}")
         if fabric.spares:
@@ -187,12 +187,12 @@ class FlowItem(TrafficItem):
 
 
 class FlowsBesideOthers(FlowItem, JoinableItem):
-    """Flows between hosts that can run beside other items."""
+    """Flows between hosts that can run concurrently with other items."""
 
     @abstractmethod
     def task(self, fabric: Fabric) -> Task[Any]:
-        """Return it as a task of a running fabric."""
+        """Return the item as a task of a running fabric."""
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
-        """There are no data to make."""
+        """Return `task`, as there is no data to prepare."""
         return self.task

@@ -1,4 +1,4 @@
-"""A change of circuits between two items of the traffic."""
+"""A change of circuits between two traffic items."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 class CircuitChangeItem(TrafficItem):
-    """The circuits are changed before the next item begins, as `circuits` says."""
+    """The circuits change before the next item begins, as set in `circuits`."""
 
     kind = "circuits"
     results: ClassVar[ResultKind[Any]] = CIRCUIT_CHANGES
     lacking = CIRCUITS_STAY
 
     circuits: ConfigurationName
-    """Which configuration there is to be, by its name in `fabric`."""
+    """Name of the new configuration, from `fabric`."""
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has the configuration."""
         require_configuration(topology, self.circuits, f"{key}.circuits")
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
-        """Change them and wait until routes have followed."""
+        """Change the circuits and wait until routes have been updated."""
         progress(f"circuits: {self.circuits}")
         fabric.change_circuits(self.circuits)

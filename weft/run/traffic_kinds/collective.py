@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SIZE_BYTES = 65536
 Inputs = list[NDArray[Any]]
-"""A buffer for each rank."""
+"""One buffer for each rank."""
 
 
 class CollectiveTraffic(JoinableItem):
@@ -52,27 +52,27 @@ class CollectiveTraffic(JoinableItem):
     results = COLLECTIVES
 
     collective: CollectiveName
-    """Which: one of Weft's, or path/to/file.py:Class, a `weft.Collective` of yours."""
+    """One of Weft's collectives, or path/to/file.py:Class, your own `weft.Collective`."""
     algorithms: list[AlgorithmOrAuto] | None = Field(None, min_length=1)
-    """By default all that suit the collective and the fabric; `auto`: the one predicted to be the fastest."""
+    """Algorithms; by default all that suit the collective and the fabric. `auto`: the one predicted to be fastest."""
     dtype: DataTypeName = "float32"
-    """Of the elements."""
+    """Type of the elements."""
     operation: OperationName = "sum"
-    """Of a collective that reduces; and, or and xor are of integers."""
+    """Operation of a collective that reduces; and, or and xor are for integers."""
     root: Annotated[int, whole(0, 2**20)] = 0
-    """Rank unlike the others, of a collective that has one: a broadcast's source, a reduce's destination."""
+    """Root rank of a collective that has one: a broadcast's source, a reduce's destination."""
     data: Literal["random", "mlp-gradients", "lengths"] = "random"
-    """`lengths`: packets carry lengths in place of data (but for what the network reduces); nothing is checked."""
+    """`lengths`: packets carry lengths in place of data (except for in-network reductions); nothing is checked."""
     sizes: list[MessageSize] = Field(default=[])
-    """As nccl-tests counts them; 64KiB by default. A barrier has none."""
+    """Sizes as nccl-tests counts them; 64KiB by default. A barrier has no size."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
-    """The fabric's ranks that take part, in order; by default all. With it, `algorithms` are named."""
+    """The fabric's ranks that take part, in order; by default all. Requires `algorithms`."""
     tenant: str = ""
-    """Whose quotas its reductions in the network have, a name of `tenants`; by default nobody's."""
+    """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""
     repetitions: Annotated[int, whole(1, 1000)] = 1
-    """Runs of each size by each algorithm; times are their mean, the least and the largest."""
+    """Runs of each size with each algorithm; results have the mean, least and largest time."""
     warmup: Annotated[int, whole(0, 1000)] = 0
-    """Runs before these, which do not count."""
+    """Runs before these that do not count."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check data, root, sizes and algorithms against the collective and the fabric."""
@@ -122,25 +122,25 @@ class CollectiveTraffic(JoinableItem):
         return ranks_of_fabric if self.ranks is None else len(self.ranks)
 
     def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
-        """Yield whose it is."""
+        """Yield the key of its tenant, the tenant, and whether switches may reduce."""
         may = may_reduce(self._definition(), self.algorithms or ())
         yield f"{key}.tenant", self.tenant, may
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check that the fabric has what algorithms need."""
+        """Check that the fabric has the links and NICs that algorithms need."""
         if self.ranks is not None:
             check_group(self._definition(), self.algorithms or (), self.ranks, topology, self.root, key)
             return
         check_paths(self._definition(), self.algorithms, topology, key)
 
     def data_bytes(self, ranks: int) -> int:
-        """Return the size of a rank's inputs."""
+        """Return the bytes of a rank's inputs."""
         if self.data != "random":
             return 0
         return sum(self._input_counts(self.sizes, self._count(ranks))) * DataType(self.dtype).element_bytes
 
     def check_single(self, key: str) -> None:
-        """Check that there is one algorithm, one size and one run of them."""
+        """Check that there is one algorithm, one size and one run."""
         require_one(self.algorithms or (), f"{key}.algorithms")
         if self.sizes:
             require_one(self.sizes, f"{key}.sizes")
@@ -152,7 +152,7 @@ class CollectiveTraffic(JoinableItem):
 
     @property
     def reduces_in_network(self) -> bool:
-        """Whether an algorithm does."""
+        """Whether an algorithm reduces in the network."""
         return any_in_network(self._definition(), self.algorithms or ())
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[CollectiveResult]]:
@@ -175,7 +175,7 @@ class CollectiveTraffic(JoinableItem):
         return task
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
-        """Return collectives of all sizes, one after the other; repetitions are left out."""
+        """Return collectives of all sizes, one after the other, without repetitions."""
         calls = [
             CollectiveCall(
                 self.collective,
@@ -190,7 +190,7 @@ class CollectiveTraffic(JoinableItem):
         return collectives_job(self.collective, calls, self._count(topology.rank_count))
 
     def prepare(self, ranks: int, seed: int) -> Run:
-        """Make the inputs of every size."""
+        """Make the inputs for every size."""
         return partial(self._run, sizes=self._inputs(ranks, seed))
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
@@ -198,7 +198,7 @@ class CollectiveTraffic(JoinableItem):
         self.prepare(fabric.topology.rank_count, fabric.options.seed)(fabric, progress)
 
     def _run(self, fabric: Fabric, progress: Progress, sizes: list[int] | list[Inputs]) -> None:
-        """Run the collective of every size by every algorithm; of lengths a size is a number of bytes."""
+        """Run the collective for every size and algorithm; with lengths, `sizes` are bytes."""
         collective = self._definition()
         title = collective.title or collective.name
         options: dict[str, Any] = {
@@ -230,7 +230,7 @@ class CollectiveTraffic(JoinableItem):
             gradients = mlp_gradients(ranks, seed)
             dtype = DataType(self.dtype)
             if not dtype.is_float:
-                # Fixed point with half of the bits behind the point, as integer reductions of gradients use.
+                # Fixed point with half of the bits after the point, as in integer reductions of gradients.
                 gradients = [np.rint(each * 2 ** (4 * dtype.element_bytes)) for each in gradients]
             return [[elements_of(each, dtype) for each in gradients]]
         generator = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Counters of switches: ranks add to them without locks."""
+"""Counters in switches, to which ranks add without locks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_ADDITIONS = 1_000_000
 
 
 class CounterTraffic(TrafficItem):
-    """Ranks add to counters of a switch, which `services` must have, each addition exactly once."""
+    """Ranks add to counters in a switch, each addition exactly once; add `synchronisation` to `services`."""
 
     kind = "counter"
     results: ClassVar = COUNTERS
@@ -34,24 +34,24 @@ class CounterTraffic(TrafficItem):
     counter: Annotated[int, whole(1, 100_000)]
     """Additions of each rank."""
     operation: Literal["fetch_and_add", "compare_and_swap"] = "fetch_and_add"
-    """`compare_and_swap`: a rank swaps the value that it expects for the sum, and tries again where it finds another.
+    """`compare_and_swap`: a rank replaces the value that it expects by the sum, and retries if it finds another.
     """
     counters: Annotated[int, whole(1, MAX_CELLS)] = 1
-    """That each rank adds to in turn."""
+    """Number of counters, to which each rank adds in turn."""
     outstanding: Annotated[int, whole(1, MAX_WINDOW)] = 1
-    """Requests that a rank keeps under way, a power of two; 1 with `compare_and_swap`."""
+    """Outstanding requests of a rank, a power of two; 1 with `compare_and_swap`."""
     addend: Annotated[int, whole(1, 2**32 - 1)] = 1
-    """What each addition adds, modulo 2^64."""
+    """Value that each addition adds, modulo 2^64."""
     ranks: list[FabricRank] | None = Field(None, min_length=1)
     """The fabric's ranks that add; by default all."""
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """What switches must have."""
+        """Services that switches must have."""
         return ("synchronisation",)
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that the ranks exist and are distinct, and that switches can note their requests."""
+        """Check that the ranks exist and are distinct, and that switches can record their requests."""
         ranks = check_ranks_of_group(fabric, self.ranks, key)
         if self.outstanding.bit_count() != 1:
             raise KeyProblem(f"{key}.outstanding", f"{self.outstanding} (valid: a power of two)")

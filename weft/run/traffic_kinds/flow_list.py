@@ -1,4 +1,4 @@
-"""Flow list: flows that a file says."""
+"""Flow list: flows listed in a file."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def _formats() -> tuple[str, ...]:
 
 
 class FlowListTraffic(FlowsBesideOthers):
-    """Flows that a file lists: CSV, or the text of the simulators around HPCC."""
+    """Flows listed in a file: CSV, or the text format of the HPCC simulators."""
 
     kind = "flow_list"
     files: ClassVar[tuple[str, ...]] = ("flow_list",)
 
     flow_list: Path
-    """The file; relative to the scenario's file."""
+    """The file, relative to the scenario."""
     format: Annotated[str, Name("format", _formats)] | None = None
-    """By default what the file looks like."""
+    """Format of the file; by default recognised from its contents."""
     data: FlowData = "zeros"
-    """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""
+    """`lengths`: packets carry only their payload's length, for large runs under the virtual clock."""
 
     @cached_property
     def _flows(self) -> tuple[Flow, ...]:
         return read_trace(self.flow_list, self.format or "").flows
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that the file has flows, and the fabric their hosts and planes."""
+        """Check that the file has flows, and that the fabric has their hosts and planes."""
         super().check(fabric, key)
         if self.format is not None and self.format not in _formats():
             raise KeyProblem(
@@ -81,5 +81,5 @@ class FlowListTraffic(FlowsBesideOthers):
         fabric.run_flows(self.flow_list.stem, self._flows, data=self.data)
 
     def task(self, fabric: Fabric) -> Task[FlowsResult]:
-        """Return the flows."""
+        """Return the flows as a task."""
         return fabric.tasks.flows(self.flow_list.stem, self._flows, self.data)

@@ -1,4 +1,4 @@
-"""Incast: many hosts write to one at once."""
+"""Incast: many hosts write to one host at once."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class IncastTraffic(FlowsBesideOthers):
     incast: Annotated[str, Text("a host", r"\S", "h0")]
     """The host that receives."""
     bytes_per_sender: FlowSize = 65536
-    """What each of the others writes."""
+    """Bytes that each other host writes."""
     plane: Annotated[int, whole(0, MAX_PLANES - 1)] = 0
-    """On which plane."""
+    """Plane of the flows."""
     queue_pairs: QueuePairs = 1
-    """Among which each of these is divided: packets of different ones may take different paths."""
+    """Queue pairs over which each flow is divided; their packets may take different paths."""
     data: FlowData = "zeros"
-    """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""
+    """`lengths`: packets carry only their payload's length, for large runs under the virtual clock."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that the fabric has the host and the plane, and bytes for every queue pair."""
+        """Check that the fabric has the host and the plane, and that every queue pair has bytes to write."""
         super().check(fabric, key)
         check_queue_pairs(self.queue_pairs, self.bytes_per_sender, key)
         hosts = fabric.host_names
@@ -50,14 +50,14 @@ class IncastTraffic(FlowsBesideOthers):
             raise KeyProblem(f"{key}.plane", f"{self.plane} is not one of 0 to {fabric.nics_per_host - 1}")
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
-        """Have the others write."""
+        """Run the incast."""
         progress(f"incast on {self.incast}")
         fabric.incast(
             self.incast, self.bytes_per_sender, self.plane, data=self.data, queue_pairs=self.queue_pairs
         )
 
     def task(self, fabric: Fabric) -> Task[FlowsResult]:
-        """Return the flows to the host."""
+        """Return the incast as a task."""
         return fabric.tasks.incast(
             self.incast, self.bytes_per_sender, self.plane, data=self.data, queue_pairs=self.queue_pairs
         )

@@ -1,4 +1,4 @@
-"""Inference with disaggregated prefill and decode: KV caches cross the fabric from one to the other."""
+"""Inference with disaggregated prefill and decode: KV caches cross the fabric."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ if TYPE_CHECKING:
 
 
 class RequestsSection(Section):
-    """When requests arrive, and how long they are: `rate`, `arrivals` or `file`."""
+    """Arrival times and lengths of requests; give one of `rate`, `arrivals` and `file`."""
 
     rate: Annotated[float, number(0, 1e6, above=True, example="20")] | None = None
-    """Per second, of a Poisson process."""
+    """Requests per second, as a Poisson process."""
     arrivals: list[Time] | None = Field(None, min_length=1)
-    """The times themselves."""
+    """Arrival times."""
     file: Path | None = None
-    """CSV with the columns TIMESTAMP, ContextTokens and GeneratedTokens, as Azure's traces; relative to the scenario's
-    file."""
+    """CSV file with the columns TIMESTAMP, ContextTokens and GeneratedTokens, as in Azure's traces; relative to the
+    scenario."""
     count: Annotated[int, whole(1, MAX_REQUESTS)] | None = None
-    """How many; of a file the first ones, by default all."""
+    """Number of requests; with a file the first ones, by default all."""
     prompt: TokenCounts | None = None
-    """Tokens of the inputs, unless a file says them."""
+    """Tokens of prompts, unless a file has them."""
     output: TokenCounts | None = None
-    """Tokens of the outputs, unless a file says them."""
+    """Tokens of outputs, unless a file has them."""
 
     def made(self, seed: int) -> Requests:
-        """Return the requests. Raises PlanError for a key, BadInputError for a file."""
+        """Return the requests. Raises PlanError for an invalid key, BadInputError for an invalid file."""
         ways = [name for name in ("rate", "arrivals", "file") if getattr(self, name) is not None]
         if len(ways) != 1:
             raise PlanError(
@@ -101,28 +101,28 @@ class InferenceSection(Section):
     """A model, its requests, and the instances that serve them."""
 
     model: Annotated[Transformer, Presets("model", lambda: MODELS)]
-    """What is served."""
+    """Model served."""
     requests: RequestsSection
-    """What is asked of it."""
+    """Requests to the model."""
     prefill: PrefillInstances = PrefillInstances()
     """Instances that compute prompts."""
     decode: DecodeInstances = DecodeInstances()
     """Instances that generate outputs."""
     precision: Precision = "bf16"
-    """Of weights and of matrix products."""
+    """Number format of weights and matrix products."""
     kv_precision: Precision = "bf16"
-    """Of the KV cache."""
+    """Number format of the KV cache."""
     prefill_assignment: AssignmentName = "least-loaded"
-    """Which prefill instance a request goes to."""
+    """How requests are assigned to prefill instances."""
     decode_assignment: AssignmentName = "least-loaded"
-    """Which decode instance a request goes to, decided at its arrival."""
+    """How requests are assigned to decode instances, decided on arrival."""
     kv_transfer: KvTransfer = "after-prefill"
-    """Whether a cache is sent as a whole, when the prompt has been computed, or each layer's when that has been."""
+    """Whether a cache is sent whole when its prompt has been computed, or layer by layer as each has been computed."""
     slo: Objectives | None = None
-    """What requests must keep to count as goodput."""
+    """Objectives that requests must meet to count as goodput."""
 
     def plan(self, seed: int) -> InferencePlan:
-        """Return what is served, and how, with requests drawn from a seed. Raises PlanError, BadInputError."""
+        """Return the plan, with requests drawn from a seed. Raises PlanError, BadInputError."""
         return InferencePlan(
             model=self.model,
             requests=self.requests.made(seed),
@@ -144,20 +144,20 @@ class InferenceTraffic(JobItem):
     files: ClassVar[tuple[str, ...]] = ("inference.requests.file",)
 
     inference: InferenceSection
-    """What is served, and how."""
+    """Model, requests and instances."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's rank of each rank of the prefill instances, then of the decode instances; by default instances fill
-    hosts, decode instances from another host on."""
+    hosts in order, and decode instances start on a new host."""
     timeout: Annotated[int, whole(1, 10**6)] = 3600
-    """Seconds after which the run fails, beyond the prompts' computation: real ones, or of the virtual clock."""
+    """Seconds, real or of the virtual clock, after which the run fails, in addition to the computation of prompts."""
 
     @property
     def title(self) -> str:
-        """The model's name, or what it is."""
+        """Name of the model, or its family and size."""
         return model_title(self.inference.model)
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that instances can share the model, that memory suffices, and that there are ranks enough."""
+        """Check that instances can divide the model, that memory suffices, and that the fabric has enough ranks."""
         section = self.inference
         self.check_kinds((KV_CACHE,), key)
         try:
@@ -179,7 +179,7 @@ class InferenceTraffic(JobItem):
             raise KeyProblem(f"{key}.{own}", str(problem)) from None
 
     def placed(self, topology: FabricSpec) -> tuple[int, ...]:
-        """Return the fabric's rank of each rank of the job. Raises PlanError."""
+        """Return the fabric's rank of each rank of the job. Raises PlanError if they do not fit on hosts."""
         hosts, section = rank_places(topology, ()).hosts, self.inference
         if self.ranks is None:
             return default_ranks(section.prefill, section.decode, hosts)
@@ -191,7 +191,7 @@ class InferenceTraffic(JobItem):
         return {}
 
     def _serving(self, seed: int) -> _Serving:
-        """Return what follows from a seed, made once. Raises BadInputError."""
+        """Return plan, schedule and job for a seed, made once. Raises BadInputError."""
         if seed not in self._known:
             self._known[seed] = _Serving(self, seed)
         return self._known[seed]
@@ -223,13 +223,13 @@ class InferenceTraffic(JobItem):
         self.prepare(fabric.topology.rank_count, fabric.options.seed)(fabric, progress)
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return `timeout`, beyond when the last prompt has been computed."""
+        """Return `timeout` plus the time until the last prompt has been computed."""
         computed_ps = int(self._serving(fabric.options.seed).schedule.end_ps.max())
         return self.timeout + computed_ps / 10**12 * fabric.options.dilation
 
 
 class _Serving:
-    """An item's plan with what follows from it before any run."""
+    """An item's plan, with its schedule and job."""
 
     def __init__(self, item: InferenceTraffic, seed: int) -> None:
         self._item = item

@@ -1,4 +1,4 @@
-"""A step of training a model: what ranks compute, send and call together follows from sizes and parallelism."""
+"""A training step of a model: its dimensions and parallelism determine the ranks' computation and communication."""
 
 from __future__ import annotations
 
@@ -44,46 +44,46 @@ if TYPE_CHECKING:
 
 
 class TrainingJobTraffic(JobItem):
-    """A step of training a transformer, shared by ranks. Packets carry lengths in place of data."""
+    """A training step of a transformer, divided among ranks. Packets carry lengths in place of data."""
 
     kind = "model"
     results = TRAINING_JOBS
     files: ClassVar[tuple[str, ...]] = ("routing.matrix",)
 
     model: Annotated[Transformer, Presets("model", lambda: MODELS)]
-    """What is trained."""
+    """Model trained."""
     parallel: Parallelism = Parallelism()
-    """How ranks share it."""
+    """How ranks divide it."""
     micro_batches: Annotated[int, whole(1, 10_000)] = 1
-    """Of each replica in a step."""
+    """Micro-batches of each replica in a step."""
     micro_batch: Annotated[int, whole(1, 100_000)] = 1
-    """Sequences of each of them."""
+    """Sequences of a micro-batch."""
     accelerator: Annotated[Accelerator, Presets("accelerator", lambda: ACCELERATORS)] = ACCELERATORS["H100"]
-    """Of every rank."""
+    """Accelerator of each rank."""
     precisions: Precisions = Precisions()
-    """Of elements."""
+    """Number formats."""
     recomputation: Recomputation = "selective"
-    """Which activations the backward pass computes again: none, those of attention's scores, or all of a layer."""
+    """Which activations the backward pass recomputes: none, attention's scores (`selective`), or all (`full`)."""
     routing: Routing = Routing()
-    """How tokens choose among experts."""
+    """How tokens choose experts."""
     stragglers: dict[Annotated[int, whole(0, 1 << 20)], Annotated[float, number(0.1, 1000)]] = Field(
         default={}
     )
-    """Of some ranks, by which factor all their computations are longer."""
+    """By rank, the factor that lengthens all its computations."""
     jitter: Annotated[float, number(0, 2)] = 0.0
-    """Standard deviation of the logarithm of a factor of each computation, which the seed draws from a log-normal
-    distribution of median 1."""
+    """Standard deviation of the logarithm of each computation's factor, which the seed draws from a log-normal
+    distribution with median 1."""
     algorithms: dict[Annotated[str, Text("a kind of traffic", r"\S", "data")], AlgorithmName] = Field(
         default={}
     )
-    """Of the collectives of kinds of its traffic; other groups take the first one of hosts that suits them."""
+    """Algorithm of collectives by kind of traffic; other kinds use the first host-based algorithm that suits them."""
     tenant: str = ""
-    """Whose quotas its reductions in the network have, a name of `tenants`; by default nobody's."""
+    """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
-    """The fabric's rank of each of the job's; by default the first ones, host by host."""
+    """The fabric's rank of each rank of the job; by default the first ones, host by host."""
 
     def plan(self, ranks_per_host: int, seed: int = 1) -> TrainingPlan:
-        """Return what is trained, and how, on hosts of so many ranks. Raises PlanError."""
+        """Return the plan for hosts with `ranks_per_host` ranks. Raises PlanError."""
         return TrainingPlan(
             model=self.model,
             parallel=self.parallel,
@@ -100,11 +100,11 @@ class TrainingJobTraffic(JobItem):
 
     @property
     def title(self) -> str:
-        """The model's name if it is a published one, otherwise its family and layers."""
+        """Name of a published model; of others the family and layers."""
         return model_title(self.model)
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that degrees divide what they share, that there are ranks enough, and that memory suffices."""
+        """Check that degrees divide the model, that the fabric has enough ranks, and that memory suffices."""
         self.check_kinds(TRAINING_TRAFFIC, key)
         check_named_kinds(self.algorithms, TRAINING_TRAFFIC, f"{key}.algorithms")
         try:
@@ -128,15 +128,15 @@ class TrainingJobTraffic(JobItem):
 
     @property
     def reduces_in_network(self) -> bool:
-        """Whether switches reduce for a kind of traffic."""
+        """Whether switches reduce a kind of traffic."""
         return any(map(is_in_network, self.algorithms.values()))
 
     def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
-        """Yield whose it is."""
+        """Yield the key of its tenant, the tenant, and whether switches reduce."""
         yield f"{key}.tenant", self.tenant, self.reduces_in_network
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check that groups can call their collectives by the algorithms that are named."""
+        """Check that groups can use the algorithms named for their collectives."""
         plan = self.plan(topology.scale_up.ranks_per_host if topology.scale_up else 1)
         ranks = self.ranks or first_ranks(plan.parallel.rank_count, intact_places(topology))
         for (kind, name), groups in called_algorithms(plan).items():
@@ -147,7 +147,7 @@ class TrainingJobTraffic(JobItem):
                     raise KeyProblem(f"{key}.algorithms.{kind}", objection)
 
     def job(self, fabric: FabricSpec, seed: int) -> tuple[Job, PlanSummary]:
-        """Return the job of a step, and what is known of it before it is run."""
+        """Return the job of a step, and its summary before the run."""
         plan = self.plan(fabric.scale_up.ranks_per_host if fabric.scale_up else 1, seed)
         try:
             job = training_job(plan, ComputeVariation(self.stragglers, self.jitter, seed), self.title)
@@ -160,7 +160,7 @@ class TrainingJobTraffic(JobItem):
         return self.job(topology, seed)[0]
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[TrainingJobResult]]:
-        """There are no data to make."""
+        """Return a function that makes the task; there is no data to prepare."""
         return lambda fabric: self._task(fabric, *self.job(fabric.topology, fabric.options.seed))
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
@@ -173,7 +173,7 @@ class TrainingJobTraffic(JobItem):
         fabric.run_together([self._task(fabric, job, plan)], self._limit_s(fabric, plan))
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return the default, beyond what computing alone may take on the slowest rank."""
+        """Return the default plus the time that computation alone may take on the slowest rank."""
         return self._limit_s(fabric, self.job(fabric.topology, fabric.options.seed)[1])
 
     def _limit_s(self, fabric: Fabric, plan: PlanSummary) -> float:
@@ -181,8 +181,8 @@ class TrainingJobTraffic(JobItem):
 
     @property
     def _slowest(self) -> float:
-        """By which factor computations of the slowest rank are longer."""
-        # A factor above this one is drawn once in 30,000 times.
+        """Factor by which the slowest rank's computations are longer."""
+        # Only one draw in 30,000 exceeds this factor.
         return max([1.0, *self.stragglers.values()]) * math.exp(4 * self.jitter)
 
     def _task(self, fabric: Fabric, job: Job, plan: PlanSummary) -> Task[TrainingJobResult]:

@@ -1,4 +1,4 @@
-"""Parameter server: workers push gradients to servers that share the parameters, and pull weights."""
+"""Parameter server: workers push gradients to servers that shard the parameters, and pull weights."""
 
 from __future__ import annotations
 
@@ -40,44 +40,44 @@ class ParameterServerTraffic(JobItem):
     results = PARAMETER_SERVERS
 
     parameter_server: Annotated[int, whole(1, 1 << 16)]
-    """Servers that share the parameters evenly."""
+    """Number of servers, which shard the parameters evenly."""
     workers: Annotated[int, whole(1, 1 << 16)]
-    """Each computes a gradient in every step."""
+    """Number of workers; each computes a gradient in every step."""
     parameters: MessageSize | None = None
-    """Of float32, and so of a gradient; of what is not trained."""
+    """Size of the float32 parameters, and so of a gradient, without training; or give `mlp`."""
     mlp: DigitsSection | None = None
-    """What is really trained, in place of `parameters`: its numbers are replayed in the order of the run's messages."""
+    """Model that is really trained, in place of `parameters`, by replaying the run's messages in order with numbers."""
     mode: Mode = "synchronous"
     """`synchronous`: weights change by the mean of all workers' gradients of a step. `asynchronous`: by each gradient
-    as it arrives. `all-reduce`: without servers workers add up their gradients, as a baseline."""
+    as it arrives. `all-reduce`: workers add up their gradients without servers, as a baseline."""
     staleness: Annotated[int, whole(0, 10_000)] | None = None
     """How many steps an asynchronous worker may be ahead of the slowest (stale synchronous parallel); by default any
     number."""
     steps: Annotated[int, whole(1, 10_000)] = 1
-    """Of each worker."""
+    """Steps of each worker."""
     compute: PositiveTime
     """How long a worker computes in a step."""
     stragglers: dict[Annotated[int, whole(0, 1 << 16)], Annotated[float, number(0.1, 1000)]] = Field(
         default={}
     )
-    """Of some workers, by which factor all their computations are longer."""
+    """By worker, the factor that lengthens all its computations."""
     jitter: Annotated[float, number(0, 2)] = 0.0
-    """Standard deviation of the logarithm of a factor of each computation, which the seed draws from a log-normal
-    distribution of median 1."""
+    """Standard deviation of the logarithm of each computation's factor, which the seed draws from a log-normal
+    distribution with median 1."""
     colocated: bool = False
-    """Whether servers are on the ranks of the first workers, or on the ranks behind those of the workers."""
+    """Whether servers run on the first workers' ranks instead of on separate ranks after the workers."""
     memory_bandwidth_gb_per_s: Bandwidth = DDR5_GB_PER_S
-    """10^9 bytes per second of those that add up gradients and change weights: servers; in an all-reduce workers. By
-    default that of eight channels of DDR5-4800."""
+    """Memory bandwidth of the ranks that update weights, servers or workers of an all-reduce, in 10^9 bytes per second.
+    The default is eight channels of DDR5-4800."""
     algorithm: AlgorithmName = "ring"
-    """Of an all-reduce."""
+    """Algorithm of the all-reduce."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
-    """The fabric's rank of each worker, then of each server of its own; by default the first ones, host by host."""
+    """The fabric's rank of each worker, then of each separate server; by default the first ones, host by host."""
     timeout: Annotated[int, whole(1, 10**6)] = 3600
-    """Seconds after which the run fails, beyond computations and updates: real ones, or of the virtual clock."""
+    """Seconds, real or of the virtual clock, after which the run fails, in addition to computations and updates."""
 
     def plan(self, seed: int) -> ParameterServerPlan:
-        """Return what is trained, and how. Raises PlanError."""
+        """Return the plan. Raises PlanError for values that do not fit together."""
         return ParameterServerPlan(
             servers=self.parameter_server,
             workers=self.workers,
@@ -102,7 +102,7 @@ class ParameterServerTraffic(JobItem):
         return self.parameters
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that there is one thing to train, that keys fit together, and that there are ranks enough."""
+        """Check that parameters or mlp is given, that keys fit together, and that the fabric has enough ranks."""
         if (self.parameters is None) == (self.mlp is None):
             what = "neither" if self.mlp is None else "both"
             raise KeyProblem(key, f"has {what} of parameters and mlp (valid: one of them)")
@@ -142,7 +142,7 @@ class ParameterServerTraffic(JobItem):
             )
 
     def data_bytes(self, ranks: int) -> int:
-        """Return a rank's share of weights and gradients of a replay."""
+        """Return a rank's share of the weights and gradients in a replay, in bytes."""
         return 0 if self.mlp is None else 3 * self._parameter_bytes
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
@@ -150,7 +150,7 @@ class ParameterServerTraffic(JobItem):
         return self._made(seed).job
 
     def prepare(self, ranks: int, seed: int) -> Run:
-        """Read the images."""
+        """Read the images; return a function that runs the item."""
         task = self.prepare_task(ranks, seed)
 
         def run(fabric: Fabric, progress: Progress) -> None:
@@ -164,7 +164,7 @@ class ParameterServerTraffic(JobItem):
         self.prepare(fabric.topology.rank_count, fabric.options.seed)(fabric, progress)
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[ParameterServerResult]]:
-        """Read the images."""
+        """Read the images; return a function that makes the task."""
         model = None
         if self.mlp is not None:
             model = DigitsMlp(self.workers, seed, self.mlp.hidden, self.mlp.batch)
@@ -177,7 +177,7 @@ class ParameterServerTraffic(JobItem):
         return task
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return `timeout`, beyond what computations and updates take if they wait for each other."""
+        """Return `timeout` plus the time of computations and updates if they wait for each other."""
         plan = self.plan(fabric.options.seed)
         updating_ps = plan.steps * (plan.workers + 1) * plan.update_ps(max(plan.shard_bytes))
         return self.timeout + (plan.computing_ps + updating_ps) / 10**12 * fabric.options.dilation

@@ -1,4 +1,4 @@
-"""A parameter store: clients pull blocks and push others, and a switch may answer in its place."""
+"""A parameter store: clients pull and push blocks, and a switch may answer in its place."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ MAX_REQUESTS = 1_000_000
 
 
 class ParameterStoreTraffic(TrafficItem):
-    """Clients pull blocks of 128 B from a store and push others; the store's switch answers for those it caches."""
+    """Clients pull blocks of 128 B from a store and push others; the store's switch answers for blocks it caches."""
 
     kind = "parameter_store"
     results: ClassVar = PARAMETER_STORES
 
     parameter_store: FabricRank
-    """The fabric's rank that has it."""
+    """The fabric's rank with the store."""
     clients: list[FabricRank] | None = Field(None, min_length=1)
-    """The fabric's ranks that ask; by default all others."""
+    """The fabric's ranks that send requests; by default all others."""
     blocks: Annotated[int, whole(1, 1 << 20)] = 4096
-    """Of the store, the most popular one first."""
+    """Blocks of the store, the most popular first."""
     cached: Annotated[int, whole(0, MAX_CACHED_BLOCKS)] = 0
-    """The first so many blocks, which the switch answers for while it knows their version to be the latest."""
+    """Number of first blocks that the switch caches; it answers for a block while it has the latest version."""
     requests: Annotated[int, whole(1, 100_000)] = 1000
-    """Of each client."""
+    """Requests of each client."""
     pushes: Annotated[float, number(0, 1)] = 0.0
     """Share of the requests that write a block."""
     skew: Annotated[float, number(0, 10)] = 0.0
-    """Requests are for block k with a probability like k to the power of minus this (Zipf); 0: for all alike."""
+    """The probability of block k is proportional to k^-skew (Zipf); with 0 all blocks are equally likely."""
     outstanding: Annotated[int, whole(1, MAX_WINDOW)] = 1
-    """Requests that a client keeps under way, a power of two."""
+    """Outstanding requests of a client, a power of two."""
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """What switches must have."""
+        """Services that switches must have."""
         return ("parameter_cache",)
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check the ranks, and that there are not too many requests."""
+        """Check ranks, blocks, and the number of requests."""
         clients = check_service_ranks(
             fabric, [self.parameter_store], self.clients, None, key, "parameter_store"
         )

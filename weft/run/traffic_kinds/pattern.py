@@ -1,4 +1,4 @@
-"""Pattern: flows that a user's class says."""
+"""Pattern: flows from a user's class."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class PatternTraffic(FlowsBesideOthers):
-    """Flows of a user's class, a `weft.TrafficPattern`, made with `parameters`."""
+    """Flows of your own class, a `weft.TrafficPattern`, made with `parameters`."""
 
     kind = "pattern"
 
     pattern: ClassReference
     """The class."""
     parameters: dict[str, Any] = Field(default={})
-    """Keyword arguments that it is made with."""
+    """Keyword arguments of the class."""
 
     @raised_as_weft_errors()
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
@@ -41,7 +41,7 @@ class PatternTraffic(FlowsBesideOthers):
         fabric.pattern(pattern)
 
     def task(self, fabric: Fabric) -> Task[FlowsResult]:
-        """Return the class's flows."""
+        """Return the class's flows as a task."""
         return fabric.tasks.pattern(self._made())
 
     @raised_as_weft_errors()

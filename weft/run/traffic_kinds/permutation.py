@@ -1,4 +1,4 @@
-"""Permutation: every host sends to one and receives from one."""
+"""Permutation: every host sends to one host and receives from one."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
 
 class PermutationTraffic(FlowsBesideOthers):
-    """Every host writes to one other, drawn from the seed, on all planes."""
+    """Every host writes to one other host, drawn from the seed, on all planes."""
 
     kind = "permutation"
 
     permutation: FlowSize
-    """What each host writes on each plane."""
+    """Bytes that each host writes on each plane."""
     queue_pairs: QueuePairs = 1
-    """Among which each of these is divided: packets of different ones may take different paths."""
+    """Queue pairs over which each flow is divided; their packets may take different paths."""
     data: FlowData = "zeros"
-    """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""
+    """`lengths`: packets carry only their payload's length, for large runs under the virtual clock."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that there are hosts, and bytes for every queue pair."""
+        """Check that the fabric has at least two hosts, and that every queue pair has bytes to write."""
         super().check(fabric, key)
         check_queue_pairs(self.queue_pairs, self.permutation, key)
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
-        """Have all write."""
+        """Run the permutation."""
         progress("permutation")
         fabric.permutation(self.permutation, data=self.data, queue_pairs=self.queue_pairs)
 
     def task(self, fabric: Fabric) -> Task[FlowsResult]:
-        """Return the flows."""
+        """Return the permutation as a task."""
         return fabric.tasks.permutation(self.permutation, data=self.data, queue_pairs=self.queue_pairs)

@@ -17,42 +17,42 @@ if TYPE_CHECKING:
 
 
 _HEADER_BYTES = {4: 28, 6: 48}
-"""Of IP and ICMP, by IP version."""
+"""Bytes of the IP and ICMP headers, by IP version."""
 
 
 class PingTraffic(PlainItem):
-    """Hosts ping each other: how long an answer takes, and how many are lost."""
+    """Hosts ping each other to measure round trips and losses."""
 
     kind = "ping"
     results: ClassVar = PINGS
 
     ping: HostPairs
-    """Pairs of hosts, `h0->h3`, all beside each other; or `all`."""
+    """Pairs of hosts, `h0->h3`, or `all`; all pings run concurrently."""
     count: Annotated[int, whole(1, 65535)] = 5
     """Requests of each pair."""
     interval: PositiveTime = 1_000_000_000
-    """Between them."""
+    """Time between requests."""
     timeout: PositiveTime = 1_000_000_000_000
-    """After which a request without an answer is lost."""
+    """Time after which a request without an answer counts as lost."""
     size: Annotated[int, whole(0, 8972)] = 56
-    """Bytes of a request's data, behind the ICMP header."""
+    """Bytes of a request's data, after the ICMP header."""
     dscp: Annotated[int, whole(0, 63)] = 0
-    """Of requests and answers."""
+    """DSCP of requests and answers."""
 
     def largest_packet(self, ip_version: int) -> tuple[str, int]:
-        """Return what `size` makes of a request."""
+        """Return `size` and the bytes of a request."""
         return "size", self.size + _HEADER_BYTES[ip_version]
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check the pairs, and that there are not too many requests."""
+        """Check the pairs and the number of requests."""
         check_pairs(self.ping, topology, f"{key}.ping")
         check_requests(len(pairs_of(self.ping, topology)) * self.count, f"{key}.count")
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return more than all requests take."""
+        """Return the default plus the time of all requests."""
         return super().time_limit_s(fabric) + (self.count * self.interval + self.timeout) / 1e12
 
     def task(self, fabric: Fabric) -> Task[list[PingResult]]:
-        """Return the pings."""
+        """Return the pings as a task."""
         plan = PingPlan(self.count, self.interval, self.timeout, self.size, self.dscp)
         return ping_task(fabric, pairs_of(self.ping, fabric.topology), plan)

@@ -1,4 +1,4 @@
-"""RDMA: programs of users on hosts, written with verbs."""
+"""RDMA: users' programs on hosts, written with verbs."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ HostName = Annotated[str, Text("a host's name, or others", r"\S", "h0")]
 
 
 class RdmaTraffic(TrafficItem):
-    """Programs of yours on hosts, written with `weft.rdma`, from a common start until all have returned."""
+    """Your programs on hosts, written with `weft.rdma`. They start together; the item ends when all have returned."""
 
     kind = "rdma"
     results: ClassVar = RDMA
 
     rdma: dict[HostName, ClassReference] = Field(min_length=1)
-    """Of each host, a `weft.rdma.Program` or an `async def` function; `others` stands for all hosts that are not named.
-    Hosts without one do nothing."""
+    """Program of each host, a `weft.rdma.Program` or an `async def` function; `others` stands for all hosts not named.
+    Hosts without a program do nothing."""
     parameters: dict[HostName, dict[str, Any]] = Field(default={})
-    """Of hosts, keyword arguments of the program."""
+    """Keyword arguments of each host's program."""
     timeout: Annotated[int, whole(1, 10**6)] = 300
-    """Seconds after which the run fails: real ones, or of the virtual clock."""
+    """Seconds after which the run fails, in real time or of the virtual clock."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that there are no spare hosts, whose names nobody knows before they stand in for others."""
+        """Check that the fabric has no spares, as programs belong to hosts and not to ranks."""
         if fabric.spares:
             raise KeyProblem(
                 "fabric.spares", f"{fabric.spares}: {key} has programs of hosts, not of ranks (valid: 0)"
@@ -58,7 +58,7 @@ class RdmaTraffic(TrafficItem):
 
     @raised_as_weft_errors()
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
-        """Check that the files have the programs, and that these take their parameters."""
+        """Check that the files have the programs, and that these accept their parameters."""
         others = self.parameters.get(OTHERS, {})
         for host, program in self.rdma.items():
             load_program(ClassSpec(program, self.parameters.get(host, others)))

@@ -1,4 +1,4 @@
-"""Remote memory: many small reads of memory elsewhere in the fabric."""
+"""Remote memory: many small reads of other ranks' memory."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ if TYPE_CHECKING:
 
 
 class RemoteMemoryTraffic(JobItem):
-    """Reads of the memory of ranks that do nothing for it, by RDMA READ. Packets carry lengths in place of data."""
+    """RDMA READs of the memory of passive ranks. Packets carry lengths in place of data."""
 
     kind = "remote_memory"
     results = REMOTE_MEMORY
 
     remote_memory: list[FabricRank] = Field(min_length=1)
-    """The fabric's ranks whose memory is read; reads are spread over them."""
+    """The fabric's ranks with the memory; reads are spread over them."""
     clients: list[FabricRank] | None = Field(None, min_length=1)
     """The fabric's ranks that read; by default all others."""
     size: Annotated[int, SIZE.between(1, 2**20, example="64B")] = 64
-    """Of a read."""
+    """Size of a read."""
     reads: Annotated[int, whole(1, 100_000)] = 1000
-    """Of each client."""
+    """Reads of each client."""
     outstanding: Annotated[int, whole(1, 4096)] = 16
-    """Reads that a client keeps under way; between two ranks `transport.max_outstanding_reads` at once go over each
-    plane. Without `load`."""
+    """Outstanding reads of a client, without `load`; between two ranks each plane carries up to
+    `transport.max_outstanding_reads` at once."""
     load: Annotated[float, number(0, 1, above=True, example="0.5")] | None = None
-    """Instead of `outstanding`, reads begin at random times, at such a rate that the responses are this share of what
-    the memories' links carry; no more than the clients' links do."""
+    """In place of `outstanding`: reads begin at random times, at a rate that loads the memories' links with responses
+    to this share. The clients' links must carry as much."""
     access_latency: ShortTime = 0
-    """Time of the memory itself, added to each read."""
+    """Access time of the memory itself, added to each read."""
     timeout: Annotated[int, whole(1, 10**6)] = 3600
-    """Seconds after which the run fails, beyond when the last read begins: real ones, or of the virtual clock."""
+    """Seconds, real or of the virtual clock, after which the run fails, in addition to the start of the last read."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that the ranks exist and are distinct, that there are not too many reads, and one way to issue them."""
+        """Check that the ranks exist and are distinct, the number of reads, and the load."""
         clients = check_service_ranks(fabric, self.remote_memory, self.clients, None, key, "remote_memory")
         if clients * self.reads > MAX_READS:
             raise KeyProblem(
@@ -82,12 +82,12 @@ class RemoteMemoryTraffic(JobItem):
 
     @property
     def title(self) -> str:
-        """What is read, and how, in words."""
+        """Size and rate of reads, in words."""
         how = f"{self.outstanding} outstanding" if self.load is None else f"at a load of {self.load:g}"
         return f"{format_size(self.size)}, {how}"
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[RemoteMemoryResult]]:
-        """There are no data to make."""
+        """Return a function that makes the task; there is no data to prepare."""
         return self._task
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
@@ -96,7 +96,7 @@ class RemoteMemoryTraffic(JobItem):
         fabric.run_together([self._task(fabric)], self.time_limit_s(fabric))
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return `timeout`, beyond when the last read begins, and the memory's time of reads one after the other."""
+        """Return `timeout` plus the start of the last read and a client's memory access times in sequence."""
         closed = RemoteReadTimes(fabric, self._clients(fabric.topology), self.remote_memory)
         beyond_ps = last_arrival_ps(self._described(fabric, closed)) + self.reads * self.access_latency
         return self.timeout + beyond_ps / 10**12 * fabric.options.dilation

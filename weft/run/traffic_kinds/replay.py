@@ -35,15 +35,15 @@ class ReplayTraffic(PlainItem):
     files: ClassVar[tuple[str, ...]] = ("replay",)
 
     replay: Path
-    """The file, of Ethernet frames; relative to the scenario's file."""
+    """The file of Ethernet frames, relative to the scenario."""
     host: HostName
-    """Which sends."""
+    """Host that sends."""
     speed: Annotated[float, number(1e-6, 1e6)] = 1.0
-    """How much faster than captured: the times between frames are divided by it."""
+    """Factor by which frames are sent faster than captured."""
     rate: Rate | None = None
-    """Send back to back at this rate of frames' bytes, in place of the file's times."""
+    """Send frames back to back at this rate of their bytes, ignoring the file's times."""
     macs: Literal["keep", "rewrite"] = "keep"
-    """`rewrite`: frames come from the host's MAC, and go to its switch's, so that they are routed."""
+    """`rewrite`: frames get the host's MAC as source and its switch's as destination, so that they are routed."""
 
     @cached_property
     def _frames(self) -> tuple[CapturedFrame, ...]:
@@ -74,11 +74,11 @@ class ReplayTraffic(PlainItem):
         check_hosts(topology, [self.host], f"{key}.host")
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return more than the replay takes."""
+        """Return the default plus the time of the replay."""
         return super().time_limit_s(fabric) + self._timed(lambda frame: frame)[-1][0] / 1e12
 
     def task(self, fabric: Fabric) -> Task[list[ReplayResult]]:
-        """Return the replay."""
+        """Return the replay as a task."""
         nic = fabric.topology.host(self.host).nics[0]
         macs = bytes.fromhex((nic.gateway_mac + nic.mac).replace(":", ""))
 
@@ -88,7 +88,7 @@ class ReplayTraffic(PlainItem):
         return replay_task(fabric, self.replay.name, {self.host: self._timed(addressed)}, nic.number)
 
     def _timed(self, addressed: Callable[[bytes], bytes]) -> tuple[tuple[int, bytes], ...]:
-        """Return the frames, each with when it is sent, in ps after the start; none before those captured earlier."""
+        """Return the frames, each with its time in ps after the start; times never decrease."""
         first_ns, latest_ps, timed = self._frames[0].time_ns, 0, []
         for frame in self._frames:
             if self.rate is None:

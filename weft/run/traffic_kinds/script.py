@@ -1,4 +1,4 @@
-"""Script: hosts that users write with Scapy."""
+"""Script: users' hosts, written with Scapy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ScriptTraffic(PlainItem):
-    """Hosts that send and receive frames as classes of yours say, each a `weft.ScriptedHost`."""
+    """Hosts controlled by your own classes, each a `weft.ScriptedHost`, which send and receive frames."""
 
     kind = "script"
     results: ClassVar = SCRIPTS
@@ -33,12 +33,12 @@ class ScriptTraffic(PlainItem):
     script: dict[HostName, ClassReference] = Field(min_length=1)
     """The class of each host, path/to/file.py:Class."""
     duration: PositiveTime
-    """After which they end, unless they have finished."""
+    """Time after which scripts end, unless they have finished."""
     parameters: dict[HostName, dict[str, Any]] = Field(default={})
-    """Of each host, keyword arguments that its class is made with."""
+    """Keyword arguments of each host's class."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that parameters are those of scripts."""
+        """Check that hosts with parameters have scripts."""
         super().check(fabric, key)
         for host in self.parameters:
             if host not in self.script:
@@ -52,16 +52,16 @@ class ScriptTraffic(PlainItem):
 
     @raised_as_weft_errors()
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
-        """Check that each class can be made."""
+        """Check that each class can be instantiated."""
         for spec in self._specs().values():
             make(spec, ScriptedHost)
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return more than the scripts take."""
+        """Return the default plus the scripts' duration."""
         return super().time_limit_s(fabric) + self.duration / 1e12
 
     def task(self, fabric: Fabric) -> Task[list[ScriptResult]]:
-        """Return the scripts."""
+        """Return the scripts as a task."""
         return script_task(fabric, self._specs(), self.duration)
 
     def _specs(self) -> dict[str, ClassSpec]:

@@ -47,28 +47,28 @@ if TYPE_CHECKING:
 
 
 class Checkpoint(Section):
-    """Of a model in training: weights and the optimizer's state, a file of each rank."""
+    """A checkpoint of a model in training: weights and the optimizer's state, one file per rank."""
 
     model: Annotated[Transformer, Presets("model", lambda: MODELS)]
-    """What is saved."""
+    """Model saved."""
     parallel: Parallelism = Parallelism()
-    """How ranks share it. What replicas have alike, the first one writes."""
+    """How ranks divide it. The first replica writes state that all replicas duplicate."""
     precisions: Precisions = Precisions()
-    """Of elements."""
+    """Number formats."""
 
     @property
     def plan(self) -> TrainingPlan:
-        """Return the training job. Raises PlanError."""
-        # A pipeline's schedule may need as many micro-batches as stages.
+        """The plan of the training step. Raises PlanError."""
+        # A pipeline schedule may need as many micro-batches as stages.
         return TrainingPlan(
             self.model, self.parallel, micro_batches=self.parallel.pipeline, precisions=self.precisions
         )
 
 
 class StorageTraffic(JobItem):
-    """Commands of clients to storage nodes, as NVMe over Fabrics with RDMA. Packets carry lengths in place of data.
+    """Commands of clients to storage nodes by NVMe over Fabrics with RDMA. Packets carry lengths in place of data.
 
-    One of `access`, `checkpoint` and `loading` says what clients do.
+    Give one of `access`, `checkpoint` and `loading`.
     """
 
     kind = "storage"
@@ -77,31 +77,31 @@ class StorageTraffic(JobItem):
     storage: list[FabricRank] = Field(min_length=1)
     """The fabric's ranks that are storage nodes."""
     clients: list[FabricRank] | None = Field(None, min_length=1)
-    """The fabric's ranks that are clients; by default all others, of a checkpoint as many of them as it has ranks."""
+    """The fabric's ranks that are clients; by default all others, or as many as a checkpoint has ranks."""
     device: Annotated[Device, Presets("device", lambda: DEVICES)] = DEVICES["9550"]
-    """Of which a node has `devices`."""
+    """Model of the storage devices."""
     devices: Annotated[int, whole(1, 64)] = 1
-    """Of each node; files are striped over nodes and devices."""
+    """Devices of each node; files are striped over nodes and devices."""
     block: Annotated[int, SIZE.between(SECTOR_BYTES, 64 * 2**20, example="128KiB")] = 128 * 1024
-    """Of a command; a multiple of 512 B."""
+    """Size of a command's block, a multiple of 512 B."""
     queue_depth: Annotated[int, whole(1, 65_535)] = 32
-    """Commands that a client keeps under way."""
+    """Outstanding commands of a client."""
     in_capsule_data: Annotated[int, SIZE.between(0, 16 * 1024, example="4KiB")] = 4096
-    """The largest write whose data travel within the command's capsule; the node reads others from the client's memory.
-    Linux's target takes 4 KiB by default, and up to 16 KiB (drivers/nvme/target/rdma.c)."""
+    """The largest write that carries its data in the command capsule; the node reads larger ones from the client's
+    memory. Linux's target takes 4 KiB by default, and up to 16 KiB (drivers/nvme/target/rdma.c)."""
     host_copy: HostCopy | None = None
-    """Copies between host memory and accelerator; without, the network works on the accelerator's memory (GPUDirect)"""
+    """Copies between host and accelerator memory; without it the network accesses accelerator memory (GPUDirect)."""
     access: Access | None = None
-    """Blocks in order, or at random."""
+    """Clients access blocks in order or at random."""
     checkpoint: Checkpoint | None = None
-    """Every rank of a training job writes its shard."""
+    """Each rank of a training job writes its shard."""
     loading: Loading | None = None
-    """Batches of samples, each read before a step that computes."""
+    """Clients read batches of samples, each before the step that computes with it."""
     timeout: Annotated[int, whole(1, 10**6)] = 3600
-    """Seconds after which the run fails, beyond what steps and devices take: real ones, or of the virtual clock."""
+    """Seconds, real or of the virtual clock, after which the run fails, in addition to steps and device times."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that there is one load, of not too many commands, and that its ranks exist and are distinct."""
+        """Check that there is one load, the number of commands, and that ranks exist and are distinct."""
         self._check_load(key)
         if self.block % SECTOR_BYTES:
             raise KeyProblem(f"{key}.block", f"{self.block} B (valid: a multiple of {SECTOR_BYTES})")
@@ -125,7 +125,7 @@ class StorageTraffic(JobItem):
 
     @property
     def _kinds(self) -> tuple[str, ...]:
-        """Kinds of what travels: of reads, and of writes whose data are not in capsules."""
+        """Kinds of its traffic; `write` only if data do not fit in capsules."""
         data = {"read": self._reads, "write": self._node_reads}
         return ("command", *(name for name, travels in data.items() if travels), "response")
 
@@ -135,12 +135,12 @@ class StorageTraffic(JobItem):
 
     @property
     def _node_reads(self) -> bool:
-        """Whether nodes read clients' memory, for writes that do not fit capsules."""
+        """Whether nodes read clients' memory, for writes that do not fit in capsules."""
         writes = self.checkpoint is not None or (self.access is not None and self.access.reads < 1)
         return writes and self.block > self.in_capsule_data
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check that clients reach all nodes, and these read clients' memory over the network."""
+        """Check that clients reach all nodes, over the network if nodes read clients' memory."""
         clients = self._ranks(topology)[: -len(self.storage)]
         check_service_paths(topology, clients, self.storage, key, by_reads=self._node_reads)
 
@@ -152,7 +152,7 @@ class StorageTraffic(JobItem):
             )
 
     def _client_count(self, key: str) -> int | None:
-        """Return how many clients there must be, None for any."""
+        """Return the required number of clients, None for any."""
         if self.checkpoint is None:
             return None
         try:
@@ -178,7 +178,7 @@ class StorageTraffic(JobItem):
 
     @property
     def title(self) -> str:
-        """What clients do, in words."""
+        """The load, in words."""
         block = format_size(self.block)
         if self.access is not None:
             doing = {0.0: "writes", 1.0: "reads"}.get(self.access.reads, "reads and writes")
@@ -188,7 +188,7 @@ class StorageTraffic(JobItem):
         return f"checkpoint in blocks of {block}"
 
     def _ranks(self, topology: FabricSpec) -> list[int]:
-        """Return the fabric's ranks of the job's: clients, then storage nodes."""
+        """Return the fabric's rank of each rank of the job: clients, then storage nodes."""
         count = self._client_count("") if self.checkpoint else None
         return [*clients_of(topology.rank_count, self.storage, self.clients, count), *self.storage]
 
@@ -210,7 +210,7 @@ class StorageTraffic(JobItem):
         return self.with_classes(self.made(topology, seed).job)
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[StorageResult]]:
-        """There are no data to make."""
+        """Return a function that makes the task; there is no data to prepare."""
         return self._task
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
@@ -219,7 +219,7 @@ class StorageTraffic(JobItem):
         fabric.run_together([self._task(fabric)], self.time_limit_s(fabric))
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return `timeout`, beyond what steps compute, and devices and copies take for commands one after the other."""
+        """Return `timeout` plus the time of steps, and of devices and copies for all commands in sequence."""
         steps_ps = self.loading.steps * self.loading.compute if self.loading else 0
         commands = self._command_count(len(self._ranks(fabric.topology)) - len(self.storage))
         kinds = (self.device.read, self.device.write)

@@ -1,4 +1,4 @@
-"""TCP: flows of the hosts' own TCP."""
+"""TCP: flows of the hosts' emulated TCP stack."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ class TcpFlowSection(Section):
     """Connections from one host to another."""
 
     flow: Annotated[str, Text("a pair of hosts, SOURCE->DESTINATION", r"\A[^\s>]+->[^\s>]+\Z", "h0->h3")]
-    """From which host to which, as `h0->h3`."""
+    """Source and destination host, as `h0->h3`."""
     size: FlowSize | None = None
-    """What each connection sends; this or `duration`."""
+    """Bytes that each connection sends; this or `duration`."""
     duration: PositiveTime | None = None
-    """How long each connection sends as much as it can."""
+    """How long each connection sends at full speed."""
     start: Time = 0
-    """How long after the item's start it opens."""
+    """Time from the item's start until the connections open."""
     connections: Annotated[int, whole(1, MOST_TCP_FLOWS)] = 1
-    """How many there are, beside each other."""
+    """Number of parallel connections."""
     congestion_control: TcpControlName | None = None
-    """By default the item's."""
+    """Congestion control; by default the item's."""
     parameters: dict[str, float] = Field(default={})
-    """Of its congestion control; by default the item's, where the control is the item's."""
+    """Parameters of the congestion control; by default the item's, if it uses the item's control."""
 
 
 def _check_control(name: str | None, key: str) -> None:
@@ -65,7 +65,7 @@ def _check_parameters(control: str, parameters: Mapping[str, float], key: str) -
 
 
 class TcpTraffic(FlowsBesideOthers):
-    """Flows of TCP, as the hosts' own stack sends them under the virtual clock."""
+    """TCP flows of the hosts' emulated stack, under the virtual clock."""
 
     kind = "tcp"
     results: ClassVar[ResultKind[Any] | None] = TCP
@@ -77,34 +77,34 @@ class TcpTraffic(FlowsBesideOthers):
     tcp: list[TcpFlowSection] = Field(min_length=1, max_length=MOST_TCP_FLOWS)
     """The flows."""
     congestion_control: TcpControlName = "cubic"
-    """Of all flows that name no other."""
+    """Congestion control of flows that name no other."""
     parameters: dict[str, float] = Field(default={})
-    """Of the congestion control, such as `{beta: 0.8, hystart: 0}` of cubic or `{g: 0.25}` of dctcp."""
+    """Parameters of the congestion control, such as `{beta: 0.8, hystart: 0}` for cubic or `{g: 0.25}` for dctcp."""
     ecn: bool = False
-    """Marks instead of losses (RFC 3168), where switches mark; dctcp always has them."""
+    """Explicit congestion notification (RFC 3168), if switches mark; dctcp always uses it."""
     sack: bool = True
-    """Selective acknowledgements (RFC 2018, RFC 6675); without them recovery is that of RFC 6582."""
+    """Selective acknowledgements (RFC 2018, RFC 6675); without them recovery follows RFC 6582."""
     initial_window: Annotated[int, whole(1, 1000)] = 10
-    """In segments (RFC 6928)."""
+    """Initial congestion window in segments (RFC 6928)."""
     receive_buffer: Size = 4 * 2**20
-    """Of each connection, and so the most that is under way."""
+    """Receive buffer of each connection, which bounds its bytes in flight."""
     least_timeout: PositiveTime = 200 * 10**9
-    """Of retransmission: 200ms as in Linux; RFC 6298 has 1s."""
+    """Least retransmission timeout: 200ms as in Linux; RFC 6298 has 1s."""
     delayed_acknowledgement: PositiveTime = 40 * 10**9
-    """A single segment is acknowledged after so long (RFC 5681, section 4.2)."""
+    """Time after which a single segment is acknowledged (RFC 5681, section 4.2)."""
     acknowledge_every: Annotated[int, whole(1, 1000)] = 2
-    """Segments that are acknowledged together (RFC 5681, section 4.2); 1: each at once."""
+    """Segments acknowledged together (RFC 5681, section 4.2); 1: each immediately."""
     send_jitter: Time = 5_000_000
-    """What an acknowledgement allows to be sent leaves up to so much later, drawn from the seed, as interrupts and
-    schedulers of hosts have it. With 0 flows may keep step, and whose packets are marked or lost depends on their phase
-    (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992)."""
+    """Largest random delay, drawn from the seed, between an acknowledgement and the segments that it allows, as
+    interrupts and schedulers of hosts cause. With 0, flows may run in lockstep, and their phase then decides which of
+    them lose packets (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992)."""
     dscp: Annotated[int, whole(0, 63)] = DSCP_OF_CLASS[DATA_CLASS]
-    """Of all packets; by default that of the class in which RoCEv2's data travel and switches mark."""
+    """DSCP of all packets; by default the one of RoCEv2's data class, in which switches mark."""
     sample: Time = 0
-    """Congestion windows are noted no more often than this; 0: not at all."""
+    """Least time between records of congestion windows; 0: no records."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that hosts exist, that each flow has a size or a duration, and that there are not too many."""
+        """Check that hosts exist, that each flow has a size or a duration, and the number of connections."""
         super().check(fabric, key)
         hosts = fabric.host_names
         for number, each in enumerate(self.tcp):
@@ -135,7 +135,7 @@ class TcpTraffic(FlowsBesideOthers):
         return self.parameters
 
     def flows(self, topology: FabricSpec) -> Iterator[TcpFlow]:
-        """Yield each connection with its hosts' places in the fabric."""
+        """Yield each connection with its hosts' indices in the fabric."""
         for each in self.tcp:
             source, destination = (topology.host(name).index for name in each.flow.split("->"))
             end = TcpEnd(
@@ -167,5 +167,5 @@ class TcpTraffic(FlowsBesideOthers):
         fabric.run_together([task])
 
     def task(self, fabric: Fabric) -> Task[TcpResult]:
-        """Return the flows."""
+        """Return the flows as a task."""
         return tcp_task(fabric, list(self.flows(fabric.topology)), self.sample)

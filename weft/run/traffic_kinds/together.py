@@ -1,4 +1,4 @@
-"""Together: items that run beside each other."""
+"""Together: items that run concurrently."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 
 class TogetherTraffic(TrafficItem):
-    """Items that run beside each other. What hosts count meanwhile (retransmissions, CNPs) is of all of them."""
+    """Items that run concurrently. Counts of hosts (retransmissions, CNPs) include all of them."""
 
     kind = "together"
     results: ClassVar[ResultKind[Any] | None] = None
 
     together: list[TrafficBesideOthers] = Field(min_length=1)
-    """Items of the traffic of one run each; with `at: TIME` one begins so long after the first ones."""
+    """Traffic items of one run each; `at: TIME` delays an item relative to the common start."""
 
     @property
     def _items(self) -> list[JoinableItem]:
         return [item for item in self.together if isinstance(item, JoinableItem)]
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that each is one run that others can run beside."""
+        """Check that each is a single run that can run concurrently with others."""
         for number, item in enumerate(self.together):
             own = f"{key}.together[{number}]"
             if not isinstance(item, JoinableItem):
@@ -43,42 +43,42 @@ class TogetherTraffic(TrafficItem):
             item.check_single(own)
 
     def with_parts(self, key: str) -> Iterator[tuple[str, TrafficItem]]:
-        """Yield it and its items."""
+        """Yield this item and its items."""
         yield key, self
         for number, item in enumerate(self._items):
             yield f"{key}.together[{number}]", item
 
     def named_classes(self, key: str) -> Iterator[tuple[str, int]]:
-        """Yield those of all of them."""
+        """Yield the classes of all items."""
         for number, item in enumerate(self.together):
             yield from item.named_classes(f"{key}.together[{number}]")
 
     def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
-        """Yield those of all of them."""
+        """Yield the tenants of all items."""
         for number, item in enumerate(self.together):
             yield from item.named_tenants(f"{key}.together[{number}]")
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check that the fabric has what each needs."""
+        """Check each item against the fabric."""
         for number, item in enumerate(self._items):
             item.check_fabric(topology, f"{key}.together[{number}]")
 
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
-        """Check the classes that each names."""
+        """Check the users' classes that the items name."""
         for item in self._items:
             item.check_classes(topology, seed)
 
     @property
     def reduces_in_network(self) -> bool:
-        """Whether switches reduce for one of them."""
+        """Whether switches reduce for one of the items."""
         return any(item.reduces_in_network for item in self._items)
 
     def data_bytes(self, ranks: int) -> int:
-        """Return the memory of all of them."""
+        """Return the memory of all items' data, in bytes."""
         return sum(item.data_bytes(ranks) for item in self._items)
 
     def prepare(self, ranks: int, seed: int) -> Run:
-        """Make the data of all of them."""
+        """Make the data of all items."""
         made = [(item.prepare_task(ranks, seed), item.at) for item in self._items]
 
         def run(fabric: Fabric, progress: Progress) -> None:
@@ -92,5 +92,5 @@ class TogetherTraffic(TrafficItem):
         return run
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
-        """Make the data and run all."""
+        """Make the data and run all items."""
         self.prepare(fabric.topology.rank_count, fabric.options.seed)(fabric, progress)

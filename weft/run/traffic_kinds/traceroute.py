@@ -1,4 +1,4 @@
-"""Traceroute: which routers are on the way between hosts."""
+"""Traceroute: finds the routers on the path between hosts."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 
 _MOST_IDENTIFIERS = 65535
-"""Of a host's echo requests: each route has one for each hop limit."""
+"""Most identifiers of a host's echo requests; each route uses one for each hop limit."""
 
 
 class TracerouteTraffic(PlainItem):
-    """Echo requests with growing hop limits: who reports that one has expired is on the way.
+    """Echo requests with growing hop limits; each router that reports an expired one is on the path.
 
-    A switch that does not report it is `*`: its program has no table `time_exceeded`, or its rate is used up.
+    A switch that sends no report shows as `*`: its program has no table `time_exceeded`, or its rate limit is used up.
     """
 
     kind = "traceroute"
     results: ClassVar = ROUTES
 
     traceroute: HostPairs
-    """Pairs of hosts, `h0->h3`; or `all`."""
+    """Pairs of hosts, `h0->h3`, or `all`."""
     hops: Annotated[int, whole(1, 255)] = 8
-    """The largest hop limit."""
+    """Largest hop limit."""
     probes: Annotated[int, whole(1, 10)] = 3
-    """Requests with each."""
+    """Requests for each hop limit."""
     timeout: PositiveTime = 1_000_000_000_000
-    """After which a request without an answer is lost."""
+    """Time after which a request without an answer counts as lost."""
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check the pairs, and that there are not too many requests."""
+        """Check the pairs and the number of requests."""
         check_pairs(self.traceroute, topology, f"{key}.traceroute")
         pairs = pairs_of(self.traceroute, topology)
         check_requests(len(pairs) * self.hops * self.probes, f"{key}.hops")
@@ -55,10 +55,10 @@ class TracerouteTraffic(PlainItem):
             )
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return more than the requests take."""
+        """Return the default plus the timeout of a request."""
         return super().time_limit_s(fabric) + self.timeout / 1e12
 
     def task(self, fabric: Fabric) -> Task[list[RouteResult]]:
-        """Return the probes."""
+        """Return the probes as a task."""
         pairs = pairs_of(self.traceroute, fabric.topology)
         return route_task(fabric, pairs, self.hops, self.probes, self.timeout)

@@ -1,4 +1,4 @@
-"""Training run: a small model is really trained, and the fabric adds up its gradients."""
+"""Training run: really trains a small model; the fabric adds up its gradients."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ if TYPE_CHECKING:
 
 
 class TrainingRunTraffic(TrafficItem):
-    """Data-parallel training on all ranks, once per algorithm, beside the same training by one process."""
+    """Data-parallel training on all ranks, once per algorithm, compared with the same training by one process."""
 
     kind = "training_run"
     results = TRAINING_RUNS
 
     training_run: Literal["digits"]
-    """What is trained: the perceptron on handwritten digits."""
+    """Model trained: the perceptron on handwritten digits."""
     mlp: DigitsSection = Field(default=DigitsSection())
-    """Its size, and how it is trained."""
+    """Size and training parameters of the model."""
     steps: Annotated[int, whole(1, 10_000)] = 1
-    """Of each rank."""
+    """Training steps."""
     compute: Time = 0
-    """How long forward and backward pass of a step take on every rank."""
+    """Time of the forward and backward pass of a step on every rank."""
     optimizer: Time = 0
-    """How long the optimizer takes, once all gradients are reduced."""
+    """Time of the optimizer, which waits for all gradients to be reduced."""
     bucket: Size = 25 * 2**20
-    """Gradients that are all-reduced together, beside the backward pass."""
+    """Size of the gradients that are all-reduced together, concurrently with the backward pass."""
     algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
-    """Of the all-reduces; by default all that suit the fabric."""
+    """Algorithms of the all-reduces; by default all that suit the fabric."""
     loss_bound: Annotated[float, number(0, 1000)] = 1e-4
-    """By how much a loss may differ from that of one process; otherwise the run's result is wrong."""
+    """Largest difference of a loss from the loss in one process; beyond it the run's result is wrong."""
     accuracy_bound: Annotated[float, number(0, 1)] = 0.005
-    """By how much the share of recognised images may differ from that of one process."""
+    """Largest difference of the accuracy from the accuracy in one process."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that each rank has images, and algorithms."""
+        """Check that each rank has images, and the algorithms."""
         if fabric.rank_count > IMAGES:
             raise KeyProblem(
                 key, f"{fabric.rank_count} ranks share {IMAGES} images (valid: up to {IMAGES} ranks)"
@@ -61,20 +61,20 @@ class TrainingRunTraffic(TrafficItem):
         check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check that the fabric has what algorithms need."""
+        """Check that the fabric has the links and NICs that algorithms need."""
         check_paths(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms, topology, key)
 
     def data_bytes(self, ranks: int) -> int:
-        """Return the size of a rank's gradients, in both orders of the layers, and of their sums."""
+        """Return the bytes of a rank's gradients, in both orders of the layers, and of their sums."""
         return 3 * parameter_count(self.mlp.hidden) * DataType.FLOAT32.element_bytes
 
     @property
     def reduces_in_network(self) -> bool:
-        """Whether an algorithm does."""
+        """Whether an algorithm reduces in the network."""
         return any_in_network(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or ())
 
     def prepare(self, ranks: int, seed: int) -> Run:
-        """Read the images."""
+        """Read the images; return a function that runs the item."""
         plan = TrainingRunPlan(
             model=DigitsMlp(ranks, seed, self.mlp.hidden, self.mlp.batch),
             steps=self.steps,

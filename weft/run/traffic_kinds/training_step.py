@@ -1,4 +1,4 @@
-"""Training step: compute times, and all-reduces of gradients beside them."""
+"""Training step: compute times, and concurrent all-reduces of gradients."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 
 
 class LayerSection(Section):
-    """Layers of a model that are alike."""
+    """Equal layers of a model."""
 
     gradients: MessageSize
-    """Of each of them."""
+    """Size of a layer's gradients."""
     forward: Time = 0
-    """How long its forward pass takes."""
+    """Time of a layer's forward pass."""
     backward: Time = 0
-    """How long its backward pass takes."""
+    """Time of a layer's backward pass."""
     count: Annotated[int, whole(1, 10_000)] = 1
-    """How many there are."""
+    """Number of these layers."""
 
 
 class TrainingStepTraffic(JoinableItem):
-    """A step of training, run once per algorithm. Buckets of gradients are all-reduced beside the backward pass."""
+    """A training step, run once per algorithm. Buckets of gradients are all-reduced during the backward pass."""
 
     kind = "training_step"
     results = TRAINING_STEPS
@@ -55,22 +55,22 @@ class TrainingStepTraffic(JoinableItem):
     training_step: Literal["data-parallel"]
     """Kind of parallelism."""
     layers: list[LayerSection] = Field(min_length=1)
-    """In the order of the forward pass."""
+    """Layers in the order of the forward pass."""
     bucket: Size = 25 * 2**20
-    """Gradients that are all-reduced together."""
+    """Size of the gradients that are all-reduced together."""
     optimizer: Time = 0
-    """How long the optimizer takes, once all gradients are reduced."""
+    """Time of the optimizer, which waits for all gradients to be reduced."""
     algorithms: list[AlgorithmOrAuto] | None = Field(None, min_length=1)
-    """Of the all-reduces; by default all that suit the fabric. `auto`: the one predicted to be the fastest."""
+    """Algorithms of the all-reduces; by default all that suit the fabric. `auto`: the one predicted to be fastest."""
     dtype: DataTypeName = "float32"
-    """Of the gradients."""
+    """Type of the gradients' elements."""
     data: Literal["random", "lengths"] = "random"
     """`random`: the sums are checked against NumPy. `lengths`: packets carry lengths in place of data."""
     tenant: str = ""
-    """Whose quotas its reductions in the network have, a name of `tenants`; by default nobody's."""
+    """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check sizes, the sum of all times, and algorithms."""
+        """Check sizes, the total compute time, and algorithms."""
         for number, layer in enumerate(self.layers):
             if layer.gradients % self._element_bytes:
                 raise KeyProblem(
@@ -88,16 +88,16 @@ class TrainingStepTraffic(JoinableItem):
         check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
 
     def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
-        """Yield whose it is."""
+        """Yield the key of its tenant, the tenant, and whether switches may reduce."""
         may = may_reduce(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or ())
         yield f"{key}.tenant", self.tenant, may
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check that the fabric has what algorithms need."""
+        """Check that the fabric has the links and NICs that algorithms need."""
         check_paths(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms, topology, key)
 
     def data_bytes(self, ranks: int) -> int:
-        """Return the size of a rank's gradients."""
+        """Return the bytes of a rank's gradients."""
         if self.data == LENGTHS:
             return 0
         return sum(layer.count * layer.gradients for layer in self.layers)
@@ -107,16 +107,16 @@ class TrainingStepTraffic(JoinableItem):
         require_one(self.algorithms or (), f"{key}.algorithms")
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return the default, beyond the compute times."""
+        """Return the default plus the compute times."""
         return super().time_limit_s(fabric) + self._step().compute_ps / 10**12 * fabric.options.dilation
 
     @property
     def reduces_in_network(self) -> bool:
-        """Whether an algorithm does."""
+        """Whether an algorithm reduces in the network."""
         return any_in_network(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or ())
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[TrainingStepResult]]:
-        """Make the gradients."""
+        """Make the gradients; return a function that makes the task."""
         step, [algorithm] = self._step(), list(self.algorithms or [])
         gradients = self._gradients(step, ranks, seed)
         return lambda fabric: fabric.tasks.training_step(
@@ -124,7 +124,7 @@ class TrainingStepTraffic(JoinableItem):
         )
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
-        """Run a step by every algorithm."""
+        """Run a step with every algorithm."""
         step = self._step()
         gradients = self._gradients(step, fabric.topology.rank_count, fabric.options.seed)
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
@@ -135,7 +135,7 @@ class TrainingStepTraffic(JoinableItem):
             fabric.training_step(step, algorithm, gradients, dtype=self.dtype, tenant=self.tenant)
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
-        """Return the step."""
+        """Return the step as a job, with the first algorithm."""
         algorithm = self.algorithms[0] if self.algorithms else ""
         return training_step_job(self._step(), algorithm, DataType(self.dtype), topology.rank_count)
 
@@ -155,7 +155,7 @@ class TrainingStepTraffic(JoinableItem):
         )
 
     def _gradients(self, step: TrainingStep, ranks: int, seed: int) -> list[NDArray[Any]] | None:
-        """Return those of every rank; None where lengths stand for them."""
+        """Return every rank's gradients; None if packets carry lengths."""
         if self.data == LENGTHS:
             return None
         generator = np.random.default_rng(seed)

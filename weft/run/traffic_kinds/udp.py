@@ -1,4 +1,4 @@
-"""UDP: sources at a constant rate, or in bursts, to sinks."""
+"""UDP: sources send to sinks at a constant rate or in bursts."""
 
 from __future__ import annotations
 
@@ -24,56 +24,56 @@ _ECN = {"not-ect": 0, "ect1": 1, "ect0": 2}
 _MOST_DATAGRAMS = 100_000_000
 _MOST_PERIODS = 10_000_000
 _PORTS_END = 49152
-"""From there on ports are those of sources (RFC 6335, section 6)."""
+"""First of the dynamic ports, which sources use (RFC 6335, section 6)."""
 
 
 class BurstsSection(Section):
-    """Periods in which a source sends at its rate, and periods in which it is silent, drawn from the seed."""
+    """Alternating periods in which a source sends at its rate and is silent, drawn from the seed."""
 
     distribution: Literal["exponential", "pareto"] = "exponential"
-    """Of the lengths of both."""
+    """Distribution of both periods' lengths."""
     on: PositiveTime
-    """Mean length of a period in which it sends."""
+    """Mean length of a sending period."""
     off: PositiveTime
-    """Mean length of one in which it is silent."""
+    """Mean length of a silent period."""
     shape: Annotated[float, number(1, 100, above=True, example="1.5")] = 1.5
-    """Of Pareto's distribution: the nearer to 1, the heavier its tail."""
+    """Shape of the Pareto distribution: the nearer to 1, the heavier its tail."""
 
     def least_ps(self) -> float:
-        """Return what a burst and the silence after it take: on average, with a Pareto distribution at least."""
+        """Return the time of a burst and the silence after it: the mean, or the minimum of a Pareto distribution."""
         mean_ps = self.on + self.off
         return mean_ps * (self.shape - 1) / self.shape if self.distribution == "pareto" else mean_ps
 
 
 class UdpTraffic(PlainItem):
-    """Datagrams that nobody sends again: at a constant rate, or in bursts."""
+    """Datagrams at a constant rate or in bursts, without retransmission."""
 
     kind = "udp"
     results: ClassVar = UDP_FLOWS
 
     udp: HostPairs
-    """Pairs of source and sink, `h0->h3`; or `all`."""
+    """Pairs of source and sink, `h0->h3`, or `all`."""
     rate: Rate
-    """Of each source's Ethernet frames, while it sends."""
+    """Rate of each source's Ethernet frames while it sends."""
     packet: Annotated[int, whole(68, 9216)] = 1500
     """Bytes of an IP packet, at most `link_mtu`."""
     duration: PositiveTime
-    """For how long sources send."""
+    """How long sources send."""
     bursts: BurstsSection | None = None
-    """Without, sources send all the time."""
+    """Bursts; without them, sources send all the time."""
     dscp: Annotated[int, whole(0, 63)] = 0
-    """Of the datagrams; its upper three bits are their class at the host."""
+    """DSCP of the datagrams; its upper three bits are their class at the host."""
     ecn: Literal["not-ect", "ect0", "ect1"] = "not-ect"
-    """Whether switches may mark datagrams, which changes nothing of what sources do."""
+    """ECN codepoint: whether switches may mark datagrams. Sources do not react to marks."""
     port: Annotated[int, whole(1024, 49151)] = 5001
-    """Of the first pair's sink; that of each further pair is one higher."""
+    """Port of the first pair's sink; each further pair uses the next port."""
 
     def largest_packet(self, ip_version: int) -> tuple[str, int]:
-        """Return what `packet` says."""
+        """Return `packet` and its value."""
         return "packet", self.packet
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check the pairs, and that there are not too many datagrams."""
+        """Check pairs, ports, and the number of datagrams."""
         check_pairs(self.udp, topology, f"{key}.udp")
         pairs = pairs_of(self.udp, topology)
         ports = range(self.port, self.port + len(pairs))
@@ -98,11 +98,11 @@ class UdpTraffic(PlainItem):
                 )
 
     def time_limit_s(self, fabric: Fabric) -> float:
-        """Return more than the sources send."""
+        """Return the default plus the sources' duration."""
         return super().time_limit_s(fabric) + self.duration / 1e12
 
     def task(self, fabric: Fabric) -> Task[list[UdpResult]]:
-        """Return sources and sinks."""
+        """Return sources and sinks as a task."""
         bursts = self.bursts
         load = UdpLoad(
             rate_bps=self.rate,

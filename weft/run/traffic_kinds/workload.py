@@ -1,4 +1,4 @@
-"""Workload: flows of a distribution of sizes that start at random."""
+"""Workload: flows with sizes from a distribution and random starts."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class WorkloadSection(Section):
-    """Flows that every host starts at random for a time."""
+    """Flows that every host starts at random times."""
 
     flow_sizes: FlowSizesName
-    """Distribution of their sizes."""
+    """Distribution of flow sizes."""
     load: Annotated[float, number(0, 2, above=True, example="0.3")]
-    """Share of the hosts' rate that they take."""
+    """Load, as a share of the hosts' rate."""
     duration: Annotated[int, TIME.between(1, example="1ms")]
-    """For how long flows start."""
+    """Time during which flows start."""
 
 
 class WorkloadTraffic(FlowsBesideOthers):
-    """A workload of many flows, whose completion times are compared with those on an idle fabric."""
+    """A workload of many flows; results compare their completion times with an idle fabric's."""
 
     kind = "workload"
     results = WORKLOADS
@@ -37,12 +37,12 @@ class WorkloadTraffic(FlowsBesideOthers):
     """Sizes and load of the flows."""
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
-        """Have all start flows, and wait for the last to end."""
+        """Start flows on all hosts, and wait for the last to end."""
         load = self.workload
         progress(f"{load.flow_sizes} at a load of {load.load:g}")
         fabric.workload(load.flow_sizes, load.load, load.duration)
 
     def task(self, fabric: Fabric) -> Task[WorkloadResult]:
-        """Return the flows."""
+        """Return the flows as a task."""
         load = self.workload
         return fabric.tasks.workload(load.flow_sizes, load.load, load.duration)

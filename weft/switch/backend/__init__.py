@@ -1,4 +1,4 @@
-"""What a switch is to the P4Runtime server: the interface of both switches, its entities, errors and events."""
+"""The interface of switches to the P4Runtime server: protocol, entities, errors and events."""
 
 from weft.switch.backend.entities import (
     NO_COLOUR_COUNTS,

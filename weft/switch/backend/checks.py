@@ -28,7 +28,7 @@ from weft.switch.bmv2json import Action, KeyField, MatchKind, Program, Table, Ta
 
 ObjectT = TypeVar("ObjectT")
 MAX_STATE_BYTES = 4 << 30
-"""Of a program's arrays together."""
+"""Most bytes of a program's arrays together."""
 _COUNTER_BYTES = 16
 _METER_BYTES = 256
 MAX_ID = 0xFFFFFFFF
@@ -48,7 +48,7 @@ MATCH_TYPES: dict[MatchKind, type[Match]] = {
 
 
 def check_capacity(program: Program) -> None:
-    """CapacityExceededError if the program's arrays need more memory than a switch has for them."""
+    """Raise CapacityExceededError if the program's arrays need more memory than a switch has for them."""
     sizes_bytes = {
         f"register {name!r}": array.size * max(8, (array.width_bits + 7) // 8)
         for name, array in program.register_arrays.items()
@@ -67,14 +67,14 @@ def check_capacity(program: Program) -> None:
 
 
 def loaded(program: Program | None) -> Program:
-    """The program. NotReadyError if there is none."""
+    """Return the program. Raises NotReadyError without one."""
     if program is None:
         raise NotReadyError("no program is loaded")
     return program
 
 
 def named(objects: Mapping[str, ObjectT], name: str, what: str) -> ObjectT:
-    """The object called `name`; the error lists the valid names."""
+    """Return the object called `name`; the error lists the valid names."""
     if name not in objects:
         shown = sorted(objects)[:MAX_CHOICES_SHOWN]
         if len(objects) > len(shown):
@@ -84,31 +84,31 @@ def named(objects: Mapping[str, ObjectT], name: str, what: str) -> ObjectT:
 
 
 def check_index(what: str, name: str, index: int, size: int) -> None:
-    """The index lies in the array."""
+    """Check that the index lies in the array."""
     if not 0 <= index < size:
         raise InvalidRequestError(f"{what} {name!r}: index {index} is out of range (valid: 0 to {size - 1})")
 
 
 def check_value(what: str, value: int, width_bits: int) -> None:
-    """The value is unsigned and fits."""
+    """Check that the value is not negative and fits the width."""
     if not 0 <= value < 1 << width_bits:
         raise InvalidRequestError(f"{what}: value {value:#x} does not fit {width_bits} bits")
 
 
 def check_range(what: str, value: int, low: int, high: int) -> None:
-    """The value lies between `low` and `high`, both included."""
+    """Check that the value lies between `low` and `high`, both included."""
     if not low <= value <= high:
         raise InvalidRequestError(f"{what} {value} is out of range (valid: {low} to {high})")
 
 
 def check_multicast_group(group_id: int, replicas: Iterable[Replica]) -> None:
-    """Its id and its replicas' ports and instances fit their fields."""
+    """Check that a group's id and its replicas' ports and instances fit their fields."""
     check_range("multicast group", group_id, 1, MAX_MULTICAST_GROUP)
     _check_replicas(replicas)
 
 
 def check_clone_session(session_id: int, session: CloneSession) -> None:
-    """Its id, length and replicas fit their fields."""
+    """Check that a session's id, length and replicas fit their fields."""
     check_range("clone session", session_id, 0, MAX_CLONE_SESSION)
     check_range("packet length in bytes", session.packet_length_bytes, 0, MAX_ID)
     _check_replicas(session.replicas)
@@ -122,7 +122,7 @@ def _check_replicas(replicas: Iterable[Replica]) -> None:
 
 
 def check_group(group_id: int, members: Iterable[GroupMember]) -> None:
-    """Ids, weights and watched ports fit their fields; whether the members exist is not looked at."""
+    """Check that ids, weights and watched ports fit their fields, but not that the members exist."""
     check_range("group", group_id, 0, MAX_ID)
     for member in members:
         check_range("member", member.member_id, 0, MAX_ID)
@@ -132,15 +132,15 @@ def check_group(group_id: int, members: Iterable[GroupMember]) -> None:
 
 
 def check_modifiable(table: Table, modifiable: bool) -> None:
-    """Check that a table's entries may change; NotPermittedError otherwise."""
+    """Check that a table's entries may change. Raises NotPermittedError otherwise."""
     if not modifiable:
         raise NotPermittedError(f"table {table.name!r}: the program's entries are constant")
 
 
 def check_key(table: Table, key: TableKey, priority: int) -> None:
-    """One match of the right kind for each key field, without bits that do not count.
+    """Check that each key field has a match of the right kind, without bits that do not count.
 
-    A priority where it matters.
+    The priority is checked, too.
     """
     if len(key) != len(table.key):
         raise InvalidRequestError(f"table {table.name!r}: expected {len(table.key)} matches, got {len(key)}")
@@ -179,7 +179,7 @@ def _check_match(what: str, field: KeyField, match: Match) -> None:
 
 
 def check_call(what: str, actions: Iterable[Action], call: ActionCall) -> Action:
-    """The action that is called; it is among `actions` and its arguments fit."""
+    """Return the action called, after checking that it is among `actions` and its arguments fit."""
     action = named({each.name: each for each in actions}, call.action, f"action of {what}")
     if len(call.arguments) != len(action.parameters):
         raise InvalidRequestError(
@@ -194,9 +194,9 @@ def check_call(what: str, actions: Iterable[Action], call: ActionCall) -> Action
 
 
 def check_table_action(table: Table, action: TableAction) -> None:
-    """The action is of a kind that the table's type takes.
+    """Check that the table's type accepts this kind of action.
 
-    Whether a member or group exists is not looked at.
+    It does not check that a member or group exists.
     """
     what = f"table {table.name!r}"
     if isinstance(action, ActionCall):
@@ -212,7 +212,7 @@ def check_table_action(table: Table, action: TableAction) -> None:
 
 
 def profile_actions(program: Program, profile: str) -> list[Action]:
-    """The actions that members of a profile may call: those of the tables that use it."""
+    """Return the actions that members of a profile may call, from all tables that use it."""
     found: dict[str, Action] = {}
     for table in program.tables.values():
         if table.action_profile == profile:

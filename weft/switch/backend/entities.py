@@ -1,6 +1,6 @@
-"""What controllers write and read: matches, actions, entries, members, counters, meters, replicas.
+"""Entities that controllers write and read: matches, actions, entries, members, counters, meters, replicas.
 
-All names are those of BMv2 JSON, which P4Info shares. Values are non-negative integers.
+All names are from BMv2 JSON, which P4Info shares. Values are non-negative integers.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class ExactMatch:
-    """Equal to `value`; also for key fields of kind VALID (0 or 1)."""
+    """Matches `value` exactly; also for key fields of kind VALID (0 or 1)."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class LpmMatch:
-    """The first `prefix_length` bits equal those of `value`, whose other bits are 0; length 0 matches all."""
+    """Matches the first `prefix_length` bits of `value`, which has zeros elsewhere; length 0 matches all."""
 
     value: int
     prefix_length: int
@@ -26,7 +26,7 @@ class LpmMatch:
 
 @dataclass(frozen=True, slots=True)
 class TernaryMatch:
-    """The bits set in `mask` equal those of `value`, whose other bits are 0; mask 0 matches all."""
+    """Matches the bits of `value` that `mask` selects; its other bits are 0. Mask 0 matches all."""
 
     value: int
     mask: int
@@ -34,7 +34,7 @@ class TernaryMatch:
 
 @dataclass(frozen=True, slots=True)
 class RangeMatch:
-    """From `low` to `high`, both included."""
+    """Matches values from `low` to `high`, both included."""
 
     low: int
     high: int
@@ -72,7 +72,7 @@ TableAction: TypeAlias = ActionCall | MemberRef | GroupRef
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """A **higher** `priority` wins (as in P4Runtime); 0 in tables without.
+    """A table entry; the **higher** `priority` wins (as in P4Runtime), 0 in tables without priorities.
 
     `idle_timeout_ns` 0 never times out.
 
@@ -89,7 +89,7 @@ class TableEntry:
 class GroupMember:
     """A member of a group; a weight of n counts as n copies.
 
-    Members whose `watch_port` is down are skipped.
+    A member is skipped while its `watch_port` is down.
     """
 
     member_id: int
@@ -99,7 +99,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class CounterValue:
-    """What a counter has counted."""
+    """Packets and bytes of a counter."""
 
     packets: int = 0
     bytes: int = 0
@@ -109,7 +109,7 @@ class CounterValue:
 class MeterConfig:
     """RFC 2698 two-rate three-colour marker, or RFC 2697 single-rate marker if it has an `excess_burst`.
 
-    Rates per second and bursts, in bytes or packets as the meter counts. A single-rate meter does not look at its
+    Rates are per second; rates and bursts are in bytes or packets, as the meter counts. A single-rate meter ignores its
     peak rate and burst.
     """
 
@@ -121,15 +121,15 @@ class MeterConfig:
 
 
 ColourCounts: TypeAlias = tuple[CounterValue, CounterValue, CounterValue]
-"""What a meter has marked green, yellow and red."""
+"""Packets and bytes that a meter has marked green, yellow and red."""
 NO_COLOUR_COUNTS: ColourCounts = (CounterValue(), CounterValue(), CounterValue())
 
 
 @dataclass(frozen=True, slots=True)
 class MeterState:
-    """A meter at some moment. Without `config` everything passes green.
+    """A meter's state at one moment. Without `config` all packets are green.
 
-    `buckets` is the backend's own, with its own clock's time in it, so it says nothing of equality.
+    `buckets` is private to the backend and includes its clock's time, so comparisons ignore it.
     """
 
     config: MeterConfig | None
@@ -139,9 +139,9 @@ class MeterState:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """One copy: the port it leaves by and its `egress_rid`.
+    """One copy: its egress port and its `egress_rid`.
 
-    While the port is down, the first of `backups` (which have none themselves) whose port is up stands in.
+    While the port is down, the first of `backups` with a port that is up stands in; backups have none themselves.
     """
 
     port: int
@@ -151,7 +151,7 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class CloneSession:
-    """Where clones go; `packet_length_bytes` 0 keeps them whole."""
+    """Destinations of clones; `packet_length_bytes` 0 keeps clones whole."""
 
     replicas: tuple[Replica, ...]
     class_of_service: int = 0

@@ -1,4 +1,4 @@
-"""Why a switch refuses a request."""
+"""Errors with which a switch refuses requests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class InvalidRequestError(BackendError):
 
 
 class EntryNotFoundError(BackendError):
-    """What should be read, changed or removed is not there."""
+    """The entry to read, change or remove does not exist."""
 
 
 class EntryExistsError(BackendError):
-    """What should be inserted is there already."""
+    """The entry to insert already exists."""
 
 
 class CapacityExceededError(BackendError):
@@ -28,7 +28,7 @@ class NotPermittedError(BackendError):
 
 
 class NotReadyError(BackendError):
-    """No program is loaded, or something that refers to the entry keeps it from being removed."""
+    """No program is loaded, or an entry cannot be removed because another one refers to it."""
 
 
 class UnsupportedProgramError(BackendError):

@@ -1,4 +1,4 @@
-"""What a switch reports to its controllers."""
+"""Events that a switch reports to its controllers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from weft.switch.backend.entities import TableKey
 
 @dataclass(frozen=True, slots=True)
 class PacketIn:
-    """A packet sent to the CPU port, as the deparser left it (with the packet_in header, if the program has
-    one). `time_ps`: when, by the engine's clock; None without one.
+    """A packet sent to the CPU port, as deparsed (with the packet_in header, if the program has
+    one). `time_ps` is by the engine's clock; None without one.
     """
 
     data: bytes
@@ -20,7 +20,7 @@ class PacketIn:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One `generate_digest`: the values of the learn list's elements. `time_ps` as a packet-in's."""
+    """One `generate_digest`: the values of the learn list's elements. `time_ps` as in PacketIn."""
 
     learn_list_id: int
     values: tuple[int, ...]
@@ -29,7 +29,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class IdleTimeout:
-    """An entry of `table` was not hit for its idle timeout; reported once until it is hit again."""
+    """No packet hit an entry of `table` for its idle timeout; reported once until the next hit."""
 
     table: str
     key: TableKey

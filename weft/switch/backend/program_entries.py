@@ -1,4 +1,4 @@
-"""The entries that a program gives its tables, as controllers would write them."""
+"""Converts the entries in a program to the form in which controllers write them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from weft.switch.bmv2json import ConstantEntry, MatchKind, MatchValue, Table
 
 
 def constant_table_entries(table: Table) -> list[TableEntry]:
-    """The entries that the program gives `table`, with priorities turned over.
+    """Return the program's entries of `table` with inverted priorities.
 
-    In the result the higher one wins.
+    In the result the higher priority wins.
     """
     lowest = 1 + max((entry.priority for entry in table.constant_entries), default=0)
     return [_constant_table_entry(table, entry, lowest) for entry in table.constant_entries]

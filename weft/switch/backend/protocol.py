@@ -1,7 +1,7 @@
-"""The interface of a switch: the P4Runtime server needs it, the native switch and the oracle provide it.
+"""The interface of a switch: the P4Runtime server uses it, the native switch and the oracle implement it.
 
-A backend checks what it is given against its program and raises the errors of `errors`. The server keeps what
-controllers wrote (metadata, one-shot sets, order); a backend keeps what forwards packets.
+A backend checks arguments against its program and raises the errors in `errors`. The server keeps what forwarding does
+not need (metadata, one-shot sets, order); a backend keeps the forwarding state.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from weft.switch.bmv2json import Program
 class SwitchBackend(Protocol):
     """A switch. Methods may be called from several threads.
 
-    Errors: InvalidRequestError for names, ids, values or indices which the program does not have;
+    Errors: InvalidRequestError for names, ids, values or indices that the program does not have;
     NotReadyError before `load`; otherwise as each method says.
     """
 
     @property
     def program(self) -> Program | None:
-        """The program that runs."""
+        """The running program, None before `load`."""
 
     def verify(self, program: Program) -> None:
-        """Make sure that `load` would take the program. UnsupportedProgramError."""
+        """Check that `load` would accept the program. UnsupportedProgramError."""
 
     def load(self, program: Program, preinitialized: Collection[str] = ()) -> None:
-        """Replace the program; everything starts afresh, with the program's own entries and default actions.
+        """Replace the program and reset all state to the program's entries and default actions.
 
         The program's entries are constant, except in the tables named `preinitialized` (declared with
         `entries`, not `const entries`, which only P4Info shows). UnsupportedProgramError leaves the switch as it was.
         """
 
     def atomically(self) -> AbstractContextManager[Any]:
-        """While inside, no packet is processed: it finds either all that is written inside, or nothing."""
+        """Process no packets while inside, so that a packet sees either all writes inside or none."""
 
     def table_insert(self, table: str, entry: TableEntry) -> None:
         """Add an entry.
@@ -69,7 +69,7 @@ class SwitchBackend(Protocol):
         """The entry with this key and priority. EntryNotFoundError."""
 
     def table_entries(self, table: str) -> Iterator[TableEntry]:
-        """All entries as they are now, the program's included, in no particular order."""
+        """All current entries, including the program's, in no particular order."""
 
     def table_set_default(self, table: str, action: TableAction | None) -> None:
         """Set the action of a miss; None restores the program's. NotPermittedError if it is constant."""
@@ -89,7 +89,7 @@ class SwitchBackend(Protocol):
     def group_insert(
         self, profile: str, group_id: int, members: Sequence[GroupMember], *, random: bool = False
     ) -> None:
-        """Add a group, for good with `random` choice instead of by the selector's hash.
+        """Add a group; with `random`, which is permanent, it chooses at random instead of by the selector's hash.
 
         EntryExistsError, EntryNotFoundError (member).
         """
@@ -110,7 +110,7 @@ class SwitchBackend(Protocol):
         """Set one cell of an indirect counter array."""
 
     def direct_counter_read(self, table: str, key: TableKey | None, priority: int) -> CounterValue:
-        """The counter of an entry, of the default action for key None. EntryNotFoundError."""
+        """The counter of an entry (key None: of the default action). EntryNotFoundError."""
 
     def direct_counter_write(
         self, table: str, key: TableKey | None, priority: int, value: CounterValue
@@ -121,10 +121,10 @@ class SwitchBackend(Protocol):
         """One cell of an indirect meter array."""
 
     def meter_write(self, meter: str, index: int, config: MeterConfig | None) -> None:
-        """Configure one cell of an indirect meter array, with full buckets; it counts on."""
+        """Configure one cell of an indirect meter array, with full buckets; its counts continue."""
 
     def meter_restore(self, meter: str, index: int, state: MeterState) -> None:
-        """Make one cell what it was when `meter_read` gave `state`, counts included."""
+        """Restore one cell to the state that `meter_read` returned, including counts."""
 
     def direct_meter_read(self, table: str, key: TableKey | None, priority: int) -> MeterState:
         """The meter of an entry (key None: of the default action). EntryNotFoundError."""
@@ -137,7 +137,7 @@ class SwitchBackend(Protocol):
     def direct_meter_restore(
         self, table: str, key: TableKey | None, priority: int, state: MeterState
     ) -> None:
-        """Make an entry's meter what it was when `direct_meter_read` gave `state`. EntryNotFoundError."""
+        """Restore an entry's meter to the state that `direct_meter_read` returned. EntryNotFoundError."""
 
     def register_read(self, register: str, index: int) -> int:
         """One cell of a register array."""
@@ -152,9 +152,9 @@ class SwitchBackend(Protocol):
         """Set all cells of a register array."""
 
     def set_port_up(self, port: int, up: bool) -> None:
-        """Say that a port is up or down, for members that watch it and replicas with backups.
+        """Set whether a port is up, for members that watch it and replicas with backups.
 
-        Ports are up at first; `load` does not change their states.
+        Ports are initially up; `load` does not change their states.
         """
 
     def multicast_group_set(self, group_id: int, replicas: Sequence[Replica]) -> None:
@@ -167,30 +167,30 @@ class SwitchBackend(Protocol):
         """Create or replace a clone session."""
 
     def clone_session_delete(self, session_id: int) -> None:
-        """Remove a clone session; clones to it are not made. EntryNotFoundError."""
+        """Remove a clone session; the switch then makes no clones for it. EntryNotFoundError."""
 
     def value_set_write(self, value_set: str, members: Sequence[tuple[int, int]]) -> None:
         """Replace the members of a parser value set.
 
-        (value, mask) pairs, laid out as a `Transition`'s value.
+        Members are (value, mask) pairs, laid out like a `Transition`'s value.
         """
 
     def packet_out(self, data: bytes) -> None:
-        """Let the switch receive a packet on its CPU port."""
+        """Send a packet to the switch's CPU port."""
 
     def wait_stream_event(self, timeout_s: float | None) -> StreamEvent | None:
-        """The next event of this switch; None when the time is over (None waits without end)."""
+        """The next event of this switch; None after the timeout (a timeout of None waits forever)."""
 
 
 @runtime_checkable
 class PreparesInserts(Protocol):
-    """A backend that takes many entries at once, prepared once for all its kind that run the same program."""
+    """A backend that inserts many prepared entries at once; all such backends with the same program share them."""
 
     def prepare_key(self, table: str, key: TableKey, priority: int) -> object:
-        """A table and the key of an entry in it. InvalidRequestError, NotPermittedError."""
+        """Prepare a table's key. InvalidRequestError, NotPermittedError."""
 
     def prepare_action(self, table: str, action: ActionCall) -> object:
-        """An action of an entry's own. InvalidRequestError."""
+        """Prepare an entry's direct action. InvalidRequestError."""
 
     def insert_prepared(self, entries: Sequence[object]) -> int:
-        """Add entries in order, each a prepared key and action of one table; how many until one that is refused."""
+        """Add entries in order, each a prepared key and action of one table; return how many before one was refused."""

@@ -1,6 +1,6 @@
 """Expressions and object references of BMv2 JSON (behavioral-model docs/JSON_format.md, "type value object").
 
-Every expression has a `kind`: what sort of value it yields. The loader has checked the kinds of all operands.
+Every expression has a `kind`, the type of its value. The loader has checked the kinds of all operands.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 
 
 class Kind(enum.Enum):
-    """What an expression yields."""
+    """Type of an expression's value."""
 
     DATA = "integer"
     BOOL = "boolean"
@@ -22,7 +22,7 @@ class Kind(enum.Enum):
 
 
 VALID_FIELD = "$valid$"
-"""The hidden one-bit field of every header that says whether the header is valid."""
+"""The hidden one-bit field with the validity of every header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class UnionStackField:
 
 @dataclass(frozen=True, slots=True)
 class Lookahead:
-    """`width_bits` of the packet from `offset_bits` behind the parser's position, not consumed."""
+    """`width_bits` of the packet, `offset_bits` after the parser's position, not consumed."""
 
     kind: ClassVar[Kind] = Kind.DATA
     offset_bits: int
@@ -243,7 +243,7 @@ Argument: TypeAlias = (
     | StringLiteral
     | ParametersVector
 )
-"""What a primitive may be called with."""
+"""An argument of a primitive."""
 
 _D, _B, _H = Kind.DATA, Kind.BOOL, Kind.HEADER
 
@@ -264,5 +264,5 @@ OPERATORS: dict[str, tuple[tuple[Kind, ...], Kind]] = {
 """Operand kinds and result kind of the operators with one signature.
 
 `==`, `!=` (two of one kind), `?` (a boolean and two of one kind), `last_stack_index` and `size_stack` (a
-header or union stack), unary `+` and `-` are checked apart.
+header or union stack), unary `+` and `-` are checked separately.
 """

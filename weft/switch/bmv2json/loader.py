@@ -31,13 +31,13 @@ from weft.switch.bmv2json.scope import MAX_ARRAY_SIZE, Scope, frozen, read_named
 
 SUPPORTED_MAJOR_VERSION = 2
 MAX_DOCUMENT_BYTES = 256 << 20
-"""Of a file that is read."""
+"""Most bytes of a file."""
 
 
 def load_program(document: str | bytes) -> Program:
-    """The program in a BMv2 JSON document.
+    """Return the program in a BMv2 JSON document.
 
-    Bmv2JsonError, naming the path in the document, if there is none.
+    Raises Bmv2JsonError, with the path in the document, if it is invalid.
     """
     data = document.encode() if isinstance(document, str) else document
     try:
@@ -150,7 +150,7 @@ def _register_array(node: Node) -> RegisterArray:
 
 
 def _array_size(node: Node, is_direct: bool) -> int:
-    # a direct array has one cell for each entry, so its size, if given, says nothing
+    # a direct array has one cell for each entry, so its size, if given, is ignored
     return 0 if is_direct else node["size"].integer(0, MAX_ARRAY_SIZE)
 
 
@@ -261,8 +261,8 @@ def _field_aliases(scope: Scope, document: Node) -> dict[str, FieldRef]:
 
 
 def _check_bindings(document: Node, scope: Scope, pipelines: Mapping[str, Pipeline]) -> None:
-    """Names of tables and action profiles are unique over pipelines; direct counters and meters belong to tables
-    that exist.
+    """Check that names of tables and action profiles are unique over pipelines, and that direct counters and meters
+    belong to existing tables.
     """
     tables: set[str] = set()
     profiles: set[str] = set()

@@ -19,7 +19,7 @@ from weft.switch.bmv2json.model_pipelines import Action, ActionProfile, Pipeline
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """In a calculation: the headers behind the last one listed, and what was not parsed."""
+    """In a calculation: the headers after the last one listed, and the unparsed payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Calculation:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """Verified after the parser, updated before the deparser, where `condition` (None: always) holds."""
+    """Verified after the parser, updated before the deparser, if `condition` (None: always) holds."""
 
     name: str
     id: int
@@ -116,7 +116,7 @@ class Program:
     learn_lists: Mapping[int, FieldList]
     field_aliases: Mapping[str, FieldRef]
     source: str = ""
-    """The file that was compiled, where the compiler said."""
+    """The compiled file, if the compiler recorded it."""
 
     @cached_property
     def tables(self) -> dict[str, Table]:
@@ -125,7 +125,7 @@ class Program:
 
     @cached_property
     def table_numbers(self) -> dict[str, int]:
-        """What the native switch knows the tables by. Those that it looks packets up in come first, close together."""
+        """Numbers of the tables in the native switch. Tables with lookups come first, close together."""
         return {name: number for number, name in enumerate(sorted(self.tables, key=self._is_never_looked_up))}
 
     def _is_never_looked_up(self, table: str) -> bool:
@@ -141,7 +141,7 @@ class Program:
         }
 
     def intrinsic(self, name: str) -> FieldRef | None:
-        """The field that plays simple_switch's `name` ("standard_metadata.egress_spec"), aliases applied."""
+        """The field for simple_switch's `name` ("standard_metadata.egress_spec"), after applying aliases."""
         if name in self.field_aliases:
             return self.field_aliases[name]
         header_name, _, field_name = name.partition(".")

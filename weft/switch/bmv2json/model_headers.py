@@ -33,11 +33,11 @@ class HeaderType:
 
     @property
     def variable_field(self) -> Field | None:
-        """The variable-length field, if there is one."""
+        """The variable-length field, None without one."""
         return next((field for field in self.fields if field.variable), None)
 
     def field(self, name: str) -> Field:
-        """The field called `name`; KeyError if there is none."""
+        """The field called `name`. Raises KeyError if it does not exist."""
         for field in self.fields:
             if field.name == name:
                 return field
@@ -73,7 +73,7 @@ class HeaderUnionType:
     members: tuple[tuple[str, HeaderType], ...]
 
     def member_index(self, name: str) -> int:
-        """Position of the member called `name`; KeyError if there is none."""
+        """Position of the member called `name`. Raises KeyError if it does not exist."""
         for index, (member, _) in enumerate(self.members):
             if member == name:
                 return index

@@ -22,9 +22,9 @@ from weft.switch.bmv2json.expressions import (
 from weft.switch.bmv2json.primitives import PrimitiveCall
 
 PARSER_STEP_LIMIT = 4096
-"""States a packet may pass through in a parser; one more is the error ParserTimeout.
+"""Most states that a packet may pass through in a parser; one more is the error ParserTimeout.
 
-Every executor keeps to it.
+Every executor enforces it.
 """
 
 
@@ -38,7 +38,7 @@ class UnionStackMember:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """Extract a header; `length_bits` is the width of its variable-length field, where it has one."""
+    """Extract a header; `length_bits` is the width of its variable-length field, if it has one."""
 
     target: HeaderRef | StackRef | UnionStackMember
     length_bits: Expression | None = None
@@ -54,7 +54,7 @@ class SetField:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Stop parsing with the error that `error` yields unless `condition` holds."""
+    """Stop parsing with the value of `error` unless `condition` holds."""
 
     condition: Expression
     error: Expression
@@ -103,10 +103,10 @@ class Transition:
     mask: int | None = None
     value_set: str | None = None
     source: str | None = None
-    """The case of the P4 program, as PrimitiveCall's; p4c does not say."""
+    """The case in the P4 program, as in PrimitiveCall; p4c does not record it."""
 
     def fits(self, key: int) -> bool | None:
-        """Say whether it fits a key; None: a value set decides."""
+        """Return whether the transition fits a key; None if a value set decides."""
         match self.kind:
             case TransitionKind.DEFAULT:
                 return True
@@ -129,7 +129,7 @@ class ParseState:
     transition_key: tuple[TransitionKeyField, ...]
     transitions: tuple[Transition, ...]
     source: str | None = None
-    """Where the P4 program has it, as PrimitiveCall's; p4c does not say."""
+    """Its place in the P4 program, as in PrimitiveCall; p4c does not record it."""
 
     @property
     def key_width_bits(self) -> int:
@@ -137,7 +137,7 @@ class ParseState:
         return sum((field.width_bits + 7) // 8 * 8 for field in self.transition_key)
 
     def transition(self, key: int) -> Transition | None:
-        """The transition that is taken for a key; None: none fits, or a value set decides."""
+        """Return the transition taken for a key; None if none fits or a value set decides."""
         for each in self.transitions:
             fits = each.fits(key)
             if fits or fits is None:
@@ -147,7 +147,7 @@ class ParseState:
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """`initial_state` None accepts at once."""
+    """A parser; `initial_state` None accepts immediately."""
 
     name: str
     id: int
@@ -157,7 +157,7 @@ class Parser:
 
 @dataclass(frozen=True, slots=True)
 class ValueSet:
-    """A parser value set; `width_bits` is that of its values without padding."""
+    """A parser value set; `width_bits` is the width of a value without padding."""
 
     name: str
     id: int

@@ -24,7 +24,7 @@ class ActionParameter:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Names are not unique in a program (p4c repeats NoAction), ids are.
+    """An action. Ids are unique in a program, names are not (p4c repeats NoAction).
 
     Within a table names are unique, too.
     """
@@ -36,9 +36,9 @@ class Action:
 
 
 class MatchKind(enum.Enum):
-    """Of a table and of one of its key fields.
+    """Match kind of a table or a key field.
 
-    P4's `optional` is `TERNARY` here, `selector` is no key field.
+    P4's `optional` is `TERNARY` here; `selector` is not a key field.
     """
 
     VALID = "valid"
@@ -71,7 +71,7 @@ class TableType(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class DefaultEntry:
-    """The action of a miss that the program gives; `constant` if the control plane may not change it."""
+    """The program's default action; `constant` if the control plane may not change it."""
 
     action: Action
     arguments: tuple[int, ...]
@@ -80,9 +80,9 @@ class DefaultEntry:
 
 @dataclass(frozen=True, slots=True)
 class MatchValue:
-    """One field of a constant entry, bits that do not count cleared. `second`.
+    """One field of a constant entry, with bits that do not count cleared.
 
-    Prefix length, mask or end of range.
+    `second` is the prefix length, mask or end of the range.
     """
 
     kind: MatchKind

@@ -1,4 +1,4 @@
-"""A cursor over parsed JSON that knows where it stands, so that every error names the bad place."""
+"""A cursor over parsed JSON that knows its path, so that every error names the bad place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_CHOICES_SHOWN = 12
 class Bmv2JsonError(ValueError):
     """A BMv2 JSON document that cannot be used.
 
-    `path` is where (`$.pipelines[0].init_table`), `reason` what.
+    `path` is the place (`$.pipelines[0].init_table`), `reason` the problem.
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -70,7 +70,7 @@ class Node:
         return bool(self._expect(bool, "true or false"))
 
     def hexstr(self) -> int:
-        """The integer that a BMv2 hexstring (optionally signed, optionally with 0x) spells."""
+        """The integer in a BMv2 hexstring (optionally signed, optionally with 0x)."""
         text = self.string()
         if not _HEX.match(text):
             self.fail(f"expected a hexadecimal string such as '0x0800', got {_shown(text)}")
@@ -102,17 +102,17 @@ class Node:
         return Node(value[key], self.path + _member(key))
 
     def optional(self, key: str) -> Node | None:
-        """The attribute `key`, or None where it is absent or null."""
+        """The attribute `key`, or None if it is absent or null."""
         value = self._expect(dict, "an object").get(key)
         return None if value is None else Node(value, self.path + _member(key))
 
     def array(self, key: str) -> list[Node]:
-        """The elements of the array attribute `key`; none where it is absent or null."""
+        """The elements of the array attribute `key`; [] if it is absent or null."""
         node = self.optional(key)
         return [] if node is None else node.items()
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """The boolean attribute `key`, or `default` where it is absent or null."""
+        """The boolean attribute `key`, or `default` if it is absent or null."""
         node = self.optional(key)
         return default if node is None else node.boolean()
 
@@ -125,7 +125,7 @@ class Node:
 
 
 def _member(key: str) -> str:
-    """How a path goes on to a member; a key that is no plain name, such as a.b, stands quoted in brackets."""
+    """Return the path suffix of a member; a key that is not a plain name, such as a.b, is quoted in brackets."""
     return f".{key}" if _PLAIN_NAME.match(key) else f"[{json.dumps(key, ensure_ascii=False)}]"
 
 

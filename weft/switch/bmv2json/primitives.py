@@ -1,4 +1,4 @@
-"""The primitives that actions, parser states and deparsers may call, and what each takes.
+"""The primitives that actions, parser states and deparsers may call, with their parameters.
 
 Source: behavioral-model docs/JSON_format.md ("actions") and docs/simple_switch.md ("Supported primitive
 actions").
@@ -13,7 +13,7 @@ from weft.switch.bmv2json.expressions import Argument
 
 
 class Parameter(enum.Enum):
-    """What a primitive's parameter accepts."""
+    """Kind of argument that a primitive's parameter accepts."""
 
     DATA = "an integer expression"
     BOOL = "a boolean expression"
@@ -89,9 +89,9 @@ PACKET_PATH_PRIMITIVES = frozenset(
         "generate_digest",
     }
 )
-"""Primitives whose last parameter is a list id: of a field list, for a digest of a learn list.
+"""Primitives with a list id as last parameter: of a learn list for a digest, else of a field list.
 
-0 is the empty list.
+Id 0 is the empty list.
 """
 
 
@@ -102,9 +102,9 @@ class PrimitiveCall:
     name: str
     arguments: tuple[Argument, ...]
     source: str | None = None
-    """`file:line: fragment` of the P4 program, where the compiler said."""
+    """`file:line: fragment` of the P4 program, if the compiler recorded it."""
 
     def assertion_message(self) -> str:
-        """The line in the log for a packet for which this `assert` or `assume` does not hold."""
+        """The log line for a packet that violates this `assert` or `assume`."""
         place = f" at {self.source}" if self.source else ""
         return f"{self.name} does not hold{place}: the packet is dropped"

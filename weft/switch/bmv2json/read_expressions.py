@@ -60,7 +60,7 @@ _ALL_OPERATORS = (*OPERATORS, *_SAME_KIND, *_STACK_OPERATORS, "?", "access_field
 
 
 class ExpressionReader:
-    """Reads expressions; `parameters` are those of the enclosing action; a parser state may look ahead."""
+    """Reads expressions; `parameters` belong to the enclosing action; a parser state may look ahead."""
 
     def __init__(
         self, scope: Scope, parameters: Sequence[ActionParameter] = (), in_parser: bool = False
@@ -70,7 +70,7 @@ class ExpressionReader:
         self._in_parser = in_parser
 
     def read_kind(self, node: Node, kind: Kind) -> Expression:
-        """Read an expression which must yield `kind`."""
+        """Read an expression that must be of `kind`."""
         expression = self.read(node)
         if expression.kind is not kind:
             node.fail(f"expected a {kind.value} expression, got a {expression.kind.value} expression")
@@ -107,7 +107,7 @@ class ExpressionReader:
             case "local" | "runtime_data":
                 return self._runtime_data(value)
             case "header":
-                # p4c says "header" of a union within a stack, too.
+                # p4c writes "header" for a union within a stack, too.
                 name = value.string()
                 if name in scope.header_unions and name not in scope.headers:
                     return UnionRef(name)
@@ -217,7 +217,7 @@ def lookahead(value: Node) -> Lookahead:
 
 
 def read_primitive(scope: Scope, node: Node, reader: ExpressionReader, count: int | None) -> PrimitiveCall:
-    """Read one of `count` calls which run one after the other (None: a call that stands alone)."""
+    """Read one of `count` consecutive calls (None: a single call)."""
     name = node["op"].one_of(SIGNATURES)
     arguments = node.array("parameters")
     signature = SIGNATURES[name]
@@ -291,7 +291,7 @@ def _check_lvalue(scope: Scope, node: Node, expression: Expression) -> None:
 
 
 def source_of(node: Node) -> str | None:
-    """`file:line: fragment` from source_info, which is only for people: anything odd in it is left out."""
+    """Return `file:line: fragment` from source_info. It is only for display, so invalid parts are ignored."""
     info = node.value.get("source_info")
     if not isinstance(info, dict):
         return None

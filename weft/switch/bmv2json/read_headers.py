@@ -69,7 +69,7 @@ def _variable_field(node: Node, fields: list[Field], field: Field) -> Field:
     width_bits = max_length.integer(0, MAX_WIDTH_BITS // 8) * 8 - sum(each.width_bits for each in fields)
     if width_bits < 0:
         max_length.fail(f"{max_length.value} bytes do not hold the fields of fixed width")
-    # the header's fixed part need not be whole bytes, what is extracted is
+    # the header's fixed part need not be whole bytes, only the extracted bits
     return Field(field.name, width_bits, field.signed, variable=True)
 
 

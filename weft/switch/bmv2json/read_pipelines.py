@@ -253,7 +253,7 @@ def _action_entry(node: Node, actions: tuple[Action, ...]) -> tuple[Action, tupl
 
 
 def _entries(node: Node, key: tuple[KeyField, ...], actions: tuple[Action, ...]) -> tuple[ConstantEntry, ...]:
-    """The program's entries; like BMv2, no two with the same key (and priority, where it counts)."""
+    """Read the program's entries; as in BMv2, no two may have the same key (and priority, if used)."""
     listed = [(each, _entry(each, key, actions)) for each in node.items()]
     prioritised = any(field.kind in (MatchKind.TERNARY, MatchKind.RANGE) for field in key)
     first: dict[object, Node] = {}

@@ -1,4 +1,4 @@
-"""What a program declares, for resolving names, and the helpers that all readers of sections share."""
+"""The declarations of a program, for resolving names, and helpers shared by all readers of sections."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(slots=True)
 class Scope:
-    """Filled section by section while a document is loaded."""
+    """Declarations, filled section by section while a document is loaded."""
 
     header_types: Mapping[str, HeaderType] = field(default_factory=dict)
     headers: Mapping[str, Header] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Scope:
     actions: Mapping[int, Action] = field(default_factory=dict)
 
     def field_ref(self, node: Node) -> FieldRef:
-        """The field that a 2-tuple [header, field] names; `$valid$` is allowed."""
+        """Return the field named by a 2-tuple [header, field]; `$valid$` is allowed."""
         header_node, field_node = node.items(2)
         header = self.headers[header_node.name_in(self.headers, "header")]
         if field_node.value == VALID_FIELD:
@@ -99,7 +99,7 @@ def read_named(nodes: list[Node], what: str, read: Callable[[Node], NamedT]) -> 
 
 
 def by_id(node: Node, mapping: Mapping[int, ValueT], what: str) -> ValueT:
-    """The object whose id `node` holds."""
+    """Return the object with the id in `node`."""
     number = node.integer()
     if number not in mapping:
         node.fail(f"unknown {what} id {number} ({choices(mapping)})")
@@ -112,6 +112,6 @@ def width(node: Node) -> int:
 
 
 def optional_string(node: Node, key: str) -> str | None:
-    """The string attribute `key`, or None where it is absent or null."""
+    """Return the string attribute `key`, or None if it is absent or null."""
     found = node.optional(key)
     return None if found is None else found.string()

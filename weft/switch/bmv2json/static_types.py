@@ -1,4 +1,4 @@
-"""Header and union types that expressions have before anything runs."""
+"""Static header and union types of expressions."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from weft.switch.bmv2json.model_headers import (
 
 
 class Declarations(Protocol):
-    """A Program, or what of it has been loaded."""
+    """A Program, or the part loaded so far."""
 
     @property
     def headers(self) -> Mapping[str, Header]:
-        """By name."""
+        """Headers by name."""
 
     @property
     def header_stacks(self) -> Mapping[str, HeaderStack]:
-        """By name."""
+        """Header stacks by name."""
 
     @property
     def header_unions(self) -> Mapping[str, HeaderUnion]:
-        """By name."""
+        """Header unions by name."""
 
     @property
     def header_union_stacks(self) -> Mapping[str, HeaderUnionStack]:
-        """By name."""
+        """Header union stacks by name."""
 
 
 def header_type_of(declarations: Declarations, expression: Expression) -> HeaderType:

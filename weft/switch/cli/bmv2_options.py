@@ -1,4 +1,4 @@
-"""simple_switch_grpc's options that `weft switch` has no use for, and what it says of each.
+"""simple_switch_grpc's options without effect in `weft switch`, with an explanation of each.
 
 Sources: behavioral-model, src/bm_sim/options_parse.cpp and targets/simple_switch_grpc/main.cpp.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 JSON_VERSION = "2.23"
-"""The newest version of behavioral-model's JSON format (docs/JSON_format.md); all of 2.x are read."""
+"""The newest version of behavioral-model's JSON format (docs/JSON_format.md); all 2.x versions are read."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ _LOGGER = logging.getLogger(__name__)
 class ForeignOption:
     """An option without effect.
 
-    `refused` ends the start, because the switch would not do what the user counts on; otherwise it is logged and
+    `refused` ends the start, because the switch cannot do what the user expects; otherwise the option is logged and
     ignored. `argument` False is a flag.
     """
 
@@ -32,7 +32,7 @@ class ForeignOption:
     argument: bool = True
 
     def parameter(self) -> click.Option:
-        """The option as the command line takes it."""
+        """The option for the command line."""
         kind = "Refused" if self.refused else "Ignored with a warning"
         # Refused as it is parsed; ignored ones wait until logging is set up.
         callback: Callable[..., Any] | None = self._refuse if self.refused else None
@@ -86,12 +86,12 @@ TARGET = (
 
 
 def take_out(options: dict[str, Any], foreign: tuple[ForeignOption, ...]) -> dict[str, str]:
-    """Remove options without effect; what is to be said of those that were given, by name."""
+    """Remove options without effect; return an explanation for each one given, by name."""
     values = {option: options.pop(option.key, None) for option in foreign}
     return {option.name: option.reason for option, value in values.items() if value not in (None, False)}
 
 
 def warn(ignored: Mapping[str, str]) -> None:
-    """Log a line for every option that was given in vain."""
+    """Log a line for every option without effect."""
     for name, reason in ignored.items():
         _LOGGER.warning("--%s has no effect: %s", name, reason)

@@ -49,12 +49,12 @@ class InterfaceType(click.ParamType[tuple[int, str]]):
 
 
 class AddressType(click.ParamType[str]):
-    """HOST:PORT, or what else gRPC takes with its scheme before it, such as unix:/run/switch.sock."""
+    """HOST:PORT, or another gRPC address with its scheme, such as unix:/run/switch.sock."""
 
     name = "HOST:PORT"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse an address without a port, for which gRPC would take 443."""
+        """Refuse an address without a port, as gRPC would default to 443."""
         text = str(value)
         if not text.startswith("unix") and not text.rpartition(":")[2].isdecimal():
             self.fail(f"{text!r} is not HOST:PORT, such as {DEFAULT_ADDRESS}", param, ctx)
@@ -86,11 +86,11 @@ TARGET_OPTIONS: list[click.Parameter] = [
     *tls_options.PARAMETERS,
     *(option.parameter() for option in bmv2_options.TARGET),
 ]
-"""simple_switch_grpc takes these behind `--`; here they may also stand before it."""
+"""Options that simple_switch_grpc takes after `--`; here they may also come before it."""
 
 
 def _target_options(arguments: list[str], known: dict[str, Any]) -> dict[str, Any]:
-    """The target options behind `--`; `known` are those that were given before it."""
+    """Return the target options after `--`, merged with `known`, which were given before it."""
     command = click.Command("switch --", params=TARGET_OPTIONS, add_help_option=False)
     context = command.make_context("switch --", arguments)
     given = {
@@ -102,17 +102,17 @@ def _target_options(arguments: list[str], known: dict[str, Any]) -> dict[str, An
 
 
 def _split(arguments: tuple[str, ...]) -> tuple[Path | None, list[str]]:
-    """The program and what stood behind `--`."""
+    """Return the program and the arguments after `--`."""
     rest = list(arguments)
     program = Path(rest.pop(0)) if rest and not rest[0].startswith("-") else None
     return program, rest
 
 
 class SwitchCommand(click.Command):
-    """Knows the program from the value that --pcap and --trace may have."""
+    """A command that distinguishes the program from the optional values of --pcap and --trace."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give these options their value where what follows them is none."""
+        """Insert the default value after these options if no value follows."""
         return super().parse_args(ctx, list(_with_values(args)))
 
 
@@ -239,7 +239,7 @@ def _log_options(options: dict[str, Any]) -> LogOptions:
 
 
 def _refusal(error: OSError) -> str:
-    """What the machine refuses, without the error's number."""
+    """Return the operating system's reason, without the error's number."""
     if error.strerror is None:
         return str(error)
     place = f"{error.filename}: " if error.filename else ""

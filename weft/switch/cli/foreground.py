@@ -1,4 +1,4 @@
-"""Runs one switch until a signal comes: what `weft switch` does once its options are understood."""
+"""Runs one switch until a signal comes, for `weft switch`."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class StartError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to do besides running: load a program, serve its P4Info, capture, log.
+    """Options of a switch: program, P4Info, captures, logs.
 
-    `dump_bytes` of every packet are logged (0: none). The first `trace_packets` are printed as trees; not where every
+    `dump_bytes` of every packet are logged (0: none). The first `trace_packets` are printed as trees, unless every
     packet is logged or dumped.
     """
 
@@ -53,7 +53,7 @@ class Options:
 
 
 class Foreground:
-    """A daemon of one switch. StartError or OSError if it cannot start."""
+    """A daemon of one switch. Raises StartError or OSError if it cannot start."""
 
     def __init__(self, config: DaemonConfig, options: Options) -> None:
         self._options = options
@@ -74,7 +74,7 @@ class Foreground:
         return next(iter(self._daemon.wiring.switches.values()))
 
     def _make_packet_output(self) -> PacketLog | PacketTrees | None:
-        """None if packets are not followed; then only log_msg is logged, where a log is asked for."""
+        """Return None if packets are not followed; then only log_msg is logged, if a log was requested."""
         log, options, switch = self._options.log, self._options, self._switch.switch
         if log.asked_for and not log.follows_packets:
             switch.native.set_logging(log.level <= logging.INFO)
@@ -117,7 +117,7 @@ class Foreground:
             port.capture_by_direction(directory, origin_ns)
 
     def run(self) -> None:
-        """Serve until SIGINT or SIGTERM. OSError, at the end, if a capture or the log is incomplete."""
+        """Serve until SIGINT or SIGTERM. Raises OSError at the end if a capture or the log is incomplete."""
         on_termination(self._stopping.set)
         _LOGGER.info("P4Runtime on %s", self._daemon.server.address)
         while not self._stopping.wait(LOG_INTERVAL_S):

@@ -1,4 +1,4 @@
-"""Where `weft switch` logs to, and the levels that simple_switch_grpc has."""
+"""Log targets of `weft switch`, with simple_switch_grpc's levels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 TRACE = 5
-"""Below DEBUG: every primitive that a packet's actions run."""
+"""Level below DEBUG: every primitive that a packet's actions run."""
 
 LEVELS = {
     "trace": TRACE,
@@ -26,7 +26,7 @@ _TIME_FORMAT = "%H:%M:%S"
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """Targets and level. Without a target, only what is worth knowing goes to stderr."""
+    """Targets and level. Without a target, only important messages go to stderr."""
 
     console: bool = False
     file: Path | None = None
@@ -52,7 +52,7 @@ class _FailureKeeping(logging.Handler):
     failure: OSError | None = None
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Called by logging where a record could not be written."""
+        """Called by logging when a record could not be written."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             super().handleError(record)
@@ -70,7 +70,7 @@ class _File(_FailureKeeping, RotatingFileHandler):
 
 
 def require_complete() -> None:
-    """Raise OSError, which names the file, if the log is incomplete (a full disk)."""
+    """Raise OSError, with the file's name, if the log is incomplete (a full disk)."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _FailureKeeping) and handler.failure is not None:
             raise OSError(
@@ -79,7 +79,7 @@ def require_complete() -> None:
 
 
 def set_up(options: LogOptions) -> None:
-    """Log as asked for. OSError if the file cannot be written."""
+    """Set up the requested logs. Raises OSError if the file cannot be written."""
     logging.addLevelName(TRACE, "TRACE")
     handlers: list[logging.Handler] = []
     if options.console:

@@ -1,4 +1,4 @@
-"""What `weft switch` says of each packet: lines of its log, or the trees of --trace."""
+"""Output of `weft switch` for each packet: log lines, or the trees of --trace."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _LOGGER = logging.getLogger(__name__)
 class PacketLog:
     """Logs every packet of `switch` once it has left or was dropped.
 
-    At level debug with everything it met, at trace with every write as well; `dump_bytes` of each packet that comes
-    or goes are logged at info. The switch must not run a program yet.
+    Level debug logs each step, trace also every write; `dump_bytes` of each packet received or sent are logged at info.
+    The switch must not run a program yet.
     """
 
     def __init__(self, switch: NativeSwitch, *, with_steps: bool, dump_bytes: int = 0) -> None:
@@ -64,9 +64,9 @@ class PacketLog:
 
 
 class PacketTrees:
-    """Prints what each of the next `packets` of `switch` meets, once it has left or was dropped.
+    """Prints the steps of each of the next `packets` of `switch`, once the packet has left or was dropped.
 
-    The switch must not run a program yet; after the last packet it goes on in plain code.
+    The switch must not run a program yet; after the last packet it continues with plain code.
     """
 
     def __init__(self, switch: NativeSwitch, packets: int) -> None:

@@ -28,8 +28,8 @@ PARAMETERS: tuple[click.Option, ...] = (
 def server_tls(options: dict[str, Any]) -> ServerTls | None:
     """Take the TLS options out of `options`.
 
-    click.UsageError if they are incomplete, or given without --grpc-server-ssl (where BMv2 warns and serves in the
-    clear).
+    Raises click.UsageError if they are incomplete, or given without --grpc-server-ssl (where BMv2 warns and serves
+    without TLS).
     """
     enabled, authority, certificate, key, client_auth = (options.pop(str(each.name)) for each in PARAMETERS)
     if not enabled:

@@ -1,1 +1,1 @@
-"""Coverage of P4 programs: which lines, branches, actions, parser states and entries packets have reached."""
+"""Coverage of P4 programs: the lines, branches, actions, parser states and entries reached by packets."""

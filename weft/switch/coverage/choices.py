@@ -1,4 +1,4 @@
-"""What has several ways on: selects, switches on a table's action, hit or miss, a program's own entries."""
+"""Branches with several outcomes: selects, switches on a table's action, hit or miss, a program's entries."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from weft.switch.trace.places import choice_place, select_place
 from weft.switch.trace.values import key_text
 
 NO_MATCH = "noMatch"
-"""The state that compilers add for what a select does not match."""
+"""The state that compilers add for values without a match in a select."""
 
 
 class Case(BaseModel):
-    """One of several ways on: as the program has it, its line (0: unknown), and how often it was taken."""
+    """One outcome: its text in the program, its line (0: unknown), and how often it was taken."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -29,9 +29,9 @@ class Case(BaseModel):
 
 
 class Choice(BaseModel):
-    """A place with several ways on: a select, a switch on a table's action, a table's hit or miss, its own entries.
+    """A place with several outcomes: a select, a switch on a table's action, a table's hit or miss, its entries.
 
-    `file` is empty where it is unknown.
+    `file` is empty if unknown.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -45,14 +45,14 @@ class Choice(BaseModel):
         known = {(case.text, case.line): case for case in self.cases}
         for more in other.cases:
             own = known.get((more.text, more.line))
-            if own is None:  # kept by a Weft that divided them otherwise
+            if own is None:  # recorded by a Weft version with other cases
                 self.cases.append(more.model_copy())
             else:
                 own.count += more.count
 
 
 def choices(program: Program, counts: Counted, entries: Mapping[str, Counter[str]]) -> dict[str, Choice]:
-    """All of a program, by what they are; `entries` are hits by table and match."""
+    """Return all choices of a program, by description; `entries` are hits by table and match."""
     found: dict[str, Choice] = {}
     for parser in program.parsers.values():
         for state in parser.states.values():
@@ -73,13 +73,13 @@ def _choice(
     source: str | None,
     cases: Iterable[tuple[str, str | None, int]],
 ) -> Choice:
-    """A choice of cases, each with its text, its place (None: that of the choice) and how often it was taken."""
+    """Return a choice with its cases: text, place (None: the choice's place) and how often it was taken."""
     file, line = located(source) or ("", 0)
     found: dict[tuple[str, int], Case] = {}
     for text, own_source, count in cases:
         own_file, own_line = located(own_source) or (file, line)
         file = file or own_file
-        # A case of ranges is several transitions.
+        # A case with ranges has several transitions.
         case = found.setdefault((text, own_line), Case(text=text, line=own_line, count=0))
         case.count += count
     return Choice(kind=kind, file=file, cases=list(found.values()))

@@ -1,7 +1,7 @@
-"""Where a program's code counts how often it passed each of its places (switch/trace/places.py).
+"""Counters of how often a program's code passed each place (switch/trace/places.py).
 
-All switches of a process that run the program count in the same memory, which lives as long as the process: code keeps
-its address.
+All switches in a process that run the program share the memory. It lives as long as the process, as code keeps its
+address.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ class Counts:
         self._places = Places(program)
         self._cells = (ctypes.c_uint64 * self._places.count)()
         self.symbol = f"weft_coverage_{program.content_hash}"
-        """What the code calls the memory."""
+        """Symbol of the memory in the code."""
 
     @property
     def address(self) -> int:
-        """Of the memory."""
+        """Address of the memory."""
         return ctypes.addressof(self._cells)
 
     def by_place(self) -> dict[Place, tuple[int, ...]]:
-        """How often each place had each of its outcomes."""
+        """Return how often each place had each of its outcomes."""
         cells = list(self._cells)
         return {place: tuple(cells[at] for at in self._places.counts(place)) for place in self._places}
 
     def clear(self) -> None:
-        """Begin again at zero."""
+        """Reset all counts to zero."""
         ctypes.memset(self._cells, 0, ctypes.sizeof(self._cells))
 
 
 def counts_of(program: Program) -> Counts:
-    """The counts of a program, the same for all that run it in this process."""
+    """Return the counts of a program, shared by all switches that run it in this process."""
     with _lock:
         return _known.setdefault(program.content_hash, Counts(program))

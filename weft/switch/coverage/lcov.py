@@ -14,7 +14,7 @@ _Outcome: TypeAlias = tuple[int, str]
 
 
 def lcov_text(coverages: Iterable[ProgramCoverage]) -> str:
-    """A tracefile: a record for each source file; actions and parser states are its functions."""
+    """Return a tracefile with a record for each source file; actions and parser states are its functions."""
     files: dict[str, _File] = {}
     for coverage in coverages:
         for file, lines in coverage.lines.items():
@@ -37,7 +37,7 @@ class _File:
     def __init__(self) -> None:
         self.lines: dict[int, int] = {}
         self.functions: dict[str, tuple[int, int]] = {}
-        # Of conditions and of choices, by where they are: the count of each outcome, by its line and text. Programs
+        # Counts of the outcomes of conditions and choices, by place, then by line and text of the outcome. Programs
         # that share a file need not have the same cases in it.
         self._branches: dict[tuple[int, str], Counter[_Outcome]] = {}
 

@@ -1,4 +1,4 @@
-"""What packets reached of a program: counts by line, branch, action, state, table and entry; JSON, and merged."""
+"""Coverage of a program: counts by line, branch, action, state, table and entry; as JSON, and merged."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from weft.switch.trace.places import (
 )
 
 MOST_ENTRIES = 100_000
-"""Of a program whose hits are kept; more are left out, and counted."""
+"""Most entries of a program with recorded hits; further ones are only counted."""
 _Key = TypeVar("_Key", str, int)
 
 
 class Branch(BaseModel):
-    """A condition: where, as the program has it, and how often it was false and true."""
+    """A condition: its place, its text, and how often it was false and true."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,11 +38,11 @@ class Branch(BaseModel):
 
 
 class ProgramCoverage(BaseModel):
-    """Of one program. Counts of packets' passes: 0 was never reached.
+    """Coverage of one program. Counts are passes of packets: 0 was never reached.
 
     `lines`: by file and line. `actions`, `states`: by name. `tables`: misses and hits.
-    `choices`: by what the program says there.
-    `entries`: by table and the entry's match as traces show it; `entries_left_out` are beyond MOST_ENTRIES.
+    `choices`: by their text in the program.
+    `entries`: by table and match as shown in traces; `entries_left_out` are beyond MOST_ENTRIES.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -54,7 +54,7 @@ class ProgramCoverage(BaseModel):
     actions: dict[str, int]
     states: dict[str, int]
     functions: dict[str, Source]
-    """Where actions and states begin, as far as it is known."""
+    """Where actions and states begin, if known."""
     tables: dict[str, tuple[int, int]]
     entries: dict[str, dict[str, int]]
     entries_left_out: int = 0
@@ -89,7 +89,7 @@ def _add(to: dict[_Key, int], counts: dict[_Key, int]) -> None:
 
 
 def program_coverage(program: Program, counts: Counted, entries: dict[str, Counter[str]]) -> ProgramCoverage:
-    """Counts by place as counts by what the program's source has."""
+    """Return coverage by source line and name from counts by place."""
     lines: dict[str, dict[int, int]] = {}
     for source, count in _sources(program, counts):
         if (place := located(source)) is not None:
@@ -118,7 +118,7 @@ def program_coverage(program: Program, counts: Counted, entries: dict[str, Count
 
 
 def _shown_actions(program: Program) -> Iterator[Action]:
-    # An action without a control's name is statements of an apply block.
+    # An action without a control's name stands for statements of an apply block.
     return (action for action in program.actions.values() if "." in action.name or action.name == "NoAction")
 
 
@@ -158,7 +158,7 @@ def _branches(program: Program, counts: Counted) -> Iterator[tuple[str, Branch]]
         if source is None or (at := located(source)) is None:
             continue
         text = source.partition(": ")[2]
-        # A control that is applied in several places has its conditions there as often.
+        # A control applied in several places has a copy of its conditions in each.
         branch = branches.setdefault(source, Branch(file=at[0], line=at[1], text=text, false=0, true=0))
         branch.false, branch.true = branch.false + false, branch.true + true
     yield from branches.items()
@@ -189,7 +189,7 @@ def _bounded(entries: dict[str, Counter[str]]) -> tuple[dict[str, dict[str, int]
     left, left_out = MOST_ENTRIES, 0
     kept: dict[str, dict[str, int]] = {}
     for table, hits in entries.items():
-        # Those that were never hit first: they are what one looks for.
+        # Entries that were never hit come first, as they matter most.
         chosen = sorted(hits.items(), key=lambda item: (item[1] > 0, item[0]))[:left]
         kept[table] = dict(chosen)
         left -= len(chosen)
@@ -198,7 +198,7 @@ def _bounded(entries: dict[str, Counter[str]]) -> tuple[dict[str, dict[str, int]
 
 
 def merged(coverages: Iterable[ProgramCoverage]) -> list[ProgramCoverage]:
-    """One for each program, in the order in which they first come."""
+    """Return one coverage for each program, in order of first occurrence."""
     by_hash: dict[str, ProgramCoverage] = {}
     for each in coverages:
         known = by_hash.get(each.content_hash)

@@ -1,4 +1,4 @@
-"""Where a program's source has what packets reach, and how often they did."""
+"""Source places of a program's parts, and counts for them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Counted: TypeAlias = Mapping[Place, tuple[int, ...]]
 
 
 def located(source: str | None) -> Source | None:
-    """File and line of `file:line: fragment`.
+    """Return file and line of `file:line: fragment`, None without them.
 
-    The file's path is absolute if it is there: what is found is kept, and read again by runs in other folders.
+    The path is absolute if the file exists, because later runs in other folders read saved coverage.
     """
     file, _, rest = (source or "").partition(": ")[0].rpartition(":")
     if not file or not rest.isdecimal():
@@ -27,11 +27,11 @@ def located(source: str | None) -> Source | None:
 
 
 def shown_tables(program: Program) -> Iterator[Table]:
-    """Tables of the program's author; the compiler makes others of statements."""
+    """Return the tables that the program declares; compilers add others for statements."""
     return (table for table in program.tables.values() if not table.name.startswith("tbl_"))
 
 
 def lookups(table: Table, counts: Counted) -> tuple[int, int]:
-    """Misses and hits of a table."""
+    """Return the misses and hits of a table."""
     misses, hits = counts[table_place(table)]
     return misses, hits

@@ -1,4 +1,4 @@
-"""How much of a program was reached: covered and all, of lines, branches, actions, states, tables and entries."""
+"""Totals of coverage: reached and all lines, branches, actions, states, tables and entries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.switch.coverage.model import ProgramCoverage
 
 
 def totals(coverage: ProgramCoverage) -> dict[str, tuple[int, int]]:
-    """Reached and all, by what they are. A condition has two branches."""
+    """Return (reached, all) by kind. A condition has two branches."""
     return {
         "lines": _reached(count for lines in coverage.lines.values() for count in lines.values()),
         "branches": _reached(
@@ -29,7 +29,7 @@ def _reached(counts: Iterable[int]) -> tuple[int, int]:
 
 
 def never(coverage: ProgramCoverage) -> list[tuple[str, str]]:
-    """What no packet reached, as (what it is, its name)."""
+    """Return everything that no packet reached, as (kind, name)."""
     found = [("action", name) for name, count in coverage.actions.items() if not count]
     found += [("parser state", name) for name, count in coverage.states.items() if not count]
     found += [("table", name) for name, counts in coverage.tables.items() if not sum(counts)]
@@ -55,5 +55,5 @@ def never(coverage: ProgramCoverage) -> list[tuple[str, str]]:
 
 
 def _choices(coverage: ProgramCoverage) -> Iterator[tuple[str, Choice]]:
-    """Those with cases of their own; entries have a row of theirs."""
+    """Yield the choices except entries, which are counted separately."""
     return ((name, choice) for name, choice in coverage.choices.items() if choice.kind != "entries")

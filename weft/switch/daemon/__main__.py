@@ -1,7 +1,7 @@
 """One process with all embedded switches of a lab: `python -m weft.switch.daemon --config FILE`.
 
-Prints one JSON line when it serves P4Runtime, then answers commands, one JSON object a line on stdin. It
-leaves when stdin ends, on SIGTERM or SIGINT, and when its parent dies.
+Prints one JSON line when it serves P4Runtime, then answers commands on stdin, one JSON object per line. It
+exits when stdin ends, on SIGTERM or SIGINT, and when its parent dies.
 """
 
 from __future__ import annotations

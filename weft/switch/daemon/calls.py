@@ -1,4 +1,4 @@
-"""Calls of the daemon's own services: JSON that names a switch by its device id."""
+"""Calls of the daemon's services besides P4Runtime: JSON that names a switch by its device id."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 
 class SwitchRequest(BaseModel):
-    """What every request has."""
+    """Fields of every request."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -24,7 +24,7 @@ _Switch = TypeVar("_Switch")
 def read_request(
     kind: type[_Request], data: bytes, switches: Mapping[int, _Switch], context: grpc.ServicerContext
 ) -> tuple[_Request, _Switch]:
-    """Return a call's request and the switch that it names; a call with a wrong one is ended."""
+    """Return a call's request and the switch that it names; an invalid request aborts the call."""
     try:
         request = kind.model_validate_json(data)
     except ValidationError as error:

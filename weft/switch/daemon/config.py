@@ -1,4 +1,4 @@
-"""The configuration of the switch daemon: checked, frozen, errors name the place."""
+"""The configuration of the switch daemon: checked and frozen; errors name the place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNSPLIT_BYTES = 2**63 - 1
 """More than any queue holds."""
 MAX_CONFIG_BYTES = 256 << 20
 MAX_PORT = 511
-"""The largest of 9 bits. 510 is the CPU port and 511 drops, unless a switch says otherwise."""
+"""The largest port number of 9 bits. By default 510 is the CPU port and 511 drops."""
 
 
 class ConfigError(ValueError):
@@ -32,7 +32,7 @@ _Dscp = Annotated[int, Field(ge=0, lt=64)]
 
 
 class BufferConfig(_Frozen):
-    """Packet memory that a switch's ports share, instead of their own capacities; lists are by class."""
+    """Packet memory shared by a switch's ports, in place of separate queue capacities; lists are by class."""
 
     capacity_bytes: int = Field(gt=0)
     reserved_bytes: tuple[Annotated[int, Field(ge=0)], ...] = Field(
@@ -54,7 +54,7 @@ class PfcConfig(_Frozen):
 
 
 class CreditsConfig(_Frozen):
-    """Flow control by credits of a port: `buffer_bytes` for each class, here and at the far end."""
+    """Credit-based flow control of a port: `buffer_bytes` for each class, here and at the far end."""
 
     classes: tuple[_PriorityClass, ...] = Field(min_length=1)
     source_mac: str
@@ -63,14 +63,14 @@ class CreditsConfig(_Frozen):
 
 
 class SwitchingConfig(_Frozen):
-    """How long a switch takes for a packet, from its last bit or (`cut_through`) its last header on."""
+    """Latency of a switch for a packet, from its last bit or (`cut_through`) its last header."""
 
     latency_ps: int = Field(default=0, ge=0)
     cut_through: bool = False
 
 
 class FaultsConfig(_Frozen):
-    """What goes wrong on one direction of a link; see `engine.Link`."""
+    """Faults in one direction of a link; see `engine.Link`."""
 
     loss: float = Field(default=0.0, ge=0, le=1)
     duplicate: float = Field(default=0.0, ge=0, le=1)
@@ -80,7 +80,7 @@ class FaultsConfig(_Frozen):
 
     @property
     def any(self) -> bool:
-        """Whether anything goes wrong."""
+        """Whether any fault can occur."""
         return bool(self.loss or self.duplicate or self.delay_probability or self.bit_error_rate)
 
 
@@ -90,10 +90,10 @@ _NO_FAULTS = FaultsConfig()
 class PortConfig(_Frozen):
     """A port; without an interface it ends an internal link. `rate_bps` 0 is unpaced.
 
-    While more than `split_depth_bytes` waits in a class, segments leave packet by packet.
+    While more than `split_depth_bytes` wait in a class, segments leave packet by packet.
 
-    Delay and `faults` belong to what the port sends; on a host uplink the delay is also that of what the host sends,
-    which has `uplink_faults`.
+    Delay and `faults` apply to frames that the port sends. On a host uplink the delay also applies to the host's
+    frames, which have `uplink_faults`.
     """
 
     port: int = Field(ge=0, le=MAX_PORT)
@@ -113,10 +113,10 @@ class PortConfig(_Frozen):
 
 
 class SwitchConfig(_Frozen):
-    """A switch and its ports. A cell of a queue's depth has `cell_bytes`, 80 times a power of two.
+    """A switch and its ports. Queue depths are in cells of `cell_bytes`, 80 times a power of two.
 
-    `class_of_dscp`: in which class the sender of a frame that comes by an interface had queued it, which flow control
-    has to know; frames of other DSCPs are accounted in the class in which they are queued here.
+    `class_of_dscp`: the class in which the sender queued a frame that arrives by an interface, for flow control; frames
+    with other DSCPs are charged to the class in which they are queued here.
     """
 
     device_id: int = Field(ge=0, lt=2**64)
@@ -166,9 +166,9 @@ class SwitchConfig(_Frozen):
 
 
 class DaemonConfig(_Frozen):
-    """All switches of a lab. `epoch_ns` is of CLOCK_MONOTONIC, None starts time now.
+    """All switches of a lab. `epoch_ns` is by CLOCK_MONOTONIC; None starts time now.
 
-    The P4Runtime server listens on `more_grpc_addresses`, too; there all device ids answer, without TLS, to processes
+    The P4Runtime server also listens on `more_grpc_addresses`. There all device ids answer, without TLS, to processes
     of `grpc_users` (None: of all users of the machine).
     An internal link is (device, port, device, port).
     """
@@ -185,7 +185,7 @@ class DaemonConfig(_Frozen):
     internal_links: tuple[tuple[int, int, int, int], ...] = ()
 
     def to_json(self) -> str:
-        """The document that `parse_config` reads; what has its default is left out."""
+        """Return the document that `parse_config` reads, without values at their defaults."""
         return self.model_dump_json(indent=1, exclude_defaults=True)
 
     @model_validator(mode="after")
@@ -220,7 +220,7 @@ class DaemonConfig(_Frozen):
 
 
 def parse_config(text: str | bytes) -> DaemonConfig:
-    """The configuration in a JSON document. ConfigError if there is none."""
+    """Return the configuration in a JSON document. Raises ConfigError if it is invalid."""
     try:
         return DaemonConfig.model_validate_json(text)
     except ValidationError as error:
@@ -228,7 +228,7 @@ def parse_config(text: str | bytes) -> DaemonConfig:
 
 
 def description(error: ValidationError) -> str:
-    """What is wrong, and where, in one line; a whole that is wrong only by its parts is left out."""
+    """Return all problems with their places in one line, omitting a whole that is wrong only because of its parts."""
     errors = error.errors()
     inner = {each["loc"][:depth] for each in errors for depth in range(1, len(each["loc"]))}
     return "; ".join(_message(each) for each in errors if each["loc"] not in inner)
@@ -242,7 +242,7 @@ def _message(error: object) -> str:
 
 
 def read_config(path: Path) -> DaemonConfig:
-    """The configuration in a file. ConfigError if it cannot be read or used."""
+    """Return the configuration in a file. Raises ConfigError if it cannot be read or used."""
     try:
         text = read_bytes(path, MAX_CONFIG_BYTES)
     except UnreadableFileError as error:

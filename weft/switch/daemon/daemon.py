@@ -1,4 +1,4 @@
-"""Engine, switches and P4Runtime server of a lab in one process, and the commands it answers."""
+"""Engine, switches and P4Runtime server of a lab in one process, and the commands that it answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CommandError(ValueError):
 class Daemon:
     """Engine, switches and P4Runtime server of one configuration; `serve` answers controllers.
 
-    OSError if the environment lacks something, TlsError if the server's certificate cannot be used.
+    Raises OSError if the environment lacks something, TlsError if the server's certificate cannot be used.
     """
 
     def __init__(self, config: DaemonConfig) -> None:
@@ -57,7 +57,7 @@ class Daemon:
         }
 
     def serve(self) -> None:
-        """Answer controllers from now on, who find what has been loaded and may replace it."""
+        """Start to answer controllers, which find the programs loaded so far and may replace them."""
         self.server.start()
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class Daemon:
         self.wiring.close()
 
     def answer(self, line: str) -> dict[str, Any]:
-        """Carry out one command; what it answers, or {"error": reason}. The answer bears the command's `id`."""
+        """Carry out one command; return its answer, or {"error": reason}, with the command's `id`."""
         number: dict[str, Any] = {}
         try:
             command = _parsed(line)

@@ -1,4 +1,4 @@
-"""What simple_switch has beside its tables, and P4Runtime has not: queues' depth and rate, and the time.
+"""simple_switch's management functions that P4Runtime lacks: queues' depth and rate, and the time.
 
 `/weft.Switch/Manage` takes JSON (ManageRequest) and answers with JSON. `weft.controller.switch_cli.management` is its
 client; under the virtual clock `manage` serves it within the process.
@@ -24,7 +24,7 @@ _NS_PER_US = 1000
 
 
 class ManageRequest(SwitchRequest):
-    """Set what is not None at a port (None: at all ports); a rate of 0 packets a second is the link's own."""
+    """Set values other than None at a port (None: all ports); a rate of 0 packets a second restores the link's rate."""
 
     port: int | None = Field(default=None, ge=0, le=511)
     queue_capacity_bytes: int | None = Field(default=None, ge=1, le=MAX_CAPACITY_BYTES)
@@ -41,19 +41,19 @@ class ManageAnswer(BaseModel):
 
 
 class UnmanageableError(ValueError):
-    """What is asked for cannot be; says why."""
+    """The request cannot be carried out; the message says why."""
 
 
 def manage(wired: WiredSwitch, request: ManageRequest, epoch_us: Callable[[], int] | None) -> ManageAnswer:
-    """Do what a request wants. `epoch_us` tells the time since the epoch; None: the switch began with it.
+    """Carry out a request. `epoch_us` returns the time since the epoch; None if the switch began with it.
 
-    Raises UnmanageableError: nothing has been done.
+    Raises UnmanageableError, without changing anything, if it cannot be carried out.
     """
     chosen = list(wired.ports.values()) if request.port is None else [_port(wired, request.port)]
     if request.queue_capacity_bytes is not None and wired.buffer is not None:
         raise UnmanageableError("the ports share the switch's buffer, so none has a queue of its own depth")
     if request.rate_pps and any(port.config.pfc or port.config.credits for port in chosen):
-        # Frames of the MAC would wait for a packet's turn, too, and what they hold back would come meanwhile.
+        # MAC frames would wait for a packet's turn, too, and the frames that they stop would arrive meanwhile.
         raise UnmanageableError("a port with PFC or credits has the link's rate, because pauses may not wait")
     with wired.switch.engine.lock():
         for port in chosen:
@@ -74,7 +74,7 @@ def _port(wired: WiredSwitch, number: int) -> WiredPort:
 
 
 def handler(switches: Mapping[int, WiredSwitch]) -> grpc.GenericRpcHandler:
-    """Return what a gRPC server needs to have `switches` managed."""
+    """Return a handler with which a gRPC server manages `switches`."""
 
     def serve(data: bytes, context: grpc.ServicerContext) -> bytes:
         request, wired = read_request(ManageRequest, data, switches, context)

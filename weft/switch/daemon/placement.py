@@ -11,7 +11,7 @@ from weft.switch.daemon.config import SwitchConfig
 
 @dataclass(frozen=True)
 class Placement:
-    """`switches` by device id; `hosts`: what is at the ports of hosts, by device id and port. `clock`: of all."""
+    """The engines of `switches` by device id, and of hosts (by device id and port of the switch); a common `clock`."""
 
     clock: Engine | Partitions
     switches: Mapping[int, Engine]

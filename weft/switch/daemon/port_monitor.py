@@ -1,7 +1,7 @@
-"""Notifies switches which of their interfaces have a carrier, for watched ports and backup replicas.
+"""Notifies switches of the carrier of their interfaces, for watched ports and backup replicas.
 
-Linux reports changes by netlink (rtnetlink(7)); the state itself is asked for, as sysfs may show another
-network namespace's.
+Linux reports changes by netlink (rtnetlink(7)); the state itself is read by ioctl, as sysfs may belong to another
+network namespace.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BUFFER_BYTES = 1 << 16
 
 
 class PortMonitor(threading.Thread):
-    """Calls `set_up` of an interface with its state, at start and at each change. OSError without netlink."""
+    """Calls an interface's `set_up` with its state, at start and at each change. Raises OSError without netlink."""
 
     def __init__(self, interfaces: Mapping[str, SetPortUp]) -> None:
         super().__init__(name="port-monitor", daemon=True)
@@ -73,7 +73,7 @@ class PortMonitor(threading.Thread):
 
 
 def changes(data: bytes) -> bool:
-    """True if netlink messages report an interface that came, went or changed."""
+    """Return whether netlink messages report an interface that was added, removed or changed."""
     while len(data) >= _MESSAGE.size:
         length, kind, *_ = _MESSAGE.unpack_from(data)
         if kind in (_RTM_NEWLINK, _RTM_DELLINK):
@@ -85,7 +85,7 @@ def changes(data: bytes) -> bool:
 
 
 def has_carrier(interface: str) -> bool:
-    """True if the interface is there, set up, and has a carrier (netdevice(7), SIOCGIFFLAGS)."""
+    """Return whether the interface exists, is up and has a carrier (netdevice(7), SIOCGIFFLAGS)."""
     request = _REQUEST.pack(interface.encode(), 0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         try:

@@ -1,7 +1,7 @@
-"""The state of switches' ports, for any client: a gRPC method beside P4Runtime, which has none for it.
+"""The state of switches' ports, for any client: a gRPC method that P4Runtime lacks.
 
 `/weft.Ports/Watch` takes an empty message and answers with a stream of JSON: `{"ports": [[device_id, port, up], …]}`,
-first all ports that have an interface, then what changes as it does. `weft.controller.port_states` is its client.
+first all ports that have an interface, then each change. `weft.controller.port_states` is its client.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import grpc
 SERVICE = "weft.Ports"
 METHOD = "Watch"
 MAX_WATCHERS = 32
-"""Each holds a thread of the server."""
+"""Most watchers; each occupies a thread of the server."""
 
 PortKey = tuple[int, int]
 
@@ -34,7 +34,7 @@ class PortBoard:
         self._lock = threading.Lock()
 
     def set_up(self, device_id: int, port: int, up: bool) -> None:
-        """Note a port's state, and notify the watchers if it has changed."""
+        """Record a port's state, and notify the watchers if it has changed."""
         with self._lock:
             if self._up.get((device_id, port)) == up:
                 return
@@ -43,7 +43,7 @@ class PortBoard:
                 watcher.put(_message({(device_id, port): up}))
 
     def watch(self) -> SimpleQueue[bytes | None]:
-        """Return a queue of messages. TooManyError: too many watch already."""
+        """Return a queue of messages. Raises TooManyError if there are too many watchers."""
         with self._lock:
             if len(self._watchers) >= MAX_WATCHERS:
                 raise TooManyError(f"{MAX_WATCHERS} watch the ports already")
@@ -61,7 +61,7 @@ class PortBoard:
 
 
 def handler(board: PortBoard) -> grpc.GenericRpcHandler:
-    """Return what a gRPC server needs to serve a board."""
+    """Return a handler with which a gRPC server serves a board."""
 
     def watch(_request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         try:

@@ -1,4 +1,4 @@
-"""What the long-running programs have in common: exit codes, and leaving when the parent dies or a signal comes."""
+"""Shared by long-running programs: exit codes, and exiting when the parent dies or a signal comes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXIT_ENVIRONMENT = 4
 
 
 def die_with_parent() -> None:
-    """Have the kernel send SIGTERM when the parent dies, and leave at once if it is dead already."""
+    """Have the kernel send SIGTERM when the parent dies; exit immediately if it is already dead."""
     parent = os.getppid()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0) != 0:
@@ -36,7 +36,7 @@ def on_termination(action: Callable[[], None]) -> None:
 
 
 class Repeater(threading.Thread):
-    """Does something again and again until stopped."""
+    """Repeats an action at an interval until stopped."""
 
     def __init__(self, action: Callable[[], None], interval_s: float) -> None:
         super().__init__(name="repeater", daemon=True)

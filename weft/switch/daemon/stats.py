@@ -1,4 +1,4 @@
-"""The counters of embedded switches: what `WiredSwitches.stats` returns, and the daemon's answer to `stats`."""
+"""Types of embedded switches' counters, as returned by `WiredSwitches.stats` and the daemon's `stats` command."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class SwitchPortStats(TypedDict):
-    """A port: its queue, the link that it sends into, and the parts that not every port has.
+    """Counters of a port: its queue, its outgoing link, and parts that not every port has.
 
-    `uplink` and `uplink_link` are a host's way into the switch; the links have the injected faults.
+    `uplink` and `uplink_link` lead from a host into the switch; links count the injected faults.
     """
 
     transmit: PortStats
@@ -25,10 +25,10 @@ class SwitchPortStats(TypedDict):
 
 
 class SwitchLoss(TypedDict):
-    """Packets that ended in a switch: why, and the port by which they had come. Not what a port's queue refused.
+    """Packets lost in a switch, with reason and ingress port; packets that a port's queue refused are not included.
 
-    `is_copy`: they were copies of others. Where the program dropped them, the rest says what marked them
-    (`weft.switch.drop_sites.DropSite`), if it is known.
+    `is_copy`: they were copies. If the program dropped them, the other fields describe what marked them
+    (`weft.switch.drop_sites.DropSite`), if known.
     """
 
     reason: str
@@ -42,7 +42,7 @@ class SwitchLoss(TypedDict):
 
 
 class SwitchStats(TypedDict):
-    """A switch: drops by reason and by place, ports by number (as text, as in JSON), the memory that they share."""
+    """Counters of a switch: drops by reason and by place, ports by number (as text for JSON), shared memory."""
 
     device_id: int
     received_packets: int

@@ -1,4 +1,4 @@
-"""Tracing packets of a switch in another process: a gRPC method beside P4Runtime, with JSON as messages.
+"""Traces packets of a switch in another process: a gRPC method in addition to P4Runtime, with JSON messages.
 
 `weft trace SWITCH` is its client. One trace at a time for each switch.
 """
@@ -30,11 +30,11 @@ SERVICE = "weft.Trace"
 METHOD = "Watch"
 MAX_PACKETS = 10_000
 OTHERS, MISSED = "weft-others", "weft-missed"
-"""Trailing metadata: see Unseen."""
+"""Names of trailing metadata; see Unseen."""
 
 
 class WatchRequest(SwitchRequest):
-    """Trace the next `packets` received on `port` (None: any) that fulfil `when`, for `timeout_s` at most."""
+    """Trace the next `packets` received on `port` (None: any) that match `when`, for at most `timeout_s`."""
 
     packets: int = Field(default=1, ge=1, le=MAX_PACKETS)
     port: int | None = Field(default=None, ge=0, le=511)
@@ -44,7 +44,7 @@ class WatchRequest(SwitchRequest):
 
 
 class WatchedPacket(BaseModel):
-    """A packet's story and its events (switch.trace.show.json_events). `ended` False: it was still under way."""
+    """A packet's story and its events (switch.trace.show.json_events). `ended` False: it was still in the switch."""
 
     story: Line
     events: list[dict[str, Any]]
@@ -52,7 +52,7 @@ class WatchedPacket(BaseModel):
 
 
 def handler(switches: Mapping[int, NativeSwitch]) -> grpc.GenericRpcHandler:
-    """What a gRPC server needs to serve traces of `switches`."""
+    """Return a handler with which a gRPC server serves traces of `switches`."""
 
     def watch(data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         request, switch = read_request(WatchRequest, data, switches, context)
@@ -70,7 +70,7 @@ def _watch(
     news = threading.Event()
     condition = _condition(request.when, program, context)
     try:
-        # Which packets fulfil a condition shows when they have left.
+        # Whether a packet matches a condition is known only when it has left.
         wanted = request.packets if condition is None else None
         switch.trace.start(wanted, request.port, ended=news.set)
     except NotReadyError as error:
@@ -109,7 +109,7 @@ def _condition(text: str | None, program: Program | None, context: grpc.Servicer
 
 
 def watched_packet(teller: Storyteller, trace: PacketTrace, *, with_registers: bool = False) -> WatchedPacket:
-    """A packet as it is shown, with the cells of registers that it used, if asked for."""
+    """Return a packet's display form, with the register cells that it used if requested."""
     story, events = teller.packet(trace), list(json_events(teller, trace))
     uses = register_uses(teller.program, trace) if with_registers else []
     if uses:
@@ -122,16 +122,16 @@ def watched_packet(teller: Storyteller, trace: PacketTrace, *, with_registers: b
 
 @dataclass
 class Unseen:
-    """Packets that a trace did not show: `others` did not fulfil its condition, `missed` were too many to look at."""
+    """Packets that a trace did not show: `others` did not match its condition, `missed` arrived too fast to examine."""
 
     others: int = 0
     missed: int = 0
 
 
 def watch(address: str, request: WatchRequest, unseen: Unseen) -> Iterator[WatchedPacket]:
-    """Packets of a switch that serves at `address`, as they end, and then what was `unseen`.
+    """Yield packets of the switch at `address` as they end; then set `unseen`.
 
-    grpc.RpcError if it does not serve, or refuses.
+    Raises grpc.RpcError if the switch does not serve, or refuses.
     """
     with grpc.insecure_channel(address) as channel:
         call = channel.unary_stream(f"/{SERVICE}/{METHOD}")(

@@ -1,6 +1,6 @@
-"""Switches of one clock: their ports, true links, and the links between them.
+"""Switches under one clock: their ports, and the internal links between them.
 
-The far ends of the other ports, packet sockets or hosts' NICs, are connected from outside.
+Callers connect the far ends of other ports: packet sockets or hosts' NICs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from weft.switch.p4runtime.device import Device
 class WiredPort:
     """The engine's parts of one port.
 
-    `uplink` and `uplink_link` only for hosts, `socket` only for interfaces, `mac` only with flow control or a switch's
-    latency; `arriving` is the internal link that leads here.
+    `uplink` and `uplink_link` exist only for hosts, `socket` only for interfaces, `mac` only with flow control or a
+    switch latency; `arriving` is the internal link that leads here.
     """
 
     config: PortConfig
@@ -39,13 +39,13 @@ class WiredPort:
     received: PcapWriter | None = None
 
     def arrive_by(self, link: Link) -> None:
-        """Take what another internal link brings from now on; a capture goes on with it."""
+        """Receive from another internal link from now on; a capture continues with it."""
         self.arriving = link
         if self.received is not None:
             link.set_capture(self.received)
 
     def stats(self) -> SwitchPortStats:
-        """Counters of all parts."""
+        """Return the counters of all parts."""
         stats: SwitchPortStats = {"transmit": self.transmit.stats(), "link": self.link.stats()}
         if self.uplink is not None:
             stats["uplink"] = self.uplink.stats()
@@ -58,22 +58,22 @@ class WiredPort:
         return stats
 
     def reset_stats(self) -> None:
-        """Counters and largest depths back to zero."""
+        """Reset counters and largest depths to zero."""
         for part in (self.transmit, self.link, self.uplink, self.uplink_link, self.socket, self.mac):
             if part is not None:
                 part.reset_stats()
 
     def faulty_links(self) -> Iterator[tuple[str, Link]]:
-        """Links on which something goes wrong, and what their names end in."""
+        """Yield links with faults, each with the suffix of its name."""
         if self.config.faults.any:
             yield "out", self.link
         if self.uplink_link is not None and self.config.uplink_faults.any:
             yield "in", self.uplink_link
 
     def set_capture(self, path: Path | None, interface: str = "") -> None:
-        """Record what the port sends and receives to a file, or stop (None); pcapng calls the port `interface`.
+        """Capture the frames that the port sends and receives to a file, or stop (None); pcapng names it `interface`.
 
-        OSError if the file cannot be made, or if the one before is incomplete (a full disk).
+        Raises OSError if the file cannot be created, or if the previous one is incomplete (a full disk).
         """
         writer = None
         if path is not None:
@@ -86,7 +86,7 @@ class WiredPort:
         self._capture(writer, writer)
 
     def capture_by_direction(self, directory: Path, origin_ns: int) -> None:
-        """Record to INTERFACE_in.pcap and INTERFACE_out.pcap as BMv2 does, frames of time 0 dated `origin_ns`."""
+        """Capture to INTERFACE_in.pcap and INTERFACE_out.pcap as BMv2 does; time 0 is dated `origin_ns`."""
         received, sent = (
             PcapWriter(str(directory / f"{self.config.interface}_{direction}.pcap"), origin_ns=origin_ns)
             for direction in ("in", "out")
@@ -123,7 +123,7 @@ class WiredSwitch:
     buffer: SharedBuffer | None = None
 
     def lead_to(self, number: int, source: Link | PacketSocket) -> None:
-        """Let what comes from a link or a socket arrive at a port; only a link can let its first bit arrive alone."""
+        """Connect a link or a socket to a port; only a link can deliver a frame's first bit early."""
         if isinstance(source, Link) and self.config.switching is not None:
             source.set_early(self.config.switching.cut_through)
         mac = self.ports[number].mac
@@ -133,14 +133,14 @@ class WiredSwitch:
             source.connect(mac)
 
     def add_far_end(self, number: int, link: Link) -> int:
-        """Let what comes from a link arrive at a port whenever it is joined to it; return the far end's number."""
+        """Add a port as a far end of a link, to which the link may be joined; return the far end's number."""
         mac = self.ports[number].mac
         return link.add_far_end(self.switch.native, number) if mac is None else link.add_far_end(mac)
 
     def set_port_up(self, number: int, up: bool) -> None:
-        """Tell the switch that a port has lost its carrier or has it again.
+        """Tell the switch that a port has lost or regained its carrier.
 
-        Where flow control would let the queue wait for the lost far end, and with it all queues behind, it is dropped.
+        The queue of a lost port with flow control is dropped, as it would block all queues behind it.
         """
         port = self.ports[number]
         if port.mac is not None and up != port.transmit.is_up:
@@ -151,7 +151,7 @@ class WiredSwitch:
         self.switch.set_port_up(number, up)
 
     def device(self, clock_ns: Callable[[], int] = time.time_ns) -> Device:
-        """A P4Runtime device for the switch; `clock_ns` stamps what it reports to its controllers."""
+        """Return a P4Runtime device for the switch; `clock_ns` timestamps its reports to controllers."""
         return Device(
             self.config.device_id,
             self.switch,
@@ -162,7 +162,7 @@ class WiredSwitch:
         )
 
     def stats(self) -> SwitchStats:
-        """Drops by reason, and counters of every port."""
+        """Return drops by reason, and the counters of every port."""
         return {
             "device_id": self.config.device_id,
             "received_packets": self.switch.native.received_packets,
@@ -173,7 +173,7 @@ class WiredSwitch:
         }
 
     def reset_stats(self) -> None:
-        """All counters back to zero."""
+        """Reset all counters to zero."""
         self.switch.native.reset_drops()
         if self.buffer is not None:
             self.buffer.reset_stats()
@@ -198,8 +198,8 @@ def _loss(loss: Loss) -> SwitchLoss:
 class WiredSwitches:
     """Switches by device id. An internal link is (device, port, device, port).
 
-    A host's port has `uplink_link`, which leads to the switch, for the host to send into, and `link`, which is to be
-    connected to the host. `placed`: one engine for all, or where each part is.
+    A host's port has `uplink_link`, on which the host sends to the switch, and `link`, which callers connect to the
+    host. `placed`: one engine for all, or the placement of each part.
     """
 
     def __init__(
@@ -269,7 +269,7 @@ class WiredSwitches:
     def make_transmit(
         engine: Engine, config: PortConfig, link: Link, arrivals_serialised: bool = False
     ) -> TransmitPort:
-        """A transmit port of a port's rate and capacity, in front of a link."""
+        """Return a transmit port with a port's rate and capacity that feeds a link."""
         return TransmitPort(
             engine,
             link,
@@ -286,7 +286,7 @@ class WiredSwitches:
         self.switches[receiver].ports[receiver_port].arriving = link
 
     def stats(self) -> SwitchesStats:
-        """Counters of every switch by name, and how late a real clock's engine served its events."""
+        """Return the counters of every switch by name, and how late a real clock's engine served its events."""
         clock = self.placement.clock
         with clock.lock():
             return {
@@ -296,14 +296,14 @@ class WiredSwitches:
             }
 
     def reset_stats(self) -> None:
-        """Counters, largest depths and lateness back to zero."""
+        """Reset counters, largest depths and lateness to zero."""
         with self.placement.clock.lock():
             for wired in self.switches.values():
                 wired.reset_stats()
             self.placement.clock.reset_lateness()
 
     def incomplete_captures(self) -> dict[str, int]:
-        """Files of captures that could not be written whole, each with the errno that says why."""
+        """Return the capture files that could not be written completely, each with its errno."""
         writers = (
             writer
             for wired in self.switches.values()
@@ -313,7 +313,7 @@ class WiredSwitches:
         return {writer.path: writer.error for writer in writers if writer.error}
 
     def restart_draws(self, number: int = 0) -> None:
-        """Have switches and faulty links draw from the beginning of a stream: of their first (0), or another one."""
+        """Restart the random streams of switches and faulty links: their first stream (0), or another one."""
         suffix = f" draw {number}" if number else ""
         with self.placement.clock.lock():
             for wired in self.switches.values():
@@ -324,14 +324,14 @@ class WiredSwitches:
                         link.draw_from(stream(f"link {name}:{port.config.port} {way}{suffix}"))
 
     def flush_captures(self) -> None:
-        """Write out what all captures hold, so that their files can be read."""
+        """Flush all captures, so that their files can be read."""
         for wired in self.switches.values():
             for port in wired.ports.values():
                 for writer in port.captures:
                     writer.flush()
 
     def close(self) -> None:
-        """Close all captures. OSError, when all are closed, if one of the files is incomplete."""
+        """Close all captures. Raises OSError, when all are closed, if a file is incomplete."""
         failure: OSError | None = None
         for wired in self.switches.values():
             for port in wired.ports.values():
@@ -344,7 +344,7 @@ class WiredSwitches:
 
 
 def _make_mac(wired: WiredSwitch, port: WiredPort) -> PortMac | None:
-    """The port's MAC; none where it has neither flow control nor latency, and so nothing to do."""
+    """Return the port's MAC; None without flow control and latency, as it would do nothing."""
     switching, pfc, credits = wired.config.switching, port.config.pfc, port.config.credits
     if switching is None and pfc is None and credits is None:
         return None

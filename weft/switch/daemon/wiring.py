@@ -1,7 +1,7 @@
-"""Wires the daemon's switches to interfaces, in real time.
+"""Connects the daemon's switches to interfaces, in real time.
 
 A host's frames enter through a paced uplink port and a link, because a host's interface has neither rate nor
-delay. Frames between switches were paced and delayed by their sender.
+delay. Frames between switches are paced and delayed by their sender.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from weft.switch.trace.log_file import PacketLogFile
 
 _LOGGER = logging.getLogger(__name__)
 FLUSH_INTERVAL_S = 0.2
-"""A capture is behind the traffic by so much at most."""
+"""Longest time that a capture lags behind the traffic."""
 
 
 class Wiring(WiredSwitches):
-    """All switches of a configuration. OSError if an interface cannot be opened."""
+    """All switches of a configuration. Raises OSError if an interface cannot be opened."""
 
     def __init__(self, config: DaemonConfig) -> None:
         self.engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
@@ -58,12 +58,12 @@ class Wiring(WiredSwitches):
         if port.uplink_link is None:
             wired.lead_to(port.config.port, socket)
             return
-        # The host's own port has paced what it sends; other programs of the host are held to the rate here.
+        # The host's endpoint paces its own frames; other programs of the host are held to the rate here.
         port.uplink = self.make_transmit(self.engine, port.config, port.uplink_link, arrivals_serialised=True)
         socket.connect(port.uplink)
 
     def start(self, realtime_priority: int = 0) -> None:
-        """Start the engine's thread under SCHED_FIFO, or as any other thread where that is not permitted."""
+        """Start the engine's thread under SCHED_FIFO, or as a normal thread if that is not permitted."""
         try:
             # The thread sleeps most of the time. At an ordinary priority the kernel may let it wait for milliseconds
             # once cores are busy: at a dilation of 1,000 a whole round trip.
@@ -85,9 +85,9 @@ class Wiring(WiredSwitches):
         self._port_monitor.start()
 
     def log_packets(self, wired: WiredSwitch, path: Path) -> None:
-        """Write what each packet of a switch meets to a file, from now on, whatever program it runs then.
+        """Log the steps of each packet of a switch to a file from now on, also after a change of program.
 
-        Raises OSError: the file cannot be made, or is there already.
+        Raises OSError if the file cannot be created or already exists.
         """
         origin_us = _local_day_us() - self.engine.now_ps // 10**6
         log = PacketLogFile(path, origin_us)
@@ -106,13 +106,13 @@ class Wiring(WiredSwitches):
                 log.write(program, packets, switch.trace.packets_missed)
 
     def finish_files(self) -> dict[str, int]:
-        """Write captures and logs of packets out for the last time, and return `incomplete_captures`."""
+        """Write captures and packet logs for the last time; return `incomplete_captures`."""
         self._flusher.stop()
         self._flush()
         return self.incomplete_captures()
 
     def incomplete_captures(self) -> dict[str, int]:
-        """As all switches', logs of packets among them."""
+        """Return incomplete captures, and incomplete packet logs."""
         logs = {str(log.path): log.error for log in self._packet_logs.values() if log.error}
         return super().incomplete_captures() | logs
 
@@ -142,11 +142,11 @@ class Wiring(WiredSwitches):
 
 
 def _local_day_us() -> int:
-    """Return the time of the day in microseconds, in the machine's time zone, as logs have it."""
+    """Return the time of day in microseconds in the machine's time zone, as in logs."""
     now = datetime.now().astimezone()
     return round((now - now.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds() * 10**6)
 
 
 def _waiting_threads() -> ThreadPoolExecutor:
-    """Return threads to open and close sockets: all wait for the kernel at once, instead of for one after the other."""
+    """Return threads to open and close sockets, which wait for the kernel in parallel."""
     return ThreadPoolExecutor(max_workers=64)

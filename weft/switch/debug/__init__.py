@@ -1,1 +1,1 @@
-"""Debugging of P4 programs by what their packets do: conditions on packets, their headers at each step."""
+"""Debugging of P4 programs by traces: conditions on packets, and their headers at each step."""

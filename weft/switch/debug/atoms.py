@@ -1,4 +1,4 @@
-"""The parts of a condition: what each looks for at every moment of a packet's way."""
+"""The parts of a condition, each of which is checked at every moment of a packet's trace."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 }
 PORT_BITS = 9
 Given: TypeAlias = Set[tuple[str, str]]
-"""Fields of metadata that have been given a value, by instance and name."""
+"""Metadata fields assigned so far, by instance and name."""
 
 
 class Everything(frozenset[tuple[str, str]]):
-    """What counts as given in the end: metadata that nobody assigned are 0."""
+    """The set of all fields, used at the end of a trace: unassigned metadata are then 0."""
 
     def __contains__(self, _field: object) -> bool:
         return True
 
 
 class Atom(Protocol):
-    """A part that holds or not, moment by moment."""
+    """A part of a condition that holds or not at each moment."""
 
     def holds(self, moment: Moment, given: Given) -> bool:
         """True if it holds after this event."""
@@ -53,28 +53,28 @@ class Number:
 
     @property
     def width_bits(self) -> int | None:
-        """None: as wide as what it is compared with."""
+        """None: as wide as the other operand."""
         return None
 
     def value(self, _moment: Moment, _given: Given) -> int | None:
-        """Always the same."""
+        """The literal's value, always."""
         return self.literal.value
 
 
 @dataclass(frozen=True, slots=True)
 class FieldValue:
-    """A field, or those of its bits that are in `mask`."""
+    """A field, or its bits selected by `mask`."""
 
     ref: FieldRef
     mask: int | None = None
 
     @property
     def width_bits(self) -> int | None:
-        """The field's."""
+        """Width of the field."""
         return self.ref.width_bits
 
     def value(self, moment: Moment, given: Given) -> int | None:
-        """None while its header is not there, and for metadata until they are given a value."""
+        """The value; None while its header is invalid, and for metadata until they are assigned."""
         header = moment.packet.headers[self.ref.header]
         there = (self.ref.header, self.ref.field) in given if header.metadata else header.valid
         return self.of(moment.packet) if there else None
@@ -87,24 +87,24 @@ class FieldValue:
 
 @dataclass(frozen=True, slots=True)
 class InPort:
-    """The port by which the packet came."""
+    """The ingress port of the packet."""
 
     width_bits: int | None = PORT_BITS
 
     def value(self, moment: Moment, _given: Given) -> int | None:
-        """None except as it comes."""
+        """The port when the packet arrives, else None."""
         event = moment.event
         return event.port if isinstance(event, Received) and event.instance_type == 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class OutPort:
-    """A port by which the packet, or a copy, leaves."""
+    """The egress port of the packet or a copy."""
 
     width_bits: int | None = PORT_BITS
 
     def value(self, moment: Moment, _given: Given) -> int | None:
-        """None except as it leaves."""
+        """The port when the packet leaves, else None."""
         return moment.event.port if isinstance(moment.event, Sent) else None
 
 
@@ -128,7 +128,7 @@ class BothThere:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A comparison; a prefix compares the bits that it has."""
+    """A comparison; a prefix compares only its bits."""
 
     sign: str
     left: Operand
@@ -158,7 +158,7 @@ class HeaderThere:
 
 @dataclass(frozen=True, slots=True)
 class TableWas:
-    """A table was applied; `hit` None: with any outcome. `entry`: the entry's match as traces show it."""
+    """A table was applied; `hit` None: with any outcome. `entry`: the entry's match as shown in traces."""
 
     table: str
     hit: bool | None
@@ -208,7 +208,7 @@ class StateWas:
 
 @dataclass(frozen=True, slots=True)
 class WasDropped:
-    """The packet or a copy of it was dropped; `reason` None: for any."""
+    """The packet or a copy of it was dropped; `reason` None: for any reason."""
 
     reason: str | None
 
@@ -220,7 +220,7 @@ class WasDropped:
 
 @dataclass(frozen=True, slots=True)
 class SentDigest:
-    """The packet or a copy of it made a digest for the controller."""
+    """The packet or a copy of it sent a digest to the controller."""
 
     def holds(self, moment: Moment, _given: Given) -> bool:
         """See Atom."""

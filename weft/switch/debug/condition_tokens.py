@@ -8,20 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 LONGEST = 4096
-"""Characters of a condition."""
+"""Most characters of a condition."""
 _SHOWN = 60
-"""Characters of a condition that an error shows on each side of its place, and of a token that it names."""
+"""Most characters shown in errors on each side of the place, and of a token."""
 
 
 class ConditionError(ValueError):
-    """A condition that cannot be used; `column` counts from 1."""
+    """An invalid condition; `column` counts from 1."""
 
     def __init__(self, column: int, problem: str) -> None:
         super().__init__(f"column {column}: {problem}")
         self.column = column
 
     def shown(self, text: str) -> str:
-        """The problem, and the place in the condition, with what is around it if that is long."""
+        """Return the problem and its place in the condition, with only the context if the condition is long."""
         line, place = re.sub(r"\s", " ", text), self.column - 1
         first, end = max(0, place - _SHOWN), place + _SHOWN
         before, after = "…" if first else "", "…" if end < len(line) else ""
@@ -29,13 +29,13 @@ class ConditionError(ValueError):
 
 
 def quoted(text: str) -> str:
-    """Return a part of a condition as messages have it, cut where it is long."""
+    """Return a part of a condition quoted for messages, truncated if long."""
     return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}…'"
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number; an address is as wide as its kind, and a prefix has a mask."""
+    """A number; an address has its kind's width, and a prefix has a mask."""
 
     value: int
     width_bits: int | None = None
@@ -44,7 +44,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind` is "word", "literal", "text", "sign" or "end"; `text` as it was written."""
+    """`kind` is "word", "literal", "text", "sign" or "end"; `text` is as written."""
 
     kind: str
     text: str
@@ -53,7 +53,7 @@ class Token:
 
     @property
     def quoted(self) -> str:
-        """As messages have it: "'and'", "the end"."""
+        """Text for messages: "'and'", "the end"."""
         return self.text if self.kind == "end" else quoted(self.text)
 
 
@@ -73,7 +73,7 @@ def tokens_of(text: str) -> list[Token]:
     """Split a condition; the last token is the end.
 
     Raises:
-        ConditionError: it is empty or too long, or something in it is no token.
+        ConditionError: it is empty or too long, or has an invalid token.
     """
     if len(text) > LONGEST:
         raise ConditionError(LONGEST, f"a condition has at most {LONGEST} characters, this one {len(text)}")

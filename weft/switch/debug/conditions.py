@@ -1,7 +1,7 @@
-"""Conditions on packets, `ipv4.dst_addr == 10.0.0.2 and drop`: their parser, and whether a traced packet fulfils one.
+"""Conditions on packets, `ipv4.dst_addr == 10.0.0.2 and drop`: parsing, and matching of traced packets.
 
-Every part of a condition looks at the whole way of the packet and of its copies: it holds if it held at some moment.
-So `ipv4.ttl == 63` holds for packets that came with a TTL of 63, and for those that the program gave one.
+Each part of a condition is checked over the whole trace of the packet and its copies: it holds if it held at some
+moment. So `ipv4.ttl == 63` holds for packets that arrived with a TTL of 63, or to which the program assigned it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from weft.switch.debug.replay import Replay
 from weft.switch.trace.events import PacketTrace
 
 DEEPEST = 64
-"""Parentheses and negations within each other."""
+"""Most nested parentheses and negations."""
 
 
 class Condition:
-    """A condition on packets of a program. ConditionError says where the text is wrong, and what would be right."""
+    """A condition on packets of a program. Raises ConditionError with the wrong place and valid alternatives."""
 
     def __init__(self, text: str, program: Program) -> None:
         parser = _Parser(tokens_of(text), Names(program))
@@ -47,7 +47,7 @@ class Condition:
         self._replay = Replay(program)
 
     def holds(self, trace: PacketTrace) -> bool:
-        """True for a packet that fulfils it."""
+        """Return whether a packet matches."""
         seen = [False] * len(self._atoms)
         given: set[tuple[str, str]] = set()
         last = None
@@ -62,7 +62,7 @@ class Condition:
 
 
 _Tree = Callable[[list[bool]], bool]
-"""Combines what the atoms saw."""
+"""Combines the results of the atoms."""
 
 
 # By hand: six rules are no reason for a library, and errors point at the character.
@@ -77,7 +77,7 @@ class _Parser:
         self.atoms: list[Atom] = []
 
     def condition(self) -> _Tree:
-        """The whole text."""
+        """Parse the whole text."""
         tree = self._or()
         if self._next.kind != "end":
             self._fail(f"{self._next.quoted} after the condition's end (valid: and, or)")
@@ -152,7 +152,7 @@ class _Parser:
         index = len(self.atoms) - 1
         return lambda seen: seen[index]
 
-    # ---- what packets do
+    # ---- events
 
     def _drop(self) -> Atom:
         if self._next.kind == "word" and self._next.text not in ("and", "or"):

@@ -1,4 +1,4 @@
-"""What users call a program's fields, tables, actions, states and numbers."""
+"""Resolves users' names for a program's fields, tables, actions, states and constants."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SYNONYMS = {"src": ("source", "src"), "dst": ("destination", "dst")}
 
 
 class UnknownNameError(ValueError):
-    """The program has nothing of this name; the message says what it has."""
+    """The program has no such name; the message lists the valid ones."""
 
 
 class Names:
-    """Names as the program has them, without `hdr.`; metadata as `meta.`, standard metadata also by their names alone.
+    """Names as in the program, without `hdr.`; metadata as `meta.`, standard metadata also without prefix.
 
-    A field may be shortened where no other field of its header begins so (`ipv4.dst` for `ipv4.dst_addr`), a table, an
-    action and a parser state to what follows a dot.
+    A field may be shortened to a unique prefix within its header (`ipv4.dst` for `ipv4.dst_addr`); a table, an action
+    or a parser state to its part after a dot.
     """
 
     def __init__(self, program: Program) -> None:
@@ -39,7 +39,7 @@ class Names:
         self._states = [name for parser in program.parsers.values() for name in parser.states]
 
     def field(self, text: str) -> FieldRef:
-        """A field of a header or of metadata. UnknownNameError."""
+        """Return a field of a header or of metadata. Raises UnknownNameError."""
         owner, dot, own = text.removeprefix("hdr.").rpartition(".")
         if not dot:
             found = self._fields.get(_STANDARD, {}).get(own) or self._fields.get("", {}).get(own)
@@ -57,12 +57,12 @@ class Names:
         return found
 
     def header(self, text: str) -> HeaderRef | None:
-        """A header that packets have; None if there is none of that name."""
+        """Return a packet header, None if it does not exist."""
         found = self._program.headers.get(text.removeprefix("hdr."))
         return HeaderRef(found.name) if found is not None and not found.metadata else None
 
     def constant(self, text: str) -> int | None:
-        """`error.NAME`, or a member of an enum; None if there is none."""
+        """Return the value of `error.NAME` or an enum member; None for other names."""
         owner, _, own = text.rpartition(".")
         if owner == "error":
             if own not in self._program.errors:
@@ -77,27 +77,27 @@ class Names:
         return members[own]
 
     def table(self, text: str) -> str:
-        """A table. UnknownNameError."""
+        """Return a table's full name. Raises UnknownNameError."""
         return _by_end(text, self._tables, "table")
 
     def action(self, text: str) -> str:
-        """An action. UnknownNameError."""
+        """Return an action's full name. Raises UnknownNameError."""
         return _by_end(text, self._actions, "action")
 
     def state(self, text: str) -> str:
-        """A parser state. UnknownNameError."""
+        """Return a parser state's full name. Raises UnknownNameError."""
         return _by_end(text, self._states, "parser state")
 
     def keys(self, table: str) -> tuple[KeyField, ...]:
-        """The fields of a table's key."""
+        """Return the fields of a table's key."""
         return self._program.tables[table].key
 
     def action_ids(self, name: str) -> frozenset[int]:
-        """Those of a name; p4c repeats NoAction."""
+        """Return the ids of actions with this name; p4c repeats NoAction."""
         return frozenset(each.id for each in self._program.actions.values() if each.name == name)
 
     def drop_reason(self, text: str) -> str:
-        """Why the switch drops packets. UnknownNameError."""
+        """Return the name of a drop reason. Raises UnknownNameError."""
         reasons = _core.Switch.drop_reasons()
         if text not in reasons:
             raise UnknownNameError(f"unknown reason {quoted(text)}; {did_you_mean(text, reasons)}")
@@ -118,7 +118,7 @@ class Names:
 
 
 def shown_name(header: Header, field: str) -> str:
-    """A field as users know it: ipv4.ttl, meta.flow, standard_metadata.egress_spec; a local variable by its name."""
+    """Return a field's name for users: ipv4.ttl, meta.flow, standard_metadata.egress_spec; a local variable's name."""
     return field_name(f"{header.name}.{field}")
 
 

@@ -1,4 +1,4 @@
-"""Which cells of registers a packet read and wrote, by its trace."""
+"""Finds the register cells that a packet read and wrote, from its trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.switch.trace.values import number
 
 @dataclass
 class RegisterUse:
-    """A cell: what it held when the packet first used it, and what the packet wrote last; None: it only read it."""
+    """A cell: its value when the packet first used it, and the last value written; None if it was only read."""
 
     register: str
     index: int
@@ -23,12 +23,12 @@ class RegisterUse:
 
     @property
     def name(self) -> str:
-        """Of the cell."""
+        """Name of the cell, with its index."""
         return f"{self.register}[{self.index}]"
 
     @property
     def text(self) -> str:
-        """As a line of a trace."""
+        """The use as a line of a trace."""
         before = number(self.before, self.width_bits)
         held = (
             f"{before} (read)" if self.after is None else f"{before} → {number(self.after, self.width_bits)}"
@@ -37,7 +37,7 @@ class RegisterUse:
 
 
 def register_use(program: Program, step: Step) -> RegisterUse | None:
-    """What a single step did to a register; None: nothing, or its index is out of the array's range."""
+    """Return a step's use of a register; None without one, or if its index is out of range."""
     place = step.place
     if not isinstance(place, PrimitiveRun) or place.call.name not in ("register_read", "register_write"):
         return None
@@ -47,15 +47,15 @@ def register_use(program: Program, step: Step) -> RegisterUse | None:
     register, index = program.register_arrays[array.name], step.values[0]
     if index >= register.size:
         return None
-    # A write's values are the index, the new value and the old one; a read's the index and what was read.
+    # A write has the values index, new value and old value; a read has index and value.
     before, after = (step.values[2], step.values[1]) if is_write else (step.values[1], None)
     return RegisterUse(register.name, index, register.width_bits, before, after)
 
 
 def register_uses(program: Program, trace: PacketTrace) -> list[RegisterUse]:
-    """The cells that a packet and its copies used, in the order of their first use."""
+    """Return the cells that a packet and its copies used, in order of first use."""
     found: dict[str, RegisterUse] = {}
-    # Copies use registers beside each other.
+    # Copies use registers concurrently.
     for _, step in sorted(_steps(trace.root), key=lambda timed: timed[0]):
         use = register_use(program, step)
         if use is not None:

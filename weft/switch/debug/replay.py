@@ -1,7 +1,7 @@
-"""What a packet's headers and metadata hold after each event of its trace.
+"""Reconstructs a packet's headers and metadata after each event of its trace.
 
-Values are those that the switch reported. What moves whole headers (assignments of headers, stacks, validity) reports
-none and is done again here, by the interpreter's own functions.
+Values come from the switch's reports. Operations on whole headers (assignments of headers, stacks, validity) report no
+values and are repeated here with the interpreter's functions.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _MOVES_HEADERS = frozenset(
 
 @dataclass(slots=True)
 class Moment:
-    """An event, and the packet as it is after it.
+    """An event, and the packet after it.
 
-    `assigned` are the fields that the event gave a value, by instance and name.
+    `assigned` are the fields that the event assigned, by instance and name.
     `packet` is changed by the next event; `copy` is "1" for the packet itself, "1.2" for its second copy.
     """
 
@@ -67,7 +67,7 @@ class Replay:
         self._machine = _Machine(drop_port)
 
     def moments(self, trace: CopyTrace) -> Iterator[Moment]:
-        """Every event of a packet and its copies; a copy's follow where it was made."""
+        """Yield every event of a packet and its copies; a copy's events follow its creation."""
         yield from self._copy(trace, "1", PacketState(self._program, 0))
 
     def _copy(self, trace: CopyTrace, name: str, packet: PacketState) -> Iterator[Moment]:
@@ -83,9 +83,9 @@ class Replay:
 
 
 def _copy_of(packet: PacketState, instance_type: int) -> PacketState:
-    """What a copy begins with; what is parsed again begins with metadata alone.
+    """Return the initial state of a copy; a packet that is parsed again starts with metadata only.
 
-    Which of them a field list preserves, the trace does not say: all are shown, as the original had them.
+    The trace does not record which metadata a field list preserves, so all keep the original's values.
     """
     copy = packet.copy(with_metadata=True)
     if instance_type in (_RESUBMITTED, _RECIRCULATED, _INGRESS_CLONE):
@@ -101,7 +101,7 @@ def _copy_of(packet: PacketState, instance_type: int) -> PacketState:
 
 
 class _Machine:
-    """The switch, as far as headers are concerned: it has no state of its own."""
+    """The switch's effects on headers, without other state."""
 
     def __init__(self, drop_port: int) -> None:
         self.drop_port = drop_port
@@ -137,7 +137,7 @@ class _Follower:
         self.packet = packet
 
     def follow(self, event: Event) -> set[tuple[str, str]]:
-        """Apply an event; returns the fields that it assigned."""
+        """Apply an event; return the fields that it assigned."""
         self._assigned = set()
         match event:
             case Received():
@@ -226,7 +226,7 @@ class _Follower:
 
 
 def fill_header(header: HeaderState, data: bytes) -> None:
-    """Make a header valid with the bytes that were extracted."""
+    """Make a header valid with the bytes extracted."""
     header.variable_bits = variable_bits(header.type, data)
     header.make_valid()
     left, bits = len(data) * 8, int.from_bytes(data, "big")
@@ -236,6 +236,6 @@ def fill_header(header: HeaderState, data: bytes) -> None:
 
 
 def variable_bits(header_type: HeaderType, data: bytes) -> int:
-    """Width of the variable-length field of a header on the wire; 0 where it has none."""
+    """Return the width of a header's variable-length field on the wire; 0 without one."""
     fixed_bits = sum(each.width_bits for each in header_type.fields if not each.variable)
     return len(data) * 8 - fixed_bits if header_type.variable_field is not None else 0

@@ -1,4 +1,4 @@
-"""What of a switch is sampled over time: registers, counters, meters, and how many entries tables have."""
+"""Sources sampled over time in a switch: registers, counters, meters, and numbers of table entries."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from weft.switch.debug.states import entry_text
 from weft.switch.native import NativeSwitch
 
 DEFAULT = "default"
-"""Stands for a table's default action in place of an entry."""
+"""Key of a table's default action, in place of an entry."""
 Reading: TypeAlias = dict[tuple[str, str], int]
-"""Values by key (an index, an entry's match, nothing for a table itself) and quantity."""
+"""Values by key (an index, an entry's match, "" for a table itself) and quantity."""
 _COLOURS = ("green_packets", "yellow_packets", "red_packets")
 _COUNTED = ("packets", "bytes")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Something of a switch that is read at once; `size_values`: how many values it has now."""
+    """An object of a switch that is read at once; `size_values` returns its current number of values."""
 
     kind: str
     name: str
@@ -33,7 +33,7 @@ class Source:
 
 
 def watchable(program: Program) -> dict[str, str]:
-    """Names of all that can be sampled of a program, and what each is."""
+    """Return the kinds of all objects of a program that can be sampled, by name."""
     kinds = {table.name: "table" for table in shown_tables(program) if table.key}
     arrays = ((program.counter_arrays, "counter"), (program.meter_arrays, "meter"))
     for named, kind in arrays:
@@ -56,10 +56,10 @@ def _hint(item: Item, names: Iterable[str]) -> str:
 
 
 def sources_of(switch: NativeSwitch, items: Sequence[Item]) -> list[Source]:
-    """What is to be read of a switch; nothing where its program has none of the items.
+    """Return the sources for the items in a switch; [] if its program has none of them.
 
     Raises:
-        SeriesError: an array has no such cell, or something without cells was given some.
+        SeriesError: an array has no such cell, or an item names cells of an object without cells.
     """
     program = switch.program
     if program is None:
@@ -96,7 +96,7 @@ class _Reader:
     def __init__(self, switch: NativeSwitch, program: Program) -> None:
         self._switch = switch
         self._program = program
-        # An entry's match as text, which takes longer to make than its counter to read.
+        # An entry's match as text, cached because it takes longer to make than its counter to read.
         self._texts: dict[tuple[str, object, int], str] = {}
 
     def source(self, name: str, kind: str, cells: Sequence[int]) -> Source:

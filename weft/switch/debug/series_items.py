@@ -1,4 +1,4 @@
-"""How scenarios name what of a switch is sampled over time."""
+"""Parses the items that scenarios name for sampling over time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 ITEM = r"([^\s\[\]]{1,256})(?:\[([0-9]{1,9})(?:\.\.([0-9]{1,9}))?\])?"
-"""What an item is written as: `NAME`, `NAME[3]`, `NAME[0..7]`."""
+"""Syntax of an item: `NAME`, `NAME[3]`, `NAME[0..7]`."""
 
 
 class SeriesError(ValueError):
@@ -17,14 +17,14 @@ class SeriesError(ValueError):
 
 @dataclass(frozen=True)
 class Item:
-    """What a user asks for: objects by name or pattern, and of arrays the first and the last cell (None: all)."""
+    """Objects by name or pattern, and the first and last cell for arrays (None: all)."""
 
     pattern: str
     cells: tuple[int, int] | None = None
 
     @classmethod
     def read(cls, text: str) -> Item:
-        """Read `NAME`, `NAME[3]` or `NAME[0..7]`, of checked form. SeriesError: it ends before it begins."""
+        """Read `NAME`, `NAME[3]` or `NAME[0..7]` that matches ITEM. Raises SeriesError if it ends before it begins."""
         found = re.fullmatch(ITEM, text)
         assert found is not None
         pattern, first, last = found.groups()
@@ -36,6 +36,6 @@ class Item:
         return cls(pattern, cells)
 
     def names(self, names: Iterable[str]) -> list[str]:
-        """Those of the names that are meant: in full, or without what is before a dot; `*` and `?` stand for others."""
+        """Return the matching names, in full or without the part before a dot; `*` and `?` are wildcards."""
         wanted = (self.pattern, f"*.{self.pattern}")
         return [name for name in names if any(fnmatchcase(name, pattern) for pattern in wanted)]

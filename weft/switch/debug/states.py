@@ -1,4 +1,4 @@
-"""What switches hold at a moment: entries, registers, counters, groups; and what differs between two moments."""
+"""State of switches at a moment (entries, registers, counters, groups), and differences between two moments."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from weft.switch.native import NativeSwitch
 from weft.switch.trace.values import key_text, number
 
 MOST_VALUES = 200_000
-"""Of a moment, over all switches; what is beyond is counted, not kept."""
+"""Most values of a moment over all switches; further values are only counted."""
 Value: TypeAlias = str | int
 Section: TypeAlias = dict[str, dict[str, Value]]
-"""By object (a table, an array) and by what in it (an entry's match, an index)."""
+"""Values by object (a table, an array) and by key (an entry's match, an index)."""
 SECTIONS = ("entries", "registers", "counters", "groups")
 
 
 class SwitchState(BaseModel):
-    """Of one switch. Registers and counters: cells that are not 0; counters: packets and bytes.
+    """State of one switch. Registers and counters have only cells that are not 0; counters are packets and bytes.
 
-    `entries`: actions by table and match; `groups`: multicast groups, clone sessions, groups of action profiles.
+    `entries`: actions by table and match; `groups`: multicast groups, clone sessions, action profile groups.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -39,7 +39,7 @@ class SwitchState(BaseModel):
 
 
 class FabricState(BaseModel):
-    """Of all switches at one moment; `left_out` values were beyond MOST_VALUES."""
+    """State of all switches at one moment; `left_out` values were beyond MOST_VALUES."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -49,14 +49,14 @@ class FabricState(BaseModel):
 
 
 class StateReader:
-    """Reads switches, as long as there is room."""
+    """Reads switches, up to MOST_VALUES in total."""
 
     def __init__(self) -> None:
         self._room = MOST_VALUES
         self.left_out = 0
 
     def read(self, switch: NativeSwitch, groups: Mapping[str, Mapping[str, str]]) -> SwitchState:
-        """What a switch holds; `groups` are those that P4Runtime gives. A switch without a program holds nothing."""
+        """Return the state of a switch, with `groups` read over P4Runtime; empty without a program."""
         program = switch.program
         if program is None:
             return SwitchState(program="")
@@ -112,14 +112,14 @@ def _count(packets: int, size_bytes: int) -> str:
 
 
 def entry_text(table: Table, entry: TableEntry) -> str:
-    """An entry's match as traces show it, and its priority."""
+    """Return an entry's match as shown in traces, and its priority."""
     widths, names = [key.field.width_bits for key in table.key], [key.name for key in table.key]
     priority = f" (priority {entry.priority})" if entry.priority else ""
     return key_text(entry.key, widths, names) + priority
 
 
 def action_text(program: Program, table: Table, action: TableAction) -> str:
-    """An action with its arguments as traces show it; a member or a group of an action profile."""
+    """Return an action with its arguments as shown in traces, or a member or group of an action profile."""
     match action:
         case MemberRef(member_id):
             return f"member {member_id}"
@@ -136,7 +136,7 @@ def action_text(program: Program, table: Table, action: TableAction) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """What changed: None where there was, or is, nothing."""
+    """A change; `before` or `after` is None if the value did not exist."""
 
     switch: str
     section: str
@@ -147,7 +147,7 @@ class Difference:
 
 
 def differences(before: FabricState, after: FabricState) -> Iterator[Difference]:
-    """All that changed, by switch, section and name."""
+    """Yield all changes, by switch, section and name."""
     nothing = SwitchState(program="")
     for switch in dict.fromkeys((*before.switches, *after.switches)):
         first, second = before.switches.get(switch, nothing), after.switches.get(switch, nothing)

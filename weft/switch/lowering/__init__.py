@@ -1,8 +1,8 @@
 """Lowering of a BMv2 JSON program to native code through LLVM.
 
 `lower_program` writes LLVM IR (module `program`), `compile_program` turns it into machine code (module
-`jit`). The generated functions work on a packet's state, laid out by `layout`, and reach tables, registers
-and the like through the C++ runtime (`engine/switch/abi.hpp`).
+`jit`). The generated functions work on a packet's state, laid out by `layout`, and access tables, registers
+and other objects through the C++ runtime (`engine/switch/abi.hpp`).
 """
 
 from weft.switch.lowering.errors import UnsupportedError

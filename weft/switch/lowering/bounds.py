@@ -1,9 +1,9 @@
 """Checks of every memory access of generated code, for tests and fuzzing (`WEFT_CHECKED_PIPELINES=1`).
 
-Sanitizers do not see machine code made at run time. So a checked program is lowered with the extent of every
-address known: the object that it lies in, its size, and the offset in it. An access whose offset and size are
-constants is checked while lowering, any other by a call in front of it, which ends the process and says where.
-An address that nobody gave an extent is refused, so that no access goes unchecked.
+Sanitizers do not see machine code made at run time. So a checked program is lowered with a known extent for every
+address: its object, the object's size, and the offset in it. An access with constant offset and size is checked
+while lowering, any other by a call before it, which aborts the process and names the place. An address without an
+extent is refused, so that no access goes unchecked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def requested() -> bool:
 
 
 class BoundsError(AssertionError):
-    """Generated code would reach outside an object, or nobody knows which object it reaches for: our own error."""
+    """A bug in the lowering: generated code would access memory outside an object, or in an unknown object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class BoundsChecks:
         self._extents: dict[int, tuple[Value, _Extent]] = {}
 
     def declare(self, address: Value, size: int | Value, name: str) -> None:
-        """`address` is the start of an object."""
+        """Declare `address` as the start of an object."""
         self._extents[id(address)] = address, _Extent(name, size, 0)
 
     def derive(self, address: Value, base: Value, offset: int | Value) -> None:
-        """`address` is `base` plus `offset` bytes."""
+        """Declare `address` as `base` plus `offset` bytes."""
         known = self._extents.get(id(base))
         if known is not None:
             extent = known[1]
@@ -59,7 +59,7 @@ class BoundsChecks:
             self._extents[id(address)] = address, moved
 
     def check(self, address: Value, size: int | Value) -> None:
-        """`size` bytes from `address` on are accessed next."""
+        """Check an access of `size` bytes from `address` on, which follows."""
         known = self._extents.get(id(address))
         where = f"{self._emit.place}: {address}" if known is None else f"{self._emit.place}: {known[1].name}"
         if known is None:

@@ -1,9 +1,9 @@
-"""Calculations: the input is laid into a byte buffer, a hash of the C++ runtime runs over it.
+"""Calculations: the input is copied to a byte buffer, over which a hash function of the C++ runtime runs.
 
 Fields of invalid headers are left out, so offsets in the buffer depend on validity. The input is split into
-runs, each of one header or of values that are always there. As long as runs that may be missing are whole
-bytes, everything is copied in whole bytes; otherwise bits are appended one run after the other by the
-runtime.
+runs, each of one header or of values that are always present. If runs that may be missing are whole
+bytes, everything is copied in whole bytes; otherwise the runtime appends the bits of one run after the
+other.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ALGORITHMS = {
 """Function of the C++ runtime for each algorithm; the custom CRCs have BMv2's initial parameters."""
 
 RANDOM = "random"
-"""v1model's algorithm that does not look at its input (BMv2 has none of that name)."""
+"""v1model's algorithm that ignores its input (BMv2 does not have it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class _Variable:
 
 @dataclass(slots=True)
 class _Run:
-    """Consecutive input; `header` None is always there, otherwise only if that header is valid."""
+    """Consecutive input; present only if `header` is valid, always if it is None."""
 
     header: str | None
     pieces: list[_Bits | _Variable | FieldRef | Constant] = field(default_factory=list)
@@ -76,14 +76,14 @@ class _Run:
 
 
 def hash_calculation(emit: Emitter, calculation: Calculation) -> Value:
-    """The hash of a named calculation (i64)."""
+    """Return the hash of a named calculation (i64)."""
     return hash_of(emit, calculation.input, calculation.algorithm, f"calculation '{calculation.name}'")
 
 
 def hash_of(
     emit: Emitter, items: Iterable[FieldRef | Constant | HeaderRef | Payload], algorithm: str, where: str
 ) -> Value:
-    """The hash of `items` (i64). UnsupportedError for an unknown algorithm."""
+    """Return the hash of `items` (i64). Raises UnsupportedError for an unknown algorithm."""
     if algorithm == RANDOM:
         return emit.call_runtime("weft_random_between", I64, emit.context, I64(0), I64(2**64 - 1))
     if algorithm not in ALGORITHMS:
@@ -168,7 +168,7 @@ def _max_bytes(emit: Emitter, run: _Run) -> int:
 
 
 def _whole_bytes(runs: list[_Run]) -> bool:
-    """True if every run that may be missing, and every variable-length field, starts and ends at a byte."""
+    """Return whether every run that may be missing, and every variable-length field, starts and ends at a byte."""
     phase = 0
     for run in runs:
         if run.header is not None and (phase or run.width_bits % 8):
@@ -181,7 +181,7 @@ def _whole_bytes(runs: list[_Run]) -> bool:
 
 
 def _one_value(runs: list[_Run]) -> FieldRef | Constant | None:
-    """The value that is the whole input, if it is always there, in whole bytes, and fits an identity's 64 bits."""
+    """Return the value that is the whole input, if it is always present, in whole bytes, and fits 64 bits."""
     if len(runs) != 1 or runs[0].header is not None or len(runs[0].pieces) != 1:
         return None
     (piece,) = runs[0].pieces
@@ -193,7 +193,7 @@ def _one_value(runs: list[_Run]) -> FieldRef | Constant | None:
 
 
 def _whole_words(runs: list[_Run]) -> bool:
-    """True if the input is nothing but 16-bit words of headers that start at a byte."""
+    """Return whether the input consists only of 16-bit words of headers that start at a byte."""
     return all(
         run.header is not None
         and all(
@@ -205,7 +205,7 @@ def _whole_words(runs: list[_Run]) -> bool:
 
 
 def _internet_checksum(emit: Emitter, runs: list[_Run]) -> Value:
-    """The checksum of whole words (i64), in place: nothing is copied or called.
+    """Return the checksum of whole words (i64), computed in place without copies and calls.
 
     One's complement sums depend neither on byte order nor on how the words are grouped (RFC 1071, section 2), so
     native words of four bytes are added, and the sum is swapped.
@@ -228,7 +228,7 @@ def _internet_checksum(emit: Emitter, runs: list[_Run]) -> Value:
 
 
 def _native_words(emit: Emitter, place: HeaderPlace, piece: object) -> Iterator[Value]:
-    """The bits as native words of four bytes, the last one perhaps of two, each as i64."""
+    """Yield the bits as native words of four bytes, the last one possibly of two, each as i64."""
     assert isinstance(piece, _Bits)
     end = (piece.bit_offset + piece.width_bits) // 8
     for at in range(piece.bit_offset // 8, end, 4):
@@ -240,7 +240,7 @@ def _native_words(emit: Emitter, place: HeaderPlace, piece: object) -> Iterator[
 
 
 def _append_bytes(emit: Emitter, runs: list[_Run], buffer: Value) -> Value:
-    """Write the runs to `buffer`; the number of bytes written (i64)."""
+    """Write the runs to `buffer`; return the number of bytes written (i64)."""
     position = emit.local(8)
     emit.store(I64(0), position, 8)
     merged = _merge_always(runs)
@@ -255,7 +255,7 @@ def _append_bytes(emit: Emitter, runs: list[_Run], buffer: Value) -> Value:
 
 
 def _merge_always(runs: list[_Run]) -> list[_Run]:
-    """Neighbouring runs that are always there as one, so that parts of bytes meet."""
+    """Merge neighbouring runs that are always present, so that parts of bytes meet."""
     merged: list[_Run] = []
     for run in runs:
         if run.header is None and merged and merged[-1].header is None:
@@ -293,7 +293,7 @@ def _always_value(emit: Emitter, piece: FieldRef | Constant) -> Value:
 
 
 class _ByteWriter:
-    """Writes a bit string from an address on; parts of bytes wait until they add up to whole ones."""
+    """Writes a bit string from an address on; parts of bytes are buffered until they are whole bytes."""
 
     def __init__(self, emit: Emitter, start: Value) -> None:
         self._emit = emit
@@ -319,7 +319,7 @@ class _ByteWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits, padded with zero bits behind to whole bytes."""
+        """Write the buffered bits, padded with zero bits at the end to whole bytes."""
         if not self._pending:
             return
         width = sum(item.type.width for item in self._pending)
@@ -341,7 +341,7 @@ class _ByteWriter:
 
 
 def _append_bits(emit: Emitter, runs: list[_Run], buffer: Value, capacity: int) -> Value:
-    """As _append_bytes, for input in which a run of a fraction of a byte may be missing."""
+    """Write as `_append_bytes`, for input in which a run with a part of a byte may be missing."""
     emit.clear(buffer, capacity)
     position = emit.local(8)
     emit.store(I64(0), position, 8)
@@ -386,6 +386,6 @@ def _append(emit: Emitter, source: Value, count: Value, buffer: Value, position:
 
 
 def scaled(emit: Emitter, hash_value: Value, base: Value, size: Value) -> Value:
-    """`base + hash % size` (all i64); a size of 0 counts as 1."""
+    """Return `base + hash % size` (all i64); a size of 0 counts as 1."""
     at_least_one = emit.builder.select(emit.builder.icmp_unsigned("==", size, I64(0)), I64(1), size)
     return emit.builder.add(base, emit.builder.urem(hash_value, at_least_one))

@@ -12,7 +12,7 @@ from weft.switch.trace.places import ChecksumVerified, updated_place
 
 
 def verify(emit: Emitter) -> None:
-    """Set PacketState.checksum_error to 1 if a checksum that is to be verified does not fit."""
+    """Set PacketState.checksum_error to 1 if a checksum to verify does not match."""
     for checksum in emit.program.checksums.values():
         if not checksum.verify:
             continue
@@ -27,7 +27,7 @@ def verify(emit: Emitter) -> None:
 
 
 def update(emit: Emitter) -> None:
-    """Write every checksum that is to be updated."""
+    """Write every checksum to update."""
     for checksum in emit.program.checksums.values():
         if not checksum.update:
             continue

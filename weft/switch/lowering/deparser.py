@@ -1,4 +1,4 @@
-"""The deparser: valid headers in order, written from the last to the first to where the packet's payload begins."""
+"""The deparser: writes valid headers in front of the payload, from the last to the first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.switch.trace.places import HeaderEmitted
 
 
 def emit_finish(emit: Emitter, deparser: Deparser | None) -> None:
-    """What precedes the headers' emission: the deparser's own statements and the checksums."""
+    """Emit the code before the headers are written: the deparser's statements and the checksums."""
     if deparser is not None:
         done = emit.block("primitives_done")
         emit_primitives(emit, deparser.primitives, done)
@@ -37,7 +37,7 @@ def emit_finish(emit: Emitter, deparser: Deparser | None) -> None:
 def emit_deparser(emit: Emitter, deparser: Deparser | None, room: Value, room_bytes: Value) -> None:
     """Write the headers to the end of `room`, which has `room_bytes` (i32).
 
-    Returns how many bytes they take (i32), or kNoRoom where that is more; then some of them may have been written.
+    Emits a return of the bytes written (i32), or kNoRoom if they do not fit; then some may have been written.
     """
     wide = emit.builder.zext(room_bytes, I64)
     position = emit.local(8)
@@ -58,8 +58,8 @@ def emit_deparser(emit: Emitter, deparser: Deparser | None, room: Value, room_by
 
 
 def _may_be_valid(emit: Emitter, place: HeaderPlace) -> AbstractContextManager[None]:
-    """Instructions that look at the header: at a large one only if any has been written to, because that of a packet
-    that has waited would have to come from memory.
+    """Return a context for instructions that read the header. They skip a large header unless one has been written,
+    because for a packet that has waited it would have to be loaded from memory.
     """
     if not place.large:
         return nullcontext()

@@ -1,4 +1,4 @@
-"""What primitives, actions and nodes of pipelines do to fields: which they read, which they write for certain."""
+"""Effects of primitives, actions and pipeline nodes on fields: fields read, and fields certainly written."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ ASSIGNMENTS = frozenset(
         "modify_field_with_hash_based_offset",
     }
 )
-"""Primitives that write all of their first argument and do not read it. What others write counts as read, too."""
+"""Primitives that write their whole first argument without reading it. Fields written by others also count as read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a step does to fields: `reads` before it writes any of them, `writes` whatever happens."""
+    """A step's effect on fields: it may read `reads` before writing them, and always writes `writes`."""
 
     reads: frozenset[Name]
     writes: frozenset[Name]
@@ -62,7 +62,7 @@ class Effect:
 
 
 def names_in(item: object) -> Iterator[Name]:
-    """Fields that an expression or argument mentions; (instance, "") for one that is used as a whole."""
+    """Yield the fields that an expression or argument mentions; (instance, "") for an instance used as a whole."""
     match item:
         case FieldRef(header=header, field=field):
             yield header, field
@@ -79,12 +79,12 @@ def names_in(item: object) -> Iterator[Name]:
 
 
 def all_names(items: Iterable[object]) -> frozenset[Name]:
-    """All fields that these expressions or arguments mention."""
+    """Return all fields that these expressions or arguments mention."""
     return frozenset(name for item in items for name in names_in(item))
 
 
 def touched(effect: Effect) -> frozenset[Name]:
-    """All fields that a step mentions."""
+    """Return all fields that a step mentions."""
     return effect.reads | effect.writes
 
 
@@ -92,14 +92,14 @@ def touched(effect: Effect) -> frozenset[Name]:
 
 
 class Effects:
-    """Effects of a program's primitives and, remembered, its actions."""
+    """Effects of a program's primitives and (cached) actions."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._actions: dict[int, Effect] = {}
 
     def primitive(self, call: PrimitiveCall) -> Effect:
-        """The effect of one primitive."""
+        """Return the effect of one primitive."""
         target = call.arguments[0] if call.arguments else None
         inputs: list[object] = list(call.arguments)
         writes: frozenset[Name] = frozenset()
@@ -112,7 +112,7 @@ class Effects:
         return Effect(all_names(inputs), writes)
 
     def action(self, action: Action) -> Effect:
-        """The effect of a whole action, which may jump and end early."""
+        """Return the effect of a whole action, which may jump and end early."""
         known = self._actions.get(action.id)
         if known is None:
             calls = action.primitives
@@ -151,7 +151,7 @@ def _written_before(
     following: Callable[[_Node], Iterable[_Node]],
     writes: Callable[[_Node], frozenset[Name]],
 ) -> dict[_Node, frozenset[Name]]:
-    """For each node that can be reached: the fields that have been written on every way there."""
+    """Return for each reachable node the fields written on every path to it."""
     before: dict[_Node, frozenset[Name]] = {start: frozenset()}
     waiting = [start]
     while waiting:
@@ -167,7 +167,7 @@ def _written_before(
 
 
 def mentioned(program: Program, pipeline: Pipeline, effects: Effects) -> set[Name]:
-    """Fields that a pipeline may read or write."""
+    """Return the fields that a pipeline may read or write."""
     found: set[Name] = set()
     for node in pipeline.nodes.values():
         actions: Iterable[Action] = ()
@@ -194,7 +194,7 @@ def _lookup_reads(pipeline: Pipeline, table: Table) -> frozenset[Name]:
 
 
 def read_too_early(pipeline: Pipeline, effects: Effects) -> set[Name]:
-    """Fields that a pipeline reads where not every way there has written them."""
+    """Return the fields that a pipeline may read before writing them."""
     if pipeline.initial_node is None:
         return set()
     graph = _Graph(pipeline, effects)
@@ -207,14 +207,14 @@ def read_too_early(pipeline: Pipeline, effects: Effects) -> set[Name]:
 
 
 class _Graph:
-    """A pipeline's nodes, and behind each table one node for each of its actions."""
+    """A pipeline's nodes, with a further node for each action of a table."""
 
     def __init__(self, pipeline: Pipeline, effects: Effects) -> None:
         self._pipeline = pipeline
         self._effects = effects
 
     def effect(self, place: _Place) -> Effect:
-        """What the node does."""
+        """Return the effect of the node."""
         name, action_id = place
         match self._pipeline.nodes[name]:
             case Conditional(expression=expression):
@@ -227,7 +227,7 @@ class _Graph:
                 return self._effects.action(next(item for item in executed(table) if item.id == action_id))
 
     def following(self, place: _Place) -> Iterator[_Place]:
-        """Where a packet may go from the node."""
+        """Yield the nodes that may follow the node."""
         name, action_id = place
         targets: tuple[str | None, ...]
         match self._pipeline.nodes[name]:
@@ -244,7 +244,7 @@ class _Graph:
 
 
 def executed(table: Table) -> Iterable[Action]:
-    """The actions that a table may execute."""
+    """Return the actions that a table may execute."""
     if table.has_fixed_action:
         assert table.default_entry is not None
         return (table.default_entry.action,)
@@ -252,7 +252,7 @@ def executed(table: Table) -> Iterable[Action]:
 
 
 def _targets(table: Table, action_id: int | None) -> tuple[str | None, ...]:
-    """Next nodes behind an action of a table, or behind a lookup that found none to execute."""
+    """Return the next nodes after a table's action, or after a lookup without an action to execute."""
     if table.branches_on_hit:
         return table.hit_next, table.miss_next
     if action_id is not None and action_id in table.next_nodes:

@@ -1,4 +1,4 @@
-"""Writing one function's IR: memory access by byte offset, integers of any width, blocks."""
+"""Writes one function's IR: memory access by byte offset, integers of any width, blocks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def constant(width_bits: int, value: int) -> Value:
 
 @dataclass(slots=True)
 class ModuleContext:
-    """What all functions of a module share. `abi` maps "Struct.member" to byte offsets (switch/abi.hpp)."""
+    """Data shared by all functions of a module. `abi` maps "Struct.member" to byte offsets (switch/abi.hpp)."""
 
     program: Program
     abi: dict[str, int]
@@ -58,16 +58,16 @@ class ModuleContext:
     action_data: dict[int, ActionDataLayout]
     called_once: frozenset[int]
     zeroed: Mapping[str, Sequence[tuple[str, str]]]
-    """By pipeline: temporaries that are 0 where it begins."""
-    """Ids of the actions that become part of the one pipeline that calls them."""
+    """Temporaries that are 0 at the start of a pipeline, by pipeline."""
+    """Ids of the actions that are inlined in the only pipeline that calls them."""
     log_formats: list[str]
     checked: bool
     places: Places | None = None
-    """Where the code reports to a trace; None is plain code."""
+    """Places where the code reports to a trace; None for plain code."""
     drop_sites: Mapping[Key, int] = field(default_factory=dict)
-    """Numbers of what may mark a packet to be dropped."""
+    """Numbers of the sites that may mark a packet to be dropped."""
     counts: str | None = None
-    """The symbol of the counts that it keeps in place of reports (`weft.switch.coverage.counts`)."""
+    """Symbol of the counts that the code keeps in place of reports (`weft.switch.coverage.counts`)."""
 
     def runtime_function(self, name: str, result: Any, arguments: list[Any]) -> Value:
         """A declaration of a function of the C++ runtime (switch/runtime.cpp) or of the C library."""
@@ -90,9 +90,9 @@ class ModuleContext:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """In a loop over lanes: which one it is (i64), and by how many bytes per lane fields and arrays move on.
+    """The current lane in a loop over lanes: its number (i64), and the stride in bytes of fields and arrays.
 
-    `inside`: all indices of registers are in range.
+    `inside`: all register indices are in range.
     """
 
     number: Value
@@ -114,12 +114,12 @@ class Emitter:
         self.action_data: Value | None = None
         self.action_layout: ActionDataLayout | None = None
         self.temporaries: dict[Temporary, Value] = {}
-        """In a pipeline and its actions: where the temporaries lie."""
+        """Addresses of the temporaries, in a pipeline and its actions."""
         self.lookahead_base: tuple[Value, Value] | None = None
-        """In a parser: address of the next byte to extract, and the number of bytes left (i32)."""
+        """Address of the next byte to extract in a parser, and the number of bytes left (i32)."""
         self.lane: Lane | None = None
         self.place = str(function.name)
-        """What is being lowered, for messages of bounds checks."""
+        """Name of the code being lowered, for messages of bounds checks."""
         self._entry = function.append_basic_block("entry")
         self.builder = ir.IRBuilder(self._entry)
         self._bounds = BoundsChecks(self) if shared.checked else None
@@ -162,8 +162,8 @@ class Emitter:
         return self.extent(slot, size_bytes, "memory of the function")
 
     def make_temporaries(self) -> None:
-        """Memory for a pipeline's temporaries. Nothing is in it: every way writes them before it reads them, or they
-        are `zeroed`. Checked programs find a pattern there, so that one of which neither is true is seen.
+        """Allocate a pipeline's temporaries, uninitialised: every path writes them before reading them, or they
+        are `zeroed`. Checked programs fill them with a pattern, which exposes violations.
         """
         for kind, total_bytes in self.layout.temporaries_bytes.items():
             self.temporaries[kind] = memory = self.local(total_bytes)
@@ -172,16 +172,16 @@ class Emitter:
             else:
                 self.fill(memory, 0xA5, total_bytes)
 
-    # ---- bounds checks (nothing unless the program is checked)
+    # ---- bounds checks (no effect unless the program is checked)
 
     def extent(self, address: Value, size_bytes: int | Value, name: str) -> Value:
-        """Say that an object of `size_bytes` (a number or i64) begins at `address`."""
+        """Declare that an object of `size_bytes` (a number or i64) begins at `address`."""
         if self._bounds is not None:
             self._bounds.declare(address, size_bytes, name)
         return address
 
     def part(self, address: Value, size_bytes: int, name: str) -> Value:
-        """`address` as the start of a part of the object that it lies in, from which nothing leads out."""
+        """Return `address` as the start of a separate part of its object; accesses may not leave the part."""
         if self._bounds is None:
             return address
         self._bounds.check(address, size_bytes)
@@ -190,17 +190,17 @@ class Emitter:
         )
 
     def check(self, address: Value, size_bytes: int | Value) -> None:
-        """Something else than `load`, `store`, `copy` and `clear` accesses so many bytes from `address` on."""
+        """Check an access other than by `load`, `store`, `copy` and `clear`."""
         if self._bounds is not None:
             self._bounds.check(address, size_bytes)
 
     def check_index(self, index: Value, count: int, name: str) -> None:
-        """The runtime will index an array of `count` elements without a check of its own."""
+        """Check an index into an array of `count` elements, which the runtime uses unchecked."""
         if self._bounds is not None:
             self._bounds.check_numbers(index, 1, count, f"{self.place}: {name}")
 
     def once(self, key: tuple[object, ...], make: Callable[[], Value]) -> Value:
-        """What `make` emits in this block for `key`, which must name all that it depends on: not memory."""
+        """Emit `make` once per block and key. `key` must include all dependencies; `make` must not read memory."""
         in_block = (self.builder.block, *key)
         value = self._made.get(in_block)
         if value is None:
@@ -251,14 +251,14 @@ class Emitter:
         return address
 
     def lane_address(self, base: Value, stride_bytes: int) -> Value:
-        """In a loop over lanes: `base` moved on to the present one."""
+        """Return `base` advanced to the current lane of a loop."""
         assert self.lane is not None
         number = self.lane.number
         offset = self.once(("lane", stride_bytes), lambda: self.builder.mul(number, I64(stride_bytes)))
         return self.address(base, offset)
 
     def _constant_address(self, base: Value, offset: int) -> Value:
-        """One instruction per address and block: LLVM would merge them, but takes longer to."""
+        """Emit one instruction per address and block: LLVM would merge duplicates, but takes longer."""
         root, before = self._derived.get(base, (base, 0))
         key = self.builder.block, root, before + offset
         address = self._addresses.get(key)
@@ -281,7 +281,7 @@ class Emitter:
         return value
 
     def load_alone(self, address: Value, kind: Any, alignment: int) -> Value:
-        """As load(), but LLVM must not join it with its neighbours; `address` must be aligned to its size."""
+        """Load like `load`, but LLVM must not merge it with its neighbours; `address` must be aligned to its size."""
         self.check(address, size_bytes(kind))
         return self.builder.load_atomic(address, "unordered", alignment, typ=kind)
 
@@ -303,11 +303,11 @@ class Emitter:
         self.call(intrinsic, [target, source, size, I1(0)])
 
     def clear(self, target: Value, size: int, whole: bool = True) -> None:
-        """Write zeros; LLVM may make one of this and its neighbours unless it is not to be seen as a `whole`."""
+        """Write zeros; LLVM may merge this with neighbouring stores if `whole`."""
         self.fill(target, 0, size, whole)
 
     def fill(self, target: Value, byte: int, size: int, whole: bool = True) -> None:
-        """As clear(), with this byte."""
+        """Write this byte; otherwise like `clear`."""
         self.check(target, size)
         intrinsic = self.shared.runtime_function("llvm.memset.p0.i64", VOID, [POINTER, I8, I64, I1])
         self.call(intrinsic, [target, I8(byte), I64(size), I1(not whole)])

@@ -1,4 +1,4 @@
-"""What lowering refuses."""
+"""Errors of the lowering."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Expressions to IR.
+"""Lowers expressions to IR.
 
-`lower(expression, width)` yields the exact value modulo 2**width: operators whose low result bits depend on
-the low operand bits only are computed at that width, the others at the width that their operands' ranges
-need (`ranges`).
+`lower(expression, width)` yields the exact value modulo 2**width. An operator is computed at that width if its
+low result bits depend only on low operand bits, otherwise at the width that its operands' ranges need
+(`ranges`).
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def _shift_right(emit: Emitter, operand: Expression, amount: Expression, width: 
             if not value_range.signed:
                 return constant(width, 0)
             by = bits - 1
-        # Only the bits that end up in the result are needed.
+        # Only the bits of the result are needed.
         needed = bits if value_range.signed else min(bits, width + by)
         value = lower(emit, operand, needed)
         return emit.resize(shift(value, constant(needed, by)), width, value_range.signed)
@@ -365,7 +365,7 @@ def _lookahead(emit: Emitter, offset_bits: int, width_bits: int) -> Value:
 
 
 def lookahead_bytes(expression: Expression) -> int:
-    """How many bytes behind the parser's position `expression` looks at."""
+    """Return how many bytes after the parser's position `expression` reads."""
     match expression:
         case Lookahead(offset, width):
             return bytes_for(offset + width)

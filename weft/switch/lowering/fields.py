@@ -1,4 +1,4 @@
-"""Headers and fields in memory: where they are, and how to read and write them."""
+"""Headers and fields in memory: their places, and access to them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class HeaderPlace:
     address: Value
     siblings: tuple[HeaderPlace, ...] = ()
     large: bool = False
-    """Whether writing to it is to be noted, so that it is cleared for the next packet."""
+    """Whether writes must be recorded, so that it is cleared for the next packet."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldPlace:
     """A field in a header's block; `slot` None stands for the header's validity.
 
-    `alone`: it is whole bytes, and stored as they are rather than with its chunk.
+    `alone`: it is whole bytes and stored separately from its chunk.
     """
 
     header: HeaderPlace
@@ -60,14 +60,14 @@ def field_place(emit: Emitter, field: FieldRef) -> FieldPlace:
         return FieldPlace(HeaderPlace(block, address), slot)
     address, large = _block_address(emit, field.header), emit.layout.is_large(field.header)
     if emit.lane is not None and field in emit.lane.fields:
-        # The loop has noted that it writes to a large header.
+        # The loop has recorded that it writes to a large header.
         address = emit.lane_address(address, emit.lane.fields[field])
         return FieldPlace(HeaderPlace(block, address), slot, alone=True)
     return FieldPlace(HeaderPlace(block, address, large=large), slot)
 
 
 def note_write(emit: Emitter, header: HeaderPlace) -> None:
-    """Note that something is written to a large header."""
+    """Record a write to a large header."""
     if not header.large:
         return
 
@@ -100,13 +100,13 @@ def set_valid(emit: Emitter, header: HeaderPlace) -> None:
 
 
 def set_invalid(emit: Emitter, header: HeaderPlace) -> None:
-    """Mark invalid; as in BMv2, whoever reads its fields still finds what they held."""
+    """Mark invalid; as in BMv2, its fields keep their values."""
     if header.block.wire:
         emit.store(I8(0), emit.address(header.address, header.block.valid_offset))
 
 
 def clear_fields(emit: Emitter, header: HeaderPlace) -> None:
-    """All fields to zero, but for the length of a variable-length field: as in BMv2, it stays."""
+    """Set all fields to zero; as in BMv2, the length of a variable-length field is kept."""
     note_write(emit, header)
     emit.clear(header.address, header.block.length_offset)
 
@@ -121,7 +121,7 @@ def copy_header(emit: Emitter, target: HeaderPlace, source: HeaderPlace) -> None
     became_valid = is_valid(emit, source)
     note_write(emit, target)
     set_invalid(emit, target)
-    # As in BMv2, an invalid source hands on nothing but that.
+    # As in BMv2, an invalid source only makes the target invalid.
     with emit.when(became_valid):
         copy_block(emit, target, source)
         # Only now: the source may be one of the target's siblings.
@@ -129,7 +129,7 @@ def copy_header(emit: Emitter, target: HeaderPlace, source: HeaderPlace) -> None
 
 
 def copy_block(emit: Emitter, target: HeaderPlace, source: HeaderPlace) -> None:
-    """Copy everything as it is, whether valid or not."""
+    """Copy the whole block, whether valid or not."""
     note_write(emit, target)
     emit.copy(target.address, source.address, target.block.size_bytes)
 
@@ -201,7 +201,7 @@ def _store_variable(emit: Emitter, header: HeaderPlace, value: Value) -> None:
 
 
 def _unused_bits(emit: Emitter, header: HeaderPlace) -> tuple[Value, Value]:
-    """By how much a variable-length field is shorter than it may be (0 if it is empty), and whether it is empty."""
+    """Return how many bits a variable-length field is below its maximum (0 if it is empty), and whether it is empty."""
     width = header.block.variable_bytes * 8
     present = emit.builder.shl(variable_bytes(emit, header), I32(3))
     empty = emit.builder.icmp_unsigned("==", present, I32(0))
@@ -221,7 +221,7 @@ def load_bits(emit: Emitter, base: Value, bit_offset: int, width_bits: int) -> V
 
 
 def _store_bits(emit: Emitter, header: HeaderPlace, bit_offset: int, value: Value) -> None:
-    """Write a field of a header, as big-endian bits of the chunks that it lies in."""
+    """Write a field of a header as big-endian bits of its chunks."""
     end = bit_offset + value.type.width
     for chunk in header.block.chunks:
         first, last = chunk.offset_bytes * 8, (chunk.offset_bytes + chunk.size_bytes) * 8
@@ -233,7 +233,7 @@ def _store_bits(emit: Emitter, header: HeaderPlace, bit_offset: int, value: Valu
 
 
 def _store_in_chunk(emit: Emitter, header: HeaderPlace, chunk: Chunk, bit_offset: int, value: Value) -> None:
-    """Write bits that begin `bit_offset` behind the most significant bit of the chunk, and end within it."""
+    """Write bits that begin `bit_offset` after the most significant bit of the chunk and end within it."""
     width, whole = value.type.width, chunk.size_bytes * 8
     address = emit.address(header.address, chunk.offset_bytes)
     word = emit.resize(value, whole)

@@ -1,4 +1,4 @@
-"""simple_switch's intrinsic metadata: which field carries which member of PacketState, and when."""
+"""simple_switch's intrinsic metadata: the field for each member of PacketState, and when it is copied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AGAIN_INPUT = (
     ("standard_metadata.packet_length", "packet_length_bytes", 32),
     ("standard_metadata.instance_type", "instance_type", 32),
 )
-"""What a packet that was resubmitted or recirculated gets again; its other metadata are 0 or preserved."""
+"""Metadata set again for a resubmitted or recirculated packet; its other metadata are 0 or preserved."""
 PARSER_RESULT = (
     ("standard_metadata.parser_error", "parser_error", 32),
     ("standard_metadata.checksum_error", "checksum_error", 32),
@@ -52,11 +52,11 @@ NAMES = frozenset(
     )
     for name, *_ in members
 )
-"""All that the runtime writes or reads."""
+"""All fields that the runtime writes or reads."""
 
 
 def write_intrinsic(emit: Emitter, name: str, value: Value) -> None:
-    """Write the field that plays `name`, if the program has it."""
+    """Write the field for `name`, if the program has it."""
     field = emit.program.intrinsic(name)
     if field is not None:
         store_field(emit, field_place(emit, field), emit.resize(value, field.width_bits))

@@ -1,9 +1,8 @@
-"""IR to machine code: once per program and process, and from the on-disk cache where it has been compiled
-before.
+"""Compiles IR to machine code once per program and process, or loads it from the on-disk cache.
 
-An entry of the cache is the object code with the shape that the runtime needs, so that a program found there
-is neither lowered nor compiled. Its key is all that they depend on: the document, the code that
-lowers, the runtime's layout, the CPU and LLVM.
+A cache entry has the object code and the shape that the runtime needs, so that a cached program
+is neither lowered nor compiled. Its key has all dependencies: the document, the lowering code,
+the runtime's layout, the CPU and LLVM.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from weft.switch.lowering import bounds
 from weft.switch.lowering.shape import FUNCTIONS, ProgramShape
 
 OPTIMISATION_LEVEL = 1
-"""LLVM's O1: what O2 adds costs half as much time again to compile and made no packet faster."""
+"""LLVM's O1: O2 takes half as much time again to compile and made no packet faster."""
 
 _STORE = Store("code")
 
 RECENT_PROGRAMS = 16
-"""How many programs stay compiled though no switch runs them: a controller may push pipelines for ever."""
+"""Most compiled programs kept without a switch that runs them, as a controller may push pipelines forever."""
 
 _compiled: WeakValueDictionary[tuple[str, bool, bool, bool], CompiledProgram] = WeakValueDictionary()
 _recent: deque[CompiledProgram] = deque(maxlen=RECENT_PROGRAMS)
@@ -42,7 +41,7 @@ _lock = threading.RLock()
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CompiledProgram:
-    """A program in machine code; `native` is what `_core.Switch.load` takes. Shared by all switches."""
+    """A program in machine code, shared by all switches; `native` is for `_core.Switch.load`."""
 
     program: Program
     shape: ProgramShape
@@ -52,10 +51,10 @@ class CompiledProgram:
 def compile_program(
     program: Program, *, instrumented: bool = False, counts: Counts | None = None
 ) -> CompiledProgram:
-    """Lower and compile `program`, or return what was made of the same document before.
+    """Lower and compile `program`, or return the cached result for the same document.
 
-    UnsupportedError says what the native switch does not implement, and where. `instrumented` code reports to a
-    trace (switch/trace) and may take the place of the plain one while it runs; so may code that keeps `counts`.
+    Raises UnsupportedError, with the place, for features that the native switch lacks. `instrumented` code reports to a
+    trace (switch/trace) and may replace plain code while it runs; so may code that keeps `counts`.
     """
     with _lock:
         key = program.content_hash, instrumented, counts is not None, bounds.requested()
@@ -75,7 +74,7 @@ def _compile(program: Program, instrumented: bool, counts: Counts | None) -> Com
     if entry is not None:
         shape, code = ProgramShape.from_json(json.loads(entry["shape"])), entry["code"]
     else:
-        # Not at the top: a program from the cache needs none of the modules that lower.
+        # Not at the top: a cached program needs none of the lowering modules.
         from weft.switch.lowering.program import lower_program
 
         with collector_paused():
@@ -92,7 +91,7 @@ def _compile(program: Program, instrumented: bool, counts: Counts | None) -> Com
 
 @functools.cache
 def _environment() -> tuple[str, ...]:
-    """What the code depends on besides the program."""
+    """Return the code's dependencies besides the program."""
     folder = Path(__file__).parent
     return (
         version_of([folder, folder.parent / "bmv2json", folder.parent / "trace"]),
@@ -114,7 +113,7 @@ def _link(code: bytes, machine: Any) -> Any:
 
 
 def _machine() -> Any:
-    """A target machine of its own for each execution engine, which destroys it with itself."""
+    """Return a new target machine; each execution engine destroys its own."""
     _initialise()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),

@@ -1,6 +1,6 @@
-"""What is known of memory within a basic block, so that nothing is loaded that was just loaded or stored.
+"""Tracks known values of memory within a basic block, to avoid loads of values just loaded or stored.
 
-LLVM would find the same out, but a third of the instructions need not be written, read and optimised then.
+LLVM would find the same, but this saves writing, reading and optimising a third of the instructions.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from llvmlite import ir
 
 
 def size_bytes(kind: Any) -> int:
-    """What a value of an LLVM type, a pointer or an integer, takes in memory."""
+    """Return the bytes of a value of an LLVM type, a pointer or an integer, in memory."""
     return 8 if isinstance(kind, ir.PointerType) else (int(kind.width) + 7) // 8
 
 
 class KnownMemory:
-    """Values in the memory that the function's arguments point to, all of them `noalias`, and in what of its own
-    `know` names.
+    """Values in the memory that the function's arguments, all `noalias`, point to, and in the function's own memory
+    passed to `know`.
 
     Addresses are a root and a constant offset in bytes from it.
     """
@@ -29,24 +29,24 @@ class KnownMemory:
         self._values: dict[Any, dict[int, Any]] = {}
 
     def know(self, memory: Any) -> None:
-        """The function's own memory at this address holds integers alone, and is only reached through it and by
-        functions that get it.
+        """Track the function's own memory at this address. It must hold only integers, and be accessed only through
+        this address and by functions that get it.
         """
         self._roots.add(memory)
 
     def value(self, block: Any, root: Any, offset: int, kind: Any) -> Any | None:
-        """The value of type `kind` that a load in `block` would yield; None if that is not known."""
+        """Return the value of type `kind` that a load in `block` would yield; None if unknown."""
         self._enter(block)
         value = self._values.get(root, {}).get(offset)
         return value if value is not None and value.type == kind else None
 
     def loaded(self, root: Any, offset: int, value: Any) -> None:
-        """In the block last asked about, a load has yielded `value`."""
+        """Record that a load in the current block has yielded `value`."""
         if root in self._roots:
             self._values.setdefault(root, {})[offset] = value
 
     def stored(self, block: Any, root: Any, offset: int, value: Any) -> None:
-        """`block` stores `value`."""
+        """Record that `block` stores `value`."""
         self._enter(block)
         if root not in self._roots:
             if not self._is_elsewhere(root):
@@ -59,7 +59,7 @@ class KnownMemory:
         known[offset] = value
 
     def forget(self) -> None:
-        """Something was called or written that may have changed anything."""
+        """Forget all values, after a call or write that may have changed any memory."""
         self._values.clear()
 
     def _enter(self, block: Any) -> None:
@@ -68,8 +68,8 @@ class KnownMemory:
             self.forget()
 
     def _is_elsewhere(self, address: Any) -> bool:
-        """Whether an address lies in what an argument's object points to, so not in that of an argument. The function's
-        own memory holds no addresses.
+        """Return whether an address was loaded from an argument's object and so points outside all arguments' objects.
+        The function's own memory holds no addresses.
         """
         while isinstance(address, ir.instructions.GEPInstr):
             address = address.pointer

@@ -1,4 +1,4 @@
-"""Runs of equal statements as loops, which LLVM makes vectors of."""
+"""Emits runs of equal statements as loops, which LLVM vectorises."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ EmitCalls = Callable[[Emitter, Sequence[PrimitiveCall], Value], None]
 
 
 def emit_run(emit: Emitter, run: Run, emit_calls: EmitCalls) -> None:
-    """Emit all of the run's repetitions; `emit_calls` emits those of one, then a branch to the block that it is given.
+    """Emit all repetitions of a run; `emit_calls` emits one repetition, then a branch to the block it is given.
 
-    If all indices of registers are in range, which is decided once, nothing in the loop depends on them, so that
-    repetitions are independent of each other. Otherwise another loop takes each read and write as it is.
+    One check decides whether all register indices are in range. If so, the repetitions of the loop are independent;
+    otherwise another loop checks each read and write.
     """
     for header in {place.header for place in run.written() if place in run.strides}:
         note_write(emit, header_place(emit, header))
@@ -36,7 +36,7 @@ def emit_run(emit: Emitter, run: Run, emit_calls: EmitCalls) -> None:
 
 
 def _all_inside(emit: Emitter, run: Run) -> Value | None:
-    """Whether all indices are in range (i1); None if they cannot be out of it."""
+    """Return whether all indices are in range (i1); None if they always are."""
     result: Value | None = None
     for size, index in {(emit.shared.registers[name].size, index) for name, index in run.registers()}:
         value = lower_index(emit, index)

@@ -1,14 +1,14 @@
-"""Where a program's headers, metadata, registers, counters and action parameters lie in memory.
+"""Memory layout of a program's headers, metadata, registers, counters and action parameters.
 
 A header is a block: its fixed fields as on the wire, then the bytes of its variable-length field, then that
 field's length in bytes (u32), then one byte of validity. A header that has never been valid is all zeros, and one that
-has become invalid keeps its fields, so reading them needs no check. Metadata fields lie in native byte order, aligned.
-Register arrays that are used together are interleaved (`register_groups`), so that lanes that a program keeps in an
-array each lie side by side.
+has become invalid keeps its fields, so reading them needs no check. Metadata fields are in native byte order, aligned.
+Register arrays that are used together are interleaved (`register_groups`), so that lanes in separate arrays are
+adjacent in memory.
 
-A packet's state is in two parts: what is cleared for every packet, and large headers, which are cleared only if the
-packet before wrote to one of them. Metadata fields that are temporaries (`weft.switch.lowering.temporaries`) are not
-in it: they lie on the stack of the function that a pipeline is, or nowhere but in registers.
+A packet's state has two parts: one cleared for every packet, and large headers, which are cleared only if the
+previous packet wrote to one of them. Temporary metadata fields (`weft.switch.lowering.temporaries`) are not part of
+it: they are on the stack of the pipeline's function, or only in registers.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from weft.switch.bmv2json import Action, HeaderType, Program, Table
 BLOCK_ALIGNMENT = 8
 
 CLEARED_ALIGNMENT = 16
-"""Of the ends of what is cleared: whole vectors."""
+"""Alignment of both ends of the cleared part, for whole vectors."""
 
 LARGE_HEADER_BYTES = 64
-"""A header whose block is larger than a cache line is cleared only where it has been written to."""
+"""A header with a block larger than this, a cache line, is cleared only if large headers were written."""
 
 
 def bytes_for(width_bits: int) -> int:
@@ -47,12 +47,12 @@ def native_bytes(width_bits: int) -> int:
 
 
 class Temporary(Enum):
-    """Who uses a temporary, and so whether LLVM can keep it in registers."""
+    """Users of a temporary, which determine whether LLVM can keep it in registers."""
 
     PRIVATE = "private"
-    """Nothing but its pipeline, with the actions called from one place, which become part of it."""
+    """Only its pipeline uses it, including inlined actions, which are called from one place."""
     SHARED = "shared"
-    """An action called from several places, too, which may remain a function and gets their address."""
+    """An action called from several places also uses it; it may remain a function and gets the address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class FieldSlot:
     bit_offset: int
     variable: bool = False
     temporary: Temporary | None = None
-    """Of metadata: in a pipeline's memory of this kind, `bit_offset` counted from the start of the instance's part."""
+    """For metadata in a pipeline's memory of this kind; `bit_offset` counts from the start of the instance's part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class BlockLayout:
-    """A header or metadata instance; `wire` is False for metadata, whose fields are native integers."""
+    """A header or metadata instance; `wire` is False for metadata, which has fields in native integers."""
 
     wire: bool
     fields: Mapping[str, FieldSlot]
@@ -90,10 +90,10 @@ class BlockLayout:
     size_bytes: int
     temporaries_bytes: Mapping[Temporary, int] = field(default_factory=dict)
     chunks: tuple[Chunk, ...] = ()
-    """A header's fixed bytes in pieces: what is stored to one is stored as a whole, and read so where much is copied.
+    """A header's fixed bytes in pieces. A piece is stored as a whole, and loaded as a whole in large copies.
 
-    A processor hands what was stored just before on to a load only if one store covers all of it; otherwise the
-    load waits until the stores have left for the cache.
+    A processor forwards a recent store to a load only if one store covers the whole load; otherwise the load waits
+    until the stores have reached the cache.
     """
 
     @property
@@ -113,12 +113,12 @@ class BlockLayout:
 
     @property
     def max_wire_bytes(self) -> int:
-        """The most that the header takes in a packet."""
+        """Largest size of the header in a packet."""
         return self.fixed_bytes + self.variable_bytes
 
 
 def _chunks(slots: Iterable[FieldSlot], fixed_bytes: int) -> tuple[Chunk, ...]:
-    """Eight bytes each, but four where no field lies across their middle, and less at the end."""
+    """Return chunks of eight bytes, split into four if no field crosses their middle, and smaller ones at the end."""
     crossed = {
         byte
         for slot in slots
@@ -138,8 +138,8 @@ def _chunks(slots: Iterable[FieldSlot], fixed_bytes: int) -> tuple[Chunk, ...]:
 
 
 def header_block(header_type: HeaderType) -> BlockLayout:
-    """Layout of a header instance. ValueError if its variable-length field does not start and end at a
-    byte.
+    """Return the layout of a header instance. Raises ValueError if its variable-length field does not start and end at
+    a byte.
     """
     slots: dict[str, FieldSlot] = {}
     offset = variable_bits = variable_at = 0
@@ -160,9 +160,9 @@ def header_block(header_type: HeaderType) -> BlockLayout:
 
 
 def metadata_block(header_type: HeaderType, temporaries: Mapping[str, Temporary]) -> BlockLayout:
-    """Layout of a metadata instance; a variable-length field (a varbit variable) lies behind the others.
+    """Return the layout of a metadata instance; a variable-length field (a varbit variable) comes last.
 
-    Fields that are `temporaries` lie in blocks of their own.
+    Fields that are `temporaries` are in separate blocks.
     """
     slots: dict[str, FieldSlot] = {}
     ends: dict[Temporary | None, int] = {None: 0}
@@ -193,7 +193,7 @@ def metadata_block(header_type: HeaderType, temporaries: Mapping[str, Temporary]
 
 @dataclass(frozen=True, slots=True)
 class StackLayout:
-    """A header stack: equal blocks `stride_bytes` apart, one spare block behind them for indices out of
+    """A header stack: equal blocks `stride_bytes` apart, followed by a spare block for indices out of
     range.
     """
 
@@ -222,7 +222,7 @@ class UnionStackLayout:
 class StateLayout:
     """A packet's state; offsets are from its start.
 
-    The first `cleared_bytes` are cleared for every packet. Large headers lie behind them.
+    The first `cleared_bytes` are cleared for every packet. Large headers follow them.
     """
 
     size_bytes: int
@@ -234,7 +234,7 @@ class StateLayout:
     temporaries: dict[tuple[str, Temporary], int] = field(default_factory=dict)
     """Offsets of the metadata instances' parts of a pipeline's temporaries of each kind."""
     temporaries_bytes: dict[Temporary, int] = field(default_factory=dict)
-    """Of the kinds that there are."""
+    """Sizes of a pipeline's temporaries, by kind in use."""
     stacks: dict[str, StackLayout] = field(default_factory=dict)
     union_stacks: dict[str, UnionStackLayout] = field(default_factory=dict)
     union_siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -247,9 +247,9 @@ class StateLayout:
 def state_layout(
     program: Program, start: int, temporaries: Mapping[tuple[str, str], Temporary]
 ) -> StateLayout:
-    """Lay out all instances of `program` from offset `start`. ValueError as the block layouts raise it.
+    """Lay out all instances of `program` from offset `start`. Raises ValueError as the block layouts do.
 
-    `temporaries` are the metadata fields, as instance and field, that are not in it.
+    `temporaries` are the metadata fields, by instance and field, that are not part of the state.
     """
     layout = StateLayout(0, 0, start, 0)
     offset = start

@@ -32,14 +32,14 @@ from weft.switch.lowering.tracing import counting, report
 from weft.switch.trace.places import Extracted, FieldSet, ParserEnded, StateEntered, select_place
 
 UNDECLARED_ERROR = 2**31 - 1
-"""Code of a core library error that the program does not declare, so that it sees that something went wrong."""
+"""Code of a core library error that the program does not declare, so that the program still sees an error."""
 
 SWITCHABLE_KEY_BITS = 64
-"""Widest select key that becomes a jump table or search tree of LLVM; wider ones are compared one by one."""
+"""Widest select key that becomes an LLVM jump table or search tree; wider keys are compared one by one."""
 
 
 class ParserLowering:
-    """Writes the body of a parser into `emit`, which is positioned behind the prologue."""
+    """Writes the body of a parser to `emit`, which is positioned after the prologue."""
 
     def __init__(self, emit: Emitter, parser: Parser) -> None:
         self._emit = emit
@@ -207,7 +207,7 @@ class ParserLowering:
         length = builder.lshr(length_bits, I64(3))
         left = builder.zext(self._left(), I64)
         total = builder.add(length, I64(block.fixed_bytes))
-        # A length that was negative is huge now, and its sum with the fixed part may wrap.
+        # A negative length is huge here, and its sum with the fixed part may wrap.
         enough = builder.and_(
             builder.icmp_unsigned("<=", length, left), builder.icmp_unsigned("<=", total, left)
         )
@@ -228,7 +228,7 @@ class ParserLowering:
 
     def _transition(self, state: ParseState) -> None:
         emit = self._emit
-        # As in BMv2, a key that chooses nothing is not computed, even where it looks beyond the packet.
+        # As in BMv2, a key without a choice is not computed, even if it would read beyond the packet.
         if not state.transition_key or all(item.kind is TransitionKind.DEFAULT for item in state.transitions):
             default = next((item for item in state.transitions if item.kind is TransitionKind.DEFAULT), None)
             emit.builder.branch(self._target(default.next_state if default else None))
@@ -266,7 +266,7 @@ class ParserLowering:
         return item.kind is TransitionKind.DEFAULT
 
     def _case(self, state: ParseState, number: int) -> Value:
-        """Where a select's case leads; the one behind the last is that none fits."""
+        """Return the target of a select's case; the number after the last case stands for no match."""
         chosen = state.transitions[number].next_state if number < len(state.transitions) else None
         return counting(self._emit, select_place(state), number, self._target(chosen))
 
@@ -320,12 +320,12 @@ class ParserLowering:
 
 
 def _has_loops(parser: Parser) -> bool:
-    """True if some state can be entered twice, so that a limit has to end the parser."""
+    """Return whether some state can be entered twice, so that the parser needs a limit."""
     successors = {
         name: {item.next_state for item in state.transitions if item.next_state is not None}
         for name, state in parser.states.items()
     }
-    # Take away states that lead nowhere (any more) until none is left, or only loops are.
+    # Remove states without successors repeatedly, until none or only loops are left.
     while ending := [name for name, targets in successors.items() if not targets]:
         for name in ending:
             del successors[name]

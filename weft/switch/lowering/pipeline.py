@@ -36,7 +36,7 @@ class Actions:
         return known
 
     def temporaries(self, action: Action) -> tuple[Temporary, ...]:
-        """Of which kinds the function of `action` gets the pipeline's temporaries."""
+        """Return the kinds of temporaries that the function of `action` gets from the pipeline."""
         kinds = tuple(Temporary) if action.id in self._shared.called_once else (Temporary.SHARED,)
         return tuple(kind for kind in kinds if kind in self._shared.layout.temporaries_bytes)
 
@@ -79,7 +79,7 @@ def mark_arguments(function: Any) -> None:
 
 
 class PipelineLowering:
-    """Writes a pipeline into `emit`; continues in `end` when it is done."""
+    """Writes a pipeline to `emit`, which continues in `end`."""
 
     def __init__(self, emit: Emitter, pipeline: Pipeline, actions: Actions, end: Value) -> None:
         self._emit = emit
@@ -89,7 +89,7 @@ class PipelineLowering:
         self._blocks: dict[str, Value] = {}
 
     def run(self) -> None:
-        """Emit every node that can be reached, then continue in the end block."""
+        """Emit every reachable node, then continue in the end block."""
         emit = self._emit
         emit.make_temporaries()
         # Metadata begins as 0. These fields are not in the state that is cleared, so the pipeline clears them on its
@@ -177,7 +177,7 @@ class PipelineLowering:
             self._call(action, POINTER(None), self._next(table, action, constant(1, 0)))
 
     def _note_drop(self, node: str, action: Action, hit: Value | None) -> None:
-        """Leave in the packet's state what runs an action that may mark it to be dropped; others cost nothing."""
+        """Store the site of an action that may mark the packet to be dropped in its state; others cost nothing."""
         if not marks_to_drop(action):
             return
         sites, emit, pipeline = self._emit.shared.drop_sites, self._emit, self._pipeline.name
@@ -189,14 +189,14 @@ class PipelineLowering:
         emit.store_state("drop_site", number)
 
     def _count_choice(self, table: Table, action: Action | None) -> None:
-        """Count the action behind which the program goes on (None: there was none), if it matters which."""
+        """Count the action after which the program continues (None: without one), if the next node depends on it."""
         place = choice_place(table)
         if place is not None:
             number = len(table.actions) if action is None else table.actions.index(action)
             count_outcome(self._emit, place, number)
 
     def _next(self, table: Table, action: Action | None, hit: Value | None) -> Value:
-        """Where to go behind `action` (None: there was nothing to execute)."""
+        """Return the block after `action` (None: no action was executed)."""
         if table.branches_on_hit:
             if hit is None:
                 return self._target(table.miss_next)

@@ -50,9 +50,9 @@ from weft.switch.lowering.tracing import PrimitiveReport
 
 
 def emit_primitives(emit: Emitter, calls: Sequence[PrimitiveCall], end: Value) -> None:
-    """Emit `calls` in order, jumps included, then a branch to `end`. UnsupportedError names the primitive.
+    """Emit `calls` in order, including jumps, then a branch to `end`. UnsupportedError names the primitive.
 
-    Runs of equal calls become loops, except where a trace reports each call, or in such a loop.
+    Runs of equal calls become loops, except in instrumented code and within such a loop.
     """
     plain = emit.shared.places is None and emit.lane is None
     runs = find_runs(calls, emit.layout.blocks, emit.shared.registers) if plain else {}
@@ -68,7 +68,7 @@ def emit_primitives(emit: Emitter, calls: Sequence[PrimitiveCall], end: Value) -
         if index in repeated and index not in runs:
             continue
         if index in blocks:
-            # A jump to the call behind it has continued in that call's block already.
+            # A jump to the next call has already continued in that call's block.
             if emit.builder.block is not blocks[index]:
                 if not emit.builder.block.is_terminated:
                     emit.builder.branch(blocks[index])
@@ -101,7 +101,7 @@ def _emit_call(
             case "_jump":
                 _jump(emit, index, _jump_target(call, count), blocks, end)
             case "_jump_if_zero":
-                # Not the end itself, which the last one branches to.
+                # Not the end itself, to which the last call branches.
                 behind = blocks.get(index + 1) if index + 1 < count else None
                 following = behind or emit.block("following")
                 away = emit.block("jump")
@@ -125,7 +125,7 @@ def _emit_call(
 
 
 def _jump(emit: Emitter, index: int, target: int, blocks: dict[int, Value], end: Value) -> None:
-    """Branch from call `index` to `target`; a packet may jump backward so often only, then it is dropped."""
+    """Branch from call `index` to `target`; a packet is dropped after too many backward jumps."""
     if target <= index:
         budget = emit.load_state("loop_budget")
         again, exhausted = emit.block("again"), emit.block("loop_limit")
@@ -308,7 +308,7 @@ def _count(emit: Emitter, call: PrimitiveCall) -> None:
 
 
 def count_packet(emit: Emitter, cell: Value) -> None:
-    """Count the packet, as it came in, in a CounterCell."""
+    """Count the packet, with its size on arrival, in a CounterCell."""
     for member, increment in (("packets", _packets(emit)), ("bytes", _wire_bytes(emit))):
         address = emit.address(cell, emit.shared.abi[f"CounterCell.{member}"])
         emit.store(emit.builder.add(emit.load(address, I64, 8), increment), address, 8)
@@ -320,7 +320,7 @@ def _packets(emit: Emitter) -> Value:
 
 
 def _wire_bytes(emit: Emitter) -> Value:
-    """Return the bytes (i64) with which the packet came in, with the zeros that are not written out."""
+    """Return the packet's bytes on arrival (i64), including payload zeros that are not stored."""
     there = emit.builder.add(emit.load_state("size_bytes"), emit.load_state("virtual_bytes"))
     return emit.builder.mul(emit.builder.zext(there, I64), _packets(emit))
 
@@ -389,12 +389,12 @@ def _log_message(emit: Emitter, call: PrimitiveCall) -> None:
 
 
 def _log(emit: Emitter, text: str, values: Sequence[Expression]) -> None:
-    """Log a text with values for its `{}`, if anybody reads the log."""
+    """Log a text with values for its `{}`, if logging is enabled."""
     formats = emit.shared.log_formats
     formats.append(text)
     enabled = emit.builder.icmp_unsigned("!=", emit.load_context("log_enabled", I32), I32(0))
     with emit.when(enabled, likely=False):
-        # Every value as a signed number of as many words as the widest needs.
+        # Every value is a signed number with as many words as the widest needs.
         bits = max((emit.shared.ranges.of(value).bits for value in values), default=0) + 1
         words = (bits + 63) // 64
         array = emit.local(8 * words * max(len(values), 1))

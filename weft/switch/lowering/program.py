@@ -1,4 +1,4 @@
-"""A whole program to one LLVM module, and the description of it that the C++ runtime needs."""
+"""Lowers a whole program to one LLVM module, with the description that the C++ runtime needs."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from weft.switch.lowering.temporaries import called_once, temporaries
 from weft.switch.trace.places import Places
 
 CLEAR_PIECE_BYTES = 256
-"""What LLVM surely clears by stores; for more it calls the C library."""
+"""Largest piece that LLVM always clears by stores; for more it calls the C library."""
 
 PORT_NUMBERS = 512
-"""An array of as many cells as v1model has port numbers is taken for one of the ports: those of ports that a switch has
-are prefetched."""
+"""Number of v1model's ports. An array of this size is assumed to be per port, and cells of existing ports are
+prefetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredProgram:
-    """IR text, and what the C++ runtime and the backend must know of it."""
+    """IR text, and its description for the C++ runtime and the backend."""
 
     ir_text: str
     shape: ProgramShape
@@ -51,9 +51,9 @@ class LoweredProgram:
 def lower_program(
     program: Program, *, instrumented: bool = False, counts: str | None = None
 ) -> LoweredProgram:
-    """Lower `program`. UnsupportedError says what the native switch does not implement, and where.
+    """Lower `program`. Raises UnsupportedError, with the place, for features that the native switch lacks.
 
-    An `instrumented` program reports to a trace what it does; its shape is that of the plain one. With `counts`, a
+    An `instrumented` program reports its steps to a trace; it has the same shape as the plain one. With `counts`, a
     symbol, it counts its places there instead.
     """
     abi = _core.switch_abi()
@@ -117,9 +117,9 @@ def lower_program(
 
 
 def _port_registers(registers: Iterable[RegisterLayout]) -> list[tuple[int, int]]:
-    """Return where registers with a cell for each port begin, and how far apart cells are.
+    """Return the start of each register array with a cell per port, and the distance of its cells.
 
-    Those whose cells lie side by side count once: whoever fetches the one has the others.
+    Interleaved arrays count once, as fetching a cell of one fetches the others.
     """
     first: dict[int, int] = {}
     for each in registers:
@@ -159,14 +159,14 @@ def _table_shapes(program: Program) -> list[dict[str, Any]]:
 
 
 def _action_data_bytes(table: Table) -> int:
-    """The most that the data of an entry's own action takes."""
+    """Return the most bytes that the data of an entry's direct action takes."""
     if table.action_profile is not None:
         return 0
     return max((action_data_layout(action).size_bytes for action in table.actions), default=0)
 
 
 def _deparser(program: Program) -> Deparser | None:
-    """The program's one deparser, if it has any."""
+    """Return the program's only deparser, None without one."""
     return next(iter(program.deparsers.values()), None)
 
 
@@ -214,7 +214,7 @@ def _deparse(shared: ModuleContext) -> None:
 
 
 def _clear(shared: ModuleContext) -> None:
-    """void clear(PacketState*): zeros as far as every packet's state is cleared, by vector stores in a row."""
+    """void clear(PacketState*): zeros the part of the state cleared for every packet, by vector stores."""
     function = _function(shared, "clear", VOID, [POINTER])
     emit = Emitter(shared, function, function.args[0], None)
     for at in range(0, shared.layout.cleared_bytes, CLEAR_PIECE_BYTES):

@@ -1,7 +1,7 @@
 """Value ranges of expressions.
 
-BMv2 computes with integers of unlimited precision and cuts values only when they are stored. The range of a
-subexpression gives how many bits its exact value needs, so that native arithmetic of that width agrees.
+BMv2 computes with integers of unlimited precision and truncates values only when they are stored. The range of a
+subexpression gives the bits that its exact value needs, so that native arithmetic of that width agrees.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _bitwise(operator: str, left: Range, right: Range) -> Range:
 
 
 def _shift_left(left: Range, right: Range) -> Range:
-    # Compilers mask a shifted value at once, which needs its low bits only. Where the exact value is used,
+    # Compilers mask a shifted value immediately, which needs only its low bits. If the exact value is used,
     # bits beyond MAX_EXACT_BITS are lost.
     amount = min(max(right.high, 0), MAX_EXACT_BITS - max(left.bits, 1) - 1)
     if amount < 0:

@@ -1,4 +1,4 @@
-"""Where register arrays lie: those that are used together side by side, cell by cell.
+"""Layout of register arrays: arrays that are used together are interleaved cell by cell.
 
 Arrays of one size that an action reads or writes at one index are a *group*: their cells of one index are a record, so
 that a packet that uses them all fetches neighbouring cache lines, and a vector of cells is one load. Other arrays
@@ -24,9 +24,9 @@ CACHE_LINE_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class RegisterLayout:
-    """Cell `i` lies at `offset_bytes + i * stride_bytes`; cell `size` is a spare for indices out of range.
+    """Cell `i` is at `offset_bytes + i * stride_bytes`; cell `size` is a spare for indices out of range.
 
-    `group_bytes` is where the cells of its group begin.
+    `group_bytes` is the start of the group's cells.
     """
 
     offset_bytes: int
@@ -55,9 +55,9 @@ def register_layouts(program: Program) -> tuple[dict[str, RegisterLayout], int]:
 
 
 def _record(members: list[RegisterArray]) -> tuple[list[int], int]:
-    """Where each member's cell lies in a record, and the record's size.
+    """Return the offset of each member's cell in a record, and the record's size.
 
-    Records of at most a cache line cross none, nor do the aligned vectors of larger ones.
+    Records of at most a cache line do not cross cache lines, nor do the aligned vectors of larger ones.
     """
     places, end, largest = [], 0, 1
     for array in members:
@@ -95,7 +95,7 @@ def _groups(program: Program) -> list[list[RegisterArray]]:
 
 
 def _uses(calls: Iterable[PrimitiveCall]) -> Iterator[tuple[str, Expression]]:
-    """Arrays that calls read and write, and at which index."""
+    """Yield the arrays that calls read and write, each with its index."""
     for call in calls:
         match call.name, call.arguments:
             case "register_read", (_, RegisterArrayRef(name), index):

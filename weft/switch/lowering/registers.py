@@ -1,6 +1,6 @@
 """Register arrays: reads and writes at any index, without branches.
 
-An index out of range goes to a spare cell, so that 64 lanes of straight-line code stay straight.
+An index out of range uses a spare cell, so that 64 lanes stay straight-line code.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Runs of equal statements on adjacent fields and registers: what a P4 program writes for lack of loops.
+"""Finds runs of equal statements on adjacent fields and registers, which P4 programs repeat for lack of loops.
 
-A program that adds 64 lanes says so 64 times. Statements that differ only in fields that follow each other in a header,
-and in register arrays whose cells lie side by side, become one loop (`lane_loops`), which LLVM makes vectors of. What
-the program calls its fields and registers does not matter.
+A program that adds 64 lanes repeats a statement 64 times. Statements that differ only in consecutive fields of a header
+and in interleaved register arrays become one loop (`lane_loops`), which LLVM vectorises. Names of fields and registers
+do not matter.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from weft.switch.lowering.register_layout import RegisterLayout
 from weft.switch.lowering.statement_forms import JUMPS, Moving, Place, alike, form_of
 
 FEWEST_REPETITIONS = 8
-"""A loop over fewer would cost more than it saves."""
+"""Fewest repetitions for a loop; a shorter one would cost more than it saves."""
 
 LONGEST_PERIOD = 48
-"""Statements for each lane."""
+"""Most statements per lane."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """`count` repetitions of the `period` calls from `start` on.
 
-    `body` are the first repetition's calls, with targets of jumps counted from its start. From one repetition to the
-    next the fields and arrays of `strides` move on by so many bytes.
+    `body` are the first repetition's calls, with jump targets relative to its start. `strides` has the bytes by which
+    fields and arrays advance from one repetition to the next.
     """
 
     start: int
@@ -39,11 +39,11 @@ class Run:
 
     @property
     def end(self) -> int:
-        """Index of the call behind it."""
+        """Index of the call after it."""
         return self.start + self.period * self.count
 
     def registers(self) -> Iterator[tuple[str, Expression]]:
-        """Each array that is read or written, and its index, the same in all repetitions."""
+        """Yield each array that is read or written, and its index, which is the same in all repetitions."""
         for call in self.body:
             match call.name, call.arguments:
                 case "register_read", (_, RegisterArrayRef(name), index):
@@ -52,7 +52,7 @@ class Run:
                     yield name, index  # type: ignore[misc]
 
     def written(self) -> Iterator[FieldRef]:
-        """Fields that the first repetition writes."""
+        """Yield the fields that the first repetition writes."""
         for call in self.body:
             if call.name not in JUMPS and isinstance(call.arguments[0], FieldRef):
                 yield call.arguments[0]
@@ -61,7 +61,7 @@ class Run:
 def find_runs(
     calls: Sequence[PrimitiveCall], blocks: Mapping[str, BlockLayout], arrays: Mapping[str, RegisterLayout]
 ) -> dict[int, Run]:
-    """The runs among an action's calls, by their first one's index. They do not overlap."""
+    """Return the runs among an action's calls, by index of their first call. They do not overlap."""
     if len(calls) < FEWEST_REPETITIONS:
         return {}
     search = _Search(calls, blocks, arrays)
@@ -92,7 +92,7 @@ class _Search:
         ]
 
     def run_at(self, start: int) -> Run | None:
-        """The run of the shortest period that begins with this call."""
+        """Return the run with the shortest period that begins with this call."""
         longest = min(LONGEST_PERIOD, (len(self._calls) - start) // FEWEST_REPETITIONS)
         for period in range(1, longest + 1):
             if self._forms[start + period - 1] is None:
@@ -120,7 +120,7 @@ class _Search:
         return None if self._changes_indices(run) else run
 
     def _changes_indices(self, run: Run) -> bool:
-        """Whether a repetition writes a field that an index of a register is made of."""
+        """Return whether a repetition writes a field used in a register index."""
         written = [
             (place.header, byte + number * run.strides.get(place, 0))
             for place in run.written()
@@ -136,7 +136,7 @@ class _Search:
         return not read.isdisjoint(written)
 
     def _bytes(self, header: str, name: str) -> range:
-        """Which bytes of its header a field lies in; of a metadata field, a number of its own."""
+        """Return the bytes of a field in its header; for a metadata field, a unique number."""
         block = self._blocks[header]
         if name == VALID_FIELD:
             return range(block.valid_offset, block.valid_offset + 1)
@@ -151,7 +151,7 @@ class _Search:
         return form.places if form is not None else ()
 
     def _strides(self, start: int, period: int) -> list[tuple[int, ...]] | None:
-        """By how much each place of each call moves from the first repetition to the second."""
+        """Return the stride of each place of each call from the first repetition to the second."""
         strides = []
         for index in range(start, start + period):
             first, second = self._forms[index], self._forms[index + period]
@@ -163,7 +163,7 @@ class _Search:
         return strides
 
     def _repeats(self, start: int, period: int, count: int, strides: list[tuple[int, ...]]) -> bool:
-        """Whether so many repetitions are followed by one more."""
+        """Return whether `count` repetitions are followed by one more."""
         ahead = period * count
         if start + ahead + period > len(self._calls):
             return False
@@ -177,7 +177,7 @@ class _Search:
         return True
 
     def _undisturbed(self, start: int, period: int, count: int) -> int:
-        """Of so many repetitions, those that no jump from elsewhere leads into."""
+        """Return how many of `count` repetitions come before the first that a jump from elsewhere enters."""
         for source, target in self._jumps:
             if not start < target < start + period * count:
                 continue
@@ -188,7 +188,7 @@ class _Search:
         return count
 
     def _moving(self, start: int, strides: list[tuple[int, ...]]) -> dict[Moving, int] | None:
-        """What moves, by which strides; None if the first repetition names something twice that moves differently."""
+        """Return the stride of each operand that moves; None if the first repetition has one with two strides."""
         known: dict[Moving, int] = {}
         for index, by in enumerate(strides):
             for place, stride in zip(self._places(start + index), by, strict=True):
@@ -198,7 +198,7 @@ class _Search:
 
 
 def _moved(call: PrimitiveCall, start: int) -> PrimitiveCall:
-    """The call with the target of a jump counted from `start`."""
+    """Return the call with its jump target relative to `start`."""
     if call.name not in JUMPS:
         return call
     *arguments, target = call.arguments

@@ -1,4 +1,4 @@
-"""What is known of a compiled program besides its code."""
+"""Description of a compiled program besides its code."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FUNCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ProgramShape:
-    """`runtime` holds the keyword arguments of `_core.SwitchProgram` but for the code.
+    """`runtime` has the keyword arguments of `_core.SwitchProgram` except the code.
 
-    The others say where registers and the first cells of counters and meters are.
+    The other fields have the places of registers and of the first cells of counters and meters.
     """
 
     runtime: dict[str, Any]
@@ -34,11 +34,11 @@ class ProgramShape:
     meter_offsets: dict[str, int]
 
     def to_json(self) -> dict[str, Any]:
-        """As what `json` can write."""
+        """Return plain data for `json`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ProgramShape:
-        """The inverse of `to_json`, but for tuples that have become lists."""
+        """Invert `to_json`, except that tuples have become lists."""
         registers = {name: RegisterLayout(**layout) for name, layout in data["registers"].items()}
         return cls(data["runtime"], registers, data["counter_offsets"], data["meter_offsets"])

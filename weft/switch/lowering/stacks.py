@@ -14,7 +14,7 @@ AnyStack = StackLayout | UnionStackLayout
 
 
 def of_expression(emit: Emitter, expression: Expression) -> AnyStack:
-    """The layout of a stack that is named, not computed."""
+    """Return the layout of a stack given by name; computed stacks are unsupported."""
     match expression:
         case StackRef(name):
             return emit.layout.stacks[name]
@@ -34,7 +34,7 @@ def set_next_index(emit: Emitter, stack: AnyStack, index: Value) -> None:
 
 
 def _element_address(emit: Emitter, stack: AnyStack, index: Value) -> Value:
-    """The element's address; any index out of range denotes the spare element behind the last."""
+    """Return the element's address; an index out of range gives the spare element after the last."""
     base = emit.address(emit.state, stack.offset_bytes)
     wide = emit.resize(index, max(index.type.width, 32))
     limit = constant(wide.type.width, stack.size)
@@ -105,8 +105,8 @@ def _swap(
 ) -> None:
     """Swap elements pair by pair.
 
-    So BMv2 moves them, and what leaves the stack at one end can be read, though invalid, at the other. Only the result
-    is copied: each element once, and one of every cycle aside first.
+    BMv2 moves them this way: elements that leave the stack at one end can be read, though invalid, at the other. Only
+    the result is copied: each element once, with one element of every cycle set aside first.
     """
     sources = list(range(len(elements)))
     for one, other in pairs:

@@ -1,4 +1,4 @@
-"""The form of a statement: what it is besides the fields and arrays that its repetitions may have others of."""
+"""The form of a statement: the statement without the fields and arrays that may differ between repetitions."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _ALLOWED = (
 _WHOLE_BITS = frozenset({8, 16, 32, 64})
 
 Moving: TypeAlias = FieldRef | RegisterArrayRef
-"""What may be another one in each repetition."""
+"""An operand that may differ between repetitions."""
 
 Place: TypeAlias = tuple[tuple[object, ...], int, Moving]
-"""What it must have in common with its neighbours, where it lies in bytes, and itself."""
+"""Properties that must equal the neighbours', the place in bytes, and the operand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A call without what may move, which `places` holds in order. `jumps_by` is how far ahead a jump leads."""
+    """A call without its moving operands, which are in `places`, in order. `jumps_by` is the distance of a jump."""
 
     rest: object
     places: tuple[Place, ...]
@@ -42,7 +42,7 @@ class Form:
 
 
 def alike(first: Form, second: Form) -> bool:
-    """Whether two calls differ at most in where lies what may move."""
+    """Return whether two calls differ at most in the places of moving operands."""
     return (
         first.rest == second.rest
         and first.jumps_by == second.jumps_by
@@ -53,7 +53,7 @@ def alike(first: Form, second: Form) -> bool:
 def form_of(
     call: PrimitiveCall, index: int, blocks: Mapping[str, BlockLayout], arrays: Mapping[str, RegisterLayout]
 ) -> Form | None:
-    """The form of call number `index` of an action; None for one that no loop may hold."""
+    """Return the form of call number `index` of an action; None if loops must not contain it."""
     if call.name not in _ALLOWED:
         return None
     arguments: Sequence[object] = call.arguments
@@ -69,7 +69,7 @@ def form_of(
 
 
 class _Parts:
-    """Takes arguments apart."""
+    """Splits arguments into fixed parts and moving operands."""
 
     def __init__(self, blocks: Mapping[str, BlockLayout], arrays: Mapping[str, RegisterLayout]) -> None:
         self._blocks = blocks
@@ -77,7 +77,7 @@ class _Parts:
         self.places: list[Place] = []
 
     def rest(self, item: object) -> object:
-        """What remains of an argument without what may move, which joins `places`; None if a loop cannot hold it."""
+        """Return an argument without its moving operands, which join `places`; None if loops must not have it."""
         match item:
             case Constant() | BoolConstant() | RuntimeData():
                 return item

@@ -1,4 +1,4 @@
-"""Applying a table: key, lookup, counters and meters, and the choice of the action."""
+"""Applies a table: key, lookup, counters and meters, and the choice of the action."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from weft.switch.lowering.primitives import count_packet, meter_colour
 from weft.switch.lowering.tracing import report_lookup
 
 KEY_REGISTERS = 2
-"""The most words of a key that are handed to the runtime in registers."""
+"""Most words of a key passed to the runtime in registers."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableResult:
-    """What a table's application found: whether an entry matched (i1), and the ActionData* to execute."""
+    """Result of a lookup: whether an entry matched (i1), and the ActionData* to execute."""
 
     hit: Value
     action: Value
 
 
 def apply_table(emit: Emitter, table: Table, missed: Value | None = None) -> TableResult:
-    """Look the packet up; counts and meters it. Goes on in `missed` if that is a block and no entry matched."""
+    """Look the packet up, count and meter it. Without a match, continue in `missed` if it is a block."""
     view = _view(emit, table)
     default = _default_entry(emit, view)
     if not table.key:
@@ -68,7 +68,7 @@ def _default_entry(emit: Emitter, view: Value) -> Value:
 
 
 def _look_up(emit: Emitter, table: Table, view: Value) -> Value:
-    """The entry that matches, or null. An empty table costs one load."""
+    """Return the matching entry or null. An empty table costs one load."""
     before = emit.builder.block
     lookup, done = emit.block("lookup"), emit.block("looked_up")
     count = emit.load(emit.address(view, emit.shared.abi["TableView.entry_count"]), I64, 8)
@@ -94,7 +94,7 @@ def _words(table: Table) -> int:
 
 
 def _key_fields(emit: Emitter, table: Table) -> Iterator[tuple[int, Value]]:
-    """Each field's offset in the key and its bytes as a native integer; fields of invalid headers are 0."""
+    """Yield each field's offset in the key and its bytes as a native integer; fields of invalid headers are 0."""
     for field, offset in zip(table.key, key_offsets(table), strict=True):
         place = field_place(emit, field.field)
         value = load_field(emit, place)
@@ -117,7 +117,7 @@ def _key(emit: Emitter, table: Table) -> Value:
 
 
 def _key_in_registers(emit: Emitter, table: Table) -> list[Value]:
-    """The key's words: written to memory field by field, it could not be read back as words without a stall."""
+    """Return the key's words; reading them back after writing fields to memory would stall."""
     width = _words(table) * 64
     key = constant(width, 0)
     for offset, value in _key_fields(emit, table):
@@ -144,7 +144,7 @@ def _after_lookup(emit: Emitter, table: Table, entry: Value, hit: Value) -> None
 
 
 def _action_of(emit: Emitter, table: Table, entry: Value, default: Value) -> Value:
-    """The entry's ActionData*. An entry that names a group without members executes the default action."""
+    """Return the entry's ActionData*. An entry with an empty group executes the default action."""
     abi = emit.shared.abi
     action = emit.load(emit.address(entry, abi["EntryView.action"]), POINTER, 8)
     if table.type is not TableType.INDIRECT_WITH_SELECTOR:
@@ -164,7 +164,7 @@ def _action_of(emit: Emitter, table: Table, entry: Value, default: Value) -> Val
             fallback = emit.load(emit.address(default, abi["EntryView.action"]), POINTER, 8)
             emit.store(fallback, result, 8)
     chosen = emit.load(result, POINTER, 8)
-    # The default entry may name an empty group itself; then there is nothing to execute.
+    # The default entry may itself have an empty group; then no action is executed.
     return emit.builder.select(
         emit.builder.icmp_unsigned("!=", chosen, POINTER(None)), chosen, _no_action(emit)
     )

@@ -1,11 +1,11 @@
-"""Which metadata fields are temporaries: nothing of them lasts from one pipeline to the next.
+"""Finds temporaries: metadata fields without a value that lasts from one pipeline to the next.
 
-A temporary need not travel with a packet. Compilers make many: fabric.p4 has some hundred, nearly all of them for
+A temporary need not be stored with a packet. Compilers make many: fabric.p4 has about a hundred, nearly all for
 packets of in-network aggregation.
 
-Each pipeline writes a temporary before it reads it, or no other one mentions it, so that it is 0 where the pipeline
-begins. The analysis is that of definite assignment: forward over a pipeline's graph, and over an action's primitives,
-which fields every way there has written. Other places that name a field, the parser's among them, make it lasting.
+Each pipeline writes a temporary before reading it, or no other pipeline mentions it, so that it is 0 at the start of
+the pipeline. This is a definite assignment analysis: forward over a pipeline's graph and an action's primitives, it
+finds the fields written on every path. Fields mentioned elsewhere, such as in the parser, are not temporaries.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from weft.switch.lowering.effects import (
 from weft.switch.lowering.layout import BLOCK_ALIGNMENT, Temporary, align, native_bytes
 
 MOST_TEMPORARIES_BYTES = 64 * 1024
-"""Of a program, all of which each pipeline keeps on its stack; what is beyond stays in the packet's state."""
+"""Most bytes of a program's temporaries, as each pipeline has all on its stack; others stay in the packet's state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class Temporaries:
     """The temporaries of a program."""
 
     kinds: dict[Name, Temporary]
-    """All of them, in the order of their names."""
+    """Kind of each temporary, in order of names."""
     zeroed: dict[str, tuple[Name, ...]]
-    """By pipeline: those that it may read before it has written them."""
+    """Temporaries that a pipeline may read before writing them, by pipeline."""
 
 
 def temporaries(program: Program) -> Temporaries:
-    """All temporaries among the metadata fields of `program`."""
+    """Return all temporaries among the metadata fields of `program`."""
     whole_instances = set(program.headers)
     fields = {
         (header.name, item.name): item.width_bits
@@ -84,7 +84,7 @@ def temporaries(program: Program) -> Temporaries:
 
 
 def called_once(program: Program) -> frozenset[int]:
-    """Ids of the actions that one place calls: a table, or a node of a pipeline."""
+    """Return the ids of actions called from exactly one place, a table or a node of a pipeline."""
     calls: Counter[int] = Counter()
     for pipeline in program.pipelines.values():
         for node in pipeline.nodes.values():
@@ -97,7 +97,7 @@ def called_once(program: Program) -> frozenset[int]:
 
 
 def _in_shared_actions(program: Program, effects: Effects) -> frozenset[Name]:
-    """Fields that actions called from several places mention."""
+    """Return the fields mentioned by actions that are called from several places."""
     once = called_once(program)
     shared = (
         touched(effects.primitive(call))
@@ -112,7 +112,7 @@ def _in_shared_actions(program: Program, effects: Effects) -> frozenset[Name]:
 
 
 def _lasting(program: Program) -> Iterator[Name]:
-    """Fields that something else than a pipeline reads or writes."""
+    """Yield the fields read or written outside of pipelines."""
     for header in ("standard_metadata", "intrinsic_metadata", "queueing_metadata"):
         yield header, ""
     for name in intrinsics.NAMES:

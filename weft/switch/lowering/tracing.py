@@ -1,4 +1,4 @@
-"""What instrumented code reports (switch/trace). Without instrumentation nothing is emitted."""
+"""Emits the reports of instrumented code (switch/trace). Without instrumentation nothing is emitted."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from weft.switch.trace.places import Place, Selected, outcomes, primitive_place,
 
 def report(emit: Emitter, place: Place, values: Sequence[Value] = (), data: Value | None = None,
            data_bytes: Value | None = None) -> None:  # fmt: skip
-    """Report `values`, and for an extraction the bytes of the header."""
+    """Report `values`, and for an extraction also the bytes of the header."""
     if emit.shared.places is None:
         return
     if emit.shared.counts is not None:
-        if not isinstance(place, Selected):  # counted where its cases lead
+        if not isinstance(place, Selected):  # counted at the targets of its cases
             _count(emit, place, values[0] if outcomes(place) > 1 else None)
         return
     widths = value_bits(place)
@@ -53,7 +53,7 @@ def _number(emit: Emitter, place: Place) -> Value:
 
 
 def counting(emit: Emitter, place: Place, outcome: int, target: Value) -> Value:
-    """Where a jump to `target` has to go so that an outcome is counted, which is there unless code counts."""
+    """Return the block that counts an outcome and continues in `target`; `target` itself unless code counts."""
     if emit.shared.places is None or emit.shared.counts is None:
         return target
     here, block = emit.builder.block, emit.block("counting")
@@ -71,7 +71,7 @@ def count_outcome(emit: Emitter, place: Place, outcome: int) -> None:
 
 
 def _count(emit: Emitter, place: Place, outcome: Value | None) -> None:
-    """Count a place, apart for each of its outcomes; switches that other threads serve may count there, too."""
+    """Count an outcome of a place, atomically, as switches in other threads may count there, too."""
     assert emit.shared.places is not None
     assert emit.shared.counts is not None
     index: Value = I64(emit.shared.places.counts(place)[0])
@@ -86,7 +86,7 @@ def _count(emit: Emitter, place: Place, outcome: Value | None) -> None:
 
 
 def _count_lookup(emit: Emitter, table: Table, found: Value) -> None:
-    """Count a lookup, and at the entry, whose counter nobody else uses in a table without direct counters."""
+    """Count a lookup, and also at the entry, in its counter, which is unused in a table without direct counters."""
     hit = emit.builder.icmp_unsigned("!=", found, POINTER(None))
     _count(emit, table_place(table), hit)
     if table.key and not table.with_counters:
@@ -98,7 +98,7 @@ def _count_lookup(emit: Emitter, table: Table, found: Value) -> None:
 
 
 class PrimitiveReport:
-    """Made before a primitive is emitted; `finish` behind it."""
+    """The report of a primitive: create it before the primitive is emitted, call `finish` after."""
 
     def __init__(self, emit: Emitter, call: PrimitiveCall) -> None:
         self._emit = emit
@@ -110,7 +110,7 @@ class PrimitiveReport:
         self._values = [_operand(emit, operand, width) for operand, width in self._place.operands]
 
     def finish(self) -> None:
-        """Report the operands as they were, and the result as it is."""
+        """Report the operands from before the primitive, and the result after it."""
         if self._place is None:
             return
         if self._place.result is not None:

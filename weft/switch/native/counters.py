@@ -37,7 +37,7 @@ class Counters:
         return [CounterValue(*cell) for cell in self._native.counters_read(*self._cells(counter))]
 
     def read_cells(self, counter: str, first: int, count: int) -> Sequence[CounterValue]:
-        """So many cells of an indirect counter array from the first on."""
+        """Return `count` cells of an indirect counter array from `first` on."""
         offset, _ = self._cells(counter, first + count - 1)
         return [CounterValue(*cell) for cell in self._native.counters_read(offset + first, count)]
 
@@ -47,12 +47,12 @@ class Counters:
         self._native.counter_write(first + index, value.packets, value.bytes)
 
     def read_direct(self, table: str, key: TableKey | None, priority: int) -> CounterValue:
-        """The counter of an entry, of the default action for key None."""
+        """The counter of an entry (key None: of the default action)."""
         self._require_direct(table)
         return CounterValue(*self._running.on_entry(self._native.entry_counter, table, key, priority))
 
     def hits(self, table: str, key: TableKey, priority: int) -> int:
-        """Packets that hit an entry: of a table without direct counters, while code counts them for coverage."""
+        """Packets that hit an entry of a table without direct counters, while code counts for coverage."""
         return int(self._running.on_entry(self._native.entry_counter, table, key, priority)[0])
 
     def write_direct(self, table: str, key: TableKey | None, priority: int, value: CounterValue) -> None:

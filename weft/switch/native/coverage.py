@@ -1,4 +1,4 @@
-"""Coverage of the program that native switches run: code that counts, and the entries that packets hit."""
+"""Coverage of programs on native switches: code that counts, and the entries that packets hit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.switch.trace.values import key_text
 
 
 def cover(switches: Sequence[NativeSwitch]) -> None:
-    """Have switches count what their packets reach, from zero. NotReadyError: one has no program."""
+    """Have switches count coverage, from zero. Raises NotReadyError if one has no program."""
     for program in _programs(switches):
         counts_of(program).clear()
     for switch in switches:
@@ -38,7 +38,7 @@ def _count_in(switch: NativeSwitch) -> None:
 
 
 def coverage_of(switches: Sequence[NativeSwitch]) -> list[ProgramCoverage]:
-    """What packets have reached in switches that `cover` was called for: one for each of their programs."""
+    """Return the coverage of each program in switches passed to `cover`."""
     found = []
     for program in _programs(switches):
         entries: dict[str, Counter[str]] = {}

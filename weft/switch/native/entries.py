@@ -34,7 +34,7 @@ class TableEntries:
         self.idle = IdleWatch()
 
     def start(self) -> None:
-        """Put the program's own default actions and entries into its tables."""
+        """Install the program's default actions and entries."""
         self.idle = IdleWatch()
         own = own_entries(self._native, self._running.program, self._running.tables)
         self._native.set_prepared_defaults(own.defaults)
@@ -50,7 +50,7 @@ class TableEntries:
         self._insert(target, entry, target.table.max_size)
 
     def prepare_key(self, table: str, key: TableKey, priority: int) -> object:
-        """A table and the key of an entry in it."""
+        """Prepare a table's key; see PreparesInserts."""
         target = self._running.table(table)
         check_modifiable(target.table, target.modifiable)
         if target.table.direct_meter is not None:
@@ -60,13 +60,13 @@ class TableEntries:
         )
 
     def prepare_action(self, table: str, action: ActionCall) -> object:
-        """An action of an entry's own."""
+        """Prepare an entry's direct action; see PreparesInserts."""
         kind, number, data = self._running.table(table).encode_action(action)
         assert kind == ACTION
         return self._native.prepare_action(number, data)
 
     def insert_prepared(self, entries: Sequence[object]) -> int:
-        """Add entries in order, each a prepared key and action; how many until one that is refused."""
+        """Add entries in order, each a prepared key and action; return how many before one was refused."""
         return self._native.insert_prepared(entries)
 
     def _insert(self, target: NativeTable, entry: TableEntry, max_size: int) -> None:
@@ -118,7 +118,7 @@ class TableEntries:
         return (target.decode_entry(*each) for each in self._native.table_entries(target.index))
 
     def count(self, table: str) -> int:
-        """How many entries there are."""
+        """Number of entries."""
         return self._native.table_size(self._running.table(table).index)
 
     def set_default(self, table: str, action: TableAction | None) -> None:
@@ -142,7 +142,7 @@ class TableEntries:
 
 
 def _with_action(function: Callable[..., Any], *arguments: Any) -> Any:
-    """C++ says with ValueError that a member or group which an entry names does not exist."""
+    """Call `function`, where C++ raises ValueError if an entry's member or group does not exist."""
     try:
         return function(*arguments)
     except ValueError as error:

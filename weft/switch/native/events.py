@@ -1,4 +1,4 @@
-"""What a native switch reports to its controllers: packet-ins, digests, idle entries."""
+"""Events that a native switch reports to its controllers: packet-ins, digests, idle entries."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from weft.switch.native.entries import TableEntries
 from weft.switch.native.running import RunningProgram
 
 _POLL_S = 0.5
-"""How often entries with idle timeouts are looked at. Packets and digests end a wait at once; but such an entry may be
-written during one, and a packet that hits it postpones its end without reporting that."""
+"""Interval at which entries with idle timeouts are checked. Packets and digests end a wait immediately, but such an
+entry may be written during a wait, and packets that hit it postpone its timeout without a report."""
 
 
 class StreamEvents:
-    """The events of a switch, in the order in which they are found."""
+    """The events of a switch, in order of detection."""
 
     def __init__(self, native: _core.Switch, running: RunningProgram, entries: TableEntries) -> None:
         self._native = native
@@ -24,7 +24,7 @@ class StreamEvents:
         self._entries = entries
 
     def wait(self, timeout_s: float | None) -> StreamEvent | None:
-        """The next event; None when the time is over (None waits without end)."""
+        """Return the next event; None after the timeout (a timeout of None waits forever)."""
         left_s = math.inf if timeout_s is None else timeout_s
         while True:
             if (timeout := self._entries.idle.next_event(self._entries.idle_ns)) is not None:
@@ -38,7 +38,7 @@ class StreamEvents:
                 return None
 
     def _read(self, kind: str, learn_list_id: int, data: bytes, time_ps: int) -> StreamEvent | None:
-        """The event; None for a digest of a program that has been replaced meanwhile."""
+        """Return the event; None for a digest of a program that has since been replaced."""
         if kind == "packet_in":
             return PacketIn(data, time_ps)
         learn_list = self._running.program.learn_lists.get(learn_list_id)

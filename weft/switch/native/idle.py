@@ -1,4 +1,4 @@
-"""Watches table entries that have an idle timeout."""
+"""Watches table entries with an idle timeout."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from weft.switch.native.tables import NativeKey
 
 
 class IdleWatch:
-    """Entries with an idle timeout, and how long each had been idle when it was reported last."""
+    """Entries with an idle timeout, and how long each had been idle at its last report."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, NativeKey], TableEntry] = {}
         self._reported_ns: dict[tuple[str, NativeKey], int] = {}
 
     def watch(self, table: str, entry: TableEntry, key: NativeKey) -> None:
-        """Start, change or end the watch over an entry that was written."""
+        """Start, change or end the watch over a written entry."""
         if self._entries:
             self.forget(table, key)
         if entry.idle_timeout_ns:
@@ -28,7 +28,7 @@ class IdleWatch:
         self._reported_ns.pop((table, key), None)
 
     def next_event(self, idle_ns_of: Callable[[str, TableKey, int], int]) -> IdleTimeout | None:
-        """An entry that has been idle for its timeout since it was hit or reported (P4Runtime 16.5)."""
+        """Return an entry that has been idle for its timeout since its last hit or report (P4Runtime 16.5)."""
         for (table, key), entry in list(self._entries.items()):
             try:
                 idle_ns = idle_ns_of(table, entry.key, entry.priority)
@@ -44,7 +44,7 @@ class IdleWatch:
         return None
 
     def next_deadline_ns(self, idle_ns_of: Callable[[str, TableKey, int], int]) -> int | None:
-        """How long until `next_event` may have something to report; None if nothing is watched."""
+        """Return the time until `next_event` may return an event; None if no entry is watched."""
         waits_ns = []
         for (table, key), entry in self._entries.items():
             try:

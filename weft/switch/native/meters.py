@@ -37,7 +37,7 @@ class Meters:
         self._native.meter_write(self._cell(meter, index), _config_tuple(config))
 
     def restore(self, meter: str, index: int, state: MeterState) -> None:
-        """Make one cell what it was when `read` gave `state`."""
+        """Restore one cell to the state that `read` returned."""
         self._native.meter_restore(self._cell(meter, index), _state_tuple(state))
 
     def read_direct(self, table: str, key: TableKey | None, priority: int) -> MeterState:
@@ -53,7 +53,7 @@ class Meters:
         self._running.on_entry(self._native.set_entry_meter, table, key, priority, _config_tuple(config))
 
     def restore_direct(self, table: str, key: TableKey | None, priority: int, state: MeterState) -> None:
-        """Make an entry's meter what it was when `read_direct` gave `state`."""
+        """Restore an entry's meter to the state that `read_direct` returned."""
         self._require_direct(table)
         restore = self._native.restore_entry_meter
         self._running.on_entry(restore, table, key, priority, _state_tuple(state))
@@ -64,19 +64,19 @@ class Meters:
 
 
 def _state(values: _MeterStateTuple) -> MeterState:
-    """A meter as C++ gives it."""
+    """Convert a meter's state from C++'s form."""
     config, counts, buckets = values
     green, yellow, red = (CounterValue(*each) for each in counts)
     return MeterState(None if config is None else MeterConfig(*config), (green, yellow, red), buckets)
 
 
 def _state_tuple(state: MeterState) -> _MeterStateTuple:
-    """A meter's state as C++ takes it."""
+    """Convert a meter's state to C++'s form."""
     return _config_tuple(state.config), [(each.packets, each.bytes) for each in state.counts], state.buckets
 
 
 def _config_tuple(config: MeterConfig | None) -> _MeterTuple | None:
-    """A meter's configuration as C++ takes it. InvalidRequestError for negative values."""
+    """Convert a meter's configuration to C++'s form. Raises InvalidRequestError for negative values."""
     if config is None:
         return None
     values = (config.committed_rate, config.committed_burst, config.peak_rate, config.peak_burst)

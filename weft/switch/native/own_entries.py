@@ -1,4 +1,4 @@
-"""What a program itself puts into its tables, prepared once for all switches that run it."""
+"""A program's entries and default actions, prepared once for all switches that run it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.switch.native.tables import NativeKey, NativeTable
 NO_ACTION = _core.switch_abi()["kNoAction"]
 
 _UNLIMITED = 2**63
-"""A table takes all entries that its program gives it."""
+"""Size limit for a program's entries: a table accepts all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class OwnEntries:
     """A program's default actions and constant entries.
 
     Attributes:
-        defaults: table and prepared action, of all tables.
-        entries: prepared key and action; no two are equal, or the program would not have been read.
-        metered: table and key of those entries that have meters.
+        defaults: table and prepared action, for all tables.
+        entries: prepared key and action; all are different, as the loader has checked.
+        metered: table and key of entries with meters.
 
     """
 
@@ -34,12 +34,12 @@ class OwnEntries:
 
 
 _known: dict[str, OwnEntries] = {}
-"""By what identifies a program."""
+"""Prepared entries by content hash of the program."""
 _MAX_PROGRAMS = 16
 
 
 def own_entries(native: _core.Switch, program: Program, tables: Mapping[str, NativeTable]) -> OwnEntries:
-    """Return those of the program that `native` runs, for any switch that runs it."""
+    """Return the entries of the program that `native` runs, for any switch that runs it."""
     found = _known.get(program.content_hash)
     if found is None:
         if len(_known) >= _MAX_PROGRAMS:

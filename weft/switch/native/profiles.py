@@ -29,7 +29,7 @@ class ActionProfiles:
         self._running = running
 
     def _require_room(self, profile: str, what: str) -> None:
-        """CapacityExceededError unless there is room for one more of `what`, members or groups."""
+        """Raise CapacityExceededError unless one more of `what`, members or groups, fits."""
         members, groups = self._native.profile_sizes(self._running.profile_index(profile))
         limit = self._running.program.action_profiles[profile].max_size
         if (members if what == "members" else groups) >= limit:
@@ -59,7 +59,7 @@ class ActionProfiles:
     def insert_group(
         self, profile: str, group_id: int, members: Sequence[GroupMember], *, random: bool = False
     ) -> None:
-        """Add a group, for good with `random` choice instead of by the selector's hash."""
+        """Add a group; with `random`, which is permanent, it chooses at random instead of by the selector's hash."""
         index = self._selector(profile)
         check_group(group_id, members)
         self._require_room(profile, "groups")
@@ -87,7 +87,7 @@ class ActionProfiles:
 
 
 def _in_profile(profile: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """C++ says with KeyError that a member or group does not exist."""
+    """Call `function`, where C++ raises KeyError if a member or group does not exist."""
     try:
         return function(*arguments)
     except KeyError as error:
@@ -95,13 +95,13 @@ def _in_profile(profile: str, function: Callable[..., Any], *arguments: Any) -> 
 
 
 def _member_action(program: Program, profile: str, call: ActionCall) -> tuple[int, bytes]:
-    """Number and data of a member's action. InvalidRequestError if the profile's tables do not have it."""
+    """Return number and data of a member's action. Raises InvalidRequestError if the profile's tables lack it."""
     action = check_call(f"action profile {profile!r}", profile_actions(program, profile), call)
     return packed(action, call.arguments)
 
 
 def _members(members: Sequence[GroupMember]) -> list[tuple[int, int, int]]:
-    """Members of a group that has been checked: id, weight, watched port (-1: none)."""
+    """Return the members of a checked group: id, weight, watched port (-1: none)."""
     return [
         (member.member_id, member.weight, -1 if member.watch_port is None else member.watch_port)
         for member in members

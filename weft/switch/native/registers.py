@@ -34,7 +34,7 @@ class Registers:
         return self._read(layout, 0, layout.size)
 
     def read_cells(self, register: str, first: int, count: int) -> Sequence[int]:
-        """So many cells of a register array from the first on."""
+        """Return `count` cells of a register array from `first` on."""
         layout = self._layout(register)
         check_index("register", register, first + count - 1, layout.size)
         return self._read(layout, first, count)

@@ -11,7 +11,7 @@ from weft.switch.backend.live_replicas import Failover
 
 
 class Replication:
-    """Where the switch sends copies of packets to; `failover` replaces replicas whose ports are down."""
+    """Destinations of packet copies; `failover` replaces replicas with ports that are down."""
 
     def __init__(self, native: _core.Switch, engine: _core.Engine, failover: Failover) -> None:
         self._native = native
@@ -55,5 +55,5 @@ class Replication:
 
 
 def _pairs(replicas: Sequence[Replica]) -> list[tuple[int, int]]:
-    """Port and instance of each replica; they have been checked."""
+    """Return port and instance of each checked replica."""
     return [(replica.port, replica.instance) for replica in replicas]

@@ -15,7 +15,7 @@ from weft.switch.native.tables import NativeTable, tables_of
 
 
 class RunningProgram:
-    """What the parts of a switch look up by name. NotReadyError before a program is loaded."""
+    """The running program's objects by name, for all parts of a switch. NotReadyError before a program is loaded."""
 
     def __init__(self, switch_name: str) -> None:
         self._switch_name = switch_name
@@ -24,7 +24,7 @@ class RunningProgram:
         self._profile_indices: dict[str, int] = {}
 
     def replace(self, compiled: CompiledProgram, preinitialized: frozenset[str]) -> None:
-        """Another program runs from now on; tables named `preinitialized` may change although it lists entries."""
+        """Switch to another program; tables named `preinitialized` may change although the program lists entries."""
         self._compiled = compiled
         self.__dict__.pop("drop_sites", None)
         self.tables = tables_of(compiled.program, preinitialized)
@@ -32,11 +32,11 @@ class RunningProgram:
 
     @property
     def is_loaded(self) -> bool:
-        """True once there is a program."""
+        """Whether a program is loaded."""
         return self._compiled is not None
 
     def require(self) -> None:
-        """NotReadyError if there is no program."""
+        """Raise NotReadyError without a program."""
         if self._compiled is None:
             raise NotReadyError(f"switch '{self._switch_name}' has no forwarding pipeline yet")
 
@@ -54,11 +54,11 @@ class RunningProgram:
 
     @cached_property
     def drop_sites(self) -> tuple[DropSite, ...]:
-        """What may mark packets to be dropped, by number less 1."""
+        """Sites that may mark packets to be dropped, indexed by number minus 1."""
         return tuple(drop_sites(self.program).values())
 
     def table(self, name: str) -> NativeTable:
-        """A table. InvalidRequestError if the program has none of this name."""
+        """Return a table. Raises InvalidRequestError for unknown names."""
         found = self.tables.get(name)
         if found is None:
             self.require()
@@ -66,7 +66,7 @@ class RunningProgram:
         return found
 
     def profile_index(self, name: str) -> int:
-        """The number of an action profile. InvalidRequestError if the program has none of this name."""
+        """Return the number of an action profile. Raises InvalidRequestError for unknown names."""
         named(self.program.action_profiles, name, "action profile")
         return self._profile_indices[name]
 
@@ -78,7 +78,7 @@ class RunningProgram:
     def on_entry(
         self, function: Callable[..., Any], table: str, key: TableKey | None, priority: int, *arguments: Any
     ) -> Any:
-        """What C++'s `function` returns for an entry (None: the default action). EntryNotFoundError."""
+        """Return the result of C++'s `function` for an entry (None: the default action). EntryNotFoundError."""
         target = self.table(table)
         encoded = None if key is None else target.encode_key(key, priority)
         try:
@@ -88,5 +88,5 @@ class RunningProgram:
 
 
 def no_entry(table: str) -> EntryNotFoundError:
-    """What to raise where a table has no such entry."""
+    """Return the error for a missing entry."""
     return EntryNotFoundError(f"table {table!r} has no entry with this key and priority")

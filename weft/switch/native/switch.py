@@ -83,7 +83,7 @@ class NativeSwitch:
 
     @property
     def program(self) -> Program | None:
-        """The program that runs."""
+        """The running program, None before `load`."""
         return self._running.program if self._running.is_loaded else None
 
     def verify(self, program: Program) -> None:
@@ -106,12 +106,12 @@ class NativeSwitch:
             self._entries.start()
 
     def atomically(self) -> AbstractContextManager[Any]:
-        """While inside, no packet is processed."""
+        """Process no packets while inside."""
         lock: AbstractContextManager[Any] = self.engine.lock()
         return lock
 
     def set_port_up(self, port: int, up: bool) -> None:
-        """Take members that watch `port` out of their groups, or back in; let replicas' backups stand in."""
+        """Remove members that watch `port` from their groups or restore them; switch replicas to or from backups."""
         with self.engine.lock():
             self._failover.set_port_up(port, up)
             self._set_watch_port_up(port, up)
@@ -123,12 +123,12 @@ class NativeSwitch:
     # ---- packets
 
     def packet_out(self, data: bytes) -> None:
-        """Let the switch receive a packet on its CPU port."""
+        """Send a packet to the switch's CPU port."""
         self._running.require()
         self.native.packet_out(data)
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
-        """Run one packet through both pipelines at once, without queues; what leaves, as (port, bytes)."""
+        """Run one packet through both pipelines immediately, without queues; return the output as (port, bytes)."""
         self._running.require()
         return self.native.process(port, data)
 
@@ -137,36 +137,36 @@ class NativeSwitch:
         return self.native.drops()
 
     def losses(self) -> list[Loss]:
-        """Packets that ended in the switch since the start, but for those that a port's queue refused."""
+        """Packets lost in the switch since the start, except those that a port's queue refused."""
         with self.engine.lock():  # sites are numbered by program, and another one may be loaded
             found = self.native.losses()
             sites = self._running.drop_sites if any(site for _, site, *_ in found) else ()
-        # Egress may drop without a mark: what ingress has left in the packet's state is no reason then.
+        # Egress may drop without a mark: a site left by ingress in the packet's state is then not the reason.
         return [
             Loss(reason, port, packets, _of_pipeline(sites[number - 1], reason) if number else None, is_copy)
             for reason, number, port, is_copy, packets in found
         ]
 
     def wait_stream_event(self, timeout_s: float | None) -> StreamEvent | None:
-        """The next event of this switch; None when the time is over (None waits without end)."""
+        """The next event of this switch; None after the timeout (a timeout of None waits forever)."""
         return self._events.wait(timeout_s)
 
     def next_idle_deadline_ns(self) -> int | None:
-        """How long until an entry's idle timeout may be due; None without such entries."""
+        """Time until an entry's idle timeout may be due; None without such entries."""
         return self._entries.idle.next_deadline_ns(self._entries.idle_ns)
 
     # ---- tables
 
     def prepare_key(self, table: str, key: TableKey, priority: int) -> object:
-        """A table and the key of an entry in it."""
+        """Prepare a table's key; see PreparesInserts."""
         return self._entries.prepare_key(table, key, priority)
 
     def prepare_action(self, table: str, action: ActionCall) -> object:
-        """An action of an entry's own."""
+        """Prepare an entry's direct action; see PreparesInserts."""
         return self._entries.prepare_action(table, action)
 
     def insert_prepared(self, entries: Sequence[object]) -> int:
-        """Add entries in order, each a prepared key and action; how many until one that is refused."""
+        """Add entries in order, each a prepared key and action; return how many before one was refused."""
         return self._entries.insert_prepared(entries)
 
     def table_insert(self, table: str, entry: TableEntry) -> None:
@@ -190,7 +190,7 @@ class NativeSwitch:
         return self._entries.entries(table)
 
     def table_size(self, table: str) -> int:
-        """How many entries a table has."""
+        """Number of entries in a table."""
         return self._entries.count(table)
 
     def table_set_default(self, table: str, action: TableAction | None) -> None:
@@ -218,7 +218,7 @@ class NativeSwitch:
     def group_insert(
         self, profile: str, group_id: int, members: Sequence[GroupMember], *, random: bool = False
     ) -> None:
-        """Add a group, for good with `random` choice instead of by the selector's hash."""
+        """Add a group; with `random`, which is permanent, it chooses at random instead of by the selector's hash."""
         self._profiles.insert_group(profile, group_id, members, random=random)
 
     def group_modify(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
@@ -240,7 +240,7 @@ class NativeSwitch:
         return self._counters.read_all(counter)
 
     def counter_read_cells(self, counter: str, first: int, count: int) -> Sequence[CounterValue]:
-        """So many cells of an indirect counter array from the first on."""
+        """Return `count` cells of an indirect counter array from `first` on."""
         return self._counters.read_cells(counter, first, count)
 
     def counter_write(self, counter: str, index: int, value: CounterValue) -> None:
@@ -248,7 +248,7 @@ class NativeSwitch:
         self._counters.write(counter, index, value)
 
     def direct_counter_read(self, table: str, key: TableKey | None, priority: int) -> CounterValue:
-        """The counter of an entry, of the default action for key None."""
+        """The counter of an entry (key None: of the default action)."""
         return self._counters.read_direct(table, key, priority)
 
     def direct_counter_write(
@@ -258,7 +258,7 @@ class NativeSwitch:
         self._counters.write_direct(table, key, priority, value)
 
     def entry_hits(self, table: str, key: TableKey, priority: int) -> int:
-        """Packets that hit an entry, while `native.coverage` has them counted."""
+        """Packets that hit an entry, counted while `native.coverage` is in use."""
         return self._counters.hits(table, key, priority)
 
     def meter_read(self, meter: str, index: int) -> MeterState:
@@ -270,7 +270,7 @@ class NativeSwitch:
         self._meters.write(meter, index, config)
 
     def meter_restore(self, meter: str, index: int, state: MeterState) -> None:
-        """Make one cell what it was when `meter_read` gave `state`."""
+        """Restore one cell to the state that `meter_read` returned."""
         self._meters.restore(meter, index, state)
 
     def direct_meter_read(self, table: str, key: TableKey | None, priority: int) -> MeterState:
@@ -286,7 +286,7 @@ class NativeSwitch:
     def direct_meter_restore(
         self, table: str, key: TableKey | None, priority: int, state: MeterState
     ) -> None:
-        """Make an entry's meter what it was when `direct_meter_read` gave `state`."""
+        """Restore an entry's meter to the state that `direct_meter_read` returned."""
         self._meters.restore_direct(table, key, priority, state)
 
     # ---- registers and value sets
@@ -312,7 +312,7 @@ class NativeSwitch:
         self._registers.fill(register, value)
 
     def value_set_write(self, value_set: str, members: Sequence[tuple[int, int]]) -> None:
-        """Replace the members of a parser value set, (value, mask) pairs laid out as a `Transition`'s value."""
+        """Replace the members of a parser value set, (value, mask) pairs laid out like a `Transition`'s value."""
         self._value_sets.write(value_set, members)
 
     # ---- replication
@@ -343,5 +343,5 @@ def _compiled(program: Program) -> CompiledProgram:
 
 
 def _of_pipeline(site: DropSite, reason: str) -> DropSite | None:
-    """Return a site if it is of the pipeline at whose end packets were dropped."""
+    """Return a site if it belongs to the pipeline that dropped the packets, else None."""
     return site if reason == f"program_{site.pipeline}" else None

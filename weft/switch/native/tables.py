@@ -1,4 +1,4 @@
-"""One table of the native switch: its keys and actions in C++'s form and back, prepared once per program."""
+"""Converts a table's keys and actions to C++'s form and back; prepared once per program."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MAX_PRIORITY = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A key field and the bytes of the key that hold it."""
+    """A key field and its bytes in the key."""
 
     kind: MatchKind
     match_type: type[Match]
@@ -46,7 +46,7 @@ class _Field:
     ones: int
     place: slice
     shift_bits: int
-    """Of the field's last bit in the key, taken as one number."""
+    """Position of the field's last bit in the key as one number."""
 
     def decode(self, value: bytes, mask: bytes, low: bytes, high: bytes) -> Match:
         """The match in a native key."""
@@ -69,9 +69,9 @@ def _field(key: KeyField, offset: int, key_size_bytes: int) -> _Field:
 
 
 class NativeTable:
-    """How entries of a table are encoded; switches that run the same program share it.
+    """The encoding of a table's entries, shared by switches that run the same program.
 
-    `index` is the table's number (`Program.table_numbers`); `modifiable` says if its entries may change.
+    `index` is the table's number (`Program.table_numbers`); `modifiable` is whether its entries may change.
 
     `key_size_bytes` is the size of its native keys.
     """
@@ -94,7 +94,7 @@ class NativeTable:
     # ---- keys
 
     def encode_key(self, key: TableKey, priority: int) -> NativeKey:
-        """The native key. InvalidRequestError names the field that does not fit the table."""
+        """Return the native key. InvalidRequestError names the field that does not fit the table."""
         if priority > _MAX_PRIORITY:
             raise InvalidRequestError(
                 f"table {self.table.name!r}: priority {priority} (valid: to {_MAX_PRIORITY})"
@@ -144,7 +144,7 @@ class NativeTable:
     def decode_entry(
         self, value: bytes, mask: bytes, low: bytes, high: bytes, rank: int, *action: Any
     ) -> TableEntry:
-        """The entry that C++ gave."""
+        """Convert an entry from C++'s form."""
         return self.entry(
             self.decode_key(value, mask, low, high), rank if self._needs_priority else 0, *action
         )
@@ -152,7 +152,7 @@ class NativeTable:
     # ---- actions
 
     def encode_action(self, action: TableAction) -> Binding:
-        """The binding of an entry. InvalidRequestError if it does not fit the table."""
+        """Return the binding of an entry's action. Raises InvalidRequestError if it does not fit the table."""
         if isinstance(action, ActionCall) and self.table.type is TableType.SIMPLE:
             found = self._layouts.get(action.action)
             if found is None or len(action.arguments) != len(found[1].widths_bits):
@@ -172,7 +172,7 @@ class NativeTable:
     def entry(
         self, key: TableKey, priority: int, kind: int, number: int, data: bytes, idle_timeout_ns: int
     ) -> TableEntry:
-        """An entry with the action that C++ gave."""
+        """Return an entry with an action in C++'s form."""
         action: TableAction
         if kind == ACTION:
             name, layout = self._by_id[number]
@@ -187,7 +187,7 @@ _MAX_PROGRAMS = 16
 
 
 def tables_of(program: Program, preinitialized: frozenset[str]) -> dict[str, NativeTable]:
-    """All tables of a program by name; those `preinitialized` may change although the program lists their entries."""
+    """Return a program's tables by name; `preinitialized` ones may change although the program lists their entries."""
     key = program.content_hash, preinitialized
     found = _tables.get(key)
     if found is None:

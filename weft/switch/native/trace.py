@@ -1,4 +1,4 @@
-"""Tracing packets of a native switch that runs: instrumented code in, records out, plain code back."""
+"""Traces packets of a running native switch: swaps in instrumented code, reads records, restores plain code."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LAST_PS = 2**63 - 1
 
 
 class NativeTrace:
-    """The trace of one switch; one at a time. Methods may be called from any thread.
+    """The trace of one switch, which has at most one. Methods may be called from any thread.
 
-    With `from_first` set before a program is loaded, its first so many packets (MANY_PACKETS: all) are traced;
-    `with_steps` False records only what the switch does itself, and leaves the program's code plain.
+    If `from_first` is set before a program is loaded, it is the number of first packets to trace (MANY_PACKETS: all);
+    `with_steps` False records only the switch's own events, with plain code.
     """
 
     def __init__(self, engine: _core.Engine, native: _core.Switch, name: str) -> None:
@@ -31,16 +31,16 @@ class NativeTrace:
         self.from_first = 0
         self.with_steps = True
         self.keeps_before_load = False
-        """Whether what waits to be taken when another program is loaded stays, for `take_by_program`."""
+        """Whether records not yet taken are kept when another program is loaded, for `take_by_program`."""
         self._before: list[tuple[Program, RecordReader, bytes]] = []
 
     def prepare(self, program: Program) -> None:
-        """Compile what `loaded` will need, outside the engine's lock."""
+        """Compile the code for `loaded`, outside the engine's lock."""
         if self.from_first and self.with_steps:
             compile_program(program, instrumented=True)
 
     def loaded(self, compiled: CompiledProgram) -> None:
-        """The switch runs another program. The engine's lock is held."""
+        """Follow a change of program. The engine's lock is held."""
         if self.keeps_before_load and self._reader is not None and self._plain is not None:
             self._before.append((self._plain.program, self._reader, self._native.take_trace()))
         self._native.stop_trace()
@@ -57,11 +57,10 @@ class NativeTrace:
         ended: Callable[[], None] | None = None,
         during_ps: tuple[int, int] = (0, LAST_PS),
     ) -> None:
-        """Trace the next packets (None: all) received on a port (None: on any), from one time until before another.
+        """Trace the next packets (None: all) received on a port (None: any) in a time interval, which excludes its end.
 
-        The program goes on in instrumented code, with the state it has. `ended` is called, by the engine's thread,
-        when a packet or a copy of one has left or was dropped. NotReadyError without a program, or if packets are
-        traced already.
+        The program continues in instrumented code with its state. The engine's thread calls `ended` when a packet or
+        a copy has left or was dropped. Raises NotReadyError without a program, or if packets are already traced.
         """
         plain = self._plain
         if plain is None:
@@ -78,16 +77,16 @@ class NativeTrace:
             self._reader = RecordReader(plain.program)
 
     def take(self, *, unfinished: bool = False) -> list[PacketTrace]:
-        """Traced packets that have left or were dropped (`unfinished`: also those that are under way).
+        """Return traced packets that have left or were dropped (`unfinished`: also packets still in the switch).
 
-        For one thread at a time, as `take_by_program`.
+        Only one thread at a time may call this or `take_by_program`.
         """
         with self._engine.lock():
             reader, records = self._records()
         return _read(reader, records, unfinished=unfinished)
 
     def take_by_program(self) -> list[tuple[Program, list[PacketTrace]]]:
-        """As `take`, with the program of each packet; of programs before the present one, all packets."""
+        """Return as `take`, by program; earlier programs have all their packets."""
         with self._engine.lock():
             before, self._before = self._before, []
             plain, (reader, records) = self._plain, self._records()
@@ -95,11 +94,11 @@ class NativeTrace:
         return found if plain is None else [*found, (plain.program, _read(reader, records))]
 
     def _records(self) -> tuple[RecordReader | None, bytes]:
-        """What has been recorded, to be read without the lock: the engine would wait meanwhile."""
+        """Return the records so far, to be decoded without the lock, for which the engine would wait."""
         return self._reader, b"" if self._reader is None else self._native.take_trace()
 
     def stop(self) -> None:
-        """Go on in plain code, without a trace."""
+        """Stop tracing and return to plain code."""
         with self._engine.lock():
             self._native.stop_trace()
             if self._reader is not None and self._plain is not None:
@@ -108,7 +107,7 @@ class NativeTrace:
 
     @property
     def packets_missed(self) -> int:
-        """Packets that were not traced, because records of too many others waited to be taken."""
+        """Packets that were not traced because too many records waited to be taken."""
         return int(self._native.trace_packets_missed)
 
 

@@ -1,4 +1,4 @@
-"""The native switch's records (engine/switch/trace.hpp) as events."""
+"""Converts the native switch's records (engine/switch/trace.hpp) to events."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ class RecordReader:
         self._copies: dict[int, dict[int, CopyTrace]] = {}
 
     def feed(self, records: bytes) -> None:
-        """Take in what the switch has recorded."""
+        """Add records of the switch."""
         for packet, copy, event, time_ps in self._events(records):
             self._copy(packet, copy).add(event, time_ps)
 
     def take_ended(self) -> list[PacketTrace]:
-        """Packets that have left or were dropped with all their copies."""
+        """Return and forget packets that, with all their copies, have left or were dropped."""
         ended = [trace for trace in self._packets.values() if trace.root.ended]
         for trace in ended:
             self._forget(trace.number)
         return ended
 
     def take_all(self) -> list[PacketTrace]:
-        """All packets, those under way included."""
+        """Return and forget all packets, including ones still in the switch."""
         traces = list(self._packets.values())
         for trace in traces:
             self._forget(trace.number)

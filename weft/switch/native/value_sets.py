@@ -19,7 +19,7 @@ class ValueSets:
         self._running = running
 
     def write(self, value_set: str, members: Sequence[tuple[int, int]]) -> None:
-        """Replace the members, (value, mask) pairs laid out as a `Transition`'s value."""
+        """Replace the members, (value, mask) pairs laid out like a `Transition`'s value."""
         program = self._running.program
         named(program.value_sets, value_set, "value set")
         size = _value_bytes(program, value_set)

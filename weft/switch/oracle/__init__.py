@@ -1,6 +1,6 @@
-"""The oracle: a plain interpreter of BMv2 programs, against which the compiled switch is compared.
+"""The oracle: a plain interpreter of BMv2 programs, with which the compiled switch is compared.
 
-It is written to be read beside behavioral-model's documents, not to be fast.
+It follows behavioral-model's documents closely and is not written to be fast.
 """
 
 from weft.switch.oracle.switch import OracleSwitch, Output, Timing

@@ -16,7 +16,7 @@ def calculate(calculation: Calculation, packet: PacketState) -> int:
 
 
 def input_bytes(inputs: Sequence[FieldRef | Constant | HeaderRef | Payload], packet: PacketState) -> bytes:
-    """The inputs one after the other, bit by bit, filled up with zero bits to whole bytes; then the payload.
+    """Return the inputs concatenated bit by bit, padded with zero bits to whole bytes, then the payload.
 
     Invalid headers are skipped.
     """

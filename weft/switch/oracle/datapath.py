@@ -1,6 +1,6 @@
 """The v1model packet path (behavioral-model docs/simple_switch.md), without queues.
 
-Packets go through ingress at once and through egress in FIFO order.
+Packets pass ingress immediately and egress in FIFO order.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 
 """Values of `standard_metadata.instance_type`."""
 _ABI = _core.switch_abi()
 PASS_BUDGET, LOOP_BUDGET = _ABI["kPassBudget"], _ABI["kLoopBudget"]
-"""Passes through a pipeline, and jumps backward, that a received packet and its copies may make.
+"""Most passes through a pipeline, and backward jumps, of a received packet and its copies.
 
-The limits are the native switch's. What needs more is dropped and counted.
+The limits are the same as in the native switch. Packets that need more are dropped and counted.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What clock and queues say about a packet, in the target's units.
+    """Clock and queue metadata of a packet, in the target's units.
 
     `now_ns` drives meters and timeouts.
     """
@@ -62,7 +62,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A packet that leaves by a port, in the class that it was queued in."""
+    """A packet that leaves by a port, with the class in which it was queued."""
 
     port: int
     data: bytes
@@ -90,7 +90,7 @@ class _EgressJob:
 
 
 class DataPath:
-    """One received packet and everything that becomes of it."""
+    """The path of one received packet and its copies."""
 
     def __init__(
         self,
@@ -109,9 +109,9 @@ class DataPath:
         self._outputs: list[Output] = []
 
     def run(self, port: int, data: bytes, trace: CopyTrace | None = None) -> list[Output]:
-        """All packets that leave because of this one, in the order in which they leave.
+        """Return all packets that leave because of this one, in order.
 
-        What happens to them is added to `trace`.
+        Their events are added to `trace`.
         """
         timestamp = self._timing.ingress_timestamp
         self._arrivals.append(_IngressJob(data, port, NORMAL, trace=trace, timestamp=timestamp))
@@ -136,7 +136,7 @@ class DataPath:
             packet.set_intrinsic("standard_metadata.ingress_port", job.port)
             packet.set_intrinsic("intrinsic_metadata.ingress_global_timestamp", job.timestamp)
         if job.source is not None:
-            # as BMv2 does: nothing but the list's fields comes along, not even the ingress port
+            # as in BMv2: only the list's fields are preserved, not even the ingress port
             packet.copy_field_list(job.source, job.field_list)
         packet.set_intrinsic("standard_metadata.packet_length", packet.length_bytes)
         packet.set_intrinsic("standard_metadata.instance_type", job.instance_type)
@@ -237,7 +237,7 @@ class DataPath:
         if not replicas:
             self._drop(packet, "empty_multicast_group")
             return
-        # copies share what is left, so that a program that multiplies packets comes to an end
+        # copies share the remaining budget, so that a program that multiplies packets terminates
         packet.pass_budget //= len(replicas)
         for replica in replicas:
             copy = packet.copy(with_metadata=True)
@@ -266,7 +266,7 @@ class DataPath:
         packet.set_intrinsic("queueing_metadata.deq_qdepth", timing.dequeue_depth)
         packet.set_intrinsic("queueing_metadata.qid", job.priority)
         packet.set_intrinsic("standard_metadata.egress_port", job.port)
-        # anything but the drop port: egress drops by setting it
+        # any port but the drop port: egress drops by setting that
         packet.set_intrinsic("standard_metadata.egress_spec", self._objects.drop_port + 1)
         packet.set_intrinsic("standard_metadata.packet_length", packet.length_bytes)
         add_event(
@@ -331,7 +331,7 @@ class DataPath:
 
 
 def _copied(packet: PacketState, instance_type: int) -> CopyTrace | None:
-    """The trace of a copy, as part of the original's."""
+    """Return the trace of a copy, as part of the original's trace."""
     if packet.trace is None:
         return None
     copy = CopyTrace()

@@ -31,7 +31,7 @@ MAX_SHIFT_BITS = 16384
 
 
 class RegisterReader(Protocol):
-    """What expressions need of the switch."""
+    """The parts of the switch that expressions use."""
 
     def register_cell(self, array: str, index: int) -> int:
         """The cell; 0 for an index out of range."""
@@ -39,7 +39,7 @@ class RegisterReader(Protocol):
 
 @dataclass(slots=True)
 class Environment:
-    """Where an expression is evaluated."""
+    """The context in which an expression is evaluated."""
 
     packet: PacketState
     registers: RegisterReader
@@ -155,7 +155,7 @@ def _shift_right(value: int, amount: int) -> int:
 
 
 def _divide(left: int, right: int) -> int:
-    # the quotient is cut towards zero; by zero it is zero
+    # the quotient is truncated towards zero; division by zero gives zero
     if right == 0:
         return 0
     quotient = abs(left) // abs(right)

@@ -1,4 +1,4 @@
-"""The hash and checksum algorithms of simple_switch. All take bytes and give a non-negative integer."""
+"""The hash and checksum algorithms of simple_switch. All take bytes and return a non-negative integer."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ ALGORITHMS: dict[str, Callable[[bytes], int]] = {
     "random": lambda data: secrets.randbits(64),
     "identity": lambda data: int.from_bytes(data[:8], "big"),
 }
-"""By simple_switch's name. The custom CRCs have their initial parameters, which nobody can change here."""
+"""Algorithms by simple_switch's name. The custom CRCs have their initial parameters, which cannot be changed here."""
 
 
 def algorithm(name: str, where: str) -> Callable[[bytes], int]:
-    """The algorithm called `name`. UnsupportedProgramError, naming the place, if there is none."""
+    """Return the algorithm called `name`. Raises UnsupportedProgramError, with the place, if it is unknown."""
     if name not in ALGORITHMS:
         raise UnsupportedProgramError(
             f"{where}: hash algorithm {name!r} is not supported (valid: {', '.join(sorted(ALGORITHMS))})"

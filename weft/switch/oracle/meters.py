@@ -1,4 +1,4 @@
-"""Meters with three colours, colour-blind, in exact integer arithmetic: two rates (RFC 2698) or one (RFC 2697)."""
+"""Three-colour, colour-blind meters in exact integer arithmetic: two rates (RFC 2698) or one (RFC 2697)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ NS_PER_S = 10**9
 
 @dataclass(slots=True)
 class Meter:
-    """Configuration, buckets and what has been counted by colour.
+    """Configuration, buckets and counts by colour.
 
-    Tokens are kept in units of 1e-9, so that rate times nanoseconds stays whole. `second_tokens` is the peak bucket,
-    with a single rate the excess bucket.
+    Tokens are in units of 1e-9, so that rate times nanoseconds is an integer. `second_tokens` is the peak bucket or,
+    with a single rate, the excess bucket.
     """
 
     config: MeterConfig | None = None
@@ -33,17 +33,17 @@ class Meter:
             self.second_tokens = _second_burst(config) * NS_PER_S
 
     def state(self) -> MeterState:
-        """For `restore`."""
+        """Return the state, for `restore`."""
         buckets = (self.last_ns, self.committed_tokens, self.second_tokens)
         return MeterState(self.config, self.counts, buckets)
 
     def restore(self, state: MeterState) -> None:
-        """Be as the meter was."""
+        """Restore a state returned by `state`."""
         self.config, self.counts = state.config, state.counts
         self.last_ns, self.committed_tokens, self.second_tokens = state.buckets
 
     def execute(self, amount: int, length_bytes: int, now_ns: int) -> int:
-        """The colour of `amount` bytes (or 1 packet) at `now_ns`, counted."""
+        """Return the colour of `amount` bytes (or 1 packet) at `now_ns`, and count the packet."""
         colour = GREEN if self.config is None else self._mark(self.config, amount * NS_PER_S, now_ns)
         counts = list(self.counts)
         old = counts[colour]

@@ -90,7 +90,7 @@ class OracleObjects:
             cells[index] = counted(cells[index], packet)
 
     def run_meter(self, array: str, index: int, packet: PacketState) -> int | None:
-        """The packet's colour (green where nothing is configured); None for an index out of range."""
+        """Return the packet's colour (green without a configuration); None for an index out of range."""
         cells = self.meters.get(array)
         if cells is None or not 0 <= index < len(cells):
             return None
@@ -116,7 +116,7 @@ class OracleObjects:
     # the control plane's access
 
     def counter_cells(self, name: str, index: int = 0) -> list[CounterValue]:
-        """The cells of an indirect counter that has `index`."""
+        """Return the cells of an indirect counter, after checking `index`."""
         cells = named(self.counters, name, "counter")
         check_index("counter", name, index, len(cells))
         return cells
@@ -128,7 +128,7 @@ class OracleObjects:
         return cells[index]
 
     def register_cells(self, name: str, index: int = 0, value: int = 0) -> list[int]:
-        """The cells of a register that has `index` and takes `value`."""
+        """Return the cells of a register, after checking `index` and `value`."""
         cells = named(self.registers, name, "register")
         check_index("register", name, index, len(cells))
         check_value(f"register {name!r}", value, self.program.register_arrays[name].width_bits)

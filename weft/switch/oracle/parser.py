@@ -1,4 +1,4 @@
-"""Runs a parser, and the deparser's opposite direction."""
+"""Runs parsers and deparsers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ParserError(Exception):
 
 
 class ParserRun:
-    """One packet on its way through a parser."""
+    """The run of one packet through a parser."""
 
     def __init__(self, parser: Parser, packet: PacketState, data: bytes, machine: Machine) -> None:
         self._parser = parser
@@ -60,9 +60,9 @@ class ParserRun:
         self._env = Environment(packet, machine, lookahead=self._look_ahead)
 
     def run(self) -> int:
-        """Parse; what is left becomes the packet's payload.
+        """Parse; the unparsed rest becomes the packet's payload.
 
-        Returns the error code (that of NoError if all is well).
+        Returns the error code, NoError's on success.
         """
         code = self._packet.program.errors.get("NoError", 0)
         try:
@@ -128,7 +128,7 @@ class ParserRun:
         report(self._packet, Extracted(operation), (index,), extracted)
 
     def _extract_target(self, operation: Extract) -> int:
-        """Returns the index in a stack, 0 elsewhere."""
+        """Extract to the target; return the index in a stack, else 0."""
         match operation.target:
             case HeaderRef(name):
                 self._extract_header(self._packet.headers[name], operation)

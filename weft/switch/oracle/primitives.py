@@ -32,7 +32,7 @@ MAX_CLONE_SESSION = 0x7FFF
 
 
 class PacketAbortedError(Exception):
-    """The packet is dropped where it is, for `reason`."""
+    """The packet is dropped immediately, for `reason`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -40,7 +40,7 @@ class PacketAbortedError(Exception):
 
 
 class Machine(Protocol):
-    """What actions and parsers need of the switch."""
+    """The parts of the switch that actions and parsers use."""
 
     drop_port: int
 
@@ -73,7 +73,7 @@ def run_action(action: Action, arguments: Sequence[int], packet: PacketState, ma
 
 
 def run_primitives(calls: Sequence[PrimitiveCall], env: Environment, machine: Machine) -> None:
-    """Run calls, jumps included, until their end or an `exit`."""
+    """Run calls, including jumps, until their end or an `exit`."""
     position = 0
     while position < len(calls) and not env.packet.requests.exit:
         call = calls[position]
@@ -193,7 +193,7 @@ def _headers_of(element: HeaderState | UnionState) -> list[HeaderState]:
 
 
 def _swap(one: HeaderState | UnionState, other: HeaderState | UnionState) -> None:
-    """Swap elements, as BMv2 moves them: what leaves a stack at one end can be read, though invalid, at the other."""
+    """Swap elements, as in BMv2: elements that leave a stack at one end can be read, though invalid, at the other."""
     for mine, theirs in zip(_headers_of(one), _headers_of(other), strict=True):
         aside = HeaderState("", mine.type)
         aside.become(mine)
@@ -268,7 +268,7 @@ def _three_address(operator: str) -> Callable[..., None]:
 
 def _random(env: Environment, machine: Machine, target: Any, low: Any, high: Any) -> None:
     first, last = integer(low, env) & _U64, integer(high, env) & _U64
-    # as in BMv2, an empty range leaves the target alone
+    # as in BMv2, an empty range leaves the target unchanged
     if first <= last:
         assign(target, machine.random_between(first, last), env, machine)
 
@@ -295,7 +295,7 @@ def _register_read(
     env: Environment, machine: Machine, target: Any, array: RegisterArrayRef, index: Any
 ) -> None:
     number = integer(index, env)
-    # as in BMv2, an index out of range leaves the target alone
+    # as in BMv2, an index out of range leaves the target unchanged
     if 0 <= number < env.packet.program.register_arrays[array.name].size:
         assign(target, machine.register_cell(array.name, number), env, machine)
 

@@ -1,7 +1,4 @@
-"""What a packet carries through the switch.
-
-Headers, stacks, unions, metadata and the requests that primitives made.
-"""
+"""State of a packet in the switch: headers, stacks, unions, metadata and primitives' requests."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _Element = TypeVar("_Element")
 class HeaderState:
     """A header or metadata instance. Values of signed fields are signed.
 
-    As in BMv2, an invalid header's fields are what they were while it was valid, and 0 before.
+    As in BMv2, an invalid header's fields keep the values from when it was valid; before that they are 0.
     """
 
     name: str
@@ -49,18 +46,18 @@ class HeaderState:
             sibling.make_invalid()
 
     def make_invalid(self) -> None:
-        """Become invalid; as in BMv2, whoever reads the fields still finds what they held."""
+        """Become invalid; as in BMv2, the fields keep their values."""
         self.valid = False
 
     def reset(self) -> None:
-        """All fields to zero."""
+        """Set all fields to zero."""
         self.values.clear()
         self.variable_bits = 0
 
     def copy_from(self, other: HeaderState) -> None:
-        """Take over validity and fields."""
+        """Copy validity and fields."""
         if other.valid:
-            # taken first: `other` may be a member of the same union, which becomes invalid
+            # copied first: `other` may be a member of the same union, which becomes invalid
             values, variable_bits = dict(other.values), other.variable_bits
             self.make_valid()
             self.values, self.variable_bits = values, variable_bits
@@ -68,7 +65,7 @@ class HeaderState:
             self.make_invalid()
 
     def become(self, other: HeaderState) -> None:
-        """Take over everything as it is, for a copy of a whole packet."""
+        """Copy the whole state, for a copy of a packet."""
         self.valid, self.values, self.variable_bits = other.valid, dict(other.values), other.variable_bits
 
     def field_width_bits(self, found: Field) -> int:
@@ -96,16 +93,16 @@ class UnionState:
 
     @property
     def valid(self) -> bool:
-        """True if some member is."""
+        """Whether a member is valid."""
         return any(member.valid for member in self.members)
 
 
 @dataclass(eq=False, slots=True)
 class _Stack(Generic[_Element]):
-    """A stack; `next` is where the next extraction goes.
+    """A stack; `next` is the index of the next extraction.
 
-    Every index out of range denotes the `spare` element, which is in no packet (P4 leaves undefined what such an
-    access does; the native switch has such an element).
+    Every index out of range denotes the `spare` element, which is in no packet (P4 leaves such an access undefined;
+    the native switch has the same element).
     """
 
     elements: list[_Element]
@@ -135,7 +132,7 @@ class UnionStackState(_Stack[UnionState]):
 
 @dataclass(slots=True)
 class Requests:
-    """What primitives asked the switch to do with the packet; 0 is nothing."""
+    """Requests of primitives to the switch for the packet; 0 is no request."""
 
     clone_session: int | None = None
     clone_field_list: int = 0
@@ -146,11 +143,10 @@ class Requests:
 
 
 class PacketState:
-    """A packet between parser and deparser. `payload` is what the parser left.
+    """A packet between parser and deparser. `payload` is the unparsed rest.
 
-    `length_bytes` is BMv2's packet length; `ingress_bytes`, which counters and meters count, the size as
-    received. `pass_budget` and `loop_budget` are what the packet may still spend on passes through a pipeline
-    and on jumps backward.
+    `length_bytes` is BMv2's packet length; `ingress_bytes`, which counters and meters count, is the size as
+    received. `pass_budget` and `loop_budget` are the remaining passes through a pipeline and backward jumps.
     """
 
     def __init__(self, program: Program, length_bytes: int) -> None:
@@ -193,7 +189,7 @@ class PacketState:
         return int(header.valid) if ref.is_validity else header.get(ref.field)
 
     def key_value(self, ref: FieldRef) -> int:
-        """The value that a table's key has; as in BMv2, fields of an invalid header count as 0, even if assigned."""
+        """Return the value in a table's key; as in BMv2, fields of an invalid header count as 0, even if assigned."""
         header = self.headers[ref.header]
         return self.get(ref) if header.valid or header.metadata or ref.is_validity else 0
 
@@ -203,7 +199,7 @@ class PacketState:
         header.set(header.type.field(ref.field), value)
 
     def get_intrinsic(self, name: str) -> int:
-        """The bits of simple_switch's field `name` as an unsigned number; 0 if the program does not have it."""
+        """Return the bits of simple_switch's field `name` as an unsigned number; 0 if the program lacks it."""
         ref = self.program.intrinsic(name)
         return 0 if ref is None else self.get(ref) & ((1 << ref.width_bits) - 1)
 
@@ -214,7 +210,7 @@ class PacketState:
             self.set(ref, value)
 
     def copy(self, *, with_metadata: bool) -> PacketState:
-        """A copy with its own headers (and metadata, if asked for), without requests."""
+        """Return a copy with separate headers (and metadata if requested), without requests."""
         other = PacketState(self.program, self.length_bytes)
         other.ingress_bytes = self.ingress_bytes
         other.trace = self.trace
@@ -236,7 +232,7 @@ class PacketState:
         return other
 
     def clear_metadata(self) -> None:
-        """All metadata to zero."""
+        """Set all metadata to zero."""
         for header in self.headers.values():
             if header.metadata:
                 header.reset()

@@ -1,7 +1,4 @@
-"""A `SwitchBackend` that interprets. Packets go through it by calls of `process`.
-
-It has no ports of its own.
-"""
+"""A `SwitchBackend` that interprets programs. It has no ports: callers pass packets to `process`."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ DEFAULT_DROP_PORT = 511
 class OracleSwitch:
     """The oracle behind the interface of a switch. `drops` counts by reason.
 
-    `outputs` collects what packet_out sent.
+    `outputs` collects packets sent because of packet_out.
     """
 
     def __init__(
@@ -65,7 +62,7 @@ class OracleSwitch:
 
     @property
     def objects(self) -> OracleObjects:
-        """The loaded program's objects. NotReadyError if there is none."""
+        """The loaded program's objects. Raises NotReadyError without a program."""
         if self._objects is None:
             raise NotReadyError("no program is loaded")
         return self._objects
@@ -75,9 +72,9 @@ class OracleSwitch:
     def process(
         self, port: int, data: bytes, timing: Timing | None = None, trace: CopyTrace | None = None
     ) -> list[Output]:
-        """Receive a packet, and add what happens to it to `trace`.
+        """Receive a packet, and add its events to `trace`.
 
-        Returns what leaves by ports other than the CPU port, which becomes packet-ins.
+        Returns the packets that leave, except by the CPU port, where they become packet-ins.
         """
         timing = timing or Timing()
         with self._lock:
@@ -105,7 +102,7 @@ class OracleSwitch:
                 profile.ports_down = set(self._failover.ports_down)
 
     def advance_time(self, now_ns: int) -> None:
-        """Let time pass; entries that were idle for too long are reported."""
+        """Advance time and report entries that have reached their idle timeout."""
         with self._lock:
             self.objects.now_ns = max(self.objects.now_ns, now_ns)
             for name, table in self.objects.tables.items():
@@ -363,7 +360,7 @@ class OracleSwitch:
 
 
 def _check_architecture(program: Program) -> None:
-    """v1model: one parser, one deparser, the pipelines ingress and egress."""
+    """Check for v1model: one parser, one deparser, the pipelines ingress and egress."""
     for name in ("ingress", "egress"):
         if name not in program.pipelines:
             raise UnsupportedProgramError(f"$.pipelines: there is no pipeline {name!r}")

@@ -1,4 +1,4 @@
-"""Match tables and action profiles: what the control plane wrote, and lookup by looking at every entry."""
+"""Match tables and action profiles: entries from the control plane, and lookup by linear search."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ EntryKey = tuple[TableKey, int]
 
 @dataclass(slots=True)
 class InstalledEntry:
-    """An entry and what the data plane keeps for it."""
+    """An entry with its data plane state."""
 
     action: TableAction | None
     idle_timeout_ns: int = 0
@@ -59,9 +59,9 @@ class InstalledEntry:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What a lookup found: the entry (the default entry on a miss), and what it matches (None: a miss).
+    """Result of a lookup: the entry (the default entry on a miss) and its match (None: a miss).
 
-    `key` is what was looked up, masks applied.
+    `key` is the key looked up, with masks applied.
     """
 
     key: tuple[int, ...]
@@ -165,7 +165,7 @@ class OracleTable:
     # data plane
 
     def look_up(self, packet: PacketState) -> Lookup:
-        """The entry that wins for a packet."""
+        """Return the matching entry with the highest rank for a packet."""
         values = []
         for field_ in self.table.key:
             value = packet.key_value(field_.field) & ((1 << field_.field.width_bits) - 1)
@@ -183,16 +183,13 @@ class OracleTable:
         return Lookup(tuple(values), best[1], best[2])
 
     def _rank(self, key: TableKey, priority: int) -> int:
-        """The longest prefix wins in an LPM table, elsewhere the highest priority, then the older entry."""
+        """Return the rank: the prefix length in an LPM table, else the priority; among equals the older entry wins."""
         if self.table.kind is MatchKind.LPM:
             return next(match.prefix_length for match in key if isinstance(match, LpmMatch))
         return priority
 
     def action_of(self, entry: InstalledEntry, packet: PacketState) -> ActionCall | None:
-        """The action that an entry means for a packet: members and groups are followed. None.
-
-        Nothing to do.
-        """
+        """Return an entry's action for a packet, through members and groups; None without one."""
         match entry.action:
             case MemberRef(member_id):
                 assert self.profile is not None
@@ -238,7 +235,7 @@ class OracleProfile:
     tables: list[OracleTable] = field(default_factory=list)
     ports_down: set[int] = field(default_factory=set)
     random_groups: set[int] = field(default_factory=set)
-    """Groups whose member is drawn, not hashed."""
+    """Groups that choose a member at random instead of by hash."""
 
     def member(self, member_id: int) -> ActionCall:
         """The member's action."""
@@ -271,7 +268,7 @@ class OracleProfile:
         self.members[member_id] = action
 
     def delete_member(self, member_id: int) -> None:
-        """Remove a member that nothing uses."""
+        """Remove an unused member."""
         self.member(member_id)
         if any(member_id == each.member_id for group in self.groups.values() for each in group):
             raise NotReadyError(f"member {member_id} of {self.profile.name!r} is in a group")
@@ -293,7 +290,7 @@ class OracleProfile:
             )
         for each in members:
             self.member(each.member_id)
-        # In order of id, so that what a hash chooses does not depend on how the group was written.
+        # In order of id, so that a hash's choice does not depend on how the group was written.
         self.groups[group_id] = tuple(sorted(members, key=lambda each: each.member_id))
 
     def delete_group(self, group_id: int) -> None:
@@ -309,9 +306,9 @@ class OracleProfile:
                 raise NotReadyError(f"table {table.table.name!r} has an entry that uses {reference}")
 
     def select(self, group_id: int, packet: PacketState) -> ActionCall | None:
-        """The member that the selector's hash picks, in a random group chance; a member of weight n counts n times.
+        """Return the action of the member chosen by the selector's hash, or at random in a random group.
 
-        None if none is left.
+        A member of weight n counts n times. None if no member is live.
         """
         live = [
             each.member_id

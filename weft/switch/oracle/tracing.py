@@ -1,4 +1,4 @@
-"""What the oracle reports to a trace: the same places, values and order as instrumented code."""
+"""Reports of the oracle to a trace: the same places, values and order as instrumented code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def report(
     data: bytes = b"",
     match: tuple[TableKey, int] | None = None,
 ) -> None:
-    """Add what a place of the program says, values cut to their widths."""
+    """Add the report of a program's place, with values truncated to their widths."""
     if packet.trace is not None:
         cut = tuple(
             value & ((1 << width) - 1) for value, width in zip(values, value_bits(place), strict=True)
@@ -32,7 +32,7 @@ def report(
 
 
 class PrimitiveReport:
-    """Made before a primitive runs; `finish` behind it."""
+    """The report of a primitive: create it before the primitive runs, call `finish` after."""
 
     def __init__(self, env: Environment, call: PrimitiveCall) -> None:
         self._env = env
@@ -44,7 +44,7 @@ class PrimitiveReport:
         self._values = [int(evaluate(operand, env)) for operand, _ in self._place.operands]
 
     def finish(self) -> None:
-        """Report the operands as they were, and the result as it is."""
+        """Report the operands from before the primitive, and the result after it."""
         if self._place is None:
             return
         if self._place.result is not None:

@@ -13,7 +13,7 @@ from weft.switch.p4runtime.translation import decode_value, encode_value
 
 
 def bound_action(actions: Mapping[int, BoundAction], number: int) -> BoundAction:
-    """The action with this id. INVALID_ARGUMENT if the table does not have it."""
+    """Return the action with this id. INVALID_ARGUMENT if the table does not have it."""
     action = actions.get(number)
     if action is None:
         valid = choices(f"{each.id:#010x} ({each.name})" for each in actions.values())
@@ -24,7 +24,7 @@ def bound_action(actions: Mapping[int, BoundAction], number: int) -> BoundAction
 def decode_action(
     actions: Mapping[int, BoundAction], message: p4r.Action, forbidden_scope: int | None = None
 ) -> ActionCall:
-    """The call that `message` asks for; every parameter must be given exactly once.
+    """Return the call in `message`; every parameter must be given exactly once.
 
     PERMISSION_DENIED if the table has the action in `forbidden_scope`.
     """
@@ -54,7 +54,7 @@ def decode_action(
 
 
 def encode_action(actions: Mapping[int, BoundAction], call: ActionCall, message: p4r.Action) -> None:
-    """Put a call into `message` in canonical form."""
+    """Write a call to `message` in canonical form."""
     action = next(each for each in actions.values() if each.name == call.action)
     message.action_id = action.id
     for parameter, value in zip(action.parameters, call.arguments, strict=True):

@@ -1,6 +1,6 @@
-"""Client arbitration (P4Runtime §5): who is primary for a device and role. Pure logic.
+"""Client arbitration (P4Runtime §5): decides which client is primary for a device and role.
 
-Updates in, notifications out.
+Pure logic, from updates to notifications.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ ClientT = TypeVar("ClientT")
 class _Role(Generic[ClientT]):
     """`highest` is the highest election id ever seen from a primary.
 
-    `elections` are those of live clients.
+    `elections` are the election ids of live clients.
     """
 
     elections: dict[ClientT, int | None] = field(default_factory=dict)
     highest: int | None = None
     primary: ClientT | None = None
     config: any_pb2.Any | None = None
-    """As the latest primary gave it; None is full access."""
+    """The latest primary's config; None is full access."""
     rights: Role = FULL_ACCESS
 
 
@@ -56,7 +56,7 @@ class Arbitration(Generic[ClientT]):
     def update(
         self, client: ClientT, message: p4r.MasterArbitrationUpdate
     ) -> list[tuple[ClientT, p4r.MasterArbitrationUpdate]]:
-        """Take a client's update; returns who is to be notified of what.
+        """Process a client's update; return the notifications and their receivers.
 
         A RequestError ends the client's stream (§5.3).
         """
@@ -142,7 +142,7 @@ class Arbitration(Generic[ClientT]):
         return message
 
     def disconnect(self, client: ClientT) -> list[tuple[ClientT, p4r.MasterArbitrationUpdate]]:
-        """A client's stream has ended; returns who is to be notified of what."""
+        """Process the end of a client's stream; return the notifications and their receivers."""
         name = self._role_of.pop(client, None)
         if name is None:
             return []
@@ -175,7 +175,7 @@ class Arbitration(Generic[ClientT]):
         return name is not None and self._roles[name].primary == client
 
     def rights(self, role_name: str) -> Role:
-        """What a role may do. NOT_FOUND for an unknown one; the default role may do everything."""
+        """Return the rights of a role. NOT_FOUND for an unknown one; the default role may do everything."""
         if not role_name:
             return FULL_ACCESS
         if role_name not in self._roles:
@@ -183,9 +183,9 @@ class Arbitration(Generic[ClientT]):
         return self._roles[role_name].rights
 
     def rights_of(self, client: ClientT) -> Role:
-        """What the client's role may do."""
+        """Return the rights of the client's role."""
         return self._roles[self._role_of[client]].rights
 
     def primaries(self) -> list[tuple[ClientT, Role]]:
-        """The primaries of all roles, who get packet-ins, digests and idle timeouts, and their rights."""
+        """Return the primaries of all roles, which receive packet-ins, digests and idle timeouts, with their rights."""
         return [(role.primary, role.rights) for role in self._roles.values() if role.primary is not None]

@@ -16,14 +16,14 @@ from weft.switch.p4runtime.undo import Undo, inverse
 
 _LOGGER = logging.getLogger(__name__)
 Outcome = list[RequestError | None]
-"""For every update of a batch what was wrong with it, None for success."""
+"""The error of every update in a batch, None for success."""
 
 
 def apply_batch(session: Session, encoded: Sequence[bytes], atomicity: int, role: Role) -> Outcome:
-    """Apply a batch of serialised updates by a controller of this role; how each update went.
+    """Apply a batch of serialised updates by a controller of this role; return the outcome of each.
 
     INVALID_ARGUMENT for a malformed update in a batch that is applied as a whole, UNIMPLEMENTED for a DATAPLANE_ATOMIC
-    batch that no packet could see as one.
+    batch that cannot be atomic for packets.
     """
     match atomicity:
         case p4r.WriteRequest.CONTINUE_ON_ERROR:
@@ -40,7 +40,7 @@ def apply_batch(session: Session, encoded: Sequence[bytes], atomicity: int, role
 
 
 def _each_by_itself(session: Session, encoded: Sequence[bytes], role: Role) -> Outcome:
-    """Apply updates in order; plain inserts that stand side by side go into the tables together."""
+    """Apply updates in order; adjacent plain inserts are applied together."""
     plain = session.plain_inserts if role.full_access else None
     if plain is None:
         return [_attempt(session, update, role) for update in encoded]
@@ -95,7 +95,7 @@ def _take_back(undo: list[list[Undo]]) -> None:
             try:
                 step()
             except (RequestError, BackendError) as error:
-                # nothing that was read from the switch can be refused by it; a bug, but the rest must go on
+                # state read from the switch should never be refused: a bug, but the other steps must continue
                 _LOGGER.error("an update of a failed batch could not be taken back: %s", error)
 
 

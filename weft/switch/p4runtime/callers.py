@@ -1,6 +1,6 @@
-"""Which users of the machine may call a server by TCP: P4Runtime asks nobody who they are, but the kernel knows.
+"""Restricts a server's TCP callers to some users of the machine: P4Runtime has no authentication.
 
-It lists each TCP connection with the user whose process has opened it (proc(5), /proc/net/tcp).
+The kernel lists each TCP connection with the user of the process that opened it (proc(5), /proc/net/tcp).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ESTABLISHED = "01"
 
 
 class OnlyUsers(grpc.ServerInterceptor):  # type: ignore[misc]
-    """Refuses calls by TCP to HOST:PORTs from processes of other users; a Unix socket has an owner of its own."""
+    """Refuses calls by TCP to HOST:PORTs from processes of other users; Unix sockets have file permissions."""
 
     def __init__(self, users: Collection[int], addresses: Iterable[str]) -> None:
         self._users = frozenset(users)
@@ -60,7 +60,7 @@ def _word(is_stream: bool) -> str:
 
 
 def users_of(client: tuple[IPv4Address | IPv6Address, int], ports: Collection[int]) -> frozenset[int]:
-    """Return the users whose connections lead from an address of this machine to ports: one, or none if it is over."""
+    """Return the users with connections from an address of this machine to ports: one, or none if it has ended."""
     return frozenset(
         user for local, remote, user in _connections(client[1]) if local == client and remote[1] in ports
     )
@@ -85,6 +85,6 @@ def _address(text: str) -> _Address:
     digits, _, port = text.partition(":")
     words = (int(digits[start : start + 8], 16) for start in range(0, len(digits), 8))
     found = ip_address(b"".join(word.to_bytes(4, sys.byteorder) for word in words))
-    # Sockets of IPv6 speak IPv4, too.
+    # IPv6 sockets also carry IPv4.
     mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
     return mapped or found, int(port, 16)

@@ -1,4 +1,4 @@
-"""What counters, meters and registers have in common: arrays whose cells can only be modified."""
+"""Shared by counters, meters and registers: arrays with cells that can only be modified."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class ArrayInfo(Protocol):
 
     @property
     def preamble(self) -> p4i.Preamble:
-        """Its name and id."""
+        """Name and id of the array."""
 
     @property
     def size(self) -> int:
-        """Its number of cells."""
+        """Number of cells."""
 
 
 InfoT = TypeVar("InfoT", bound=ArrayInfo)
@@ -35,17 +35,17 @@ class ArrayCells:
         self.backend = backend
 
     def find(self, arrays: Mapping[int, InfoT], number: int, what: str) -> InfoT:
-        """The array with this id."""
+        """Return the array with this id."""
         return lookup(arrays, number, what)
 
     def selected(self, arrays: Mapping[int, InfoT], number: int, what: str) -> list[InfoT]:
-        """The array with this id; all for 0."""
+        """Return the array with this id; all for 0."""
         return list(arrays.values()) if number == 0 else [lookup(arrays, number, what)]
 
     def indices(
         self, info: ArrayInfo, message: p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry, what: str
     ) -> Iterable[int]:
-        """The cell that `message` names, or all cells. OUT_OF_RANGE if there is no such cell."""
+        """Return the cell that `message` names, or all cells. OUT_OF_RANGE if it does not exist."""
         if not message.HasField("index"):
             return range(info.size)
         index = message.index.index

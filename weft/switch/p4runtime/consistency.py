@@ -1,6 +1,6 @@
-"""Whether P4Info describes the program it comes with: references, kinds, widths and sizes.
+"""Checks that P4Info describes its program: references, kinds, widths and sizes.
 
-Raises RequestError INVALID_ARGUMENT with the name of the entity and both values. What `bind` needs it checks itself.
+Raises RequestError INVALID_ARGUMENT with the name of the entity and both values. `bind` does further checks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PREFIXES: Mapping[str, int] = {
 
 
 def check_ids(info: p4i.P4Info) -> None:
-    """Every object has an id of its own, with the prefix of its kind (P4Runtime §6.3)."""
+    """Check that ids are unique and have the prefix of their kind (P4Runtime §6.3)."""
     seen: dict[int, str] = {}
     for section, prefix in _PREFIXES.items():
         for each in getattr(info, section):
@@ -70,7 +70,7 @@ def _check_parts(parts: Iterable[tuple[int, str, str]]) -> None:
 
 
 def check_consistency(program: Program, info: p4i.P4Info) -> None:
-    """What names, kinds and widths of fields do not say."""
+    """Check everything except names, kinds and widths of fields, which `bind` checks."""
     tables = program.tables
     for table in info.tables:
         with place(f"table {table.preamble.name!r}"):
@@ -193,7 +193,7 @@ def _check_profiles(info: p4i.P4Info, program: Program) -> None:
 
 
 def _plain_width(spec: p4t.P4DataTypeSpec) -> int | None:
-    """The width of a plain type that has one."""
+    """Return the width of a plain type, None without one."""
     if spec.HasField("bool"):
         return 1
     if not spec.HasField("bitstring"):

@@ -13,14 +13,14 @@ from weft.switch.p4runtime.updates import require_modify
 
 
 def decode_counter(data: p4r.CounterData) -> CounterValue:
-    """The backend's value. INVALID_ARGUMENT if it is negative."""
+    """Return the backend's value. INVALID_ARGUMENT if it is negative."""
     if data.packet_count < 0 or data.byte_count < 0:
         raise invalid(f"counter value {data.packet_count} packets, {data.byte_count} bytes is negative")
     return CounterValue(data.packet_count, data.byte_count)
 
 
 def encode_counter(value: CounterValue) -> p4r.CounterData:
-    """The message of a value; counts wrap at the 63 bits that int64 holds."""
+    """Return the message for a value; counts wrap at int64's 63 bits."""
     return p4r.CounterData(packet_count=value.packets & (1 << 63) - 1, byte_count=value.bytes & (1 << 63) - 1)
 
 

@@ -1,4 +1,4 @@
-"""P4Data (P4Runtime §8.4) of the types that registers and digests hold here."""
+"""P4Data (P4Runtime §8.4) for the supported types of registers and digests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _is_signed(spec: p4t.P4DataTypeSpec) -> bool:
 
 
 def decode_data(data: p4d.P4Data, spec: p4t.P4DataTypeSpec, width_bits: int) -> int:
-    """The value of a plain P4Data, as the bits that a cell holds."""
+    """Return the value of a plain P4Data, as the bits of a cell."""
     kind = data.WhichOneof("data")
     if spec.HasField("bool"):
         if kind != "bool":
@@ -29,7 +29,7 @@ def decode_data(data: p4d.P4Data, spec: p4t.P4DataTypeSpec, width_bits: int) -> 
 
 
 def encode_data(value: int, spec: p4t.P4DataTypeSpec, width_bits: int) -> p4d.P4Data:
-    """The plain P4Data of a cell."""
+    """Return the plain P4Data of a cell."""
     if spec.HasField("bool"):
         return p4d.P4Data(bool=bool(value))
     if _is_signed(spec):
@@ -40,7 +40,7 @@ def encode_data(value: int, spec: p4t.P4DataTypeSpec, width_bits: int) -> p4d.P4
 def encode_digest(
     values: Sequence[int], widths_bits: Sequence[int], spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo
 ) -> p4d.P4Data:
-    """The data of one digest as its P4Info type says: structs and tuples, also nested, of plain values."""
+    """Return the data of one digest in its P4Info type: structs and tuples of plain values, possibly nested."""
     cells = iter(list(zip(values, widths_bits, strict=True)))
     data = _encode_cells(cells, spec, types)
     if next(cells, None) is not None:

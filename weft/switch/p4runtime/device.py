@@ -1,4 +1,4 @@
-"""One switch behind P4Runtime: arbitration, pipeline, entities and stream messages, apart from gRPC.
+"""One switch behind P4Runtime: arbitration, pipeline, entities and stream messages, independent of gRPC.
 
 A virtual-clock run calls a Device directly, so that packet-ins and digests repeat exactly.
 """
@@ -111,7 +111,7 @@ class Device:
         return pipeline
 
     def _reconcile(self, pipeline: Pipeline) -> None:
-        """Run another pipeline with the present forwarding state; no packet is processed in between."""
+        """Run another pipeline with the current forwarding state; no packet is processed in between."""
         old = self._session
         if old is None:
             self._session, self._staged = self._load(self.backend, pipeline), None
@@ -124,9 +124,9 @@ class Device:
             restore(self._session, old.pipeline, updates)
 
     def load(self, config: p4r.ForwardingPipelineConfig) -> None:
-        """Run a pipeline that was given on the command line instead of by a controller.
+        """Run a pipeline from the command line instead of from a controller.
 
-        RequestError if it cannot be used.
+        Raises RequestError if it cannot be used.
         """
         pipeline = bind(config.SerializeToString(deterministic=True), self._ports)
         with self._lock:
@@ -178,7 +178,7 @@ class Device:
         return session
 
     def _running(self) -> Session:
-        """What packets meet, whatever is saved to be committed later."""
+        """The session that processes packets, not one saved to be committed later."""
         if self._session is None:
             raise RequestError(FAILED_PRECONDITION, "no forwarding pipeline config runs")
         return self._session
@@ -186,7 +186,7 @@ class Device:
     def write(self, request: Any) -> None:
         """Write (§12), given an `EncodedWriteRequest`.
 
-        BatchError if some updates failed; `apply_batch` says what became of the others.
+        Raises BatchError if some updates failed; see `apply_batch` for the others.
         """
         with self._lock:
             self._require_primary(request)
@@ -197,13 +197,13 @@ class Device:
         raise_for_batch("updates", outcome)
 
     def _keep(self, encoded: Iterable[bytes], outcome: Outcome) -> None:
-        """Remember what succeeded, to write it again when the saved config is committed."""
+        """Keep the successful updates, to write them again when the saved config is committed."""
         for update, error in zip(encoded, outcome, strict=True):
             if error is None:
                 self._staged_updates.append(decode_update(update))
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
-        """Read (§13). BatchError, after all that could be read, if some queries failed."""
+        """Read (§13). Raises BatchError, after all readable entities, if some queries failed."""
         answer = ReadAnswer()
         errors: list[RequestError | None] = []
         with self._lock:
@@ -224,21 +224,21 @@ class Device:
     # streams
 
     def arbitrate(self, client: Client, message: p4r.MasterArbitrationUpdate) -> None:
-        """Take a controller's arbitration update and notify everybody concerned."""
+        """Process a controller's arbitration update and notify all affected controllers."""
         with self._lock:
             for receiver, notification in self._arbitration.update(client, message):
                 receiver.send(p4r.StreamMessageResponse(arbitration=notification))
 
     def disconnect(self, client: Client) -> None:
-        """A controller's stream has ended."""
+        """Process the end of a controller's stream."""
         with self._lock:
             for receiver, notification in self._arbitration.disconnect(client):
                 receiver.send(p4r.StreamMessageResponse(arbitration=notification))
 
     def on_stream_message(self, client: Client, message: p4r.StreamMessageRequest) -> None:
-        """Take a packet-out or a digest acknowledgement.
+        """Process a packet-out or a digest acknowledgement.
 
-        What is wrong with it is reported on the stream (§16.7).
+        Errors are reported on the stream (§16.7).
         """
         try:
             with self._lock:
@@ -281,7 +281,7 @@ class Device:
                     self._send_idle_timeout(session, table, (key, priority))
 
     def on_time(self) -> float | None:
-        """Send the digest lists that are due; seconds until the next one is (None: none waits)."""
+        """Send the digest lists that are due; return the seconds until the next one (None: none waits)."""
         with self._lock:
             if self._session is None:
                 return None
@@ -316,7 +316,7 @@ class Device:
 
 
 def stream_error(message: p4r.StreamMessageRequest, error: RequestError) -> p4r.StreamMessageResponse:
-    """The StreamError that answers `message`; its `details` say which kind of message was wrong."""
+    """Return the StreamError for `message`, with `details` of the message's kind."""
     answer = p4r.StreamError(canonical_code=error.code, message=error.message, space="weft")
     match message.WhichOneof("update"):
         case "packet":
@@ -329,8 +329,8 @@ def stream_error(message: p4r.StreamMessageRequest, error: RequestError) -> p4r.
 
 
 def _rehearsal() -> SwitchBackend:
-    """Return a switch that takes entries in place of the device's own."""
-    # Not at the top: few controllers save a pipeline or reconcile one, and every run begins with the imports.
+    """Return a switch that accepts entries in place of the device's switch."""
+    # Not at the top: few controllers save or reconcile a pipeline, and imports delay every run.
     from weft.switch.oracle import OracleSwitch
 
     return OracleSwitch()

@@ -1,8 +1,8 @@
-"""What a pipeline config's `p4_device_config` may be: a BMv2 JSON document, or one in PI's wrapping.
+"""Reads a pipeline config's `p4_device_config`: a BMv2 JSON document, or one in PI's wrapper.
 
-P4Runtime leaves the bytes to the target (§14.1). Most controllers of BMv2 give the JSON that p4c writes; those that
-follow p4lang's tutorials wrap it into a P4DeviceConfig (PI, proto/p4/tmp/p4config.proto), which simple_switch_grpc
-takes as well.
+P4Runtime leaves the bytes to the target (§14.1). Most controllers of BMv2 send p4c's JSON; controllers based on
+p4lang's tutorials wrap it in a P4DeviceConfig (PI, proto/p4/tmp/p4config.proto), which simple_switch_grpc also
+accepts.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _Field = descriptor_pb2.FieldDescriptorProto
 def document_of(device_config: bytes) -> bytes:
     """Return the BMv2 JSON document in a `p4_device_config`.
 
-    RequestError INVALID_ARGUMENT if it is empty, or wraps nothing.
+    RequestError INVALID_ARGUMENT if it is empty or an empty wrapper.
     """
     if not device_config:
         raise invalid("p4_device_config is empty (expected a BMv2 JSON document)")
-    # No message begins with the brace of a JSON object: it would be field 15, with a type that ends groups.
+    # A message cannot begin with a JSON object's brace: it would be field 15 with an end-group type.
     if device_config.lstrip()[:1] in (b"{", b""):
         return device_config
     wrapping: Any = _P4DeviceConfig()

@@ -1,6 +1,6 @@
-"""Digests (P4Runtime §9.8): configuration, and buffering of digest lists. Pure logic.
+"""Digests (P4Runtime §9.8): configuration, and buffering of digest lists.
 
-Events and `now` in, lists out.
+Pure logic, from events and the time to lists.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from weft.switch.p4runtime.pipeline import Pipeline, lookup
 from weft.switch.p4runtime.updates import check_existence
 
 MAX_LIST_SIZE = 1000
-"""Digests in one list at most, whatever higher limit the controller sets."""
+"""Most digests in one list, even if the controller sets a higher limit."""
 MAX_REMEMBERED = 65_536
-"""Digests sent but not acknowledged; beyond that the oldest list is forgotten, and its digests may come again."""
+"""Most unacknowledged digests; beyond this the oldest list is forgotten, and its digests may be sent again."""
 
 
 @dataclass(slots=True)
 class _Stream:
-    """One enabled digest: what waits to be sent, and what was sent but not acknowledged."""
+    """One enabled digest: digests waiting to be sent, and digests sent but not acknowledged."""
 
     info: p4i.Digest
     config: p4r.DigestEntry.Config
@@ -33,9 +33,9 @@ class _Stream:
     waiting: dict[tuple[int, ...], None] = field(default_factory=dict)
     first_waiting_ns: int = 0
     unacknowledged: OrderedDict[int, tuple[int, list[tuple[int, ...]]]] = field(default_factory=OrderedDict)
-    """When each list was sent, and its digests; in this order."""
+    """Send time and digests of each list, in order of sending."""
     remembered: set[tuple[int, ...]] = field(default_factory=set)
-    """All digests of `unacknowledged`, which has none twice."""
+    """All digests in `unacknowledged`, which has no duplicates."""
 
     def is_duplicate(self, values: tuple[int, ...]) -> bool:
         return values in self.waiting or values in self.remembered
@@ -88,7 +88,7 @@ class Digests:
         return tuple(getattr(element, "width_bits", 0) for element in learn_list.elements)
 
     def read(self, query: p4r.DigestEntry) -> Iterator[p4r.DigestEntry]:
-        """The configuration of the digest with the query's id; of all enabled ones for 0."""
+        """Yield the configuration of the digest with the query's id; of all enabled ones for 0."""
         if query.digest_id:
             lookup(self._pipeline.digests, query.digest_id, "digest")
         for number, stream in self._streams.items():
@@ -96,7 +96,7 @@ class Digests:
                 yield p4r.DigestEntry(digest_id=number, config=stream.config)
 
     def on_digest(self, event: Digest, now_ns: int) -> list[p4r.DigestList]:
-        """Take a digest from the data plane; the lists that are complete with it."""
+        """Add a digest from the data plane; return the lists that it completes."""
         stream = self._streams.get(self._digest_ids.get(event.learn_list_id, 0))
         if stream is None:
             return []
@@ -112,7 +112,7 @@ class Digests:
         return []
 
     def on_time(self, now_ns: int) -> list[p4r.DigestList]:
-        """The lists whose max_timeout_ns is over."""
+        """Return the lists that have reached max_timeout_ns."""
         due = []
         for stream in self._streams.values():
             self._expire(stream, now_ns)
@@ -121,7 +121,7 @@ class Digests:
         return due
 
     def next_deadline_ns(self) -> int | None:
-        """When `on_time` has something to do next."""
+        """Return when `on_time` must be called next, None if no digest waits."""
         deadlines = [
             stream.first_waiting_ns + stream.config.max_timeout_ns
             for stream in self._streams.values()
@@ -130,7 +130,7 @@ class Digests:
         return min(deadlines, default=None)
 
     def acknowledge(self, message: p4r.DigestListAck) -> None:
-        """A controller has dealt with a list. INVALID_ARGUMENT if there is no such digest."""
+        """Process a controller's acknowledgement of a list. INVALID_ARGUMENT for an unknown digest."""
         lookup(self._pipeline.digests, message.digest_id, "digest")
         stream = self._streams.get(message.digest_id)
         if stream is not None:

@@ -1,4 +1,4 @@
-"""Direct counters and direct meters as entities of their own (P4Runtime §9.3.1, §9.4.1)."""
+"""Direct counters and direct meters as separate entities (P4Runtime §9.3.1, §9.4.1)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Requests and updates of which some parts are still bytes, so that what comes to many switches is read once.
+"""Partly parsed requests and updates: parts that many switches receive stay bytes, to be parsed once.
 
-On the wire a message within a message is the same as a `bytes` field. The classes here are P4Runtime's with such
-fields declared as `bytes`.
+On the wire a nested message is the same as a `bytes` field. The classes here are P4Runtime's with such fields
+declared as `bytes`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _PACKAGE = "weft.encoded"
 
 
 def _message_classes(**encoded: tuple[Descriptor, str, str]) -> dict[str, Any]:
-    """Return message classes by name: each as a message of P4Runtime, but for some fields and their type.
+    """Return message classes by name: copies of P4Runtime's messages, with other types for some fields.
 
-    An empty type stands for bytes; another is the name of one of these classes.
+    An empty type stands for bytes; otherwise it is the name of one of these classes.
     """
     file = descriptor_pb2.FileDescriptorProto(
         name="weft/encoded_messages.proto",
@@ -43,7 +43,7 @@ def _message_classes(**encoded: tuple[Descriptor, str, str]) -> dict[str, Any]:
                 copied.type_name = f".{_PACKAGE}.{type_name}"
                 if not type_name:
                     if field.label == field.LABEL_OPTIONAL:
-                        # In a oneof of its own, a field says whether it is there.
+                        # In a separate oneof, a field's presence is known.
                         copied.oneof_index = len(message.oneof_decl)
                         message.oneof_decl.add(name=f"_{field.name}")
                     copied.type = descriptor_pb2.FieldDescriptorProto.TYPE_BYTES
@@ -64,9 +64,9 @@ _CLASSES = _message_classes(
     Update=(p4r.Update.DESCRIPTOR, "entity", "Entity"),
 )
 EncodedWriteRequest = _CLASSES["WriteRequest"]
-"""A `p4.v1.WriteRequest` whose `updates` are bytes."""
+"""A `p4.v1.WriteRequest` with `updates` as bytes."""
 EncodedUpdate = _CLASSES["Update"]
-"""A `p4.v1.Update` in which match and action of a table entry are bytes."""
+"""A `p4.v1.Update` with match and action of a table entry as bytes."""
 _EncodedPipelineRequest = _CLASSES["PipelineRequest"]
 
 
@@ -75,8 +75,8 @@ class PipelineRequest:
     """A `p4.v1.SetForwardingPipelineConfigRequest`.
 
     Attributes:
-        head: the message; its config is not looked at.
-        config: the bytes of its config, one object for requests that share it; None where it is not set.
+        head: the message; its config is ignored.
+        config: the bytes of its config, one object for requests that share it; None if unset.
 
     """
 
@@ -85,15 +85,15 @@ class PipelineRequest:
 
     @property
     def device_id(self) -> int:
-        """Which device is to run it."""
+        """The device that will run it."""
         number: int = self.head.device_id
         return number
 
 
 def parse_pipeline_request(data: bytes, shared: bytes = b"") -> PipelineRequest:
-    """Return a request that sets a pipeline, whose fields are those of `data` and then those of `shared`.
+    """Return a request to set a pipeline, from the concatenation of `data` and `shared`.
 
-    `shared` is parsed once for all requests that are given the same object. DecodeError: the bytes are none.
+    `shared` is parsed once for all requests with the same object. Raises DecodeError if the bytes are invalid.
     """
     head = _parsed_pipeline_request(data)
     if not shared:
@@ -110,25 +110,25 @@ def _parsed_pipeline_request(data: bytes) -> Any:
 
 @lru_cache(maxsize=4)
 def _config_alone(data: bytes) -> bytes | None:
-    """Return the config of a request that has no other fields; None if it has."""
+    """Return the config of a request without other fields; None if it has others."""
     request = _parsed_pipeline_request(data)
     is_alone = [field.name for field, _ in request.ListFields()] == ["config"]
     return request.config if is_alone else None
 
 
 def partly_parsed(encoded: Any, message: Any, data: bytes) -> Any:
-    """Return a message of P4Runtime's class `message` as one of the class `encoded`, which is the same partly in bytes.
+    """Parse a message of P4Runtime's class `message` as the class `encoded`, the same with some fields as bytes.
 
-    DecodeError: the bytes are none.
+    Raises DecodeError if the bytes are invalid.
     """
     request = encoded.FromString(data)
-    if request.ByteSize() != len(data):  # a field that comes twice, perhaps, which is then merged
+    if request.ByteSize() != len(data):  # e.g. a repeated field, which must be merged
         request = encoded.FromString(message.FromString(data).SerializeToString())
     return request
 
 
 def decode_update(encoded: bytes) -> p4r.Update:
-    """Return an update. RequestError if the bytes are none."""
+    """Return an update. Raises RequestError if the bytes are invalid."""
     try:
         update: p4r.Update = p4r.Update.FromString(encoded)
     except DecodeError:

@@ -1,6 +1,6 @@
 """Errors of P4Runtime requests.
 
-A canonical code (google.rpc.Code) and a message that names place and valid choices.
+An error has a canonical code (google.rpc.Code) and a message with place and valid choices.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ UNIMPLEMENTED = int(rpc_code.UNIMPLEMENTED)
 INTERNAL = int(rpc_code.INTERNAL)
 
 MAX_STATUS_BYTES = 6000
-"""Most that error details may take before their messages are cut.
+"""Most bytes of error details before their messages are cut.
 
 gRPC clients accept 8 KiB of metadata by default (P4Runtime 1.5, "gRPC Metadata Maximum Size").
 """
 MAX_STATUS_BYTES_PER_ELEMENT = 100
-"""Where even empty messages would not fit 8 KiB, the limit that the same section has clients set."""
+"""Limit, from the same section, that clients set if even empty messages would not fit 8 KiB."""
 MAX_STATUS_MESSAGE = 1000
 
 _BACKEND_CODES: dict[type[BackendError], int] = {
@@ -83,7 +83,7 @@ def choices(valid: Iterable[object], limit: int = 10) -> str:
 
 
 class place:
-    """Puts `where` in front of the message of every error raised inside, backend errors included."""
+    """Prefixes the message of every error raised inside, including backend errors, with `where`."""
 
     __slots__ = ("_where",)
 
@@ -102,7 +102,7 @@ class place:
 
 
 def backend_code(error: BackendError) -> int:
-    """The canonical code of a backend's refusal."""
+    """Return the canonical code of a backend's error."""
     return next((code for kind, code in _BACKEND_CODES.items() if isinstance(error, kind)), INTERNAL)
 
 
@@ -114,7 +114,7 @@ def to_error(error: RequestError | None) -> p4r.Error:
 
 
 def raise_for_batch(what: str, errors: list[RequestError | None]) -> None:
-    """BatchError if any element of the batch failed."""
+    """Raise BatchError if any element of the batch failed."""
     failed = [(index, error) for index, error in enumerate(errors) if error is not None]
     if not failed:
         return
@@ -129,7 +129,7 @@ def status_message(error: RequestError) -> str:
 
 
 def to_status(error: BatchError) -> rpc_status.Status:
-    """The google.rpc.Status with all details; their messages are cut where all would not fit the metadata."""
+    """Return the google.rpc.Status with all details; their messages are cut to fit the metadata."""
     details, message = error.details, status_message(error)
     limit = MAX_STATUS_BYTES
     if _status(message, [_cut(detail, 0) for detail in details]).ByteSize() > limit:

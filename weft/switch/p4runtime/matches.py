@@ -37,7 +37,7 @@ class KeyDecoder:
         self._nothing_given = tuple(_wildcard(field) for field in fields)
 
     def decode(self, matches: Iterable[p4r.FieldMatch]) -> TableKey:
-        """The backend's key. Fields that are left out match everything, which an exact field cannot."""
+        """Return the backend's key. Omitted fields match everything; exact fields must not be omitted."""
         key = list(self._nothing_given)
         given = 0
         for match in matches:
@@ -96,7 +96,7 @@ def _decode_given(field: BoundField, match: p4r.FieldMatch) -> Match:
 
 
 def _decode_translated(field: BoundField, translation: Translation, match: p4r.FieldMatch) -> Match:
-    """Values of a translated type match as a whole: masks do not survive a translation (§18.1.3)."""
+    """Decode a match of a translated type, which matches as a whole: masks cannot be translated (§18.1.3)."""
     ones = (1 << field.width_bits) - 1
     match field.match_type:
         case p4i.MatchField.OPTIONAL:
@@ -151,7 +151,7 @@ def _decode_range(match: p4r.FieldMatch.Range, width_bits: int) -> RangeMatch:
 
 
 def encode_key(fields: Sequence[BoundField], key: TableKey) -> list[p4r.FieldMatch]:
-    """The canonical FieldMatches of a key: shortest strings, fields that match everything left out."""
+    """Return the canonical FieldMatches of a key: shortest strings, without fields that match everything."""
     encoded = []
     for field, match in zip(fields, key, strict=True):
         result = p4r.FieldMatch(field_id=field.id)

@@ -1,4 +1,4 @@
-"""Types of protobuf messages that no installed package has, made of their field numbers."""
+"""Makes types of protobuf messages that no installed package has, from their field numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from google.protobuf.message import Message
 
 
 def message_type(file: FileDescriptorProto, name: str) -> type[Message]:
-    """Return the type of a name that a file describes.
+    """Return the message type with this name in a file description.
 
-    It is in a pool of its own, because a controller in this process may know the original.
+    It is in a separate pool, because a controller in this process may have the original.
     """
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)

@@ -1,4 +1,4 @@
-"""Indirect meters (P4Runtime §9.4), and how configurations and counts of all meters are written."""
+"""Indirect meters (P4Runtime §9.4), and encoding of all meters' configurations and counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.switch.p4runtime.updates import require_modify
 
 
 def decode_meter_config(message: p4r.MeterConfig, meter_type: p4i.MeterSpec.Type.ValueType) -> MeterConfig:
-    """The backend's configuration of a meter of this MeterSpec.Type. INVALID_ARGUMENT if it is none (§9.4)."""
+    """Return the backend's configuration of a meter of this MeterSpec.Type. INVALID_ARGUMENT if invalid (§9.4)."""
     for field, value in message.ListFields():
         if value < 0:
             raise invalid(f"meter {field.name} {value} is negative")
@@ -36,7 +36,7 @@ def decode_meter_config(message: p4r.MeterConfig, meter_type: p4i.MeterSpec.Type
 
 
 def encode_meter_config(config: MeterConfig) -> p4r.MeterConfig:
-    """The message of a configuration."""
+    """Return the message for a configuration."""
     return p4r.MeterConfig(
         cir=config.committed_rate,
         cburst=config.committed_burst,
@@ -47,13 +47,13 @@ def encode_meter_config(config: MeterConfig) -> p4r.MeterConfig:
 
 
 def encode_colour_counts(counts: ColourCounts) -> p4r.MeterCounterData:
-    """The message of what a meter has counted."""
+    """Return the message for a meter's counts."""
     green, yellow, red = map(encode_counter, counts)
     return p4r.MeterCounterData(green=green, yellow=yellow, red=red)
 
 
 def check_colour_counts(message: p4r.MeterCounterData) -> None:
-    """INVALID_ARGUMENT unless all counts are 0: they can only be cleared (§9.4.1)."""
+    """Raise INVALID_ARGUMENT unless all counts are 0: they can only be cleared (§9.4.1)."""
     for colour in ("green", "yellow", "red"):
         data = getattr(message, colour)
         if data.packet_count or data.byte_count:
@@ -64,7 +64,7 @@ def check_colour_counts(message: p4r.MeterCounterData) -> None:
 
 
 def cleared(state: MeterState) -> MeterState:
-    """The same meter with nothing counted."""
+    """Return the same meter with counts of 0."""
     return replace(state, counts=NO_COLOUR_COUNTS)
 
 
@@ -73,7 +73,7 @@ def add_meter(
     query: p4r.MeterEntry | p4r.DirectMeterEntry,
     entry: p4r.MeterEntry | p4r.DirectMeterEntry,
 ) -> None:
-    """Put a meter into `entry`; its counts only if the query has the field."""
+    """Write a meter to `entry`, with counts only if the query has the field."""
     if state.config is not None:
         entry.config.CopyFrom(encode_meter_config(state.config))
     if query.HasField("counter_data"):
@@ -84,7 +84,7 @@ class Meters(ArrayCells):
     """All indirect meters of a device."""
 
     def write(self, update_type: int, message: p4r.MeterEntry) -> None:
-        """Configure one cell, or all cells if no index is given; no config lets everything pass green."""
+        """Configure one cell, or all cells if no index is given; without a config all packets are green."""
         require_modify(update_type, "a meter entry")
         info = self.find(self.pipeline.meters, message.meter_id, "meter")
         name = info.preamble.name

@@ -1,4 +1,4 @@
-"""The messages that wait to be sent on one controller's stream."""
+"""Messages waiting to be sent on one controller's stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.switch.p4runtime.errors import RESOURCE_EXHAUSTED, RequestError
 
 MAX_WAITING = 4096
 MAX_WAITING_ARBITRATION = 2 * MAX_WAITING
-"""Beyond this many messages the stream ends: who does not read its arbitration updates cannot take part."""
+"""Beyond this many messages the stream ends: a controller must read its arbitration updates."""
 """Packet-ins, digests and errors are dropped beyond this many messages.
 
 A slow controller must not fill the memory.
@@ -46,7 +46,7 @@ class Outbox:
             self._changed.notify()
 
     def close(self, failure: Exception | None = None) -> None:
-        """End the stream after what is queued; `failure` says why, if it is an error."""
+        """End the stream after the queued messages; `failure` is the reason if it is an error."""
         with self._changed:
             self._closed = True
             self.failure = self.failure or failure

@@ -1,6 +1,6 @@
 """Packet-in and packet-out (P4Runtime §16.1).
 
-Metadata to and from the header that stands before the payload.
+Converts metadata to and from the header before the payload.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weft.switch.p4runtime.translation import decode_value, encode_value
 
 
 def encode_packet_out(fields: Sequence[BoundMetadata], message: p4r.PacketOut) -> bytes:
-    """The packet for the CPU port: the packet_out header, then the payload."""
+    """Return the packet for the CPU port: the packet_out header, then the payload."""
     known = {field.id: field for field in fields}
     given: dict[int, int] = {}
     for metadata in message.metadata:
@@ -37,7 +37,7 @@ def encode_packet_out(fields: Sequence[BoundMetadata], message: p4r.PacketOut) -
 
 
 def decode_packet_in(fields: Sequence[BoundMetadata], data: bytes) -> p4r.PacketIn | None:
-    """The message for a packet that left by the CPU port; None if it is shorter than the packet_in header."""
+    """Return the message for a packet from the CPU port; None if it is shorter than the packet_in header."""
     header_bytes = sum(field.width_bits for field in fields) // 8
     if len(data) < header_bytes:
         return None

@@ -1,4 +1,4 @@
-"""A forwarding pipeline config: P4Info and the BMv2 program it describes, bound to each other and checked."""
+"""A forwarding pipeline config: P4Info and its BMv2 program, bound to each other and checked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WITH_PRIORITY = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.O
 
 @dataclass(frozen=True, slots=True)
 class BoundField:
-    """A match field; `width_bits` is what the data plane holds."""
+    """A match field; `width_bits` is the width in the data plane."""
 
     id: int
     name: str
@@ -53,7 +53,7 @@ class BoundParameter:
 
 @dataclass(frozen=True, slots=True)
 class BoundAction:
-    """An action as one table may use it; parameters in the program's order."""
+    """An action in one table's scope; parameters are in the program's order."""
 
     id: int
     name: str
@@ -64,7 +64,7 @@ class BoundAction:
 
 @dataclass(frozen=True, slots=True)
 class BoundTable:
-    """A table; `fields` in the order of the program's key."""
+    """A table; `fields` are in the order of the program's key."""
 
     id: int
     name: str
@@ -77,17 +77,17 @@ class BoundTable:
     meter_type: p4i.MeterSpec.Type.ValueType | None
     """MeterSpec.Type of its direct meter, if it has one."""
     needs_priority: bool
-    """P4Runtime wants a priority: some field is ternary, range or optional."""
+    """Whether P4Runtime requires a priority: a field is ternary, range or optional."""
     is_constant: bool
-    """The program lists its entries (`const entries`), which nobody may change."""
+    """Whether the program lists its entries (`const entries`), so that they cannot be changed."""
     has_constant_default: bool
     notifies_idle: bool
-    """Its entries may have idle timeouts."""
+    """Whether its entries may have idle timeouts."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundMetadata:
-    """A field of a packet-in or packet-out header; `width_bits` is what the packet holds."""
+    """A field of a packet-in or packet-out header; `width_bits` is the width in the packet."""
 
     id: int
     name: str
@@ -98,7 +98,7 @@ class BoundMetadata:
 
 @dataclass(frozen=True, slots=True)
 class BoundProfile:
-    """An action profile; its members take the actions of its tables."""
+    """An action profile; its members may use the actions of its tables."""
 
     id: int
     name: str
@@ -118,7 +118,7 @@ class BoundValueSet:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What a device runs. Objects by P4Info id."""
+    """A device's pipeline, with objects by P4Info id."""
 
     config: p4r.ForwardingPipelineConfig
     program: Program
@@ -133,20 +133,20 @@ class Pipeline:
     packet_out: tuple[BoundMetadata, ...]
     translations: Translations
     prepared_inserts: dict[type, object] = field(default_factory=dict, compare=False, repr=False)
-    """What each kind of backend has prepared (see plain_inserts.py)."""
+    """Prepared inserts by kind of backend (see plain_inserts.py)."""
 
     @property
     def preinitialized(self) -> frozenset[str]:
-        """Tables that start with entries of the program which controllers may change (§9.1.5)."""
+        """Tables that controllers may change although the program lists initial entries (§9.1.5)."""
         return frozenset(table.name for table in self.tables.values() if not table.is_constant)
 
     def table_named(self, name: str) -> BoundTable | None:
-        """The table called `name`, if controllers can see it."""
+        """Return the table called `name`, None if controllers cannot see it."""
         return next((table for table in self.tables.values() if table.name == name), None)
 
 
 def lookup(objects: Mapping[int, BoundT], number: int, what: str) -> BoundT:
-    """The object with this id. INVALID_ARGUMENT if there is none."""
+    """Return the object with this id. INVALID_ARGUMENT if it does not exist."""
     found = objects.get(number)
     if found is None:
         raise invalid(f"unknown {what} id {number:#010x} ({choices(f'{each:#010x}' for each in objects)})")
@@ -160,7 +160,7 @@ def _program(document: bytes) -> Program:
 
 
 def bind(encoded: bytes, ports: Ports) -> Pipeline:
-    """Check a serialised config.
+    """Return the pipeline of a serialised config, checked.
 
     RequestError INVALID_ARGUMENT if it is malformed, the program is bad or P4Info describes another one.
     """
@@ -186,7 +186,7 @@ def bind(encoded: bytes, ports: Ports) -> Pipeline:
 
 
 _bound: dict[bytes, Pipeline] = {}
-"""By config. A fabric's devices share a pipeline, unless its types are translated, which is each device's own."""
+"""Pipelines by config. A fabric's devices share a pipeline, unless it has translated types, which are per device."""
 _MAX_BOUND = 16
 
 
@@ -295,7 +295,7 @@ def _bind_field(info: p4i.MatchField, key: KeyField, translations: Translations)
 
 
 def _check_width(what: str, controller_bits: int, data_plane_bits: int) -> None:
-    # p4c gives no width for types such as error
+    # p4c omits the width of types such as error
     if controller_bits not in (0, data_plane_bits):
         raise invalid(f"{what} has {controller_bits} bits, in p4_device_config {data_plane_bits}")
 
@@ -351,7 +351,7 @@ def _bind_value_set(program: Program, info: p4i.ValueSet, translations: Translat
     fields = []
     for match in info.match:
         with place(f"value set {name!r}, field {match.name!r}"):
-            # p4_device_config has the width of all fields together only
+            # p4_device_config has only the total width of all fields
             width_bits = value_set.width_bits if len(info.match) == 1 else match.bitwidth
             translation = translations.of(match.type_name.name, width_bits)
             if translation is not None and len(info.match) > 1:
@@ -409,7 +409,7 @@ def _packet_metadata(
 
 
 def _header_widths_bits(program: Program, info: p4i.ControllerPacketMetadata) -> list[int]:
-    """Widths in the packet. P4Info has the controller's, which differ for translated types."""
+    """Return the widths in the packet. P4Info has the controller's widths, which differ for translated types."""
     names = [field.name for field in info.metadata]
     if any(field.HasField("type_name") for field in info.metadata):
         for header_type in program.header_types.values():

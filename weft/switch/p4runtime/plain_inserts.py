@@ -1,9 +1,8 @@
-"""Inserts that a device takes many at once: entries with match, priority and action of their own, nothing beside.
+"""Inserts that a device applies in bulk: entries with only match, priority and a direct action.
 
-Most of what a controller writes into a fabric is of this kind, and much of it the same on many switches. A match, an
-action and a whole update are decoded and checked once for all devices that run a pipeline; the others find by its
-bytes what the backend has prepared. Anything else, and whatever the backend refuses, takes the ordinary way, which
-knows why.
+Most updates of a fabric's controller are of this kind, and many are the same on many switches. A match, an action and a
+whole update are decoded and checked once for all devices that run a pipeline; other devices find the prepared objects
+by their bytes. Other updates, and any that the backend refuses, take the ordinary path, which reports the reason.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from weft.switch.p4runtime.pipeline import BoundTable, Pipeline
 from weft.switch.p4runtime.tables import Tables
 
 _MOST_KEPT = 1 << 16
-"""Of a pipeline's updates, keys or actions; what is one switch's own need not stay."""
+"""Most cached updates, keys or actions of a pipeline; entries of a single switch need not be kept."""
 _LAST_PLAIN_FIELD = p4r.TableEntry.DESCRIPTOR.fields_by_name["priority"].number
 """Table, match, action and priority are the first fields of a TableEntry."""
 
 
 @dataclass
 class PreparedInserts:
-    """What a kind of backend has prepared for a pipeline, by the bytes that it came as."""
+    """Objects that a kind of backend has prepared for a pipeline, by their serialised bytes."""
 
     entries: dict[bytes, tuple[object, object]] = field(default_factory=dict)
     keys: dict[tuple[int | bytes, ...], object] = field(default_factory=dict)
@@ -37,7 +36,7 @@ class PreparedInserts:
 
 
 class PlainInserts:
-    """The inserts of one device; what has been prepared is the pipeline's."""
+    """The inserts of one device; prepared objects belong to the pipeline."""
 
     def __init__(
         self, pipeline: Pipeline, backend: PreparesInserts, tables: Tables, prepared: PreparedInserts
@@ -49,7 +48,7 @@ class PlainInserts:
 
     @classmethod
     def of(cls, pipeline: Pipeline, backend: SwitchBackend, tables: Tables) -> PlainInserts | None:
-        """Return a device's; None if its backend takes entries one by one."""
+        """Return a device's inserts; None if its backend inserts entries one by one."""
         if not isinstance(backend, PreparesInserts):
             return None
         prepared = pipeline.prepared_inserts.setdefault(type(backend), PreparedInserts())
@@ -57,7 +56,7 @@ class PlainInserts:
         return cls(pipeline, backend, tables, prepared)
 
     def prepare_all(self, encoded: Sequence[bytes]) -> list[object | None]:
-        """What `insert` takes of each update; None where it must take the ordinary way."""
+        """Return each update prepared for `insert`; None if it must take the ordinary path."""
         prepared: list[object | None] = list(map(self._prepared.entries.get, encoded))
         if None in prepared:
             for number, found in enumerate(prepared):
@@ -66,13 +65,13 @@ class PlainInserts:
         return prepared
 
     def insert(self, prepared: Sequence[object | None]) -> int:
-        """Insert in order; how many were inserted before one that the backend refuses."""
+        """Insert in order; return how many were inserted before one that the backend refused."""
         return self._backend.insert_prepared(prepared)
 
     def _prepare(self, encoded: bytes) -> tuple[object, object] | None:
         try:
             update = EncodedUpdate.FromString(encoded)
-            # Bytes that a serialiser would not have made may mean something else when they are read as a whole.
+            # Non-canonical bytes may have another meaning when parsed as a whole.
             if update.type != p4r.Update.INSERT or update.ByteSize() != len(encoded):
                 return None
             entry = update.entity.table_entry

@@ -1,4 +1,4 @@
-"""The forwarding state as updates that write it again, for RECONCILE_AND_COMMIT (P4Runtime §14)."""
+"""Saves the forwarding state as updates that restore it, for RECONCILE_AND_COMMIT (P4Runtime §14)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from weft.switch.p4runtime.session import Session
 
 
 def state_of(session: Session) -> list[p4r.Update]:
-    """Updates that bring a fresh session into the state of this one, in an order that respects references."""
+    """Return updates that bring a new session to this one's state, in an order that respects references."""
     return list(_updates(session))
 
 
 def check_same_names(old: Pipeline, new: Pipeline) -> None:
-    """INVALID_ARGUMENT if an id means another object in the new pipeline."""
+    """Raise INVALID_ARGUMENT if an id denotes another object in the new pipeline."""
     for what in ("tables", "profiles", "counters", "meters", "registers", "digests", "value_sets"):
         before, after = getattr(old, what), getattr(new, what)
         for number in before.keys() & after.keys():
@@ -35,7 +35,7 @@ def _name(objects: Mapping[int, Any], number: int) -> str:
 
 
 def restore(session: Session, old: Pipeline, updates: Iterable[p4r.Update]) -> None:
-    """Write what `state_of` gave. INVALID_ARGUMENT if the session's pipeline has no place for some of it."""
+    """Write the updates of `state_of`. INVALID_ARGUMENT if the session's pipeline cannot hold some of them."""
     session.tables.delete_initial_entries(old.tables.keys())
     for update in updates:
         try:
@@ -64,7 +64,7 @@ def _updates(session: Session) -> Iterator[p4r.Update]:
 
 
 def _cells(session: Session) -> Iterator[p4r.Update]:
-    """What differs from the state after a start."""
+    """Yield updates for cells that differ from their initial state."""
     nothing = p4r.CounterData()
     for found in session.read(p4r.Entity(value_set_entry=p4r.ValueSetEntry())):
         if found.value_set_entry.members:

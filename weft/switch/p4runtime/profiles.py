@@ -23,7 +23,7 @@ from weft.switch.p4runtime.updates import check_existence
 from weft.switch.p4runtime.values import decode
 
 FIRST_ONE_SHOT_ID = 1
-"""Of members and groups made for one-shot sets; a profile that has those has no others, so ids cannot clash."""
+"""First id of members and groups made for one-shot sets. A profile with these has no others, so ids cannot clash."""
 
 
 @dataclass(slots=True)
@@ -160,7 +160,7 @@ class Profiles:
     # one-shot sets
 
     def check_style(self, profile_id: int, *, one_shot: bool) -> None:
-        """INVALID_ARGUMENT if the profile is programmed in the other style (§9.2.3)."""
+        """Raise INVALID_ARGUMENT if the profile is programmed in the other style (§9.2.3)."""
         state = self._states[profile_id]
         if one_shot and (state.members or state.groups):
             raise invalid("the action profile has members and groups, so action sets cannot be used with it")
@@ -170,7 +170,7 @@ class Profiles:
     def create_one_shot(
         self, profile_id: int, message: p4r.ActionProfileActionSet
     ) -> tuple[int, p4r.ActionProfileActionSet]:
-        """Make a hidden group for an action set: its id, and the set in canonical form."""
+        """Make a hidden group for an action set; return its id, and the set in canonical form."""
         profile, state = self._find(profile_id)
         if not profile.info.with_selector:
             raise invalid("action sets need an action profile with a selector")
@@ -218,7 +218,7 @@ class Profiles:
         *,
         random: bool,
     ) -> None:
-        """Give members and group to the backend; if it refuses one, take back what it has."""
+        """Install members and group in the backend; if it refuses one, remove the others."""
         installed: list[int] = []
         try:
             for number, call in calls.items():
@@ -252,7 +252,7 @@ def _check_weight(profile: BoundProfile, weight: int) -> int:
 
 
 def _check_group_size(profile: BoundProfile, weights: list[int], limit: int, semantics: int = 0) -> None:
-    """`semantics` is the SizeSemantics of a one-shot set, which overrides the profile's."""
+    """Check the size of a group; `semantics`, a one-shot set's SizeSemantics, overrides the profile's."""
     by_members = profile.info.HasField("sum_of_members")
     if semantics:
         by_members = semantics == p4r.ActionProfileActionSet.SUM_OF_MEMBERS

@@ -1,7 +1,7 @@
-"""Which of the program's pipelines look at what an update changes.
+"""Finds the program's pipelines that read the state changed by an update.
 
-A packet waits in a queue between ingress and egress, so a batch is atomic for every packet only if all it
-changes is looked at from one of them.
+A packet waits in a queue between ingress and egress, so a batch is atomic for every packet only if a single
+pipeline reads all state that it changes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _ARRAY_REFS = (CounterArrayRef, MeterArrayRef, RegisterArrayRef, RegisterRef)
 
 
 class Reach:
-    """The pipelines behind the entities of one forwarding pipeline config."""
+    """The pipelines that use the entities of one forwarding pipeline config."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
 
     def of(self, entity: p4r.Entity) -> frozenset[str]:
-        """Names of pipelines; all where an entity is unknown, for its update will be refused anyway."""
+        """Return names of pipelines; all for an unknown entity, as its update will be refused anyway."""
         kind = entity.WhichOneof("entity")
         match kind:
             case "table_entry":
@@ -75,7 +75,7 @@ class Reach:
 
 
 def _array_references(program: Program) -> Iterator[tuple[str, str]]:
-    """(pipeline, array) for every array that something in a pipeline names."""
+    """Yield (pipeline, array) for every array used in a pipeline."""
     for pipeline in program.pipelines.values():
         for node in pipeline.nodes.values():
             for part in _parts(node):

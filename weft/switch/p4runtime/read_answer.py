@@ -1,8 +1,8 @@
 """The answer to a Read (P4Runtime §13), in messages of bounded size.
 
-All of it must be of one moment (§13.3), while no Write is served, but a controller may take its time to read it. So it
-waits in serialised form, which is a small part of what the messages themselves would occupy. Arrays of cells may be
-large: of these only the values are taken at that moment, and messages are made of them as the controller reads.
+All entities must be from one moment (§13.3), during which no Write is served, but a controller may read the answer
+slowly. So it waits in serialised form, which is much smaller than the messages. Arrays may be large: only their values
+are copied at that moment, and messages are made from them as the controller reads.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from weft.switch.p4runtime.errors import RequestError
 
 MAX_ENTITIES = 256
 MAX_BYTES = 1024 * 1024
-"""Of a message, unless a single entity is larger; gRPC clients take 4 MiB by default."""
+"""Most bytes of a message, unless a single entity is larger; gRPC clients accept 4 MiB by default."""
 
 
 class ReadAnswer:
-    """Entities as they are found, and then the messages that hold them."""
+    """Collects entities, then yields them in messages."""
 
     def __init__(self) -> None:
         self._parts: deque[bytes | Iterable[p4r.Entity]] = deque()
 
     def add(self, entities: Iterable[p4r.Entity]) -> None:
-        """Append entities as they are now. What `entities` raises is raised when those before are in the answer."""
+        """Append entities in their current state. If `entities` raises, the earlier ones are in the answer."""
         for message in _messages(entities):
             self._parts.append(message.SerializeToString())
 
     def add_later(self, entities: Iterable[p4r.Entity]) -> None:
-        """Append entities that do not change, to be taken when they are read."""
+        """Append entities that do not change, to be serialised when they are read."""
         self._parts.append(entities)
 
     def messages(self) -> Iterator[p4r.ReadResponse]:
-        """The messages in order, each forgotten when it is taken."""
+        """Yield the messages in order, and forget them."""
         while self._parts:
             part = self._parts.popleft()
             if isinstance(part, bytes):
@@ -45,7 +45,7 @@ class ReadAnswer:
 
 
 def _messages(entities: Iterable[p4r.Entity]) -> Iterator[p4r.ReadResponse]:
-    """Bounded messages; where `entities` raises, after the last of those before."""
+    """Yield bounded messages; if `entities` raises, first the messages of earlier entities."""
     message, message_bytes = p4r.ReadResponse(), 0
     try:
         for entity in entities:

@@ -52,7 +52,7 @@ class Registers(ArrayCells):
                 yield p4r.RegisterEntry(register_id=number, index=p4r.Index(index=index), data=data)
 
     def read_nonzero(self) -> Iterator[p4r.RegisterEntry]:
-        """All cells that differ from the state after a start."""
+        """Yield all cells that differ from their initial state."""
         for number, info in self.pipeline.registers.items():
             width_bits = self._width_bits(info)
             for index, value in enumerate(self.backend.register_read_all(info.preamble.name)):

@@ -81,7 +81,7 @@ class Replication:
         )
 
     def _decode_replicas(self, messages: Iterable[p4r.Replica]) -> tuple[list[Replica], list[p4r.Replica]]:
-        """The backend's replicas, and their messages as they will be read back."""
+        """Return the backend's replicas, and their messages for reads."""
         replicas: list[Replica] = []
         canonical: list[p4r.Replica] = []
         seen: set[tuple[int, int]] = set()

@@ -1,7 +1,7 @@
-"""What the controllers of a role may do: `role.config` (P4Runtime §5.2).
+"""The rights of a role's controllers: `role.config` (P4Runtime §5.2).
 
-The specification leaves its format open. Accepted is the message that Stratum defined, `stratum.P4RoleConfig`,
-in an Any with that type:
+The specification leaves the format open. Weft accepts Stratum's message, `stratum.P4RoleConfig`, in an Any with
+that type:
 
     1  repeated uint32 exclusive_p4_ids   entities that this role alone may write
     2  repeated uint32 shared_p4_ids      entities that it may write together with other roles
@@ -9,9 +9,9 @@ in an Any with that type:
     4  bool receives_packet_ins           if it gets packet-ins, and may send packet-outs
     5  bool can_push_pipeline             if it may set the forwarding pipeline
 
-Ids are those of P4Info: tables (with their direct resources), action profiles, counters, meters, registers,
-value sets and digests. Multicast groups and clone sessions have none; any role may write them. Without a config a
-role has full access.
+Ids are from P4Info: tables (with their direct resources), action profiles, counters, meters, registers, value
+sets and digests. Multicast groups and clone sessions have no ids; any role may write them. Without a config a role
+has full access.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ID_FIELDS = {
 
 
 def _message_class() -> Any:
-    """The message's class, made of the field numbers above."""
+    """Return the message's class, made from the field numbers above."""
     field = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(
         name="stratum/public/proto/p4_role_config.proto", package="stratum", syntax="proto3"
@@ -80,14 +80,14 @@ class Role:
     full_access: bool = True
 
     def owns(self, entity: p4r.Entity) -> bool:
-        """True if it may write the entity, and reads by this role show it."""
+        """Return whether the role may write the entity and see it in reads."""
         if self.full_access:
             return True
         number = p4_id(entity)
         return number is None or number in self.exclusive or number in self.shared
 
     def receives(self, packet: p4r.PacketIn) -> bool:
-        """True if the packet-in is for this role."""
+        """Return whether the role receives the packet-in."""
         if not self.packet_io:
             return False
         if self.packet_in_filter is None:
@@ -100,7 +100,7 @@ FULL_ACCESS = Role()
 
 
 def p4_id(entity: p4r.Entity) -> int | None:
-    """The P4Info id of what an entity belongs to; None for the packet replication engine."""
+    """Return the P4Info id of an entity's object; None for the packet replication engine."""
     kind = entity.WhichOneof("entity") or ""
     if kind in ("direct_counter_entry", "direct_meter_entry"):
         return int(getattr(entity, kind).table_entry.table_id)
@@ -108,7 +108,7 @@ def p4_id(entity: p4r.Entity) -> int | None:
 
 
 def read_role(config: any_pb2.Any) -> Role:
-    """The rights that a config gives. INVALID_ARGUMENT if it is of another type, or malformed."""
+    """Return the rights in a config. INVALID_ARGUMENT if it is of another type, or malformed."""
     name = config.type_url.rpartition("/")[2]
     if name != TYPE_NAME:
         raise invalid(f"role.config has the type {name!r} ({choices([TYPE_NAME])})")
@@ -132,7 +132,7 @@ def read_role(config: any_pb2.Any) -> Role:
 
 
 def check_compatible(name: str, role: Role, others: dict[str, Role]) -> None:
-    """INVALID_ARGUMENT if another role has for itself what this one wants, or the other way round."""
+    """Raise INVALID_ARGUMENT if one role has exclusive access to an id of another."""
     for other_name, other in others.items():
         if other_name == name or other.full_access or role.full_access:
             continue
@@ -145,7 +145,7 @@ def check_compatible(name: str, role: Role, others: dict[str, Role]) -> None:
 
 
 def require_access(role: Role, update: p4r.Update) -> None:
-    """PERMISSION_DENIED if the role may not write the entity (§12)."""
+    """Raise PERMISSION_DENIED if the role may not write the entity (§12)."""
     if not role.owns(update.entity):
         number = p4_id(update.entity) or 0
         raise RequestError(PERMISSION_DENIED, f"the role may not write the entity with id {number:#010x}")

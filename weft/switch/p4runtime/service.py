@@ -1,4 +1,4 @@
-"""The gRPC shell around devices: one server, several device ids."""
+"""The gRPC server for devices: one server, several device ids."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from weft.switch.p4runtime.tls import ServerTls
 API_VERSION = "1.5.0"
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 MAX_RECEIVE_BYTES = 128 * 1024 * 1024
-"""Pipeline configs are large (P4Runtime §19.3.2)."""
+"""Most bytes of a request; pipeline configs are large (P4Runtime §19.3.2)."""
 MAX_THREADS = 512
-"""Each open stream holds one."""
+"""Most threads; each open stream occupies one."""
 MAX_STREAMS = MAX_THREADS - 64
-"""Further streams are refused, so that threads are left for the other calls."""
+"""Most streams; further ones are refused, so that threads are left for other calls."""
 PUMP_INTERVAL_S = 0.1
-"""How soon a pump notices that it should stop."""
+"""Longest time until a pump notices that it should stop."""
 
 _LOGGER = logging.getLogger(__name__)
 _SERVICE = p4r.DESCRIPTOR.services_by_name["P4Runtime"]
@@ -145,9 +145,9 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
 
 
 def parse_request(method: str, data: bytes, shared: bytes = b"") -> Any:
-    """The request of a method, by its name; a write's updates and a pipeline's config stay bytes.
+    """Return the request of a method, given by name; a write's updates and a pipeline's config stay bytes.
 
-    `shared` follows `data`: fields that other requests have as well.
+    `shared` is appended to `data`: fields that other requests have, too.
     """
     if method == "SetForwardingPipelineConfig":
         return parse_pipeline_request(data, shared)
@@ -158,7 +158,7 @@ def parse_request(method: str, data: bytes, shared: bytes = b"") -> Any:
 
 
 def rpc_handler(service: P4RuntimeService) -> grpc.GenericRpcHandler:
-    """The service for a gRPC server, as the generated code makes it, but for the parser of requests."""
+    """Return the service for a gRPC server, like the generated code except for the request parser."""
     handlers = {}
     for name, method in _METHODS.items():
         make = _HANDLERS[method.client_streaming, method.server_streaming]
@@ -171,7 +171,7 @@ def rpc_handler(service: P4RuntimeService) -> grpc.GenericRpcHandler:
 
 
 def abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
-    """End a call with the status that says what `error` does; `context.abort` raises."""
+    """End a call with the status of `error`; `context.abort` raises."""
     if isinstance(error, BatchError):
         details = to_status(error).SerializeToString()
         context.set_trailing_metadata((("grpc-status-details-bin", details),))
@@ -207,7 +207,7 @@ class EventPump(threading.Thread):
                     self._device.on_event(event)
                 wait_s = self._device.on_time()
             except Exception:
-                # one bad event must not silence the device for good
+                # one bad event must not silence the device permanently
                 _LOGGER.exception("device %d: an event of the switch was lost", self._device.device_id)
                 self._stopping.wait(PUMP_INTERVAL_S)
 
@@ -217,7 +217,7 @@ class EventPump(threading.Thread):
 
 
 def _why_not(address: str) -> str:
-    """The kernel's reason for refusing an address, which gRPC keeps to itself; empty if it has none."""
+    """Return the kernel's reason for refusing an address, which gRPC does not report; "" if unknown."""
     if address.startswith("unix:"):
         return _why_no_socket(address.removeprefix("unix:"))
     host, _, port = address.rpartition(":")
@@ -243,7 +243,7 @@ def _why_no_socket(path: str) -> str:
 
 
 class Server:
-    """A gRPC server; `address` has the port that was really bound, which answers from `start` on."""
+    """A gRPC server; `address` has the port actually bound, which answers from `start` on."""
 
     def __init__(
         self,
@@ -254,12 +254,12 @@ class Server:
         more_addresses: Sequence[str] = (),
         more_for_users: Collection[int] | None = None,
     ) -> None:
-        """Listen on an address, with TLS if there is a configuration, and on more without it.
+        """Listen on an address, with TLS if configured, and on further addresses without TLS.
 
-        `more_for_users` are whose processes of this machine may call the latter; None: all.
+        Only processes of the users in `more_for_users` may call the latter; None: all users of this machine.
 
         Raises:
-            OSError: an address cannot be listened on.
+            OSError: listening on an address failed.
         """
         self._pumps = [EventPump(device) for device in devices.values()]
         self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="p4runtime")
@@ -270,7 +270,7 @@ class Server:
         )
         self._server.add_generic_rpc_handlers((rpc_handler(P4RuntimeService(devices)), *other_services))
         is_socket = address.startswith("unix:")
-        # A socket is for its owner: P4Runtime asks nobody who they are.
+        # Only a socket's owner may use it, as P4Runtime has no authentication.
         umask = os.umask(0o177) if is_socket else None
         try:
             if tls is None:
@@ -301,7 +301,7 @@ class Server:
         for pump in self._pumps:
             pump.stop()
         self._server.stop(grace=None).wait()
-        self._threads.shutdown(wait=False)  # gRPC leaves it to run; a call that hangs keeps nobody waiting
+        self._threads.shutdown(wait=False)  # gRPC does not stop it; do not wait for a call that hangs
         for pump in self._pumps:
             if pump.ident is not None:
                 pump.join()

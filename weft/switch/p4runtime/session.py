@@ -1,4 +1,4 @@
-"""The entities of one loaded pipeline: dispatch of updates and reads to the kind they are about."""
+"""The entities of one loaded pipeline: dispatches updates and reads by kind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UPDATE_TYPES = (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)
 
 
 class Session:
-    """A pipeline that `backend` has loaded, and what controllers wrote to it."""
+    """A pipeline that `backend` has loaded, and the controllers' writes to it."""
 
     def __init__(self, pipeline: Pipeline, backend: SwitchBackend, ports: Ports) -> None:
         self.pipeline = pipeline
@@ -70,7 +70,7 @@ class Session:
         }
 
     def write(self, update: p4r.Update) -> None:
-        """Apply one update. RequestError if it is refused."""
+        """Apply one update. Raises RequestError if it is refused."""
         if update.type not in _UPDATE_TYPES:
             raise invalid(f"update type {update.type} is unknown (valid: INSERT, MODIFY, DELETE)")
         kind = self._kind(update.entity)
@@ -80,9 +80,9 @@ class Session:
             raise RequestError(backend_code(error), str(error)) from error
 
     def read(self, query: p4r.Entity) -> Iterator[p4r.Entity]:
-        """The entities that `query` selects. RequestError if it is refused, now or when they are taken.
+        """Return the entities that `query` selects. Raises RequestError if it is refused, now or during iteration.
 
-        Where `is_of_cells`, the values are those of now.
+        If `is_of_cells`, the values are copied now.
         """
         kind = self._kind(query)
         try:
@@ -92,7 +92,7 @@ class Session:
         return _entities(kind, found)
 
     def is_of_cells(self, query: p4r.Entity) -> bool:
-        """Whether it is about arrays, of which there may be many cells."""
+        """Return whether a query is about arrays, which may have many cells."""
         return query.WhichOneof("entity") in _CELLS
 
     def _kind(self, entity: p4r.Entity) -> str:

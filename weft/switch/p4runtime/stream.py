@@ -1,4 +1,4 @@
-"""One controller's stream, apart from gRPC: messages in, messages out."""
+"""One controller's stream, independent of gRPC: messages in, messages out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.switch.p4runtime.errors import NOT_FOUND, PERMISSION_DENIED, RequestEr
 
 
 def find_device(devices: Mapping[int, Device], device_id: int) -> Device:
-    """The device with this id. RequestError (NOT_FOUND) if there is none."""
+    """Return the device with this id. Raises RequestError (NOT_FOUND) if it does not exist."""
     device = devices.get(device_id)
     if device is None:
         raise RequestError(NOT_FOUND, f"unknown device_id {device_id} ({choices(devices)})")
@@ -21,7 +21,7 @@ def find_device(devices: Mapping[int, Device], device_id: int) -> Device:
 class ControllerStream:
     """A controller's stream to one of `devices`, which its first arbitration update names.
 
-    `send` takes what the switch has to say, and must not block.
+    `send` gets the switch's messages, and must not block.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class ControllerStream:
         self._device: Device | None = None
 
     def take(self, message: p4r.StreamMessageRequest) -> None:
-        """Handle one message. RequestError ends the stream: its sender broke the rules of arbitration."""
+        """Handle one message. A RequestError ends the stream: the controller violated the rules of arbitration."""
         if message.WhichOneof("update") == "arbitration":
             if self._device is None:
                 self._device = find_device(self._devices, message.arbitration.device_id)
@@ -44,6 +44,6 @@ class ControllerStream:
             self._device.on_stream_message(self._client, message)
 
     def close(self) -> None:
-        """The controller has gone."""
+        """Process the end of the stream."""
         if self._device is not None:
             self._device.disconnect(self._client)

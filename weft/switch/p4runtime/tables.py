@@ -44,7 +44,7 @@ EntryKey = tuple[TableKey, int]
 
 @dataclass(slots=True)
 class EntryNotes:
-    """What a controller wrote with an entry that the switch has no use for; read back as it was written."""
+    """Parts of an entry that the switch does not use; reads return them as written."""
 
     metadata: bytes = b""
     controller_metadata: int = 0
@@ -56,7 +56,7 @@ _NO_NOTES = EntryNotes()
 
 
 class Tables:
-    """All tables of a device. The backend holds the entries; here is only what it has no place for."""
+    """All tables of a device. The backend holds the entries; this keeps the rest."""
 
     def __init__(self, pipeline: Pipeline, backend: SwitchBackend, profiles: Profiles) -> None:
         self._pipeline = pipeline
@@ -96,16 +96,16 @@ class Tables:
         return key, message.priority
 
     def takes_plain_inserts(self, table: BoundTable) -> bool:
-        """Whether an entry with nothing but match, priority and action changes only the table it goes to."""
+        """Return whether an entry with only match, priority and action changes nothing but its table."""
         return not table.is_constant and table.profile_id == 0 and table.meter_type is None
 
     def decode_key(self, table: BoundTable, matches: Sequence[p4r.FieldMatch], priority: int) -> TableKey:
-        """The backend's key of an entry. RequestError if it is not valid."""
+        """Return the backend's key of an entry. Raises RequestError if it is invalid."""
         message = p4r.TableEntry(table_id=table.id, match=matches, priority=priority)
         return self._decode_entry_key(table, message)[0]
 
     def decode_own_action(self, table: BoundTable, message: p4r.TableAction) -> ActionCall | None:
-        """The backend's call of an action of an entry's own, None for another. RequestError if it is not valid."""
+        """Return the backend's call of an entry's direct action, None for others. Raises RequestError if invalid."""
         if message.WhichOneof("type") != "action":
             return None
         return decode_action(table.actions, message.action, p4i.ActionRef.DEFAULT_ONLY)
@@ -174,7 +174,7 @@ class Tables:
     def _decode_table_action(
         self, table: BoundTable, message: p4r.TableAction, notes: EntryNotes
     ) -> TableAction:
-        """The backend's action; a one-shot set becomes a hidden group, which goes into `notes`."""
+        """Return the backend's action; a one-shot set becomes a hidden group, recorded in `notes`."""
         kind = message.WhichOneof("type")
         if table.profile_id == 0:
             if kind != "action":
@@ -232,13 +232,13 @@ class Tables:
                 self.clear_colour_counts(table, match, priority)
 
     def clear_colour_counts(self, table: BoundTable, key: TableKey | None, priority: int) -> None:
-        """Set what an entry's meter has counted to 0."""
+        """Set the counts of an entry's meter to 0."""
         with self._backend.atomically():
             state = self._backend.direct_meter_read(table.name, key, priority)
             self._backend.direct_meter_restore(table.name, key, priority, cleared(state))
 
     def resolve(self, message: p4r.TableEntry) -> tuple[BoundTable, TableKey | None, int]:
-        """The table, key (None: default entry) and priority of an entry that a direct resource names."""
+        """Return the table, key (None: default entry) and priority of a direct resource's entry."""
         table = lookup(self._pipeline.tables, message.table_id, "table")
         with place(f"table {table.name!r}"):
             if message.is_default_action:
@@ -248,7 +248,7 @@ class Tables:
             return table, *key
 
     def keys(self, table: BoundTable) -> Iterator[EntryKey]:
-        """Match and priority of all entries of a table."""
+        """Return match and priority of all entries of a table."""
         return ((entry.key, entry.priority) for entry in self._backend.table_entries(table.name))
 
     # default entries
@@ -293,18 +293,18 @@ class Tables:
         return message
 
     def has_written_default(self, table_id: int) -> bool:
-        """True if a controller has set the table's default action."""
+        """Return whether a controller has set the table's default action."""
         return table_id in self._defaults
 
     def written_defaults(self) -> Iterator[p4r.TableEntry]:
-        """The default entries that controllers have set, direct resources included."""
+        """Yield the default entries that controllers have set, with direct resources."""
         for number in self._defaults:
             found = self.existing(p4r.TableEntry(table_id=number, is_default_action=True))
             assert found is not None
             yield found
 
     def delete_initial_entries(self, table_ids: Container[int]) -> None:
-        """Empty those of the preinitialized tables."""
+        """Remove the entries of preinitialized tables among these."""
         for table in self._pipeline.tables.values():
             if table.id in table_ids and not table.is_constant:
                 for entry in list(self._backend.table_entries(table.name)):
@@ -356,7 +356,7 @@ class Tables:
                 yield message
 
     def _candidates(self, table: BoundTable, query: p4r.TableEntry) -> Iterator[TableEntry]:
-        """The entries with the query's match; all if it has none."""
+        """Yield the entries with the query's match; all without a match."""
         if not (query.table_id and query.match):
             yield from self._backend.table_entries(table.name)
             return
@@ -368,7 +368,7 @@ class Tables:
             yield self._backend.table_entry(table.name, key, query.priority)
 
     def _message(self, table: BoundTable, entry: TableEntry) -> p4r.TableEntry:
-        """The entry in canonical form, without what the data plane changes."""
+        """Return the entry in canonical form, without data plane state."""
         message = p4r.TableEntry(
             table_id=table.id,
             match=encode_key(table.fields, entry.key),
@@ -394,7 +394,7 @@ class Tables:
     def _add_resources(
         self, table: BoundTable, key: EntryKey | None, message: p4r.TableEntry, query: p4r.TableEntry
     ) -> None:
-        """Put what the data plane keeps for an entry into its message, as far as the query asks for it."""
+        """Add the data plane state that the query asks for to an entry's message."""
         match, priority = (None, 0) if key is None else key
         if query.HasField("counter_data") and table.has_direct_counter:
             value = self._backend.direct_counter_read(table.name, match, priority)
@@ -410,7 +410,7 @@ class Tables:
             message.time_since_last_hit.elapsed_ns = self._backend.table_idle_ns(table.name, match, priority)
 
     def existing(self, message: p4r.TableEntry) -> p4r.TableEntry | None:
-        """The entry with the key of `message`, direct resources included; None if there is none."""
+        """Return the entry with the key of `message`, with direct resources; None if it does not exist."""
         table = lookup(self._pipeline.tables, message.table_id, "table")
         if message.is_default_action:
             found = p4r.TableEntry()
@@ -426,7 +426,7 @@ class Tables:
         return found
 
     def message_of(self, table_name: str, key: EntryKey) -> p4r.TableEntry | None:
-        """The entry for an idle-timeout notification; None if it is gone by now."""
+        """Return the entry for an idle-timeout notification; None if it no longer exists."""
         table = self._pipeline.table_named(table_name)
         if table is None:
             return None

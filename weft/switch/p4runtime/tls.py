@@ -1,4 +1,4 @@
-"""TLS of the P4Runtime server: what simple_switch_grpc's --grpc-server-* options say."""
+"""TLS of the P4Runtime server, configured as by simple_switch_grpc's --grpc-server-* options."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class TlsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """PEM files. Clients that show a certificate must have it from `ca_certificate`.
+    """PEM files. A client's certificate must be issued by `ca_certificate`.
 
-    With `require_client_certificate` every client must show one (mutual TLS).
+    With `require_client_certificate` every client must present one (mutual TLS).
     """
 
     certificate: Path
@@ -26,8 +26,8 @@ class ServerTls:
     require_client_certificate: bool = False
 
     def credentials(self) -> grpc.ServerCredentials:
-        """What gRPC takes. TlsError if a file is missing, is no PEM, or key and certificate do not go
-        together.
+        """Return gRPC's credentials. Raises TlsError if a file is missing or not PEM, or if key and certificate do not
+        match.
         """
         if self.require_client_certificate and self.ca_certificate is None:
             raise TlsError("clients must show a certificate, but there is no CA certificate to check it with")
@@ -49,7 +49,7 @@ class ServerTls:
 
 
 def _reason(error: OSError) -> str:
-    # ssl.SSLError is an OSError whose text is OpenSSL's
+    # ssl.SSLError is an OSError with OpenSSL's text
     return (
         str(error.reason)
         if isinstance(error, ssl.SSLError) and error.reason

@@ -1,11 +1,11 @@
-"""Values that controllers see otherwise than the data plane: `@p4runtime_translation` (P4Runtime §8.4.6, §18.1).
+"""Values with different representations for controllers: `@p4runtime_translation` (P4Runtime §8.4.6, §18.1).
 
-- `sdn_bitwidth`: another width. Numbers stand for themselves and must fit the data plane's; of a 32-bit port type
-  (its URI or name ends in "port", "port_id", "PortId_t" and the like) the reserved number of the CPU port is the
+- `sdn_bitwidth`: another width. Numbers are the same and must fit the data plane's width. For a 32-bit port type (its
+  URI or name ends in "port", "port_id", "PortId_t" or similar), the reserved number of the CPU port denotes the
   switch's CPU port.
-- `sdn_string`: text. Of a port type, the name of an interface of the switch, or a port's number. Of any other
-  type, every text gets a number of its own when a controller writes it first: what `@p4runtime_translation_mappings`
-  says, else itself if it is a free number, else the lowest free one from 1. The numbers last as long as the pipeline.
+- `sdn_string`: text. For a port type, the name of an interface of the switch, or a port's number. For any other type,
+  every text gets a unique number when a controller first writes it: the one in `@p4runtime_translation_mappings`, else
+  the text itself if it is a free number, else the lowest free one from 1. Numbers last as long as the pipeline.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from weft.switch.p4runtime.errors import OUT_OF_RANGE, RESOURCE_EXHAUSTED, Reque
 from weft.switch.p4runtime.values import decode, encode
 
 CPU_SDN_PORT = 0xFFFFFFFD
-"""The port number by which P4Runtime names the CPU port whatever its data plane number (§9.5, §18.1.1)."""
+"""P4Runtime's number of the CPU port, independent of its data plane number (§9.5, §18.1.1)."""
 SDN_PORT_BITS = 32
 PORT_BITS = 9
-"""Of v1model's ports."""
+"""Width of v1model's port numbers."""
 _PORT_TYPE = re.compile(r"port(_?id)?(_?num(ber)?)?(_?t)?$", re.IGNORECASE)
 _MAPPING = re.compile(r'\{\s*"((?:[^"\\]|\\.)*)"\s*,\s*(0[xX][0-9a-fA-F]+|\d+)\s*\}')
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What a switch's ports are called."""
+    """Names and numbers of a switch's ports."""
 
     cpu_port: int
     names: Mapping[str, int] = field(default_factory=dict)
     numbers: frozenset[int] | None = None
-    """All there are; None: anybody's guess."""
+    """Numbers of all ports; None if unknown."""
 
 
 class Translation(Protocol):
-    """Of one type: the controller's byte strings to data plane numbers and back."""
+    """Translation of one type between the controller's byte strings and data plane numbers."""
 
     def decode(self, data: bytes) -> int:
-        """The number. OUT_OF_RANGE, INVALID_ARGUMENT or RESOURCE_EXHAUSTED if there is none."""
+        """Return the number. OUT_OF_RANGE, INVALID_ARGUMENT or RESOURCE_EXHAUSTED without one."""
 
     def encode(self, value: int) -> bytes:
         """The canonical byte string."""
 
     def covers_all(self, mask: bytes) -> bool:
-        """True if a mask of the controller's says that the whole value counts."""
+        """Return whether a controller's mask covers the whole value."""
 
     def full_mask(self) -> bytes:
-        """The mask of a value that counts whole."""
+        """Return the mask that covers the whole value."""
 
 
 class Translated(Protocol):
@@ -60,31 +60,31 @@ class Translated(Protocol):
 
     @property
     def width_bits(self) -> int:
-        """What the data plane holds."""
+        """Width in the data plane."""
 
     @property
     def translation(self) -> Translation | None:
-        """None where the controller sees the same."""
+        """The translation; None if the controller sees the same value."""
 
 
 def decode_value(data: bytes, of: Translated) -> int:
-    """The data plane's number of a controller's byte string."""
+    """Return the data plane's number for a controller's byte string."""
     return decode(data, of.width_bits) if of.translation is None else of.translation.decode(data)
 
 
 def encode_value(value: int, of: Translated) -> bytes:
-    """The controller's byte string of a number."""
+    """Return the controller's byte string for a number."""
     return encode(value) if of.translation is None else of.translation.encode(value)
 
 
 class WidthTranslation:
-    """Between `sdn_bits` and `width_bits`."""
+    """Translates between `sdn_bits` and `width_bits`."""
 
     def __init__(self, sdn_bits: int, width_bits: int, cpu_port: int | None) -> None:
         self.sdn_bits = sdn_bits
         self._width_bits = width_bits
         self._cpu_port = cpu_port if sdn_bits == SDN_PORT_BITS else None
-        # read back as it was written: controllers use either the reserved number or the data plane's
+        # reads return the form written: controllers use either the reserved number or the data plane's
         self._cpu_is_reserved = False
 
     def decode(self, data: bytes) -> int:
@@ -115,7 +115,7 @@ class WidthTranslation:
 
 
 class TextTranslation:
-    """Between texts and numbers of `width_bits`; `fixed` ones are known, others allotted if `open_ended`."""
+    """Translates between texts and numbers of `width_bits`: `fixed` ones, and new ones if `open_ended`."""
 
     def __init__(self, width_bits: int, fixed: Mapping[str, int], *, open_ended: bool) -> None:
         self._width_bits = width_bits
@@ -125,7 +125,7 @@ class TextTranslation:
         self._next = 1
 
     def decode(self, data: bytes) -> int:
-        """The number of a text, allotted now if it is new."""
+        """Return the number of a text, allocated now if it is new."""
         try:
             text = data.decode()
         except UnicodeDecodeError:
@@ -154,15 +154,15 @@ class TextTranslation:
         return number
 
     def encode(self, value: int) -> bytes:
-        """The text of a number; of one that nobody has named, its digits."""
+        """Return the text of a number; its digits if it has no text."""
         return self._texts.get(value, str(value)).encode()
 
     def covers_all(self, mask: bytes) -> bool:
-        """No mask goes with a text."""
+        """Return False, as texts have no masks."""
         return False
 
     def full_mask(self) -> bytes:
-        """No mask goes with a text."""
+        """Raise INVALID_ARGUMENT, as texts have no masks."""
         raise invalid("a text is matched as a whole (valid: exact and optional matches)")
 
 
@@ -175,7 +175,7 @@ class Translations:
         self._made: dict[tuple[str, int], Translation] = {}
 
     def of(self, type_name: str, width_bits: int) -> Translation | None:
-        """The translation of a type whose data plane values have this width; None if it has none."""
+        """Return the translation of a type with this data plane width; None without one."""
         spec = self._types.new_types.get(type_name) if type_name in self._types.new_types else None
         if spec is None or not spec.HasField("translated_type"):
             return None
@@ -188,7 +188,7 @@ class Translations:
         return self._made[key]
 
     def of_ports(self) -> Translation | None:
-        """The translation of the ports of groups, replicas and sessions: that of the program's port type."""
+        """Return the translation of the program's port type, for ports of groups, replicas and sessions."""
         for name, spec in sorted(self._types.new_types.items()):
             if spec.HasField("translated_type") and _is_port(name, spec):
                 return self.of(name, PORT_BITS)

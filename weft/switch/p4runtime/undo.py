@@ -1,7 +1,7 @@
-"""What takes an update back, made before it is applied (P4Runtime §12.2, ROLLBACK_ON_ERROR).
+"""Makes the steps that undo an update before it is applied (P4Runtime §12.2, ROLLBACK_ON_ERROR).
 
-All that the update changes is restored, with direct resources and meters' buckets. Only the time of an entry's last
-hit starts afresh.
+Everything that the update changes is restored, including direct resources and meters' buckets. Only the time of an
+entry's last hit is reset.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Undo = Callable[[], None]
 
 
 def inverse(session: Session, update: p4r.Update) -> list[Undo]:
-    """The steps that restore what `update` is about to change. RequestError if it is malformed."""
+    """Return the steps that restore the state which `update` will change. Raises RequestError if it is malformed."""
     if update.type == p4r.Update.INSERT:
         return [_written(session, p4r.Update.DELETE, update.entity)]
     entity = update.entity

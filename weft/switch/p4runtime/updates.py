@@ -1,4 +1,4 @@
-"""Checks on the type of an update that several kinds of entity share (P4Runtime §12)."""
+"""Checks of an update's type, shared by several kinds of entity (P4Runtime §12)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from weft.switch.p4runtime.errors import ALREADY_EXISTS, NOT_FOUND, RequestError
 
 
 def require_modify(update_type: int, what: str) -> None:
-    """INVALID_ARGUMENT unless the update is a MODIFY."""
+    """Raise INVALID_ARGUMENT unless the update is a MODIFY."""
     if update_type != p4r.Update.MODIFY:
         raise invalid(f"{what} can only be modified")
 
 
 def check_existence(update_type: int, exists: bool) -> None:
-    """ALREADY_EXISTS for an INSERT of what exists, NOT_FOUND for a MODIFY or DELETE of what does not."""
+    """Raise ALREADY_EXISTS for an INSERT of an existing entity, NOT_FOUND for a MODIFY or DELETE of a missing one."""
     if update_type == p4r.Update.INSERT and exists:
         raise RequestError(ALREADY_EXISTS, "it exists already")
     if update_type != p4r.Update.INSERT and not exists:

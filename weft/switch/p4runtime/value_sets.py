@@ -20,7 +20,7 @@ from weft.switch.p4runtime.pipeline import BoundField, Pipeline, lookup
 from weft.switch.p4runtime.updates import require_modify
 
 MAX_EXPANSION = 4096
-"""Pairs of value and mask that one member may become."""
+"""Most (value, mask) pairs to which one member may expand."""
 
 
 class ValueSets:
@@ -54,7 +54,7 @@ class ValueSets:
             self._members[message.value_set_id] = keys
 
     def read(self, query: p4r.ValueSetEntry) -> Iterator[p4r.ValueSetEntry]:
-        """The value set with the query's id; all for 0."""
+        """Yield the value set with the query's id; all for 0."""
         sets = self._pipeline.value_sets
         selected = (
             sets.values() if query.value_set_id == 0 else [lookup(sets, query.value_set_id, "value set")]
@@ -67,10 +67,10 @@ class ValueSets:
 
 
 def _pack(fields: Sequence[BoundField], key: TableKey) -> list[tuple[int, int]]:
-    """Values and masks laid out as a parser transition's: each field padded to whole bytes.
+    """Return values and masks laid out like a parser transition's: each field padded to whole bytes.
 
-    The switch has no ranges in value sets, so a range becomes the prefixes that make it up, and several ranges all
-    their combinations.
+    The switch has no ranges in value sets, so a range expands to prefixes, and several ranges to all their
+    combinations.
     """
     choices_of_fields = [
         _values_and_masks(match, field.width_bits) for field, match in zip(fields, key, strict=True)
@@ -104,7 +104,7 @@ def _values_and_masks(match: Match, width_bits: int) -> list[tuple[int, int]]:
 
 
 def prefixes(low: int, high: int, width_bits: int) -> Iterator[tuple[int, int]]:
-    """The fewest (value, mask) prefixes that together match `low` to `high`, both included."""
+    """Yield the fewest (value, mask) prefixes that together match `low` to `high`, both included."""
     ones = (1 << width_bits) - 1
     while low <= high:
         size = low & -low or 1 << width_bits  # the largest aligned block that starts here

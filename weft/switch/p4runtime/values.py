@@ -1,4 +1,4 @@
-"""P4Runtime's byte strings (§8.3): big-endian, shortest form sent, any length accepted whose value fits."""
+"""P4Runtime's byte strings (§8.3): big-endian, sent in the shortest form, accepted in any length if the value fits."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from weft.switch.p4runtime.errors import OUT_OF_RANGE, RequestError
 
 
 def encode(value: int) -> bytes:
-    """The canonical (shortest) string of a non-negative integer; zero is one byte."""
+    """Return the canonical (shortest) string of a non-negative integer; zero is one byte."""
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
 def decode(data: bytes, width_bits: int) -> int:
-    """The unsigned value of `data`. OUT_OF_RANGE if it is empty or does not fit `width_bits`."""
+    """Return the unsigned value of `data`. OUT_OF_RANGE if it is empty or does not fit `width_bits`."""
     if not data:
         raise RequestError(OUT_OF_RANGE, "the byte string is empty")
     value = int.from_bytes(data, "big")
@@ -24,7 +24,7 @@ def decode(data: bytes, width_bits: int) -> int:
 
 
 def decode_signed(data: bytes, width_bits: int) -> int:
-    """The two's complement value of `data`, as the `width_bits` bits that hold it.
+    """Return the two's complement value of `data`, as `width_bits` bits.
 
     OUT_OF_RANGE as `decode`.
     """
@@ -40,7 +40,7 @@ def decode_signed(data: bytes, width_bits: int) -> int:
 
 
 def encode_signed(bits: int, width_bits: int) -> bytes:
-    """The canonical string of the two's complement value that `bits` holds."""
+    """Return the canonical string of the two's complement value in `bits`."""
     value = bits - (1 << width_bits) if bits >> (width_bits - 1) else bits
     needed_bits = (value if value >= 0 else ~value).bit_length() + 1
     return value.to_bytes((needed_bits + 7) // 8, "big", signed=True)

@@ -1,4 +1,4 @@
-"""A program with its script, and how it came out."""
+"""Test cases, programs with their scripts, and their outcomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OTHER_ARCHITECTURE = "other"
 
 
 class Verdict(StrEnum):
-    """`refused`: the case could not be tried, and the reason says what is not supported."""
+    """Verdict on a case. `refused`: it could not run; the reason names the unsupported feature."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program and the script for it, and the directory that its name is relative to."""
+    """A program and its script, and the directory to which the case's name is relative."""
 
     program: Path
     script: Path
@@ -33,27 +33,27 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The script's name without its suffix, behind the folders below the directory, if it was searched."""
+        """The script's name without suffix, with its path below the searched directory, if any."""
         script = self.script.with_suffix("")
         return script.name if self.directory is None else script.relative_to(self.directory).as_posix()
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a case came out; `reasons` is empty only for a pass."""
+    """Outcome of a case; `reasons` is empty only for a pass."""
 
     case: Case
     architecture: str
     verdict: Verdict
     reasons: tuple[str, ...] = ()
     coverage: tuple[ProgramCoverage, ...] = ()
-    """What its packets reached, where that was asked for."""
+    """Coverage by its packets, if requested."""
 
 
 def find_cases(directory: Path) -> list[Case]:
-    """All `NAME.stf` in a directory and the folders below that have a `NAME.p4` beside them, by name.
+    """Return all pairs of `NAME.stf` and `NAME.p4` in a directory and its subfolders, by name.
 
-    StfError if there is none.
+    Raises StfError if there are none.
     """
     scripts = sorted(directory.rglob("*.stf"))
     cases = [
@@ -67,7 +67,7 @@ def find_cases(directory: Path) -> list[Case]:
 
 
 def architecture(program: Path) -> str:
-    """The architecture that a program, or a file it includes in quotes, includes; `other` if none is known."""
+    """Return the architecture included by a program or a file that it includes in quotes; `other` if unknown."""
     seen: set[Path] = set()
     pending = [program]
     while pending:

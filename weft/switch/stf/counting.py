@@ -24,7 +24,7 @@ _MICROSECONDS_PER_SECOND = 1_000_000
 
 
 class ScriptedCells:
-    """The counters, meters and registers of a switch as a script sees them."""
+    """The counters, meters and registers of a switch, accessed by a script."""
 
     def __init__(self, backend: SwitchBackend, program: Program, tables: ScriptedTables) -> None:
         self._backend = backend
@@ -32,7 +32,7 @@ class ScriptedCells:
         self._tables = tables
 
     def check_counter(self, statement: CheckCounter) -> str | None:
-        """What is wrong with the counter, None if it is as the script says."""
+        """Return how the counter differs from the script's expectation, None if it does not."""
         counted = self._read_counter(statement)
         found = counted.packets if statement.unit == "packets" else counted.bytes
         if _COMPARE[statement.comparison](found, statement.number):
@@ -60,7 +60,7 @@ class ScriptedCells:
         return self._backend.direct_counter_read(entry.table, entry.key, entry.priority)
 
     def read_counter(self, command: SwitchCommand) -> None:
-        """The cell exists."""
+        """Check that the cell exists."""
         array = resolve(self._program.counter_arrays, command.name, "counter")
         self._backend.counter_read(array.name, command.numbers[0])
 
@@ -71,7 +71,7 @@ class ScriptedCells:
         self._backend.counter_write(array.name, index, CounterValue(packets, octets))
 
     def read_register(self, command: SwitchCommand) -> None:
-        """The cell exists."""
+        """Check that the cell exists."""
         self._backend.register_read(self._register(command), command.numbers[0])
 
     def write_register(self, command: SwitchCommand) -> None:
@@ -86,7 +86,7 @@ class ScriptedCells:
         return resolve(self._program.register_arrays, command.name, "register").name
 
     def read_meter(self, command: SwitchCommand) -> None:
-        """The cell exists."""
+        """Check that the cell exists."""
         self._backend.meter_read(self._meter(command).name, command.numbers[0])
 
     def configure_meter(self, command: SwitchCommand) -> None:
@@ -94,7 +94,7 @@ class ScriptedCells:
         self._backend.meter_write(self._meter(command).name, command.numbers[0], _meter_config(command))
 
     def configure_meters(self, command: SwitchCommand) -> None:
-        """Set the two rates of all cells, of a direct meter those of all entries that its table has."""
+        """Set the two rates of all cells; for a direct meter, of all entries in its table."""
         meter = self._meter(command)
         if meter.table is not None:
             for entry in self._backend.table_entries(meter.table):
@@ -109,7 +109,7 @@ class ScriptedCells:
 
 
 def _meter_config(command: SwitchCommand) -> MeterConfig:
-    """BMv2's command line takes rates in units per microsecond, the lower one first."""
+    """Return the configuration; BMv2's command line has rates in units per microsecond, the lower one first."""
     (committed, committed_burst), (peak, peak_burst) = command.rates
     return MeterConfig(
         round(committed * _MICROSECONDS_PER_SECOND),

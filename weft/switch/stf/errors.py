@@ -1,4 +1,4 @@
-"""What can go wrong with an STF script or its program."""
+"""Errors of STF scripts and their programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StfError(ValueError):
 
 
 class StfSyntaxError(StfError):
-    """A line that is no statement of the language; the message begins with its place."""
+    """An invalid line; the message begins with its place."""
 
     def __init__(self, place: Place, message: str) -> None:
         super().__init__(f"{place}: {message}")
@@ -38,4 +38,4 @@ class ProgramRefusedError(StfError):
 
 
 class StfStatementError(Exception):
-    """A statement that does not fit the program it is written for; the runner adds the place."""
+    """A statement that does not fit the program; the runner adds the place."""

@@ -1,4 +1,4 @@
-"""What should leave by each port, held against what left."""
+"""Compares the packets expected at each port with the packets that left."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _SHOWN_DIGITS = 160
 
 @dataclass
 class Ports:
-    """Packets by port, in the order in which they were expected or sent."""
+    """Expected and sent packets by port, in order."""
 
     expected: defaultdict[int, list[Expect]] = field(default_factory=lambda: defaultdict(list))
     sent: defaultdict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))
 
     def differences(self) -> list[str]:
-        """One message for each port's packets that are missing, unexpected or other than expected."""
+        """Return a message for each missing, unexpected or different packet, by port."""
         found = []
         for port in sorted(self.expected.keys() | self.sent.keys()):
             found += _port_differences(port, self.expected[port], self.sent[port])
@@ -39,7 +39,7 @@ def _port_differences(port: int, expected: list[Expect], sent: list[bytes]) -> l
 
 
 def packet_difference(expect: Expect, digits: str) -> str | None:
-    """How a packet (hexadecimal) differs from what was expected, None if it does not."""
+    """Return how a packet (hexadecimal) differs from the expected one, None if it does not."""
     if expect.digits is None:
         return None
     if len(digits) < len(expect.digits) or (expect.whole and len(digits) != len(expect.digits)):

@@ -1,4 +1,4 @@
-"""Keys of table entries: from what a script says of some key fields to a match for each."""
+"""Makes keys of table entries from a script's values for some key fields."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from weft.switch.stf.statements import KeyValue
 
 
 def table_key(table: Table, given: Sequence[tuple[str, KeyValue]]) -> TableKey:
-    """The key of an entry; fields that are not given match anything, where their kind can.
+    """Return the key of an entry; omitted fields match anything if their kind allows it.
 
-    StfStatementError for fields that the table does not have, or a value that does not fit its field.
+    Raises StfStatementError for unknown fields, or a value that does not fit its field.
     """
     fields = {canonical_key_name(field.name): index for index, field in enumerate(table.key)}
     values: dict[int, KeyValue] = {}
@@ -69,7 +69,7 @@ def _lpm(field: KeyField, given: KeyValue) -> LpmMatch:
 
 def _ternary(field: KeyField, given: KeyValue) -> TernaryMatch:
     _refuse_parts(field, given, "prefix_length", "high")
-    # A digit stands for up to four bits, so the first may reach beyond a field of, say, 9 bits.
+    # A digit has up to four bits, so the first may extend beyond a field of, say, 9 bits.
     if given.wildcard_mask.bit_length() >= field.field.width_bits + 4:
         raise _misfit(field, given, f"the field has {field.field.width_bits} bits")
     mask = _ones(field) & ~given.wildcard_mask if given.mask is None else given.mask

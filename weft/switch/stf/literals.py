@@ -7,13 +7,13 @@ from weft.switch.stf.statements import KeyValue
 from weft.switch.stf.tokens import TokenReader
 
 LARGEST_CELL = (1 << 63) - 1
-"""What counters, meters and ids hold; keys, arguments and registers may be wider."""
+"""Largest value of counters, meters and ids; keys, arguments and registers may be wider."""
 _LONGEST = 300
 _BITS_PER_DIGIT = {"0x": 4, "0o": 3, "0b": 1}
 
 
 def read_number(text: str, place: Place) -> int:
-    """The number written. StfSyntaxError for wildcards and where there are too many digits."""
+    """Return the number. Raises StfSyntaxError for wildcards and too many digits."""
     check_length(text, place)
     if "*" in text:
         raise StfSyntaxError(place, f"{text}: '*' stands only in keys and expected packets")
@@ -24,7 +24,7 @@ def read_number(text: str, place: Place) -> int:
 
 
 def read_bounded(text: str, place: Place) -> int:
-    """The number written, if it is no larger than LARGEST_CELL."""
+    """Return the number. Raises StfSyntaxError if it exceeds LARGEST_CELL."""
     value = read_number(text, place)
     if value > LARGEST_CELL:
         raise StfSyntaxError(place, f"{text} is out of range (valid: to {LARGEST_CELL:#x})")
@@ -32,7 +32,7 @@ def read_bounded(text: str, place: Place) -> int:
 
 
 def check_length(text: str, place: Place) -> None:
-    """A number has no more digits than Python converts whatever their base."""
+    """Check that a number has at most as many digits as Python converts in any base."""
     if len(text) > _LONGEST:
         raise StfSyntaxError(place, f"a number of {len(text)} digits is too long (valid: to {_LONGEST})")
 

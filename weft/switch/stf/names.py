@@ -1,4 +1,4 @@
-"""What the names in a script refer to: scripts may leave out the front part of a control plane's name."""
+"""Resolves names in scripts, which may omit the first parts of a control plane name."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _VALIDITY = re.compile(r"(^|\.)(\$valid\$?|valid|isValid\(\))$")
 
 
 def resolve(objects: Mapping[str, ObjectT], name: str, what: str) -> ObjectT:
-    """The object called `name`, or the only one whose name ends in `.name`, or that `name` ends in.
+    """Return the object called `name`, or the only one with a name that ends in `.name` or is a suffix of `name`.
 
-    StfStatementError if there is none, or more than one.
+    Raises StfStatementError if there is none, or more than one.
     """
     if name in objects:
         return objects[name]
     found = [each for each in objects if each.endswith(f".{name}")]
     found = found or [each for each in objects if name.endswith(f".{each}")]
     if not found:
-        # tables named tbl_… are the compiler's own, around direct calls of actions
+        # the compiler makes tables named tbl_… for direct calls of actions
         short = {each.rpartition(".")[2] for each in objects if not each.startswith("tbl_")}
         hint = did_you_mean(name.rpartition(".")[2], short) if short else "the program has none"
         raise StfStatementError(f"unknown {what} '{name}'; {hint}")
@@ -33,10 +33,10 @@ def resolve(objects: Mapping[str, ObjectT], name: str, what: str) -> ObjectT:
 
 
 def by_name(names: Iterable[str]) -> dict[str, str]:
-    """Names as objects for `resolve`."""
+    """Return names as objects for `resolve`."""
     return {name: name for name in names}
 
 
 def canonical_key_name(name: str) -> str:
-    """One spelling for the ways to write a stack's element (`s$0`, `s[0]`) and a header's validity."""
+    """Return the canonical spelling of a stack's element (`s$0`, `s[0]`) or a header's validity."""
     return _VALIDITY.sub(r"\1$valid$", re.sub(r"\$(\d+)", r"[\1]", name))

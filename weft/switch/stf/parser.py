@@ -1,7 +1,7 @@
-"""STF text to statements. A statement is a line; `#` begins a comment; keywords may be capitals.
+"""Parses STF text to statements. A statement is a line; `#` begins a comment; keywords may be upper case.
 
-The language is that of p4lang's p4c (`tools/stf`, `backends/bmv2/bmv2stf.py`). Beyond it: ranges `low->high`,
-masks `value&&&mask`, arguments without names, `remove ID`.
+The language is p4c's (`tools/stf`, `backends/bmv2/bmv2stf.py`), extended with ranges `low->high`, masks
+`value&&&mask`, arguments without names, and `remove ID`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _COUNTER_UNITS = ("packets", "bytes")
 _MANY = -1
 _COMMANDS: dict[str, tuple[bool, int, int]] = {
-    # command: does it name an object, how many numbers follow, how many rates (at least)
+    # command: whether it names an object, the count of numbers that follow, and of rates (at least)
     "mirroring_add": (False, 2, 0),
     "mirroring_add_mc": (False, 2, 0),
     "mirroring_delete": (False, 1, 0),
@@ -57,7 +57,7 @@ _COMMANDS: dict[str, tuple[bool, int, int]] = {
 
 
 def parse_file(path: Path) -> list[Statement]:
-    """The statements of a script. StfSyntaxError at the first line that is none; StfError."""
+    """Return the statements of a script. Raises StfSyntaxError at the first invalid line, StfError for the file."""
     try:
         text = read_text(path, MAX_SCRIPT_BYTES)
     except UnreadableFileError as error:
@@ -68,7 +68,7 @@ def parse_file(path: Path) -> list[Statement]:
 
 
 def parse_text(text: str, path: Path) -> list[Statement]:
-    """The statements of a script whose text is given; `path` is for messages."""
+    """Return the statements of a script given as text; `path` is for messages."""
     statements = []
     for number, line in enumerate(text.split("\n"), start=1):
         statement = _parse_line(line, Place(path, number))
@@ -191,7 +191,7 @@ def _rate(reader: TokenReader) -> tuple[float, int]:
 
 
 def _name(reader: TokenReader, what: str) -> str:
-    """A name of parts with dots between and indexes in brackets."""
+    """Read a name: parts separated by dots, with indexes in brackets."""
     name = _name_part(reader, what)
     while reader.accept("."):
         name += "." + _name_part(reader, "the rest of the name")
@@ -221,7 +221,7 @@ def _arguments(reader: TokenReader) -> tuple[tuple[str | None, int], ...]:
 
 
 def _entry_id(reader: TokenReader, what: str) -> str:
-    """An entry's id; scripts write it with and without a `$`."""
+    """Read an entry's id, which scripts write with or without a `$`."""
     return reader.take("name", what).removeprefix("$")
 
 

@@ -1,7 +1,7 @@
-"""Multicast groups and mirroring sessions, put together the way that BMv2's command line does.
+"""Multicast groups and mirroring sessions, built up as on BMv2's command line.
 
 A node (one replication id, some ports) is created first, gets the next handle from 0 on, and is then associated
-with groups; a session mirrors to a port or to whatever a group holds.
+with groups; a session mirrors to a port or to a group.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class ScriptedReplication:
         self._mirrored_groups: dict[int, int] = {}
 
     def create_group(self, group: int) -> None:
-        """An empty group."""
+        """Create an empty group."""
         if group in self._groups:
             raise StfStatementError(f"multicast group {group} exists already")
         self._groups[group] = []
         self._write_group(group)
 
     def create_node(self, replication_id: int, *ports: int) -> None:
-        """A node, whose handle is the number of nodes before it."""
+        """Create a node; its handle is the number of earlier nodes."""
         self._nodes.append(_Node(replication_id, ports))
 
     def update_node(self, handle: int, *ports: int) -> None:
-        """Other ports for a node and the groups that have it."""
+        """Change the ports of a node, also in groups that have it."""
         self._node(handle).ports = ports
         for group, handles in self._groups.items():
             if handle in handles:
@@ -54,12 +54,12 @@ class ScriptedReplication:
         self._write_group(group)
 
     def mirror_to_port(self, session: int, port: int) -> None:
-        """A session with one port."""
+        """Make a session mirror to one port."""
         self._mirrored_groups.pop(session, None)
         self._backend.clone_session_set(session, CloneSession((Replica(port),)))
 
     def mirror_to_group(self, session: int, group: int) -> None:
-        """A session that copies to a group, also to nodes which join it later."""
+        """Make a session mirror to a group, including nodes that join it later."""
         self._group(group)
         self._mirrored_groups[session] = group
         self._write_group(group)

@@ -1,4 +1,4 @@
-"""The outcomes of cases as a table for people and JSON for programs."""
+"""Outcomes of cases as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.REFUSED: "ye
 
 
 def counts(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
-    """By architecture, how many cases there are of each verdict."""
+    """Return the number of cases by architecture and verdict."""
     found: dict[str, Counter[str]] = {}
     for outcome in outcomes:
         found.setdefault(outcome.architecture, Counter())[outcome.verdict.value] += 1
@@ -27,7 +27,7 @@ def counts(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
 
 
 def as_json(outcomes: Sequence[Outcome], switch: str) -> dict[str, Any]:
-    """Everything in the table, and every reason in full."""
+    """Return the table's data, with every reason in full."""
     return {
         "switch": switch,
         "counts": counts(outcomes),
@@ -46,14 +46,14 @@ def as_json(outcomes: Sequence[Outcome], switch: str) -> dict[str, Any]:
 
 
 def print_outcome(outcome: Outcome) -> None:
-    """A single case: the verdict, then every reason in full."""
+    """Print a single case: the verdict, then every reason in full."""
     click.secho(f"{outcome.case.name}: {outcome.verdict.value}", fg=_STYLES[outcome.verdict].split()[-1])
     for reason in outcome.reasons:
         click.echo(f"  {reason}")
 
 
 def print_table(outcomes: Sequence[Outcome], console: Console) -> None:
-    """A row per case with its first reason, then a line of figures per architecture."""
+    """Print a row per case with its first reason, then a line of figures per architecture."""
     table = Table("case", "architecture", "outcome", "reason")
     for outcome in outcomes:
         verdict = Text(outcome.verdict.value, style=_STYLES[outcome.verdict])

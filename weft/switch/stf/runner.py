@@ -1,4 +1,4 @@
-"""Compiles a case's program and runs its script, here or in a process of its own."""
+"""Compiles a case's program and runs its script, in this process or a separate one."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ DEFAULT_TIMEOUT_S = 60.0
 _FORK = multiprocessing.get_context("fork")
 
 Compile: TypeAlias = Callable[[Path], str]
-"""Makes BMv2 JSON of a P4 source file. ProgramRefusedError says why it cannot."""
+"""Compiles a P4 source file to BMv2 JSON. Raises ProgramRefusedError with the reasons."""
 
 
 def run_case(case: Case, switch: SwitchName, compile_program: Compile, *, covered: bool = False) -> Outcome:
-    """Run one case in this process; `covered`: with what its packets reached, on the native switch."""
+    """Run one case in this process; `covered`: with its coverage, on the native switch."""
     kind = architecture(case.program)
 
     def outcome(verdict: Verdict, *reasons: str) -> Outcome:
@@ -42,7 +42,7 @@ def run_case(case: Case, switch: SwitchName, compile_program: Compile, *, covere
     except (UnsupportedProgramError, StfError) as error:
         return outcome(Verdict.REFUSED, str(error))
     except (Bmv2JsonError, BackendError) as error:
-        # What the compiler writes, the switch must take.
+        # The switch must accept the compiler's output.
         return outcome(Verdict.FAIL, f"the compiled program cannot be loaded: {error}")
     failures = run_script(statements, target, program)
     found = outcome(Verdict.FAIL if failures else Verdict.PASS, *failures)
@@ -65,9 +65,9 @@ def run_cases(
     *,
     covered: bool = False,
 ) -> Iterator[Outcome]:
-    """Run cases one after the other, each in a process of its own.
+    """Run cases one after the other, each in a separate process.
 
-    So a crash or a hang of one of them is a failure of that case, and leaves the others alone.
+    So a crash or a hang only fails its own case.
     """
     for case in cases:
         yield _run_isolated(case, switch, compile_program, timeout_s, covered=covered)

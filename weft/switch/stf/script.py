@@ -27,9 +27,9 @@ from weft.switch.stf.target import Target
 
 
 def run_script(statements: Sequence[Statement], target: Target, program: Program) -> list[str]:
-    """What went other than the script says; empty if nothing did.
+    """Return the differences from the script's expectations; empty if there are none.
 
-    A statement that the switch refuses ends the script: what follows was written for another state.
+    A statement that the switch refuses ends the script, as later statements expect another state.
     """
     return _Script(target, program).run(statements)
 

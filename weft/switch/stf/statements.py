@@ -1,4 +1,4 @@
-"""The statements of an STF script, as parsed: names and values as written, nothing looked up yet."""
+"""Parsed statements of an STF script: names and values as written, not yet resolved."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from weft.switch.stf.errors import Place
 
 @dataclass(frozen=True, slots=True)
 class KeyValue:
-    """What a key field is compared with.
+    """A value for a key field.
 
-    `value` has 0 where a wildcard digit stands and `wildcard_mask` 1; at most one of the other three is set:
+    A wildcard digit has zeros in `value` and ones in `wildcard_mask`; at most one of the other three is set:
     `/prefix_length`, `&&&mask`, `->high`.
     """
 
@@ -26,7 +26,7 @@ class KeyValue:
 
 @dataclass(frozen=True, slots=True)
 class ActionText:
-    """An action and its arguments; those without a name (None) stand in the order of the parameters."""
+    """An action and its arguments; unnamed ones (None) are in the order of the parameters."""
 
     name: str
     arguments: tuple[tuple[str | None, int], ...]
@@ -56,14 +56,14 @@ class Expect:
 
 @dataclass(frozen=True, slots=True)
 class NoPacket:
-    """The packet sent last leaves by no port."""
+    """Expect that the last packet leaves by no port."""
 
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """A table entry; the larger priority wins. `entry_id` is what later lines call it by."""
+    """A table entry; the larger priority wins. `entry_id` is its name for later lines."""
 
     place: Place
     table: str
@@ -75,7 +75,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class SetDefault:
-    """The action of a table's misses."""
+    """Set a table's default action."""
 
     place: Place
     table: str
@@ -84,7 +84,7 @@ class SetDefault:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The entry of this id is removed; None: all that the script added."""
+    """Remove the entry with this id; None: all entries that the script added."""
 
     place: Place
     entry_id: str | None
@@ -92,14 +92,14 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What was sent before has been dealt with."""
+    """Wait until earlier packets have been processed."""
 
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
 class CheckCounter:
-    """A counter cell, by index, or an entry's direct counter, by the entry's id, compares as said."""
+    """Compare a counter cell, by index, or an entry's direct counter, by the entry's id, with a number."""
 
     place: Place
     counter: str
@@ -113,7 +113,7 @@ class CheckCounter:
 class SwitchCommand:
     """A command of BMv2's command line: `mirroring_add`, `mc_mgrp_create`, `register_write`…
 
-    `name` is the object's, where the command has one; `rates` are (per microsecond, burst).
+    `name` is the object's name, if the command has one; `rates` are (per microsecond, burst).
     """
 
     place: Place

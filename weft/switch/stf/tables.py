@@ -1,4 +1,4 @@
-"""Statements about tables: add, setdefault, remove, and the entries that other lines name."""
+"""Statements about tables: add, setdefault, remove, and references to entries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.switch.stf.statements import ActionText, Add, Remove, SetDefault
 
 @dataclass(frozen=True, slots=True)
 class AddedEntry:
-    """An entry that the script added: what identifies it, and its id in the script."""
+    """An entry that the script added: table, key and priority, and its id in the script."""
 
     table: str
     key: TableKey
@@ -24,9 +24,9 @@ class AddedEntry:
 
 
 class ScriptedTables:
-    """The tables of a switch as a script sees them.
+    """The tables of a switch, accessed by a script.
 
-    Tables with an action profile take actions like any others: each entry gets a member of its own.
+    Tables with an action profile accept actions like others: each entry gets a separate member.
     """
 
     def __init__(self, backend: SwitchBackend, program: Program) -> None:
@@ -36,13 +36,13 @@ class ScriptedTables:
         self._member_count: Counter[str] = Counter()
 
     def add(self, statement: Add) -> None:
-        """Insert an entry. StfStatementError, BackendError."""
+        """Insert an entry. Raises StfStatementError, BackendError."""
         table = resolve(self._program.tables, statement.table, "table")
         if statement.entry_id is not None and any(
             entry.entry_id == statement.entry_id for entry in self._entries
         ):
             raise StfStatementError(f"the id '{statement.entry_id}' is given to an entry already")
-        # A script's priorities start at 0, those of P4Runtime at 1; the larger one wins in both.
+        # A script's priorities start at 0, P4Runtime's at 1; the larger one wins in both.
         priority = 1 + (statement.priority or 0) if table.needs_priority else 0
         key = table_key(table, statement.key)
         action = self._table_action(table, statement.action)
@@ -50,12 +50,12 @@ class ScriptedTables:
         self._entries.append(AddedEntry(table.name, key, priority, statement.entry_id))
 
     def set_default(self, statement: SetDefault) -> None:
-        """Set the action of a table's misses. StfStatementError, BackendError."""
+        """Set a table's default action. Raises StfStatementError, BackendError."""
         table = resolve(self._program.tables, statement.table, "table")
         self._backend.table_set_default(table.name, self._table_action(table, statement.action))
 
     def remove(self, statement: Remove) -> None:
-        """Delete one added entry, or all of them. StfStatementError, BackendError."""
+        """Delete one added entry, or all of them. Raises StfStatementError, BackendError."""
         entry_id = statement.entry_id
         removed = list(self._entries) if entry_id is None else [self.entry(entry_id)]
         for entry in removed:
@@ -63,7 +63,7 @@ class ScriptedTables:
             self._entries.remove(entry)
 
     def entry(self, entry_id: str) -> AddedEntry:
-        """The entry that a script calls by this id. StfStatementError."""
+        """Return the entry with this id in the script. Raises StfStatementError if it does not exist."""
         ids = {entry.entry_id: entry for entry in self._entries if entry.entry_id is not None}
         if entry_id not in ids:
             known = ", ".join(sorted(ids)) or "no entry has one"

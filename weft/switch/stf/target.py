@@ -1,4 +1,4 @@
-"""The switches that a script can run on, behind one call."""
+"""The switches that can run a script, behind one interface."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ CPU_PORT = 510
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A loaded switch; `process` lets a packet in by a port and returns what leaves, as (port, bytes)."""
+    """A loaded switch; `process` takes a packet at a port and returns the packets that leave, as (port, bytes)."""
 
     backend: SwitchBackend
     process: Callable[[int, bytes], list[tuple[int, bytes]]]
 
 
 def make_target(name: SwitchName, program: Program, *, covered: bool = False) -> Target:
-    """A fresh switch that runs `program`. UnsupportedProgramError if this kind of switch cannot.
+    """Return a new switch that runs `program`. Raises UnsupportedProgramError if this kind of switch cannot.
 
-    `covered`: the native switch counts what packets reach (`weft.switch.native.coverage`).
+    `covered`: the native switch counts coverage (`weft.switch.native.coverage`).
     """
     return _native(program, covered=covered) if name == "native" else _oracle(program)
 
@@ -56,7 +56,7 @@ def _oracle(program: Program) -> Target:
 
 
 def _packet_ins(backend: SwitchBackend) -> list[tuple[int, bytes]]:
-    """What came to the CPU port, which is a port like any other for a script."""
+    """Return the packets at the CPU port, which scripts treat like any other port."""
     packets = []
     while (event := backend.wait_stream_event(0)) is not None:
         if isinstance(event, PacketIn):

@@ -1,4 +1,4 @@
-"""A line of an STF script as tokens."""
+"""Splits a line of an STF script into tokens."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ END = Token("sign", "")
 
 
 def tokenize(text: str, place: Place, start: int = 0) -> list[Token]:
-    """The tokens of a line from `start` on, without comments.
+    """Return the tokens of a line from `start` on, without comments.
 
-    StfSyntaxError names the character that begins none.
+    Raises StfSyntaxError at a character that begins no token.
     """
     tokens = []
     at = start
@@ -53,7 +53,7 @@ def tokenize(text: str, place: Place, start: int = 0) -> list[Token]:
 
 
 class TokenReader:
-    """Takes a line's tokens one by one; every refusal says what was expected and what stands there."""
+    """Takes a line's tokens one by one; every error names the expected and the actual token."""
 
     def __init__(self, text: str, place: Place, start: int = 0) -> None:
         self.place = place
@@ -61,7 +61,7 @@ class TokenReader:
         self._at = 0
 
     def peek(self, ahead: int = 0) -> Token:
-        """The next token but `ahead`; END past the last one."""
+        """Return the token `ahead` positions after the next one; END past the last one."""
         at = self._at + ahead
         return self._tokens[at] if at < len(self._tokens) else END
 
@@ -90,12 +90,12 @@ class TokenReader:
         return self.next().text
 
     def end(self) -> None:
-        """Nothing is left."""
+        """Require that no token is left."""
         if self.peek() is not END:
             raise self.expected("the end of the line")
 
     def expected(self, what: str) -> StfSyntaxError:
-        """The error of a place where `what` should stand."""
+        """Return the error for a missing `what`."""
         found = self.peek()
         shown = "the line ends" if found is END else f"found {found.text!r}"
         return StfSyntaxError(self.place, f"expected {what}, {shown}")

@@ -1,4 +1,4 @@
-"""What happens to single packets: the events that both switches emit, and how people read them."""
+"""Traces of single packets: the events that both switches emit, and their display."""
 
 from weft.switch.trace.events import (
     Copied,

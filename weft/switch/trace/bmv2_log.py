@@ -1,7 +1,7 @@
-"""A packet's events as lines of a log in the words of simple_switch's, for whoever searches its logs.
+"""A packet's events as log lines with simple_switch's wording, so that its logs can be searched in the same way.
 
-Other than there, an entry has no handle, so a hit shows what the entry matches; each packet's lines stand
-together, written when it has left or been dropped.
+Unlike there, an entry has no handle, so a hit shows the entry's match; each packet's lines are
+adjacent, written when it has left or been dropped.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _LEAST_KEY_NAME_COLUMNS = 20
 
 
 class Bmv2Log:
-    """Writes packets of one program. Times are of the day; `origin_us` is what the switch's time 0 was."""
+    """Writes packets of one program. Times are times of day; `origin_us` is the switch's time 0."""
 
     def __init__(self, program: Program, origin_us: int = 0) -> None:
         self.program = program
@@ -70,7 +70,7 @@ class Bmv2Log:
         }
 
     def lines(self, trace: PacketTrace) -> Iterator[str]:
-        """All lines of a packet, those of a copy where it was made."""
+        """Yield all lines of a packet; the lines of a copy are where it was made."""
         yield from self._copy(trace.root, trace.number, Copies())
 
     def _copy(self, trace: CopyTrace, packet: int, copies: Copies) -> Iterator[str]:
@@ -100,7 +100,7 @@ class Copies:
 
 
 class _Teller:
-    """What one copy's events say; knows in which part of the switch the copy is."""
+    """Words the events of one copy; tracks in which part of the switch the copy is."""
 
     def __init__(self, program: Program, sources: Mapping[str, str | None]) -> None:
         self._program = program
@@ -112,7 +112,7 @@ class _Teller:
         self._state = ""  # a parser state whose select has not been reported
 
     def tell(self, event: Event) -> Iterator[Said]:
-        """Return what an event says."""
+        """Yield the log texts of an event."""
         match event:
             case Step():
                 yield from self._step(event)
@@ -158,7 +158,7 @@ class _Teller:
         self._part = ""
 
     def _leave_ingress(self) -> Iterator[Said]:
-        """End the ingress pipeline, which may have had nothing to do."""
+        """End the ingress pipeline, which may have been empty."""
         if self._owes_ingress:
             yield from self._enter(_INGRESS)
         yield from self._leave()

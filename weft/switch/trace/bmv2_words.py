@@ -1,4 +1,4 @@
-"""What lines of simple_switch's log say of single things: primitives, copies, fields that a parser sets."""
+"""simple_switch's log wording for primitives, copies, and fields that a parser sets."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ TRACE, DEBUG, INFO, ERROR = "T", "D", "I", "E"
 _AGAIN: Final = {4: "Recirculating packet", 6: "Resubmitting packet"}
 
 Said = tuple[str, str]
-"""A level and a text, of one line or more."""
+"""A level and a text of one or more lines."""
 
 
 def primitive(program: Program, place: PrimitiveRun, values: tuple[int, ...]) -> Iterator[Said]:
-    """What a primitive was, and what it used or wrote beside fields."""
+    """Yield a primitive, and the objects besides fields that it used or wrote."""
     call = place.call
     text = text_of(call.source) or f"{call.name}({', '.join(map(expression_text, call.arguments))})"
     yield TRACE, f"{place_of(call.source)}Primitive {text}"
@@ -57,7 +57,7 @@ def _used(text: str, attempt: str, name: str, index: int, size: int) -> Said:
 
 
 def copying(instance_type: int, copy: CopyTrace) -> Iterator[Said]:
-    """What is said of a packet of which a copy is made, or that goes on as a new one."""
+    """Yield the texts for a packet that is copied, or continues as a new one."""
     port = next((event.port for event in copy.events if isinstance(event, Enqueued)), None)
     match instance_type:
         case 1 | 2:
@@ -71,7 +71,7 @@ def copying(instance_type: int, copy: CopyTrace) -> Iterator[Said]:
 
 
 def set_to(source: Expression, value: int) -> str:
-    """How a parser has set a field to a value."""
+    """Return how a parser has set a field to a value, in words."""
     match source:
         case Constant():
             return f"to {value}"
@@ -84,12 +84,12 @@ def set_to(source: Expression, value: int) -> str:
 
 
 def place_of(source: str | None) -> str:
-    """Return `file(line) ` of a place in the program; nothing if it is not known."""
+    """Return `file(line) ` for a place in the program; "" if unknown."""
     place, _, _ = (source or "").partition(": ")
     file, _, line = place.rpartition(":")
     return f"{file.rpartition('/')[2]}({line}) " if file else ""
 
 
 def text_of(source: str | None) -> str:
-    """Return the program's text at a place; nothing if it is not known."""
+    """Return the program's text at a place; "" if unknown."""
     return (source or "").partition(": ")[2]

@@ -1,4 +1,4 @@
-"""Events of a packet and its copies, as a tree: where a copy is made, its own events follow."""
+"""Events of a packet and its copies as a tree: a copy's events are nested where it is made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.switch.trace.places import Place
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A pass through parser and ingress begins; `timestamp` is the switch's, in its unit."""
+    """A pass through parser and ingress begins; `timestamp` is the switch's, in its units."""
 
     port: int
     instance_type: int
@@ -21,7 +21,7 @@ class Received:
 
 @dataclass(slots=True)
 class Copied:
-    """A copy was made, or the packet goes on as a new one (resubmitted, recirculated)."""
+    """A copy was made, or the packet continues as a new one (resubmitted, recirculated)."""
 
     instance_type: int
     copy: CopyTrace
@@ -29,7 +29,7 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class Multicast:
-    """The packet goes to a multicast group with so many replicas."""
+    """The packet goes to a multicast group with `replicas` replicas."""
 
     group: int
     replicas: int
@@ -37,21 +37,21 @@ class Multicast:
 
 @dataclass(frozen=True, slots=True)
 class NoCloneSession:
-    """A clone was asked for, but its session does not exist."""
+    """A clone was requested, but its session does not exist."""
 
     session: int
 
 
 @dataclass(frozen=True, slots=True)
 class DigestSent:
-    """A digest was made of a learn list."""
+    """A digest was made from a learn list."""
 
     learn_list: int
 
 
 @dataclass(frozen=True, slots=True)
 class Enqueued:
-    """The packet was given to a port's queue."""
+    """The packet was put in a port's queue."""
 
     port: int
     queue_class: int
@@ -59,7 +59,7 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class EgressStarted:
-    """Egress begins, as the packet leaves its queue; what it met there is in the switch's units."""
+    """Egress begins, as the packet leaves its queue; queue metadata are in the switch's units."""
 
     port: int
     replication_id: int
@@ -81,7 +81,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The packet ended; the reason is that of the switch's drop counters."""
+    """The packet was dropped; the reason is as in the switch's drop counters."""
 
     reason: str
 
@@ -115,11 +115,11 @@ Event: TypeAlias = (
 
 @dataclass(slots=True)
 class CopyTrace:
-    """The events of one copy, in order; `times_ps` are when they happened, where that is known."""
+    """The events of one copy, in order; `times_ps` are their times, if known."""
 
     events: list[Event] = field(default_factory=list)
     times_ps: list[int] = field(default_factory=list, compare=False)
-    # Asked for with every packet that waits in a queue: looking through all events each time would take most of a run.
+    # Read for every packet that waits in a queue: searching all events each time would take most of a run.
     _copies: list[CopyTrace] = field(default_factory=list, init=False, repr=False, compare=False)
     _is_gone: bool = field(default=False, init=False, repr=False, compare=False)
 
@@ -134,7 +134,7 @@ class CopyTrace:
 
     @property
     def ended(self) -> bool:
-        """True if this copy and all made of it have left or were dropped."""
+        """Whether this copy and all its copies have left or were dropped."""
         return (self._is_gone or bool(self._copies)) and all(copy.ended for copy in self._copies)
 
 

@@ -14,9 +14,9 @@ MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
 class PacketLogFile:
-    """Appends packets to a file; a full one becomes FILE.1, in place of the one before. OSError: it cannot be made.
+    """Appends packets to a file; a full file replaces FILE.1. Raises OSError if it cannot be created.
 
-    `error` is the errno of the first write that failed, after which nothing is written; 0 if none has.
+    `error` is the errno of the first failed write, after which nothing is written; else 0.
     """
 
     def __init__(self, path: Path, origin_us: int = 0, max_bytes: int = MAX_FILE_BYTES) -> None:
@@ -35,7 +35,7 @@ class PacketLogFile:
         self._size_bytes = 0
 
     def write(self, program: Program, packets: Sequence[PacketTrace], missed: int = 0) -> None:
-        """Append packets; `missed` are all that came too fast to be traced so far."""
+        """Append packets; `missed` counts all packets so far that arrived too fast to be traced."""
         if self._log is None or self._log.program is not program:
             self._log = Bmv2Log(program, self._origin_us)
         for packet in packets:

@@ -1,7 +1,7 @@
-"""The places of a program that report what they do to a packet, numbered alike wherever the program is loaded.
+"""The places of a program that report events, with the same numbers wherever the program is loaded.
 
-The oracle names a place directly; instrumented code gives its number (engine/switch/trace.hpp). Every place
-says how wide the values are that it reports; values are taken modulo their width.
+The oracle reports a place directly, instrumented code its number (engine/switch/trace.hpp). Every place has the
+widths of its values; values are modulo their width.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from weft.switch.bmv2json import (
 from weft.switch.bmv2json.primitives import SIGNATURES, Parameter
 
 OPERAND_BITS = 64
-"""Indices, counts, sessions and the like; the values of log_msg."""
+"""Width of indices, counts, sessions and similar values, and of log_msg's values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +45,21 @@ class StateEntered:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A header was extracted; the value is the index in a stack (0 elsewhere), the data its bytes."""
+    """A header was extracted; the value is the index in a stack (else 0), the data its bytes."""
 
     operation: Extract
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSet:
-    """A parser state assigned; the value is the field's."""
+    """A parser state assigned a field; the value is the field's."""
 
     operation: SetField
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A select of so many cases looked at its key, fields padded to whole bytes."""
+    """A select of `cases` cases read its key, with fields padded to whole bytes."""
 
     state: str
     key_bits: int
@@ -68,7 +68,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class ParserEnded:
-    """Parsing is over: bytes consumed, error code."""
+    """Parsing ended: bytes consumed, error code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class TableApplied:
 
 @dataclass(frozen=True, slots=True)
 class ActionChosen:
-    """The program goes on by which of its actions a table chose; only counted, as traces have the action."""
+    """The next node depends on the action that a table chose; only counted, as traces have the action."""
 
     table: str
     actions: int
@@ -119,7 +119,7 @@ class ActionRun:
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveRun:
-    """A primitive ran; the values are those of `operands` before it and of its `result` after it."""
+    """A primitive ran; the values are its `operands` before it and its `result` after it."""
 
     call: PrimitiveCall
     operands: tuple[tuple[Expression, int], ...]
@@ -178,9 +178,9 @@ def value_bits(place: Place) -> tuple[int, ...]:
 
 
 def outcomes(place: Place) -> int:
-    """How many outcomes a place has. False and miss are 0, true and hit are 1.
+    """Return the number of outcomes of a place. False and miss are 0, true and hit are 1.
 
-    Of a select: its cases in their order, then that none fits. Of a table: its actions, then that it chose none.
+    A select has its cases in order, then no match; a table has its actions, then no action.
     """
     match place:
         case Selected(cases=count) | ActionChosen(actions=count):
@@ -192,26 +192,26 @@ def outcomes(place: Place) -> int:
     return 1
 
 
-# ---- the place of each thing
+# ---- the place of each object
 
 
 def table_place(table: Table) -> TableApplied:
-    """Where a table is looked up."""
+    """Return the place of a table's lookup."""
     return TableApplied(table.name, tuple(key.field.width_bits for key in table.key))
 
 
 def action_place(action: Action) -> ActionRun:
-    """Where an action begins."""
+    """Return the place of an action's start."""
     return ActionRun(action.id, tuple(parameter.width_bits for parameter in action.parameters))
 
 
 def select_place(state: ParseState) -> Selected:
-    """Where a state selects."""
+    """Return the place of a state's select."""
     return Selected(state.name, state.key_width_bits, len(state.transitions))
 
 
 def choice_place(table: Table) -> ActionChosen | None:
-    """Where the program goes on by the action that a table chose; None where all lead on to the same."""
+    """Return the place of a branch on a table's action; None if all actions have the same next node."""
     behind = {table.next_nodes.get(action.id, table.base_default_next) for action in table.actions}
     if table.branches_on_hit or len(behind) < 2:
         return None
@@ -219,12 +219,12 @@ def choice_place(table: Table) -> ActionChosen | None:
 
 
 def updated_place(checksum: Checksum) -> ChecksumUpdated:
-    """Where a checksum is written."""
+    """Return the place of a checksum's update."""
     return ChecksumUpdated(checksum.name, checksum.target)
 
 
 def primitive_place(program: Program, call: PrimitiveCall) -> PrimitiveRun:
-    """Where a primitive runs, and what is worth showing: what it wrote, and which cells it used."""
+    """Return the place of a primitive, with the values to show: its result, and the cells that it used."""
     roles = SIGNATURES[call.name]
     result = None
     if call.name != "assign_VL":  # a variable-length field is no number
@@ -247,7 +247,7 @@ def primitive_place(program: Program, call: PrimitiveCall) -> PrimitiveRun:
         array = call.arguments[0]
         assert isinstance(array, RegisterArrayRef)
         width_bits = program.register_arrays[array.name].width_bits
-        # Beside the index and the value: what the cell held before.
+        # In addition to index and value: the cell's old value.
         index, value = (expression for expression, _ in operands)
         cell = RegisterRef(array.name, index, width_bits)
         operands = [operands[0], (value, width_bits), (cell, width_bits)]
@@ -273,24 +273,24 @@ class Places:
         self._first_counts = (0, *accumulate(map(outcomes, self._by_number)))
 
     def number(self, place: Place) -> int:
-        """The number of a place; KeyError if the program has no such."""
+        """Return the number of a place. Raises KeyError if the program lacks it."""
         return self._numbers[place]
 
     def counts(self, place: Place) -> range:
-        """Where each of a place's outcomes is counted."""
+        """Return the count indices of a place's outcomes."""
         number = self._numbers[place]
         return range(self._first_counts[number], self._first_counts[number + 1])
 
     @property
     def count(self) -> int:
-        """How many outcomes all places have."""
+        """Number of outcomes of all places."""
         return self._first_counts[-1]
 
     def __iter__(self) -> Iterator[Place]:
         return iter(self._by_number)
 
     def __getitem__(self, number: int) -> Place:
-        """The place with a number; IndexError if there is none."""
+        """Return the place with a number. Raises IndexError if it does not exist."""
         return self._by_number[number]
 
     def __len__(self) -> int:

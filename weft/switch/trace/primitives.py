@@ -1,4 +1,4 @@
-"""What a primitive did, in a line."""
+"""Describes a primitive's effect in a line."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _COLOURS = ("green", "yellow", "red")
 
 
 def primitive_text(place: PrimitiveRun, values: tuple[int, ...]) -> str:
-    """The primitive with its values, and where the program calls it."""
+    """Return the primitive with its values, and its place in the program."""
     source = short_source(place)
     return _text(place, values) + (f"   ← {source}" if source else "")
 
 
 def short_source(place: PrimitiveRun) -> str:
-    """File, line and text of the call in the P4 program, folders left out; empty if the compiler did not say."""
+    """Return file (without folders), line and text of the call in the P4 program; "" if the compiler omitted them."""
     file, colon, rest = (place.call.source or "").partition(":")
     return f"{PurePath(file).name}{colon}{rest}"
 
 
 def log_message(text: str, values: tuple[int, ...]) -> str:
-    """The message of log_msg; placeholders without a value stay."""
+    """Return the message of log_msg; placeholders without a value are kept."""
     pieces = text.split("{}")
     message = pieces[0]
     for index, piece in enumerate(pieces[1:]):
@@ -41,7 +41,7 @@ def log_message(text: str, values: tuple[int, ...]) -> str:
 
 
 def drops_packet(place: PrimitiveRun) -> bool:
-    """True for what may set egress_spec to the drop port."""
+    """Return whether a primitive may set egress_spec to the drop port."""
     if place.call.name in ("drop", "mark_to_drop"):
         return True
     return isinstance(place.result, FieldRef) and place.result.field == "egress_spec"

@@ -1,4 +1,4 @@
-"""A packet's story as a tree for a terminal, as lines of a log, and its events as JSON."""
+"""Shows a packet's story as a tree on a terminal or as log lines, and its events as JSON."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WIDE = 10_000
 
 
 def tree(story: Line) -> Tree:
-    """For rich's console."""
+    """Return a story as a tree for rich's console."""
     return _grow(Tree(_label(story)), story)
 
 
 def print_tree(story: Line, *, ended: bool) -> None:
-    """Print a packet's story to stdout. A terminal folds long lines; elsewhere they are whole."""
+    """Print a packet's story to stdout. Long lines are wrapped only on a terminal."""
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=WIDE)
     console.print(tree(story))
     if not ended:
@@ -41,13 +41,13 @@ def _label(line: Line) -> Text:
 
 
 def log_lines(story: Line) -> Iterator[tuple[str, bool]]:
-    """Indented lines, and whether each is a detail."""
+    """Yield indented lines, and whether each is a detail."""
     for depth, line in story.walk():
         yield "  " * depth + line.text, line.detail
 
 
 def json_events(teller: Storyteller, trace: PacketTrace) -> Iterator[dict[str, Any]]:
-    """One object an event: packet, copy ("1", its first copy "1.1"), time, kind and what the event says."""
+    """Yield an object per event: packet, copy ("1", its first copy "1.1"), time, kind and the event's data."""
     yield from _copy_events(teller, trace.number, "1", trace.root)
 
 

@@ -1,4 +1,4 @@
-"""A packet's events as nested lines of text, which logs and trees show."""
+"""A packet's events as nested lines of text, for logs and trees."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ DROP_REASONS = {
 
 @dataclass(slots=True)
 class Line:
-    """A line and what belongs to it. `detail` lines are left out of short logs."""
+    """A line and its children. `detail` lines are omitted from short logs."""
 
     text: str
     style: str = ""
@@ -81,7 +81,7 @@ class Line:
 
 
 class Storyteller:
-    """Puts what happens to packets of one program into words."""
+    """Describes the events of one program's packets in words."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -94,21 +94,21 @@ class Storyteller:
         self._errors = {code: name for name, code in program.errors.items()}
 
     def packet(self, trace: PacketTrace) -> Line:
-        """The whole story of a packet."""
+        """Return the whole story of a packet."""
         root = Line(f"packet {trace.number}", "bold")
         _CopyStory(self, root).add_events(trace.root)
         return root
 
-    # ---- what single places say
+    # ---- texts of single places
 
     def condition(self, name: str, holds: bool) -> str:
-        """A condition as the program's source has it, or as its expression."""
+        """Return a condition with its result."""
         node = self._nodes[name]
         assert isinstance(node, Conditional)
         return f"if {_bare(expression_text(node.expression))}: {'true' if holds else 'false'}"
 
     def table(self, step: Step) -> str:
-        """Table, key and what matched."""
+        """Return table, key and match."""
         assert isinstance(step.place, TableApplied)
         table = self._nodes[step.place.table]
         assert isinstance(table, Table)
@@ -152,7 +152,7 @@ class Storyteller:
         return f"extract {name}: {fields or 'no fields'}"
 
     def select(self, step: Step) -> str:
-        """The key that a state selects by."""
+        """Return the key of a state's select."""
         assert isinstance(step.place, Selected)
         key = self._states[step.place.state].transition_key
         parts = [
@@ -162,7 +162,7 @@ class Storyteller:
         return f"select {', '.join(parts)}"
 
     def parser_end(self, step: Step) -> tuple[str, str]:
-        """How parsing ended, and the style."""
+        """Return how parsing ended, and the style."""
         consumed, code = step.values
         name = self._errors.get(code, f"error {code}")
         if code == self.program.errors.get("NoError", 0):
@@ -170,7 +170,7 @@ class Storyteller:
         return f"parser error {name} at byte {consumed}", "red"
 
     def step(self, step: Step) -> str:
-        """Any place in a line, without regard to what came before."""
+        """Return any step in a line, without context."""
         match step.place:
             case StateEntered(state):
                 return f"state {state}"
@@ -208,7 +208,7 @@ class Storyteller:
 
 
 def header_fields(header_type: HeaderType, data: bytes) -> dict[str, str]:
-    """Fields of a header on the wire, for people."""
+    """Return the fields of a header on the wire as text, by name."""
     left = len(data) * 8
     variable_bits = left - sum(item.width_bits for item in header_type.fields if not item.variable)
     bits = int.from_bytes(data, "big")
@@ -227,7 +227,7 @@ def _bare(text: str) -> str:
 
 
 def hidden_table(step: Step) -> bool:
-    """True for the wrapper that the compiler makes of a direct call of an action."""
+    """Return whether a step is a table that the compiler made for a direct call of an action."""
     return isinstance(step.place, TableApplied) and not step.values and step.place.table.startswith("tbl_")
 
 
@@ -325,5 +325,5 @@ class _CopyStory:
                 self._section.text += f"{':' if self._section.text == 'deparser' else ','} {header}"
 
     def _is_statement(self, place: ActionRun) -> bool:
-        """True for an action that the compiler made of statements of an apply block: no control's name before it."""
+        """Return whether the compiler made an action from statements of an apply block: it has no control's name."""
         return not place.parameter_bits and "." not in self._teller.program.actions[place.action_id].name

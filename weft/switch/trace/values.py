@@ -1,4 +1,4 @@
-"""Numbers as people read them: addresses, ports, types, matches, and the names of what holds them."""
+"""Formats values for display: addresses, ports, types, matches, and names of fields."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from weft.switch.bmv2json.model_parsers import TransitionKeyField
 
 _ADDRESS_HINTS = ("addr", "ip", "src", "dst", "source", "destination")
 _DECIMAL_BITS = 16
-"""Wider numbers are written in hexadecimal."""
+"""Widest decimal numbers; wider ones are in hexadecimal."""
 
 
 def number(value: int, width_bits: int, name: str = "") -> str:
-    """A value as what its width and the name of its field suggest it is."""
+    """Return a value in the format suggested by its width and its field's name."""
     last = name.rpartition(".")[2].lower()
     if width_bits == 48 and "timestamp" not in last:
         return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))
@@ -55,7 +55,7 @@ def number(value: int, width_bits: int, name: str = "") -> str:
 
 
 def match_text(match: Match, width_bits: int, name: str) -> str:
-    """One field of an entry's match."""
+    """Return one field of an entry's match as text."""
     match match:
         case ExactMatch(value):
             return number(value, width_bits, name)
@@ -71,19 +71,19 @@ def match_text(match: Match, width_bits: int, name: str) -> str:
 
 
 def key_text(key: TableKey, widths_bits: Sequence[int], names: Sequence[str]) -> str:
-    """A whole match, in the order of the key."""
+    """Return a whole match as text, in the order of the key."""
     return ", ".join(
         match_text(match, width, name) for match, width, name in zip(key, widths_bits, names, strict=True)
     )
 
 
 def field_name(name: str) -> str:
-    """A name without what the compiler put around it."""
+    """Return a name without the compiler's prefixes."""
     return name.removeprefix("scalars.").replace("userMetadata.", "meta.")
 
 
 def expression_text(expression: Argument) -> str:
-    """An argument of a primitive as P4 would write it."""
+    """Return an argument of a primitive in P4 syntax."""
     match expression:
         case FieldRef(header, field):
             return f"{header}.isValid()" if field == VALID_FIELD else field_name(f"{header}.{field}")
@@ -139,7 +139,7 @@ def _operation_text(operation: Operation) -> str:
 
 
 def split_key(value: int, fields: Sequence[TransitionKeyField]) -> list[int]:
-    """The values of a select's key, whose fields are padded to whole bytes."""
+    """Return the values in a select's key, which has fields padded to whole bytes."""
     values = []
     for item in reversed(fields):
         padded = (item.width_bits + 7) // 8 * 8

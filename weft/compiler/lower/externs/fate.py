@@ -1,4 +1,4 @@
-"""What becomes of a packet: dropped, truncated, digested, cloned, resubmitted, recirculated."""
+"""Calls that decide a packet's fate: drop, truncate, digest, clone, resubmit, recirculate."""
 
 from __future__ import annotations
 

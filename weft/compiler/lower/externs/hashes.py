@@ -64,9 +64,9 @@ def hash_fields(context: Context, call: ast.Call, arguments: Arguments) -> None:
 def _hash_inputs(context: Context, value: P4Value, where: ast.Expression, used: Counter[Type]) -> list[Expr]:
     """BMv2 leaves an invalid header, and each of its fields, out of a calculation.
 
-    What the program names as a header stays one. A field that it names by itself is a value, which counts
-    whatever it is (specification, section 8.18: unspecified in an invalid header), so it is copied, as by p4c.
-    The copies are needed until the hash is computed, so all calls share them; `used` counts those of this one.
+    If the program names a header, it stays a header. A field named by itself is a value. It counts even in an
+    invalid header (specification, section 8.18: unspecified there), so it is copied, as by p4c. The copies are
+    needed until the hash is computed, so all calls share them; `used` counts the copies of this call.
     """
     if isinstance(value, HeaderValue | UnionValue | StackValue):
         return calculation_inputs(context, value, where)

@@ -18,7 +18,7 @@ from weft.compiler.types import BOOL, BitsType, EnumType, Type, bits
 _PIPELINES = ("ingress", "egress")
 
 Arguments = Sequence[ast.Expression | None]
-"""Of a call, in the order of the parameters; None stands for one that is ignored."""
+"""A call's arguments, in the order of the parameters; None stands for one that is ignored."""
 
 
 class Result:

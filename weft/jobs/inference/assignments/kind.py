@@ -1,4 +1,4 @@
-"""What every assignment says of itself."""
+"""Interface of assignments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.jobs.inference.requests import Integers
 
 
 class Assignment(ABC):
-    """Chooses an instance for each request, when it arrives."""
+    """Chooses an instance for each request on arrival."""
 
     name: ClassVar[str]
 
@@ -19,6 +19,6 @@ class Assignment(ABC):
 
         Args:
             request: its number in the order of arrivals, from 0.
-            loads: of each instance: a prefill instance's work that is left (ps), the tokens of all prompts that a
-                decode instance was given so far.
+            loads: of each instance: for prefill, the remaining work (ps); for decode, the tokens of all prompts
+                assigned so far.
         """

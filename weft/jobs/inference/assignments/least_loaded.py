@@ -9,10 +9,10 @@ from weft.jobs.inference.requests import Integers
 
 
 class LeastLoaded(Assignment):
-    """The instance with the least load, the first of several."""
+    """Chooses the instance with the least load, the first among equals."""
 
     name = "least-loaded"
 
     def choose(self, request: int, loads: Integers) -> int:
-        """Return the first of those with the least load."""
+        """Return the first instance with the least load."""
         return int(np.argmin(loads))

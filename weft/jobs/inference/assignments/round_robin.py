@@ -7,10 +7,10 @@ from weft.jobs.inference.requests import Integers
 
 
 class RoundRobin(Assignment):
-    """The instances in turn."""
+    """Chooses the instances in turn."""
 
     name = "round-robin"
 
     def choose(self, request: int, loads: Integers) -> int:
-        """Return the next one."""
+        """Return the next instance."""
         return request % len(loads)

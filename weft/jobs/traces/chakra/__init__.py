@@ -1,1 +1,1 @@
-"""MLCommons Chakra execution traces: one file a rank, NAME.RANK.et, and the process groups in NAME.json."""
+"""MLCommons Chakra execution traces: a file NAME.RANK.et per rank, and the process groups in NAME.json."""

@@ -1,4 +1,4 @@
-"""The attributes of a Chakra node: values of one name come in several types, as the writers of traces differ."""
+"""Attributes of a Chakra node: the same name comes with different value types, depending on the trace's writer."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from weft.jobs.traces.errors import TraceError
 
 
 class Attributes:
-    """The attributes of a node, by name; each is read as the type that it must have."""
+    """The attributes of a node, by name; each method reads one type."""
 
     def __init__(self, node: Any) -> None:
         self._attributes = {each.name: each for each in node.attr}
 
     def integer(self, name: str, place: str, default: int | None = None) -> int:
-        """Return an integer of any type. Raises TraceError if it is missing without a default, negative, or none."""
+        """Return an integer of any type. Raises TraceError for other types, negatives, or no value and default."""
         attribute = self._attributes.get(name)
         if attribute is None:
             if default is None:
@@ -32,7 +32,7 @@ class Attributes:
         return value
 
     def flag(self, name: str, place: str) -> bool:
-        """Return a flag, as bool or integer; False where it is missing. Raises TraceError for other types."""
+        """Return a flag from a bool or an integer; False if missing. Raises TraceError for other types."""
         attribute = self._attributes.get(name)
         if attribute is None:
             return False
@@ -42,7 +42,7 @@ class Attributes:
         return bool(getattr(attribute, kind))
 
     def text(self, name: str, place: str) -> str:
-        """Return a text, "" where it is missing; an integer as its digits. Raises TraceError for other types."""
+        """Return a text, or an integer's digits; "" if missing. Raises TraceError for other types."""
         attribute = self._attributes.get(name)
         if attribute is None:
             return ""
@@ -52,7 +52,7 @@ class Attributes:
         return str(getattr(attribute, kind))
 
     def numbers(self, name: str, place: str) -> Sequence[int] | None:
-        """Return a list of integers, None where it is missing. Raises TraceError for other types."""
+        """Return a list of integers; None if missing. Raises TraceError for other types."""
         attribute = self._attributes.get(name)
         if attribute is None:
             return None

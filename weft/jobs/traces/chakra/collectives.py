@@ -1,4 +1,4 @@
-"""Chakra's collectives as Weft's, and back. Chakra's `comm_size` is a rank's input, Weft's size that of nccl-tests."""
+"""Converts collectives between Chakra and Weft. Chakra's `comm_size` is a rank's input; Weft's size is nccl-tests'."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _COLLECTIVES = {
     CollectiveType.ALL_TO_ALL: "alltoall",
     CollectiveType.REDUCE_SCATTER: "reducescatter",
     CollectiveType.REDUCE_SCATTER_BLOCK: "reducescatter",
-    # torch.distributed has NCCL, which has none, reduce an element instead.
+    # NCCL has no barrier; torch.distributed lets it all-reduce one element instead.
     CollectiveType.BARRIER: "allreduce",
 }
 _GATHERED = "allgather"
-"""Its result is as large as all inputs together."""
+"""The collective with a result as large as all inputs together."""
 
 
 def call_of(number: int, input_bytes: int, members: int, place: str) -> CollectiveCall | None:
-    """Return the call of a collective among so many ranks, None if there is nothing to do.
+    """Return the call of a collective among `members` ranks, None if it moves nothing.
 
-    Raises TraceError, with `place`, for what Weft has not.
+    Raises TraceError, with `place`, for types that Weft does not support and for too large sizes.
     """
     try:
         kind = CollectiveType(number)
@@ -43,7 +43,7 @@ def call_of(number: int, input_bytes: int, members: int, place: str) -> Collecti
 
 
 def type_and_input_bytes(call: CollectiveCall, members: int) -> tuple[CollectiveType, int]:
-    """Return Chakra's type and `comm_size` of a call, those of an all-to-all for what Chakra does not have."""
+    """Return Chakra's type and `comm_size` of a call; a collective that Chakra lacks becomes an all-to-all."""
     for kind, collective in _COLLECTIVES.items():
         if collective == call.collective:
             return kind, call.size_bytes // (members if collective == _GATHERED else 1)

@@ -1,4 +1,4 @@
-"""The files of a Chakra trace, by any of the names that people give for it."""
+"""Finds the files of a Chakra trace, from its prefix, its folder, or one of the files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FILE = re.compile(r"(.+)\.(0|[1-9][0-9]{0,9})\.et", re.DOTALL)
 
 @dataclass(frozen=True)
 class ChakraFiles:
-    """One file of each rank, in order, and that of the process groups, if there is one."""
+    """The files of a trace: one for each rank, in order, and one for the process groups, if any."""
 
     name: str
     ranks: tuple[Path, ...]
@@ -35,9 +35,9 @@ def groups_file(prefix: Path) -> Path:
 
 
 def found_files(path: Path, groups: Path | None) -> ChakraFiles:
-    """Return the files of a trace, of which `path` is the prefix, the folder, or one file.
+    """Return the files of a trace; `path` is its prefix, its folder, or one file.
 
-    Raises TraceError if there are none, if ranks are missing, or if a folder has several traces.
+    Raises TraceError if no file or rank is found, if ranks are missing, or if a folder has several traces.
     """
     folder, name = (path, None) if path.is_dir() else (path.parent, path.name)
     if name is not None and (match := _FILE.fullmatch(name)):

@@ -1,4 +1,4 @@
-"""Chakra's files: messages one after the other, each behind its length as a varint."""
+"""Framing of Chakra's files: consecutive messages, each preceded by its length as a varint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_LENGTH_BYTES = 5
 
 
 def framed(message: bytes) -> bytes:
-    """Return a message behind its length."""
+    """Return a message preceded by its length."""
     length, prefix = len(message), bytearray()
     while length > 0x7F:
         prefix.append(length & 0x7F | 0x80)
@@ -22,7 +22,7 @@ def framed(message: bytes) -> bytes:
 
 
 def unframed(data: bytes, source: str) -> Iterator[memoryview]:
-    """Yield the messages of a file. Raises TraceError, with `source`, if the file ends within one."""
+    """Yield the messages of a file. Raises TraceError, with `source`, for a bad length or a truncated message."""
     view, at, number = memoryview(data), 0, 0
     while at < len(data):
         begin, length, shift = at, 0, 0
@@ -49,7 +49,7 @@ def unframed(data: bytes, source: str) -> Iterator[memoryview]:
 
 
 def parsed(message_class: type, data: memoryview, source: str, number: int) -> object:
-    """Return a message. Raises TraceError if it is none."""
+    """Return a parsed message. Raises TraceError if the bytes do not parse."""
     try:
         return message_class.FromString(data)  # type: ignore[attr-defined]
     except (DecodeError, UnicodeDecodeError) as error:

@@ -1,7 +1,7 @@
 """The messages of MLCommons Chakra's execution traces, schema 1.0 (chakra/schema/protobuf/et_def.proto).
 
-They are described here rather than by a compiled .proto, which would tie Weft to one version of protobuf's compiler.
-Only fields that Weft reads or writes are described; protobuf keeps the others as unknown fields and skips them.
+They are declared here because a compiled .proto would tie Weft to one version of protobuf's compiler. Only fields that
+Weft reads or writes are declared; protobuf keeps the others as unknown fields and skips them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SINGLE, _REPEATED = _Field.LABEL_OPTIONAL, _Field.LABEL_REPEATED
 
 
 class NodeType(IntEnum):
-    """What a node is; Chakra's `NodeType`."""
+    """Chakra's `NodeType`."""
 
     INVALID = 0
     METADATA = 1
@@ -56,7 +56,7 @@ INTEGERS = {
     "sfixed32_val": (23, _Field.TYPE_SFIXED32),
     "sfixed64_val": (25, _Field.TYPE_SFIXED64),
 }
-"""The kinds of value that hold an integer: which one an attribute has differs between writers of traces."""
+"""Value types that hold an integer; writers of traces differ in the one they use."""
 _VALUES = {
     **INTEGERS,
     "double_val": (3, _Field.TYPE_DOUBLE),
@@ -92,7 +92,7 @@ def _schema() -> Any:
     for name, number in (("id", 1), ("start_time_micros", 6), ("duration_micros", 7)):
         _add(node, name, number, _Field.TYPE_UINT64)
     _add(node, "name", 2, _Field.TYPE_STRING)
-    # An enumeration on the wire; as a number, unknown values are kept and can be named in an error.
+    # An enumeration on the wire; declared as a number, so that errors can name unknown values.
     _add(node, "type", 3, _Field.TYPE_INT32)
     for name, number in (("ctrl_deps", 4), ("data_deps", 5)):
         _add(node, name, number, _Field.TYPE_UINT64, _REPEATED)

@@ -1,4 +1,4 @@
-"""What a job has and Chakra does not: Weft writes it beside, as one attribute of a file and some of its nodes."""
+"""Data of a job that Chakra cannot express: Weft writes it as extra attributes of a file and its nodes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall
 
 FILE_ATTRIBUTE = "weft"
-"""Of a file's GlobalMetadata: `RankData` as JSON."""
+"""Attribute of a file's GlobalMetadata: `RankData` as JSON."""
 DURATION = "weft_duration_ps"
 STREAM = "weft_stream"
 CATEGORY = "weft_category"
 CALL = "weft_call"
-"""Place in `JobData.calls`."""
+"""Attribute with the index in `JobData.calls`."""
 TIMER = "weft_timer"
 AFTER, AFTER_START = "weft_after", "weft_after_start"
-"""Dependencies of a node that follows the start of another, which Chakra cannot say."""
+"""Attributes with the dependencies of a node that follows another's start, which Chakra cannot express."""
 NODE_ATTRIBUTES = frozenset((DURATION, STREAM, CATEGORY, CALL, TIMER, AFTER, AFTER_START))
 
 
@@ -33,7 +33,7 @@ class _Strict(BaseModel):
 
 
 class CallData(_Strict):
-    """A `CollectiveCall`."""
+    """A `CollectiveCall` as JSON data."""
 
     collective: str = Field(max_length=4096)
     size_bytes: int = Field(ge=0, lt=1 << 46)
@@ -48,7 +48,7 @@ class CallData(_Strict):
         return cls(**{**vars(call), "operation": call.operation.name})
 
     def call(self) -> CollectiveCall:
-        """Return the call. Raises ValueError for an operation that there is not."""
+        """Return the call. Raises ValueError for an unknown operation."""
         if self.operation not in Operation.__members__:
             raise ValueError(
                 f"no operation {shown(self.operation)}; {did_you_mean(self.operation, Operation.__members__)}"
@@ -57,7 +57,7 @@ class CallData(_Strict):
 
 
 class JobData(_Strict):
-    """What concerns all ranks; rank 0's file has it."""
+    """Data of the whole job, in rank 0's file."""
 
     name: str = Field(max_length=4096)
     group_names: list[str]
@@ -66,7 +66,7 @@ class JobData(_Strict):
 
 
 class RankData(_Strict):
-    """What concerns one rank."""
+    """Data of one rank."""
 
     version: Literal[1] = 1
     peers: list[int]
@@ -76,7 +76,7 @@ class RankData(_Strict):
 
 
 def rank_data(text: str, source: str) -> RankData:
-    """Return what a file's attribute says. Raises TraceError if it does not say it as Weft does."""
+    """Return the data in a file's attribute. Raises TraceError if it does not have Weft's format."""
     try:
         return RankData.model_validate_json(text)
     except ValidationError as error:
@@ -84,7 +84,7 @@ def rank_data(text: str, source: str) -> RankData:
 
 
 def apply_to_job(data: JobData, job: JobAssembler, source: str) -> None:
-    """Give a job the name and the calls that it had. Raises TraceError for calls that cannot be."""
+    """Set a job's name, traffic classes and calls from the data. Raises TraceError for invalid calls."""
     job.name = data.name
     job.traffic_classes = dict(data.traffic_classes)
     try:

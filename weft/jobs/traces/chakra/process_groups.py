@@ -1,4 +1,4 @@
-"""The process groups of a Chakra trace: a JSON object of each one's name and ranks, as ASTRA-sim reads it."""
+"""The process groups of a Chakra trace: a JSON object of names and ranks, as ASTRA-sim reads it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from weft.traffic.jobs import Group, JobError
 
 MAX_FILE_BYTES = 1 << 28
 EVERYBODY = ("", "0")
-"""Names of the group of all ranks, unless a file says otherwise."""
+"""Default names of the group of all ranks."""
 
 
 class _Recorded(BaseModel):
-    """A group as PyTorch records it, with much else."""
+    """The parts of a group recorded by PyTorch that Weft reads."""
 
     pg_name: str
     ranks: list[int]
@@ -29,7 +29,7 @@ _RECORDED = TypeAdapter(list[_Recorded])
 
 
 class ProcessGroups:
-    """The groups of a trace, by the names that nodes have for them."""
+    """The groups of a trace, by the names that nodes use."""
 
     def __init__(self, job: JobAssembler, rank_count: int, path: Path | None) -> None:
         self.rank_count = rank_count
@@ -53,9 +53,9 @@ class ProcessGroups:
         return self._numbers[name]
 
     def add_recorded(self, text: str, place: str) -> None:
-        """Add the groups that PyTorch has recorded in a METADATA node; those of known names must have the same ranks.
+        """Add the groups that PyTorch recorded in a METADATA node; a known name must have the same ranks.
 
-        The text is that of a Python list with a text of JSON. A group without ranks is of all. Raises TraceError.
+        The text is a Python list with one string of JSON. A group without ranks has all. Raises TraceError.
         """
         try:
             groups = _RECORDED.validate_json(text[2:-2])
@@ -70,7 +70,7 @@ class ProcessGroups:
                 raise TraceError(f"{place}: process group {each.pg_name!r} has other ranks than elsewhere")
 
     def number(self, name: str, rank: int, place: str) -> int:
-        """Return the number of a group. Raises TraceError, with `place`, if there is none or the rank is not in it."""
+        """Return the number of a group. Raises TraceError, with `place`, if it does not exist or lacks the rank."""
         number = self._numbers.get(name)
         if number is None and name in EVERYBODY:
             number = self._add(name, tuple(range(self.rank_count)), place)
@@ -87,7 +87,7 @@ class ProcessGroups:
         return number
 
     def rename(self, names: list[str], source: str) -> None:
-        """Give the groups other names, in order; nodes keep those of the file. Raises TraceError for wrong ones."""
+        """Rename the groups, in order; nodes keep using the file's names. Raises TraceError for bad names."""
         if len(names) != len(self._job.groups):
             raise TraceError(f"{source}: {len(names)} names for {len(self._job.groups)} process groups")
         try:

@@ -1,4 +1,4 @@
-"""Reads one rank's Chakra file as the rank's operations."""
+"""Converts one rank's Chakra file to the rank's operations."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from weft.traffic.jobs import NO_STREAM, OperationsError
 PS_PER_MICROSECOND = 10**6
 MAX_MICROSECONDS = 10**12
 _GROUPS_RECORDED = "process_group"
-"""Within the name of the node in which PyTorch records them."""
+"""Part of the name of the node in which PyTorch records process groups."""
 ACCELERATOR_STREAM, PROCESSOR_STREAM, MEMORY_STREAM = 0, 1, 2
 _USED = {
     "is_cpu_op", "num_ops", "tensor_size", "comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "pg_name",
 }  # fmt: skip
 _RECORDED_BY_PYTORCH = "op_schema"
-"""An attribute of nodes that PyTorch's execution trace observer has recorded."""
+"""An attribute only of nodes recorded by PyTorch's execution trace observer."""
 _COMMUNICATION = {int(each) for each in (NodeType.SEND, NodeType.RECEIVE, NodeType.COLLECTIVE)}
 
 
 def _is_launch(attributes: Attributes, place: str) -> bool:
-    """Whether a node of communication is the processor's part only (`c10d::allreduce_` of PyTorch).
+    """Whether a communication node is only the processor's part (PyTorch's `c10d::allreduce_`).
 
-    Its transfer is another node, the accelerator's kernel, which has type and size. ASTRA-sim computes here, too.
+    Another node, the accelerator's kernel with type and size, is the transfer. ASTRA-sim computes here, too.
     """
     return attributes.flag("is_cpu_op", place) and not any(
         name.startswith("comm_") for name in attributes.names()
@@ -47,9 +47,9 @@ def _is_launch(attributes: Attributes, place: str) -> bool:
 class RankReader:
     """Reads one rank's file.
 
-    After `read`, `node_ids` are the nodes of its operations, `ignored` counts attributes, `callers` the control
-    dependencies that are left out, `launches` nodes of communication that are the processor's part alone, and
-    `transfers` all other nodes of communication.
+    After `read`, `node_ids` are the nodes of its operations, `ignored` counts unread attributes, `callers` the control
+    dependencies left out, `launches` communication nodes that are only the processor's part, and `transfers` all other
+    communication nodes.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class RankReader:
         self._is_recorded = False
 
     def read(self, data: bytes) -> RankAssembler:
-        """Return the rank's operations. Raises TraceError with file and node."""
+        """Return the rank's operations. Raises TraceError, with file and node, for an invalid file."""
         number = -1
         for number, message in enumerate(unframed(data, self._source)):
             if number == 0:
@@ -139,7 +139,7 @@ class RankReader:
         if after_start is not None:
             after, callers = attributes.numbers(own_data.AFTER, place) or [], []
             self._start_edges.extend((operation, each) for each in after_start)
-        # Before they are unpacked: a few hundred megabytes of them would take gigabytes.
+        # Checked before unpacking, which turns a few hundred megabytes into gigabytes.
         kept = len(self._after) + len(self._callers)
         check_count(operation, kept + len(after) + len(callers), place)
         self._after.extend(after)
@@ -148,15 +148,15 @@ class RankReader:
         self._called.extend(repeat(operation, len(callers)))
 
     def _link(self) -> None:
-        """Have operations follow those of the nodes that theirs name."""
+        """Add dependencies between operations, from the node numbers that nodes depend on."""
         ids = np.array(self.node_ids, np.uint64)
         order = np.argsort(ids, kind="stable")
         ordered = ids[order]
         for twice in np.flatnonzero(ordered[1:] == ordered[:-1])[:1]:
             raise TraceError(f"{self._source}: node {ordered[twice]} occurs twice (valid: each number once)")
         if self._is_recorded:
-            # PyTorch's control dependencies are callers, whether the file has them or not, and some wait for what they
-            # call. Chakra's converter puts the order of execution into the data dependencies.
+            # PyTorch's control dependencies name callers, which may be missing from the file or wait for their callees.
+            # Chakra's converter puts the order of execution into the data dependencies.
             self.callers = len(self._callers)
             del self._called[:], self._callers[:]
         for operations, after, start in (
@@ -179,7 +179,7 @@ class RankReader:
             self._assembler.operations.add_edges(operations, order[places], start)
 
     def _common(self, node: Any, attributes: Attributes, place: str, stream: int) -> dict[str, Any]:
-        """Return what operations of all kinds have."""
+        """Return the arguments that all kinds of operations take."""
         if own_data.STREAM in attributes:
             stream = attributes.integer(own_data.STREAM, place) - 1
         return {
@@ -231,7 +231,7 @@ class RankReader:
     def _modelled_ps(
         self, node: Any, operations: int, moved_bytes: int, attributes: Attributes, place: str
     ) -> int:
-        """Return the duration by the roofline where one is asked for and the node says enough, else as recorded."""
+        """Return the roofline's duration if one was requested and the node has the figures, else the recorded one."""
         roofline = self._options.roofline
         if own_data.DURATION not in attributes and (operations or moved_bytes):
             if roofline is not None:

@@ -1,4 +1,4 @@
-"""Writes a job as Chakra: what ASTRA-sim reads, and beside it what only Weft has, so that the same job is read back."""
+"""Writes a job as Chakra for ASTRA-sim, with extra attributes from which Weft reads back the same job."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _TYPES = {
 
 
 def group_name(number: int) -> str:
-    """Return the name of a process group in Chakra. ASTRA-sim wants numbers, and 0 is its group of all ranks."""
+    """Return the name of a process group in Chakra. ASTRA-sim requires numbers; 0 is its group of all ranks."""
     return str(number + 1)
 
 
 def messages_of(job: Job, rank: int) -> Iterator[bytes]:
-    """Yield a rank's file, in parts."""
+    """Yield the framed messages of a rank's file."""
     part = job.parts[rank]
     data = own_data.RankData(
         peers=list(part.peers),
@@ -75,7 +75,7 @@ def _node(job: Job, rank: int, part: RankPart, operation: int) -> Any:
 
 
 def _stream_read(kind: Kind, stream: int) -> int:
-    """Return the stream that a reader takes the operation to be of, unless it is said."""
+    """Return the stream that a reader assumes for an operation without a stream attribute."""
     if kind != Kind.COMPUTE:
         return NO_STREAM
     return PROCESSOR_STREAM if stream == PROCESSOR_STREAM else ACCELERATOR_STREAM
@@ -86,7 +86,7 @@ def _attribute(name: str, value: bool | int | str) -> Any:
         return Attribute(name=name, bool_val=value)
     if isinstance(value, str):
         return Attribute(name=name, string_val=value)
-    # ASTRA-sim's older readers look at one type of each.
+    # ASTRA-sim's older readers accept only one type of each.
     if name in ("comm_src", "comm_dst", "comm_tag") and value < 1 << 31:
         return Attribute(name=name, int32_val=value)
     return Attribute(name=name, int64_val=value)
@@ -104,7 +104,7 @@ def _add_dependencies(node: Any, part: RankPart, operation: int) -> None:
             attribute.uint64_list.SetInParent()
             attribute.uint64_list.values.extend(numbers)
             node.attr.append(attribute)
-        # For others: what has started is what may start, once what it follows is done.
+        # For other readers: wait for the dependencies of an operation in place of its start.
         earlier = {int(each) for other in started for each in operations.predecessors(other)}
         done += sorted(earlier - set(done) - {operation})
     node.data_deps.extend(done)

@@ -1,1 +1,1 @@
-"""The formats of traces, one module each."""
+"""Trace formats, one module each."""

@@ -21,7 +21,7 @@ MAX_FILE_BYTES = 1 << 31
 
 
 class Chakra(TraceFormat):
-    """Files NAME.RANK.et, one a rank, and NAME.json with the process groups. A path is NAME, a folder or one file."""
+    """Files NAME.RANK.et, one per rank, and NAME.json with the process groups. A path is NAME, a folder or one file."""
 
     name = "chakra"
     title = "Chakra"
@@ -29,7 +29,7 @@ class Chakra(TraceFormat):
     options = frozenset({"roofline", "groups"})
 
     def recognises(self, path: Path) -> bool:
-        """Return whether there are files of ranks."""
+        """Return whether the path names ranks' files."""
         if path.suffix == SUFFIX:
             return True
         folder, start = (path, "") if path.is_dir() else (path.parent, f"{path.name}.")
@@ -39,7 +39,7 @@ class Chakra(TraceFormat):
 
     @collector_paused()
     def read(self, path: Path, options: ReadOptions) -> Trace:
-        """Return the job that all files describe."""
+        """Return the job described by all files."""
         files = found_files(path, options.groups)
         job = JobAssembler(files.name)
         groups = ProcessGroups(job, len(files.ranks), files.groups)
@@ -69,7 +69,7 @@ class Chakra(TraceFormat):
         )
 
     def write(self, job: Job, path: Path) -> list[Path]:
-        """Write files of all ranks, and of the process groups if there are any; `path` is NAME."""
+        """Write a file for each rank, and one for the process groups, if any; `path` is NAME."""
         if not path.name or path.is_dir():
             raise TraceError(f"{path}: is no prefix of files (valid: FOLDER/NAME, for files NAME.RANK.et)")
         written = [rank_file(path, rank) for rank in range(len(job.parts))]

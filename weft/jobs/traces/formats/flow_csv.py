@@ -1,4 +1,4 @@
-"""Flow lists as CSV: a line each."""
+"""Flow lists as CSV, one line per flow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_HOSTS = 1 << 20
 
 
 def checked_flow(flow: Flow, place: str) -> Flow:
-    """Return a flow. Raises TraceError for one from a host to itself, or of a size that there is not."""
+    """Return the flow. Raises TraceError if it goes from a host to itself, or has a size or start out of range."""
     if flow.source == flow.destination:
         raise TraceError(f"{place}: host {flow.source} sends to itself (valid: another host)")
     if not 1 <= flow.size_bytes <= MAX_FLOW_BYTES:
@@ -34,7 +34,7 @@ def checked_flow(flow: Flow, place: str) -> Flow:
 
 
 class FlowCsv(TraceFormat):
-    """A CSV file with columns source, destination, size, and perhaps start, plane and queue_pairs."""
+    """A CSV file with columns source, destination, size, and optionally start, plane and queue_pairs."""
 
     name = "flow_csv"
     title = "a CSV list of flows"
@@ -45,7 +45,7 @@ class FlowCsv(TraceFormat):
         return set(NEEDED) <= set(header_of(first_lines(path)))
 
     def read(self, path: Path, options: ReadOptions) -> Trace:
-        """Return the flows; hosts and planes are numbered from 0, starts are after the traffic's own."""
+        """Return the flows; hosts and planes are numbered from 0, starts are relative to the traffic's start."""
         host = whole(0, MAX_HOSTS - 1)
         flows = []
         for row in csv_rows(path, NEEDED, OPTIONAL):

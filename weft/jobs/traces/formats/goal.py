@@ -16,7 +16,7 @@ MAX_FILE_BYTES = 1 << 31
 
 
 class Goal(TraceFormat):
-    """One file, NAME.goal, of all ranks; times are in nanoseconds."""
+    """One file, NAME.goal, for all ranks; times are in nanoseconds."""
 
     name = "goal"
     title = "GOAL"
@@ -24,12 +24,12 @@ class Goal(TraceFormat):
     options = frozenset({"send_overhead_ps", "eager_bytes"})
 
     def recognises(self, path: Path) -> bool:
-        """Return whether it is a file of that suffix."""
+        """Return whether the suffix is .goal."""
         return path.suffix == ".goal"
 
     @collector_paused()
     def read(self, path: Path, options: ReadOptions) -> Trace:
-        """Return the job that the text describes."""
+        """Return the job described by the text."""
         reader = GoalReader(path.stem, str(path), options)
         lines = io.TextIOWrapper(io.BytesIO(read_bytes(path, MAX_FILE_BYTES)), "utf-8", "replace")
         return Trace(reader.read(lines), locate=reader.place)

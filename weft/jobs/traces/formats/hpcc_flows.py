@@ -1,4 +1,4 @@
-"""Flow lists of the HPCC simulator (alibaba-edu/High-Precision-Congestion-Control) and of those made from it."""
+"""Flow lists of the HPCC simulator (alibaba-edu/High-Precision-Congestion-Control) and its derivatives."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _PS_PER_S = 10**12
 
 
 class HpccFlows(TraceFormat):
-    """A text: the number of flows, then a line each of source, destination, class, port, bytes and start in seconds."""
+    """Text: the number of flows, then one per line: source, destination, class, port, bytes and start in seconds."""
 
     name = "hpcc_flows"
     title = "a list of flows of the HPCC simulator"
     holds_flows = True
 
     def recognises(self, path: Path) -> bool:
-        """Return whether there is a number, and then a line of six words."""
+        """Return whether the file begins with a number and a line of six words."""
         lines = first_lines(path)
         return len(lines) > 1 and lines[0].strip().isdigit() and len(lines[1].split()) == len(_FIELDS.split())
 
     def read(self, path: Path, options: ReadOptions) -> Trace:
-        """Return as many flows as the first line says, as the simulator does. Class and port are left out.
+        """Return the number of flows that the first line states, as the simulator does, without class and port.
 
-        A start is rounded to picoseconds.
+        Starts are rounded to picoseconds.
         """
         lines = lines_of(path)
         count = _number(lines.readline().strip(), f"{path}, line 1", 0, MAX_ROWS)

@@ -1,4 +1,4 @@
-"""Logs of NCCL's calls as CSV: what `NCCL_DEBUG_SUBSYS=COLL` prints for each call, a line each."""
+"""Logs of NCCL calls as CSV, one line per call, with the data that `NCCL_DEBUG_SUBSYS=COLL` prints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DATATYPES = {
     "int8": 1, "uint8": 1, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "float16": 2, "float32": 4,
     "float64": 8, "bfloat16": 2, "float8e4m3": 1, "float8e5m2": 1,
 }  # fmt: skip
-"""Bytes of an element; NCCL prints the place in this list (ncclDataType_t)."""
+"""Bytes of an element; NCCL prints the index in this list (ncclDataType_t)."""
 _COLLECTIVES = {
     "allreduce": "allreduce",
     "allgather": "allgather",
@@ -35,7 +35,7 @@ _COLLECTIVES = {
     "alltoall": "alltoall",
 }
 _PER_RANK = ("allgather", "reducescatter", "alltoall")
-"""Of these, NCCL's count is of the elements for or from each rank."""
+"""Collectives for which NCCL counts the elements for or from each rank."""
 _SEND, _RECEIVE = "send", "recv"
 
 
@@ -63,19 +63,19 @@ def _operation(text: str) -> str:
 
 @dataclass
 class _Rank:
-    """A rank's operations, and of each stream the last ones, which the next follow, and the group that they are of."""
+    """A rank's operations, and for each stream the last group with its operations and what these follow."""
 
     assembler: RankAssembler = field(default_factory=RankAssembler)
     last: dict[str, tuple[str, list[int], list[int]]] = field(default_factory=dict)
     lines: array[int] = field(default_factory=lambda: array("q"))
 
     def awaited(self, stream: str, group: str) -> list[int]:
-        """Return what the next operation of a stream follows: those of a group start together."""
+        """Return the operations that the next one of a stream follows; operations of a group start together."""
         last_group, own, before = self.last.get(stream, ("", [], []))
         return before if group and group == last_group else own
 
     def note(self, stream: str, group: str, operation: int, awaited: list[int]) -> None:
-        """Note that an operation is the last of a stream, perhaps with others of its group."""
+        """Record an operation as the last of a stream, together with others of its group."""
         last_group, own, _ = self.last.get(stream, ("", [], []))
         is_with_them = group and group == last_group
         self.last[stream] = (group, [*own, operation] if is_with_them else [operation], awaited)
@@ -84,9 +84,9 @@ class _Rank:
 class NcclCsv(TraceFormat):
     """A CSV file of calls, in the order in which each rank makes them.
 
-    Columns: rank, operation (AllReduce, …, Send, Recv), count and datatype as NCCL has them, communicator (a name that
-    all its ranks share), and perhaps root (of Send and Recv the peer; numbered within the communicator), stream,
-    group (of ncclGroupStart: calls of a stream with the same name start together) and start (the earliest).
+    Columns: rank, operation (AllReduce, …, Send, Recv), NCCL's count and datatype, communicator (a name shared by all
+    its ranks), and optionally root (the peer for Send and Recv; numbered within the communicator), stream, group
+    (ncclGroupStart: calls of a stream with the same name start together) and start (the earliest time).
     """
 
     name = "nccl_csv"
@@ -98,7 +98,7 @@ class NcclCsv(TraceFormat):
 
     @collector_paused()
     def read(self, path: Path, options: ReadOptions) -> Trace:
-        """Return the job of all calls. Those of one stream of a rank follow each other."""
+        """Return the job of all calls. Calls of a rank's stream follow each other."""
         job = JobAssembler(path.stem)
         try:
             ranks = _read(path, job)
@@ -127,7 +127,7 @@ def _read(path: Path, job: JobAssembler) -> list[_Rank]:
 
 
 def _add_groups(job: JobAssembler, uses: Iterable[tuple[str, int]]) -> list[tuple[int, ...]]:
-    """Add a group for each communicator, of the ranks that use it, and return all groups' ranks."""
+    """Add a group for each communicator with the ranks that use it; return all groups' ranks."""
     members: dict[str, set[int]] = {}
     for name, rank in uses:
         members.setdefault(name, set()).add(rank)
@@ -148,14 +148,14 @@ def _ranks(path: Path, groups: list[tuple[int, ...]]) -> list[_Rank]:
 
 
 class _Calls:
-    """Each communicator's collectives as the first rank that makes them does, which the others must do alike."""
+    """Collectives of each communicator as its first rank called them; all other ranks must match."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[int, int]] = Counter()
         self._first: dict[tuple[int, int], tuple[str, str]] = {}
 
     def check(self, group: int, rank: int, row: Row) -> None:
-        """Check a rank's next collective. Raises TraceError, with both places, if it is another one."""
+        """Check a rank's next collective. Raises TraceError, with both places, if it differs."""
         count = row.read("count", whole(0, MAX_COUNT))
         what = f"{row.read('operation', _operation)} of {count} {_datatype(row.cells['datatype'])}"
         if root := row.cells.get("root"):

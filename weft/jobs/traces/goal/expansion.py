@@ -1,6 +1,6 @@
-"""Collectives as messages, for formats that have none: rings for what is large, binomial trees from and to a root.
+"""Expands collectives to messages, for formats without collectives: rings, and binomial trees from and to a root.
 
-LogGOPSim's Schedgen makes the same patterns.
+LogGOPSim's Schedgen generates the same patterns.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class Message:
     Attributes:
         sends: whether the rank sends it.
         peer: group rank of the other end.
-        size_bytes: at least 1.
-        awaited: how many of the receives just before it in the list it waits for.
+        size_bytes: size, at least 1.
+        awaited: how many of the receives directly before it in the list it waits for.
     """
 
     sends: bool
@@ -67,7 +67,7 @@ def _reduce(call: CollectiveCall, ranks: int, rank: int) -> Iterator[Message]:
 
 
 def _binomial(ranks: int, place: int) -> tuple[int | None, list[int]]:
-    """Return the parent and the children, the one of most descendants first, of a node of the tree from 0."""
+    """Return parent and children of a node in the tree rooted at 0, the child with most descendants first."""
     lowest = place & -place if place else 1 << (ranks - 1).bit_length()
     distances = [1 << bit for bit in reversed(range(lowest.bit_length() - 1))]
     return (place - lowest if place else None), [place + each for each in distances if place + each < ranks]
@@ -81,4 +81,4 @@ EXPANSIONS: dict[str, Callable[[CollectiveCall, int, int], Iterator[Message]]] =
     "reduce": _reduce,
     "reducescatter": _half_of_it,
 }
-"""By collective: the messages of a group's rank, in order. Those of one pair of ranks match in order."""
+"""Messages of a group's rank in order, by collective. Messages between two ranks match in order."""

@@ -1,4 +1,4 @@
-"""The statements of GOAL text, one a line (LogGOPSim's txt2bin)."""
+"""The statements of GOAL text, one per line (LogGOPSim's txt2bin)."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _MOST_SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement: what it says by the names of the grammar, and where."""
+    """A statement: its line, and its parts by the grammar's group names."""
 
     line: int
     said: dict[str, str]
 
     def number(self, name: str, default: int = 0) -> int:
-        """Return a number that the statement says, or the default."""
+        """Return a number in the statement, or the default."""
         text = self.said.get(name)
         return default if text is None else int(text)
 
 
 def statements(lines: Iterable[str], source: str) -> Iterator[Statement]:
-    """Yield the statements of a text. Raises TraceError, with line, for what is none, and for an endless comment."""
+    """Yield the statements of a text. Raises TraceError, with line, for an invalid one or an unclosed comment."""
     opened = 0
     for line, text in enumerate(lines, 1):
         if opened or "/" in text:
@@ -68,7 +68,7 @@ def statements(lines: Iterable[str], source: str) -> Iterator[Statement]:
 
 
 def _without_comments(text: str, opened: int, line: int) -> tuple[str, int]:
-    """Return a line without comments, and the line in which one that goes on began, else 0."""
+    """Return a line without comments, and the line where a comment still open began, else 0."""
     kept: list[str] = []
     at = 0
     while at < len(text):

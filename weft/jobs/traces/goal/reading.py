@@ -1,4 +1,4 @@
-"""Reads GOAL text as a job. Each `cpu` of a rank is a stream."""
+"""Reads GOAL text as a job. Each `cpu` of a rank becomes a stream."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ PS_PER_NS = 1000
 
 
 class _WrongStatement(Exception):
-    """Says what is wrong, without the place."""
+    """A problem with a statement; the message lacks the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """What others wait for.
+    """A labelled statement, as others depend on it.
 
     Attributes:
-        start: the operation whose start is its start.
-        end: the operation whose end, or start if `ends_at_start`, is its end.
+        start: the operation that starts with it.
+        end: the operation that ends with it, or starts with its end if `ends_at_start`.
     """
 
     start: int
@@ -43,7 +43,7 @@ class _RankText:
         self._options = options
         self._labels: dict[str, _Label] = {}
         self._later: list[tuple[int, str, str, bool]] = []
-        """Dependencies on labels that come later, each with its line."""
+        """Dependencies with labels not yet read, each with its line."""
 
     def add(self, statement: Statement, rank: int, rank_count: int) -> None:
         """Add an operation or a dependency. Raises OperationsError, _WrongStatement."""
@@ -95,7 +95,7 @@ class _RankText:
         return self.assembler.peer_slot(peer), tag
 
     def _link(self, later: str, earlier: str, at_start: bool) -> bool:
-        """Have an operation follow another; returns whether there are both."""
+        """Add a dependency between two labels; return False if either is not yet known."""
         if later not in self._labels or earlier not in self._labels:
             return False
         awaited = self._labels[earlier]
@@ -107,7 +107,7 @@ class _RankText:
         return True
 
     def end(self, source: str, rank: int) -> None:
-        """Have operations follow those that came later. Raises TraceError for labels that there are not."""
+        """Add dependencies on labels read later. Raises TraceError for unknown labels."""
         for line, later, earlier, at_start in self._later:
             if not self._link(later, earlier, at_start):
                 name = later if later not in self._labels else earlier
@@ -115,7 +115,7 @@ class _RankText:
 
 
 class GoalReader:
-    """Reads a text. After `read`, `place` says where an operation stands."""
+    """Reads a text. After `read`, `place` returns where an operation was read."""
 
     def __init__(self, name: str, source: str, options: ReadOptions) -> None:
         self._job = JobAssembler(name)
@@ -125,7 +125,7 @@ class GoalReader:
         self._lines: dict[int, array[int]] = {}
 
     def read(self, lines: Iterable[str]) -> Job:
-        """Return the job. Raises TraceError with file and line."""
+        """Return the job. Raises TraceError, with file and line, for invalid text."""
         rank, text = -1, None
         for statement in statements(lines, self._source):
             try:

@@ -1,7 +1,7 @@
 """Writes a job as GOAL text.
 
-Times are rounded to nanoseconds. What GOAL cannot say is said by what it has: collectives by messages, timers by a
-processor that counts the time, operations of no stream by a processor of their own.
+Times are rounded to nanoseconds. GOAL lacks some kinds of operations: collectives become messages, timers run on a
+processor that counts the time, and operations without a stream run on a separate processor.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from weft.traffic.jobs import NO_STREAM, Job, Kind, Operations
 MAX_PROCESSORS = 256
 """LogGOPSim keeps a processor's number in a byte."""
 MAX_TAGS = (1 << 32) - 1
-"""LogGOPSim's last tag means any."""
+"""LogGOPSim's last tag is a wildcard."""
 
 
 def text_of(job: Job) -> Iterator[str]:
-    """Yield the lines. Raises TraceError for collectives, streams and tags that GOAL cannot say."""
+    """Yield the lines. Raises TraceError for collectives, streams and tags that GOAL cannot express."""
     tags = _Tags(job)
     yield f"num_ranks {len(job.parts)}\n"
     for rank in range(len(job.parts)):
@@ -32,13 +32,13 @@ def text_of(job: Job) -> Iterator[str]:
 
 
 class _Tags:
-    """A tag for each of the job's, in order, and one more for each collective of a group."""
+    """Maps the job's tags to GOAL tags, in order, and gives each collective of a group another one."""
 
     def __init__(self, job: Job) -> None:
         programs = {id(part.operations): part.operations for part in job.parts}.values()
         used = [each.tag[np.isin(each.kind, (Kind.SEND, Kind.RECEIVE))] for each in programs]
         self._used = np.unique(np.concatenate(used)) if used else np.zeros(0, np.int64)
-        # Tags that fit stay as they are.
+        # Tags that fit are kept.
         self._is_kept = not len(self._used) or int(self._used[-1]) < MAX_TAGS // 2
         first = (int(self._used[-1]) + 1 if len(self._used) else 0) if self._is_kept else len(self._used)
         self._collectives = first
@@ -49,7 +49,7 @@ class _Tags:
         return tag if self._is_kept else int(np.searchsorted(self._used, tag))
 
     def of_collective(self, group: int, number: int) -> int:
-        """Return the tag of the messages of a group's n-th collective. Raises TraceError if there is none left."""
+        """Return the tag of the messages of a group's n-th collective. Raises TraceError if no tag is left."""
         tag = self._collectives + number * self._groups + group
         if tag >= MAX_TAGS:
             raise TraceError(
@@ -75,9 +75,9 @@ class _RankText:
         self._numbers[operations.of_kind(Kind.COLLECTIVE)] = operations.collective_numbers()
 
     def lines(self) -> Iterator[str]:
-        """Yield the operations, each followed by what it requires; at the end what requires later operations.
+        """Yield the operations, each followed by its dependencies; dependencies on later operations come last.
 
-        txt2bin knows only labels that it has read.
+        txt2bin accepts only labels that it has already read.
         """
         operations = self._part.operations
         timers = self._timers(operations)
@@ -107,7 +107,7 @@ class _RankText:
         operations, cpu = self._part.operations, self._cpu(operation)
         if kind == Kind.COMPUTE:
             return f"calc {self._ns(int(operations.duration_ps[operation]) * self._part.compute_scale)} cpu {cpu}"
-        # LogGOPSim counts the bytes after the first.
+        # LogGOPSim does not count the first byte.
         size_bytes = max(1, int(operations.size_bytes[operation]))
         peer, tag = (
             self._part.peers[operations.target[operation]],
@@ -117,7 +117,7 @@ class _RankText:
         return f"{verb} {size_bytes}b {preposition} {peer} tag {tag} cpu {cpu}"
 
     def _timers(self, operations: Operations) -> dict[int, str]:
-        """Return what each timer does: it waits for the rest of its time after the timer before it."""
+        """Return the statement of each timer: it waits for the rest of its time after the previous timer."""
         found, reached_ns, before = {}, 0, -1
         rows = operations.of_kind(Kind.TIMER)
         for operation in rows[np.argsort(operations.duration_ps[rows], kind="stable")].tolist():
@@ -129,7 +129,7 @@ class _RankText:
         return found
 
     def _collective(self, operation: int) -> Iterator[str]:
-        """Yield the messages between a computation of no time that begins the collective, and one that ends it."""
+        """Yield a collective's messages between two computations of no time, which begin and end it."""
         operations, cpu = self._part.operations, self._cpu(operation)
         slot, number = operations.calls[operations.target[operation]]
         group, call = self._part.groups[slot], self._job.calls[number]
@@ -158,7 +158,7 @@ class _RankText:
             yield f"l{operation} requires {label}\n"
 
     def _dependencies(self, operation: int) -> Iterator[tuple[int, str]]:
-        """Yield what an operation follows, and the line that says so."""
+        """Yield each operation that an operation follows, with the line for the dependency."""
         operations, own = self._part.operations, self._beginning(operation)
         if operation in self._timer_before:
             before = self._timer_before[operation]

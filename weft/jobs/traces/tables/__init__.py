@@ -1,1 +1,1 @@
-"""Traces that are tables: a line for each flow, or for each call of a rank."""
+"""Traces in tables, with a line for each flow or for each call of a rank."""

@@ -1,4 +1,4 @@
-"""Lines of text files, and the cells of CSV, each with its place."""
+"""Reads lines of text files and cells of CSV files, with their places for errors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _Value = TypeVar("_Value")
 
 
 def lines_of(path: Path) -> io.TextIOWrapper:
-    """Return the lines of a file. Bytes that are no UTF-8 become replacement characters. Raises OSError."""
+    """Return the lines of a file; invalid UTF-8 becomes replacement characters. Raises OSError."""
     return io.TextIOWrapper(io.BytesIO(read_bytes(path, MAX_FILE_BYTES)), "utf-8-sig", "replace", newline="")
 
 
 def first_lines(path: Path) -> list[str]:
-    """Return the first lines of a regular file, none of anything else."""
+    """Return the first lines of a regular file, and [] for anything else."""
     if not path.is_file():
         return []
     with open(path, "rb") as file:
@@ -34,7 +34,7 @@ def first_lines(path: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a CSV file: its cells by column, without those that are empty."""
+    """A line of a CSV file: its non-empty cells by column."""
 
     path: Path
     line: int
@@ -42,11 +42,11 @@ class Row:
 
     @property
     def place(self) -> str:
-        """The file and the line, for people."""
+        """File and line, as shown in messages."""
         return f"{self.path}, line {self.line}"
 
     def read(self, column: str, reader: Callable[[str], _Value], default: _Value | None = None) -> _Value:
-        """Return a cell as `reader` reads it. Raises TraceError if it cannot, or if it is empty without a default."""
+        """Return a cell converted by `reader`. Raises TraceError if that fails, or if it is empty without a default."""
         text = self.cells.get(column)
         if text is None:
             if default is None:
@@ -59,7 +59,7 @@ class Row:
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    """Return a reader of whole numbers within limits."""
+    """Return a reader of whole numbers from `least` to `most`."""
 
     def read(text: str) -> int:
         if len(text) <= 20 and text.isascii() and text.isdigit() and least <= int(text) <= most:
@@ -70,7 +70,7 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 
 def header_of(lines: Sequence[str]) -> list[str]:
-    """Return the names of the columns of a CSV file's first line."""
+    """Return the column names in a CSV file's first line; [] if it is not CSV."""
     try:
         return [name.strip() for name in next(csv.reader(lines[:1]), [])]
     except csv.Error:
@@ -78,9 +78,9 @@ def header_of(lines: Sequence[str]) -> list[str]:
 
 
 def csv_rows(path: Path, needed: Sequence[str], optional: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows of a CSV file with a line of column names; empty lines are left out.
+    """Yield the rows of a CSV file with a header; empty lines are skipped.
 
-    Raises TraceError for columns that are missing, unknown or there twice, and for lines of other lengths.
+    Raises TraceError for missing, unknown or duplicate columns, and for lines with a different number of cells.
     """
     reader = csv.reader(lines_of(path))
     try:
