@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))  # for its helper modules, after all that has those names, too
 
+import processor_time
 import pytest
 from hypothesis import HealthCheck, settings
 from p4c import p4c  # noqa: F401
@@ -31,8 +32,13 @@ settings.load_profile("repeatable")
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    processor_time.add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Restore the signals that background jobs and nohup ignore, as do their children: tests send these signals."""
+    processor_time.register(config)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
