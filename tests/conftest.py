@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))  # for its helper modules, after all that has those names, too
 
+import parts
 import processor_time
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,11 +34,13 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parts.add_option(parser)
     processor_time.add_option(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Restore the signals that background jobs and nohup ignore, as do their children: tests send these signals."""
+    parts.register(config)
     processor_time.register(config)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

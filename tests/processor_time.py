@@ -1,4 +1,4 @@
-"""`--cpu-times FILE`: the processor time of each test, so that you can see where a stage's time goes.
+"""`--cpu-times=FILE`: the processor time of each test, so that you can see where a stage's time goes.
 
 Wall time does not show it: tests share processors with one another, and labs wait most of theirs.
 """
@@ -63,7 +63,7 @@ class Table:
 
 
 def add_option(parser: pytest.Parser) -> None:
-    """Declare `--cpu-times FILE`."""
+    """Declare `--cpu-times=FILE`."""
     parser.addoption(
         "--cpu-times", type=Path, metavar="FILE", help="write each test's processor time and wall time to FILE"
     )
