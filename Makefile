@@ -36,6 +36,14 @@ test-slow: setup
 test-labs: setup
 	$(PYTEST) -m mininet --tx "2*popen//python=.ci/apart $(PYTHON)" --dist loadfile $(PARTLY)
 
+# The fast tests that the change since BASE can reach; `make test-changed MARKS="not mininet"`: the slow ones, too.
+BASE := main
+MARKS := not mininet and not slow
+test-changed: setup
+	@mkdir -p build
+	@$(PYTHON) -m tests.reached $(BASE) >build/reached
+	$(PYTEST) -m "$(MARKS)" $(SHARED) $$(cat build/reached)
+
 # Long fuzzing of all targets, and flaps of planes (MINUTES each); make test has a short one. Findings are left in
 # build/fuzz-TARGET.
 MINUTES := 30

@@ -65,7 +65,10 @@ class Table:
 def add_option(parser: pytest.Parser) -> None:
     """Declare `--cpu-times=FILE`."""
     parser.addoption(
-        "--cpu-times", type=Path, metavar="FILE", help="write each test's processor time and wall time to FILE"
+        "--cpu-times",
+        type=Path,
+        metavar="FILE",
+        help="write each test's processor time and wall time to FILE",
     )
 
 

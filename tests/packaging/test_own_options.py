@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import parts
 import pytest
 
-import parts
 from weft.paths import ROOT
 
 CONFTEST = """
@@ -103,7 +103,9 @@ def test_workers_run_the_part_of_the_commit(tmp_path: Path) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     for command in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "--message", "one"]):
         subprocess.run([*git, *command], cwd=tmp_path, check=True)
-    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     part = int(done.stdout, 16) % 3 + 1
     run = pytest_on(tmp_path, TESTS, "-n", "2", "--rootdir", str(tmp_path), "--part=commit/3")
     assert f"long tests: --part={part}/3; make test-all runs all parts" in run.stdout
@@ -115,7 +117,9 @@ def test_without_git_it_is_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert parts.part_of("commit/8", tmp_path) == (1, 8)
 
 
-@pytest.mark.parametrize("text", ["", "1", "1/0", "0/8", "9/8", "/8", "commit", "commit/x", "head/8", "1/2/3"])
+@pytest.mark.parametrize(
+    "text", ["", "1", "1/0", "0/8", "9/8", "/8", "commit", "commit/x", "head/8", "1/2/3"]
+)
 def test_another_part_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(pytest.UsageError, match=r"valid: 1/8 to 8/8, say, or commit/8"):
         parts.part_of(text, tmp_path)
