@@ -1,9 +1,10 @@
 """`--part=K/N`: one of N parts of the long tests, which are those marked slow or mininet.
 
 The parts have no test in common, and together they are all tests. Tests that follow one another are in different parts,
-so each part takes about as long as any other. Tests marked `every_part` and all other tests are in each of them.
-`--part=commit/N` takes K from the commit, so that a commit always has the same tests and each part has its turn. The
-choice is made where the tests are reported; the workers of pytest-xdist get its result.
+so each part takes about as long as any other. Tests of a module marked `one_part` share what takes long, so they are in
+the same part; tests marked `every_part` and all other tests are in each of them. `--part=commit/N` takes K from the
+commit, so that a commit always has the same tests and each part has its turn. The choice is made where the tests are
+reported; the workers of pytest-xdist get its result.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pytest
 
 LONG = ("slow", "mininet")
 IN_EVERY_PART = "every_part"
+IN_ONE_PART = "one_part"
 OF_COMMIT = "commit"
 
 
@@ -71,7 +73,8 @@ class Part:
     @pytest.hookimpl(trylast=True)  # -m and -k have chosen: they leave no part without tests
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         long = [each for each in items if is_shared_out(each)]
-        others = [each for at, each in enumerate(long) if at % self._count != self._number - 1]
+        numbers = {key: at for at, key in enumerate(dict.fromkeys(map(kept_together, long)))}
+        others = [each for each in long if numbers[kept_together(each)] % self._count != self._number - 1]
         if not others:
             return
         config.hook.pytest_deselected(items=others)
@@ -82,3 +85,8 @@ class Part:
 def is_shared_out(item: pytest.Item) -> bool:
     """Return whether a test is in one part only."""
     return not item.get_closest_marker(IN_EVERY_PART) and any(map(item.get_closest_marker, LONG))
+
+
+def kept_together(item: pytest.Item) -> str:
+    """Return the same for the tests that are to be in one part."""
+    return str(item.path) if item.get_closest_marker(IN_ONE_PART) else item.nodeid

@@ -21,7 +21,7 @@ def pytest_addoption(parser):
     processor_time.add_option(parser)
 
 def pytest_configure(config):
-    for each in (*parts.LONG, parts.IN_EVERY_PART):
+    for each in (*parts.LONG, parts.IN_EVERY_PART, parts.IN_ONE_PART):
         config.addinivalue_line("markers", each)
     parts.register(config)
     processor_time.register(config)
@@ -92,6 +92,18 @@ def test_the_parts_are_all_long_tests_and_have_none_in_common(tmp_path: Path) ->
     assert sorted(name for each in found for name in each[:-2]) == sorted(everything[:-2])
     # Neighbours are in different parts: the fixtures and times of a module spread over all of them.
     assert found[0][:3] == ["test_slow[0]", "test_slow[3]", "test_slow[6]"]
+
+
+def test_tests_of_one_part_stay_together(tmp_path: Path) -> None:
+    together = "import pytest\npytestmark = [pytest.mark.slow, pytest.mark.one_part]\n" + "".join(
+        f"def test_{number}(): pass\n" for number in range(3)
+    )
+    (tmp_path / "test_apart.py").write_text("import pytest\n@pytest.mark.slow\ndef test_other(): pass\n")
+    (tmp_path / "test_shared.py").write_text(together)
+    found = [
+        collected(tmp_path, "-k", "test_shared or test_apart", f"--part={number}/2") for number in (1, 2)
+    ]
+    assert found == [["test_other"], ["test_0", "test_1", "test_2"]]
 
 
 def test_a_part_is_one_of_what_marks_and_words_leave(tmp_path: Path) -> None:
