@@ -27,8 +27,8 @@ class Twin:
         self.program = load_program(data)
         self.native = NativeSwitch(name="native")
         self.oracle = OracleSwitch(CPU_PORT)
-        # Generated programs would drive all others out of the cache, which stays on for the rest of the process: without
-        # it every fabric compiles its program anew.
+        # Generated programs would drive all others out of the cache, which stays on for the rest of the process:
+        # without it every fabric compiles its program anew.
         with patch.dict(os.environ, WEFT_CACHE_DIR=""):
             self.both(lambda switch: switch.load(self.program))
 
