@@ -1,5 +1,5 @@
 # `make demo`, `make test` and `make sanitize` set up what they need by themselves.
-.PHONY: demo test test-lint test-fast test-slow test-labs fuzz site sanitize stubs setup lint format clean
+.PHONY: demo test test-all test-changed test-lint test-fast test-slow test-labs fuzz site sanitize stubs setup lint format clean
 
 PYTHON := .venv/bin/python
 # Tests start thousands of processes: modules are compiled once, also where the environment says not to keep bytecode.
@@ -11,23 +11,38 @@ setup:
 demo: setup
 	.venv/bin/weft run labs/01-allreduce/scenario.yaml
 
+# docs/testing.md says which tests each of these runs. `make test` has an eighth of the long ones, which the commit
+# chooses; `make test-all` is for a night and a release.
 test: setup
+	@MAKE="$(MAKE)" .ci/test commit/8
+test-all: setup
 	@MAKE="$(MAKE)" .ci/test
 
 # Each worker begins with a run of neighbours, so that a module's fixtures are made once.
 SHARED := --numprocesses auto --dist worksteal
+# A part of the long tests (tests/parts.py): `make test-slow PART=3/8`. Empty: all.
+PART :=
+PARTLY := $(if $(PART),--part=$(PART))
 
 # The inner loop: `make test-fast` is what to run after every change.
 test-lint: setup
 	$(PYTEST) tests/test_house.py $(SHARED)
 test-fast: setup
 	$(PYTEST) -m "not mininet and not slow" --ignore tests/test_house.py $(SHARED)
-# Beside the labs these have the lowest priority, so they may take several times as long as alone.
+# Next to the labs these have the lowest priority, so they may take several times as long as alone.
 test-slow: setup
-	$(PYTEST) --timeout 900 -m "not mininet and slow" --ignore tests/test_house.py $(SHARED)
+	$(PYTEST) --timeout 900 -m "not mininet and slow" --ignore tests/test_house.py $(SHARED) $(PARTLY)
 # Two labs at a time, each in namespaces of its own.
 test-labs: setup
-	$(PYTEST) -m mininet --tx "2*popen//python=.ci/apart $(PYTHON)" --dist loadfile
+	$(PYTEST) -m mininet --tx "2*popen//python=.ci/apart $(PYTHON)" --dist loadfile $(PARTLY)
+
+# The fast tests that the change since BASE can reach; `make test-changed MARKS="not mininet"`: the slow ones, too.
+BASE := main
+MARKS := not mininet and not slow
+test-changed: setup
+	@mkdir -p build
+	@$(PYTHON) -m tests.reached $(BASE) >build/reached
+	$(PYTEST) -m "$(MARKS)" $(SHARED) $$(cat build/reached)
 
 # Long fuzzing of all targets, and flaps of planes (MINUTES each); make test has a short one. Findings are left in
 # build/fuzz-TARGET.

@@ -11,6 +11,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))  # for its helper modules, after all that has those names, too
 
+import parts
+import processor_time
 import pytest
 from hypothesis import HealthCheck, settings
 from p4c import p4c  # noqa: F401
@@ -30,9 +32,21 @@ settings.load_profile("repeatable")
 # own handlers, which start its threads again in them, abort there. gRPC reads this as it is imported.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
+# Compiled programs are the tests' own, which `weft clean` in a test may delete. They are kept from one run to the next.
+os.environ.setdefault("WEFT_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "test-cache"))
+OF_MANY_PROGRAMS = {"compiler", "fuzz", "stf"}
+"""Folders of tests whose programs, each compiled once, would drive all others out of the cache."""
 
-def pytest_configure() -> None:
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parts.add_option(parser)
+    processor_time.add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Restore the signals that background jobs and nohup ignore, as do their children: tests send these signals."""
+    parts.register(config)
+    processor_time.register(config)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -61,6 +75,14 @@ def no_thread_is_left() -> Iterator[None]:
         each.join(max(0.0, deadline_s - time.monotonic()))
     left = [repr(each) for each in begun_since(before)]
     assert not left, f"threads that this module's tests have begun and not ended: {left}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs_compiled_once_are_not_cached(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if OF_MANY_PROGRAMS & set(request.path.parts):
+            patch.setenv("WEFT_CACHE_DIR", "")
+        yield
 
 
 def begun_since(before: set[threading.Thread]) -> list[threading.Thread]:

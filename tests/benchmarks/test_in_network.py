@@ -32,6 +32,7 @@ def bytes_of(text: str) -> int:
     return int(number) * {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
 
 
+@pytest.mark.slow
 def test_times_by_size_are_those_of_the_page() -> None:
     rows = [row for row in rows_of_table("8 ranks, 100 Gb/s") if bytes_of(row[0]) <= 1 << 16]
     cases = [(name, bytes_of(row[0])) for row in rows for name in ALGORITHMS]
@@ -41,6 +42,7 @@ def test_times_by_size_are_those_of_the_page() -> None:
         assert row[1:5] == [f"{each.time_us:,.1f}" for each in of_size]
 
 
+@pytest.mark.slow
 def test_small_all_reduces_take_the_same_time_for_any_number_of_ranks() -> None:
     times = {
         ranks: next(bench.rows_of("ranks", bench.fabric_of(ranks, 100), [("in-network", 8)])).time_us
@@ -53,6 +55,7 @@ def test_small_all_reduces_take_the_same_time_for_any_number_of_ranks() -> None:
     }
 
 
+@pytest.mark.slow
 def test_times_of_parameter_servers_are_those_of_the_page() -> None:
     rows = {bytes_of(row[0]): row for row in rows_of_table("8 workers")}
     for size_bytes in (1 << 12, 1 << 20):

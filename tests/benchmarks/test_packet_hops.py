@@ -15,6 +15,7 @@ def rows_of_page(ranks: int) -> list[list[str]]:
     return [row[1:] for row in rows if row[0] == str(ranks)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", bench.RANKS)
 def test_ports_count_the_closed_forms(ranks: int) -> None:
     rows = list(bench.rows_of(ranks))

@@ -35,6 +35,8 @@ def small() -> dict[str, list[bench.Outcome]]:
     return {name: bench.outcomes_of(name, size_bytes=SMALL_BYTES) for name in PLACEMENTS}
 
 
+@pytest.mark.slow
+@pytest.mark.one_part
 def test_trees_are_where_the_page_says(small: dict[str, list[bench.Outcome]]) -> None:
     undisturbed, failed = rows_of("| placement | trees of"), rows_of("| placement | trees before")
     for name, (before, after) in small.items():
@@ -42,10 +44,14 @@ def test_trees_are_where_the_page_says(small: dict[str, list[bench.Outcome]]) ->
         assert failed[name][1:3] == [trees(after), str(sum(job.moved for job in after.jobs))]
 
 
+@pytest.mark.slow
+@pytest.mark.one_part
 def test_all_results_are_exact(small: dict[str, list[bench.Outcome]]) -> None:
     assert all(job.exact for outcomes in small.values() for each in outcomes for job in each.jobs)
 
 
+@pytest.mark.slow
+@pytest.mark.one_part
 def test_placement_by_load_makes_jobs_as_fast_as_alone(small: dict[str, list[bench.Outcome]]) -> None:
     (alone,) = bench.outcomes_of("load", size_bytes=SMALL_BYTES, running=1)
     slowest = {name: max(job.time_us for job in each.jobs) for name, (each, _) in small.items()}
@@ -54,6 +60,8 @@ def test_placement_by_load_makes_jobs_as_fast_as_alone(small: dict[str, list[ben
     assert small["load"][0].fairness > 0.999
 
 
+@pytest.mark.slow
+@pytest.mark.one_part
 def test_moved_jobs_alone_pause_until_their_trees_are_written(
     small: dict[str, list[bench.Outcome]],
 ) -> None:

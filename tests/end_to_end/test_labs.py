@@ -14,6 +14,8 @@ from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.scenario.parsing import anchor_paths, read_mapping
 
+pytestmark = pytest.mark.every_part  # a lab runs under the real clock whatever the commit
+
 
 @dataclass(frozen=True)
 class Lab:

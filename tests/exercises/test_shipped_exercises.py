@@ -88,10 +88,11 @@ def test_each_design_of_lab_20_lacks_something(start: str, missing: dict[int, st
             "maintenance.yaml",
             {"two spines": "1 of the spines", "packets": "1 of", "both are in use": "1 of"},
         ),
-        (
+        pytest.param(
             "15",
             "scenario.yaml",
             {"seven": "trains 5 times", "the steps by": "5", "the time until": "5 times"},
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -14,11 +14,11 @@ MAKE = """#!/usr/bin/env bash
 set -e
 cd "$(dirname "$0")"
 stage=$2
-echo "$stage begins"
+echo "$stage begins with $3"
 case $stage in
-  test-slow) echo $$ >slow; [[ ! -e long ]] || exec sleep 1000 ;;
-  # The slow stage has begun, and what it has said is not among this.
-  test-labs) until [[ -s slow ]]; do sleep 0.01; done; [[ ! -e long ]] || { echo $$ >labs; exec sleep 1000; } ;;
+  test-fast) echo $$ >fast; [[ ! -e long ]] || exec sleep 1000 ;;
+  # The fast stage has begun, and its output is not yet shown.
+  test-labs) until [[ -s fast ]]; do sleep 0.01; done; [[ ! -e long ]] || { echo $$ >labs; exec sleep 1000; } ;;
 esac
 echo "$stage ends"
 [[ ! -e fails-$stage ]]
@@ -33,9 +33,9 @@ def make(tmp_path: Path) -> Path:
     return path
 
 
-def started(make: Path) -> subprocess.Popen[str]:
+def started(make: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [SCRIPT],
+        [SCRIPT, *arguments],
         env=os.environ | {"MAKE": str(make), "TMPDIR": str(make.parent)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -44,13 +44,15 @@ def started(make: Path) -> subprocess.Popen[str]:
     )
 
 
-def lines_of(*stages: str) -> list[str]:
+def lines_of(*stages: str, part: str = "") -> list[str]:
     return [
-        line for each in stages for line in (f"== test-{each}", f"test-{each} begins", f"test-{each} ends")
+        line
+        for each in stages
+        for line in (f"== test-{each}", f"test-{each} begins with PART={part}", f"test-{each} ends")
     ]
 
 
-@pytest.mark.parametrize("failing", [[], ["lint"], ["labs", "slow"]], ids="-".join)
+@pytest.mark.parametrize("failing", [[], ["lint"], ["labs", "fast", "slow"]], ids="-".join)
 def test_stages_come_one_after_the_other_and_those_that_fail_are_named(
     make: Path, failing: list[str]
 ) -> None:
@@ -60,26 +62,31 @@ def test_stages_come_one_after_the_other_and_those_that_fail_are_named(
     output, errors = process.communicate(timeout=60)
     assert errors == ""
     named = [f"make test: failed in: {' '.join(failing)}"] if failing else []
-    assert output.splitlines() == [*lines_of("lint", "fast", "labs", "slow"), *named]
+    assert output.splitlines() == [*lines_of("lint", "labs", "fast", "slow"), *named]
     assert process.returncode == bool(failing)
 
 
-def test_an_interrupt_ends_the_labs_and_the_slow_tests(make: Path) -> None:
+def test_every_stage_is_told_its_part(make: Path) -> None:
+    output, _ = started(make, "3/8").communicate(timeout=60)
+    assert output.splitlines() == lines_of("lint", "labs", "fast", "slow", part="3/8")
+
+
+def test_an_interrupt_ends_all_stages(make: Path) -> None:
     (make.parent / "long").touch()
     process = started(make)
     assert process.stdout is not None
     for line in process.stdout:
-        if line == "test-labs begins\n":
+        if line.startswith("test-labs begins"):
             break
     while not (make.parent / "labs").exists():
         assert process.poll() is None
-    slow = os.pidfd_open(int((make.parent / "slow").read_text(encoding="utf-8")))
+    fast = os.pidfd_open(int((make.parent / "fast").read_text(encoding="utf-8")))
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
     with pytest.raises(ProcessLookupError):
-        signal.pidfd_send_signal(slow, 0)
-    os.close(slow)
+        signal.pidfd_send_signal(fast, 0)
+    os.close(fast)
     assert not list(make.parent.glob("tmp.*"))
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 from json_builder import Json
 
@@ -16,7 +17,6 @@ from weft.switch.oracle import OracleSwitch
 from weft.switch.trace import CopyTrace
 
 CPU_PORT = 510
-os.environ.setdefault("WEFT_CACHE_DIR", "")  # generated programs do not belong in the user's cache
 
 
 class Twin:
@@ -27,7 +27,10 @@ class Twin:
         self.program = load_program(data)
         self.native = NativeSwitch(name="native")
         self.oracle = OracleSwitch(CPU_PORT)
-        self.both(lambda switch: switch.load(self.program))
+        # Generated programs would drive all others out of the cache, which stays on for the rest of the process:
+        # without it every fabric compiles its program anew.
+        with patch.dict(os.environ, WEFT_CACHE_DIR=""):
+            self.both(lambda switch: switch.load(self.program))
 
     def both(self, act: Callable[[SwitchBackend], Any]) -> None:
         act(self.native)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,14 +22,14 @@ from weft.quantities.definitions import RATE, TIME
 from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
 from weft.scenario import load_scenario, parse_scenario
-from weft.scenario.schema import Key, SectionOfKeys
+from weft.scenario.schema import Key, SectionOfKeys, sections
 from weft.scenario.topology import build_topology
 from weft.traffic.training import Layer, TrainingStep
 
 # Pydantic's own words.
 FOREIGN_WORDS = ("Input should", "Field required", "validation error", "pydantic", "Extra inputs", "string_")
-KEYS = all_keys()
-IDS = [key.path for _, key in KEYS]
+SECTIONS = [each for each in sections() if each.keys]
+WITH_BOUNDS = [(section, key) for section, key in all_keys() if quantities_of(key)]
 # At their upper bound these give fabrics and runs that take too long for a test.
 LARGE = ("gradients", "bytes_per_sender", "permutation", "sizes", ".count", "repetitions", "planes", "leaves", "spines",
          "pods", "cores_per_spine", "hosts_per_leaf", "ranks_per_host", "warmup", ".block", "y).reads", "steps",
@@ -48,21 +49,34 @@ def outcome_of(section: SectionOfKeys, key: Key, value: Any) -> Any:
         return message
 
 
-@pytest.mark.parametrize(("section", "key"), KEYS, ids=IDS)
-def test_a_wrong_value_is_refused_in_our_words(section: SectionOfKeys, key: Key) -> None:
-    for value in WRONG_VALUES:
-        outcome_of(section, key, value)
+@contextlib.contextmanager
+def named(key: Key, value: Any) -> Iterator[None]:
+    """Say with what fails within which key and value it was: a section's keys share a test."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"with {key.path}: {str(value)[:100]}")
+        raise
 
 
-@pytest.mark.parametrize(("section", "key"), KEYS, ids=IDS)
-def test_a_quantity_ends_at_its_bounds(section: SectionOfKeys, key: Key) -> None:
-    for quantity in quantities_of(key):
-        assert isinstance(outcome_of(section, key, quantity.lowest - 1), str)
-        assert isinstance(outcome_of(section, key, quantity.highest * 2 + 1), str)
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.path or "top")
+def test_a_wrong_value_is_refused_in_our_words(section: SectionOfKeys) -> None:
+    for key in section.keys:
+        for value in WRONG_VALUES:
+            with named(key, value):
+                outcome_of(section, key, value)
+
+
+def test_a_quantity_ends_at_its_bounds() -> None:
+    for section, key in WITH_BOUNDS:
+        for quantity in quantities_of(key):
+            for value in (quantity.lowest - 1, quantity.highest * 2 + 1):
+                with named(key, value):
+                    assert isinstance(outcome_of(section, key, value), str)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("section", "key"), KEYS, ids=IDS)
+@pytest.mark.parametrize(("section", "key"), WITH_BOUNDS, ids=[key.path for _, key in WITH_BOUNDS])
 def test_what_is_accepted_at_its_bounds_runs(section: SectionOfKeys, key: Key) -> None:
     """A run may fail (a packet that waits a second outlives seven timeouts), or be refused; nothing else may happen."""
     for quantity in quantities_of(key):
