@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import plain_english
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -81,3 +83,27 @@ def test_make_runs_the_provisioning_script():
     for target in ("demo", "test", "test-all", "test-changed", "sanitize"):
         done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True)
         assert "vagrant/provision.sh" in done.stdout
+
+
+@pytest.mark.parametrize("habit", plain_english.HABITS, ids=lambda habit: habit.name)
+def test_docstrings_are_plain_english(habit):
+    found = list(plain_english.docstrings(plain_english.python_files()))
+    assert plain_english.words(found) > 100_000
+    named = "\n".join(f"{each.path}:{each.line}" for each in plain_english.places(habit, found))
+    assert plain_english.amount(habit, found) <= habit.limit, named
+
+
+def test_habits_are_found_where_they_are(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(
+        '"""What a module is."""\n\nLIMIT = 1\n"""Of a run."""\n\n\ndef run():\n'
+        '    """Run the host whose name is that of\n    the switch beside it."""\n    "no docstring whose"\n'
+    )
+    found = list(plain_english.docstrings([path]))
+    assert [each.line for each in found] == [1, 4, 8]
+    assert {habit.name: len(plain_english.places(habit, found)) for habit in plain_english.HABITS} == {
+        "whose": 1,
+        "that of, those of": 1,
+        "beside": 1,
+        "opens with What or Of": 2,
+    }
