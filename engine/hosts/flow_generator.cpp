@@ -150,7 +150,7 @@ void FlowGenerator::open(Flow& flow) {
   config.remote_initial_psn = first_psn(flow.end.remote_queue_pair, flow.end.queue_pair);
   config.destination_ip = flow.end.peer_ip;
   config.source_ip = nic_.own_address(port.port, flow.end.peer_ip);
-  config.segments.line_rate_bps = nic_.line_rate_bps(port.port);
+  config.line_rate_bps = nic_.line_rate_bps(port.port);
   config.source_udp_port = entropy_udp_port(nic_.entropy_seed(), config.source_ip, config.destination_ip,
                                             config.queue_pair, config.remote_queue_pair);
   const auto frame_bytes = static_cast<uint32_t>(full_frame_bytes(config));

@@ -66,8 +66,8 @@ void check(const RcConfig& config) {
   if (config.retransmission == Retransmission::kSelectiveRepeat && config.end_to_end_credits) {
     throw std::invalid_argument("end_to_end_credits does not go with selective repeat");
   }
-  if (config.segments.packets == 0 || config.segments.packets > Packet::kMaxPackets)
-    refuse("segment_packets", config.segments.packets, "1 to 255");
+  if (config.segment_packets == 0 || config.segment_packets > Packet::kMaxPackets)
+    refuse("segment_packets", config.segment_packets, "1 to 255");
   if (config.cnp_interval_ps < 0) throw std::invalid_argument("cnp_interval_ps is negative");
 }
 

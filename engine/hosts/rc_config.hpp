@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "hosts/options.hpp"
 #include "observe/statistics.hpp"
 #include "packets/roce_formats.hpp"
 #include "time/time.hpp"
@@ -14,18 +15,49 @@ enum class Retransmission : uint8_t {
   kSelectiveRepeat,  // WRITEs are placed as they arrive; what was lost alone is sent again
 };
 
-// Packets in the middle of long messages of lengths may travel together: one packet that stands for many.
-struct SegmentConfig {
-  uint32_t packets = 1;        // at most so many, 1 to Packet::kMaxPackets; 1: each on its own
-  uint64_t message_bytes = 0;  // of messages that are at least so long
-  uint64_t line_rate_bps = 0;  // of the port, at which they leave
-};
+// What whoever makes a queue pair may choose; Python's keyword arguments have these names.
+//
+// retransmission_timeout_ps: the oldest unacknowledged packet is sent again (go-back-N: and all after it).
+// The time is longer where round trips are (RFC 6298), and doubles with every retry, at most
+// timeout_backoff_limit times. See retransmission_timeout_ps().
+#define WEFT_RC_OPTIONS(OPTION)                                                                            \
+  OPTION(uint32_t, initial_psn, 0, "of the first packet sent, 24 bits")                                    \
+  OPTION(uint32_t, remote_initial_psn, 0, "of the first packet that the peer sends, 24 bits")              \
+  OPTION(uint8_t, data_class, roce::kDataClass, "in which data travel")                                    \
+  OPTION(uint32_t, path_mtu_bytes, 1024, "256, 512, 1024, 2048 or 4096 payload bytes a packet")            \
+  OPTION(bool, telemetry, false, "data carry the INT shim, acknowledgements echo it")                      \
+  OPTION(uint32_t, ack_interval_packets, 1,                                                                \
+         "after how many packets an acknowledgement is asked for; it is also with the last of a message "  \
+         "and with one that closes the window")                                                            \
+  OPTION(Retransmission, retransmission, Retransmission::kGoBackN,                                         \
+         "go-back-n or selective-repeat, at both ends")                                                    \
+  OPTION(TimePs, reordering_window_ps, 0,                                                                  \
+         "selective repeat: a packet counts as lost if one sent so much later has arrived. Above 0 only "  \
+         "where packets overtake each other")                                                              \
+  OPTION(TimePs, retransmission_timeout_ps, 0,                                                             \
+         "time without progress after which packets are sent again; above the round trip and, on a real "  \
+         "clock, the host's jitter")                                                                       \
+  OPTION(uint32_t, timeout_backoff_limit, 5, "how often the timeout doubles, 0 to 20")                     \
+  OPTION(uint32_t, retry_limit, 7, "timeouts in a row without progress until the queue pair fails")        \
+  OPTION(uint32_t, max_outstanding_reads, 16,                                                              \
+         "READs and atomics under way, the same at both ends, 1 to 128")                                   \
+  OPTION(uint32_t, rnr_retry_limit, 7, "7: for ever, as in the specification")                             \
+  OPTION(uint8_t, rnr_timer_code, 4,                                                                       \
+         "how long a peer waits while no receive is posted (table 45): 4 = 40 us")                         \
+  OPTION(bool, receive_for_immediate, false,                                                               \
+         "a WRITE with immediate consumes a posted receive, as the specification has it; otherwise it "    \
+         "needs none")                                                                                     \
+  OPTION(bool, end_to_end_credits, false,                                                                  \
+         "acknowledgements say how many receives are posted, and SENDs beyond them wait: at both ends or " \
+         "neither")                                                                                        \
+  OPTION(TimePs, cnp_interval_ps, 50 * kPsPerUs, "at most one CNP in this time")                           \
+  OPTION(uint32_t, segment_packets, 1,                                                                     \
+         "packets in the middle of a long message of lengths that travel as one, 1 to 255")                \
+  OPTION(uint64_t, segment_message_bytes, 0, "of messages that are at least so long")
 
 struct RcConfig {
   uint32_t queue_pair = 0;         // own number, 24 bits
   uint32_t remote_queue_pair = 0;  // the peer's
-  uint32_t initial_psn = 0;        // of the first packet we send, 24 bits
-  uint32_t remote_initial_psn = 0;
 
   roce::MacAddress source_mac{};
   roce::MacAddress destination_mac{};  // of the gateway, or of the peer on the same link
@@ -33,43 +65,9 @@ struct RcConfig {
   roce::IpAddress destination_ip;
   uint16_t source_udp_port = 0xC000;  // entropy for ECMP
   uint8_t hop_limit = 64;
-  uint8_t data_class = roce::kDataClass;  // in which data travels, below roce::kDataClasses
+  uint64_t line_rate_bps = 0;  // of the port, at which segments leave
 
-  uint32_t path_mtu_bytes = 1024;  // 256, 512, 1024, 2048 or 4096 payload bytes a packet
-  bool telemetry = false;          // data carries the INT shim, acknowledgements echo it
-
-  // An acknowledgement is asked for with the last packet of a message, with every ack_interval_packets-th
-  // packet, and with a packet after which the window is closed.
-  uint32_t ack_interval_packets = 1;
-
-  Retransmission retransmission = Retransmission::kGoBackN;
-  // Selective repeat: a packet counts as lost if one sent so much later has arrived. More than 0 only makes
-  // sense where packets overtake each other.
-  TimePs reordering_window_ps = 0;
-
-  // Time without progress after which the oldest unacknowledged packet is sent again (go-back-N: and all
-  // after it). It is longer where round trips are (RFC 6298), and doubles with every retry, at most
-  // timeout_backoff_limit times. See retransmission_timeout_ps().
-  TimePs retransmission_timeout_ps = 0;
-  uint32_t timeout_backoff_limit = 5;
-  uint32_t retry_limit = 7;  // timeouts in a row without progress until the queue pair fails
-
-  // READs whose responses a requester may still expect, and that a responder has resources for.
-  uint32_t max_outstanding_reads = 16;
-
-  uint32_t rnr_retry_limit = 7;  // 7: for ever, as in the specification
-  uint8_t rnr_timer_code = 4;  // how long a peer is to wait while no receive is posted (table 45): 4 = 40 us
-  // The specification has a WRITE with immediate consume a posted receive. False delivers the immediate
-  // without one.
-  bool receive_for_immediate = false;
-
-  // Acknowledgements say how many receives are posted, and SENDs beyond what they promise are held back: at
-  // both ends or neither.
-  bool end_to_end_credits = false;
-
-  TimePs cnp_interval_ps = 50 * kPsPerUs;  // at most one CNP in this time
-
-  SegmentConfig segments;
+  WEFT_OPTIONS(RcConfig, WEFT_RC_OPTIONS)
 };
 
 // Throws std::invalid_argument naming the first parameter that is out of range.

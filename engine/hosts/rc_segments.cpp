@@ -15,13 +15,13 @@ constexpr uint64_t kSegmentsInFlight = 8;
 }  // namespace
 
 bool RcRequester::has_segments(const Outstanding& request) const {
-  return config_.segments.packets > 1 && request.as_length && !is_read(request.kind) &&
-         request.length_bytes >= config_.segments.message_bytes;
+  return config_.segment_packets > 1 && request.as_length && !is_read(request.kind) &&
+         request.length_bytes >= config_.segment_message_bytes;
 }
 
 // A part of the window, and of what the rate sends in a round trip.
 uint64_t RcRequester::segment_limit() const {
-  uint64_t limit = config_.segments.packets;
+  uint64_t limit = config_.segment_packets;
   limit = std::min(limit, gate_.window_bytes() / (kSegmentsInFlight * smallest_full_frame_bytes_));
   const auto gap_ps = static_cast<uint64_t>(gate_.gap_ps());
   const auto round_trip_ps = static_cast<uint64_t>(sent_.round_trips().smoothed_ps());
@@ -63,8 +63,7 @@ void RcRequester::record_segment(TimePs now, Outstanding& request, uint64_t sequ
   counters_.packets_sent_in_segments += packets;
   const auto each_bytes = static_cast<uint16_t>(frame_bytes - once_bytes);
   for (uint32_t i = 0; i < packets; ++i) {
-    const TimePs later_ps =
-        BitRate::serialisation_ps(uint64_t{i} * each_bytes, config_.segments.line_rate_bps);
+    const TimePs later_ps = BitRate::serialisation_ps(uint64_t{i} * each_bytes, config_.line_rate_bps);
     record_sent(now, request, sequence + i, i == 0 ? frame_bytes : each_bytes, later_ps);
   }
 }

@@ -17,6 +17,7 @@
 #include "python/bind_columns.hpp"
 #include "python/bind_path_properties.hpp"
 #include "python/bindings_support.hpp"
+#include "python/rc_options.hpp"
 #include "python/run_status.hpp"
 #include "python/statistics_dict.hpp"
 #include "python/typed.hpp"
@@ -84,35 +85,20 @@ PathChoiceMaker path_choice_maker_of(py::function function) {
   };
 }
 
-Retransmission retransmission_of(const std::string& name) {
-  if (name == "go-back-n") return Retransmission::kGoBackN;
-  if (name == "selective-repeat") return Retransmission::kSelectiveRepeat;
-  throw std::invalid_argument("retransmission is '" + name + "' (valid: 'go-back-n', 'selective-repeat')");
-}
-
 uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& destination_mac,
                   const std::variant<std::string, MakesCongestionControl>& congestion_control,
                   const CongestionParameters& parameters, const std::string& preset,
-                  std::optional<MakesPathChoice> path_choice, const std::string& retransmission,
-                  TimePs retransmission_timeout_ps, TimePs reordering_window_ps,
-                  uint32_t ack_interval_packets, TimePs cnp_interval_ps, uint32_t path_mtu_bytes,
-                  bool telemetry, bool as_lengths, uint32_t segment_packets, uint64_t segment_message_bytes,
+                  std::optional<MakesPathChoice> path_choice, bool as_lengths,
+                  const Record<"RcOptions">& options,
                   const py::KWArgs<Typed<"typing.Unpack[PathOptions]">>& path_given) {
   FlowPort added;
   added.port = port;
+  added.config = options_of<RcConfig>(options, "FlowGenerator");
   added.config.destination_mac = parse_mac(destination_mac);
-  added.config.retransmission = retransmission_of(retransmission);
-  added.config.retransmission_timeout_ps = retransmission_timeout_ps;
-  added.config.reordering_window_ps = reordering_window_ps;
-  added.config.ack_interval_packets = ack_interval_packets;
-  added.config.cnp_interval_ps = cnp_interval_ps;
-  added.config.path_mtu_bytes = path_mtu_bytes;
-  added.config.telemetry = telemetry;
   added.as_lengths = as_lengths;
-  added.config.segments = {.packets = segment_packets, .message_bytes = segment_message_bytes};
   if (const auto* name = std::get_if<std::string>(&congestion_control)) {
     PathProperties path = path_properties_of(path_given, false);
-    path.ack_interval_packets = ack_interval_packets;
+    path.ack_interval_packets = added.config.ack_interval_packets;
     added.make_congestion_control = maker_of(*name, path, parameters, preset);
   } else {
     added.make_congestion_control = maker_of(std::get<MakesCongestionControl>(congestion_control));
@@ -172,16 +158,13 @@ to 2 GiB, starts count from the run's. The executor's listener is notified of th
            "nic"_a, "executor"_a, py::keep_alive<1, 2>())
       .def("add_port", &add_port, "port"_a, py::kw_only(), "destination_mac"_a, "congestion_control"_a,
            "parameters"_a = CongestionParameters(), "preset"_a = "", "path_choice"_a = py::none(),
-           "retransmission"_a = "go-back-n", "retransmission_timeout_ps"_a, "reordering_window_ps"_a = 0,
-           "ack_interval_packets"_a = 1, "cnp_interval_ps"_a = RcConfig().cnp_interval_ps, "path_mtu_bytes"_a,
-           "telemetry"_a = false, "as_lengths"_a = false, "segment_packets"_a = 1,
-           "segment_message_bytes"_a = 0,
+           "as_lengths"_a = false, "options"_a,
            R"doc(Say how queue pairs of a port are made; returns the place by which flows name it.
 
 congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
 makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
-queue pair and that size; as_lengths: packets carry their payload as a length; segment_packets
-and segment_message_bytes as those of RcQueuePair.)doc")
+queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
+first sequence numbers, which are the flow's.)doc")
       .def(
           "add_sent",
           [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,

@@ -14,6 +14,7 @@
 #include "python/bind_hop_latencies.hpp"
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
+#include "python/rc_options.hpp"
 #include "python/registered_memory.hpp"
 #include "python/statistics_dict.hpp"
 #include "python/typed.hpp"
@@ -55,59 +56,13 @@ class PythonRcQueuePair final : public RcQueuePair {
   std::shared_ptr<CompletionHandler> handler_;
 };
 
-// Takes an option out of those that were given, leaving its default alone if it is not among them.
-template <class Value>
-void take_option(py::dict& options, const char* name, Value& value) {
-  if (!options.contains(name)) return;
-  try {
-    value = options.attr("pop")(name).cast<Value>();
-  } catch (const py::cast_error&) {
-    throw py::type_error(std::string("RcQueuePair: ") + name + " is not of the right type or out of range");
-  }
-}
-
-Retransmission retransmission_of(const std::string& name) {
-  if (name == "go-back-n") return Retransmission::kGoBackN;
-  if (name == "selective-repeat") return Retransmission::kSelectiveRepeat;
-  throw std::invalid_argument("retransmission is '" + name + "' (valid: 'go-back-n', 'selective-repeat')");
-}
-
-RcConfig take_config(py::dict& options) {
-  RcConfig config;
-  std::string retransmission = "go-back-n";
-  take_option(options, "retransmission", retransmission);
-  config.retransmission = retransmission_of(retransmission);
-  take_option(options, "reordering_window_ps", config.reordering_window_ps);
-  take_option(options, "initial_psn", config.initial_psn);
-  take_option(options, "remote_initial_psn", config.remote_initial_psn);
-  take_option(options, "path_mtu_bytes", config.path_mtu_bytes);
-  take_option(options, "telemetry", config.telemetry);
-  take_option(options, "data_class", config.data_class);
-  take_option(options, "ack_interval_packets", config.ack_interval_packets);
-  take_option(options, "timeout_backoff_limit", config.timeout_backoff_limit);
-  take_option(options, "retry_limit", config.retry_limit);
-  take_option(options, "max_outstanding_reads", config.max_outstanding_reads);
-  take_option(options, "rnr_retry_limit", config.rnr_retry_limit);
-  take_option(options, "rnr_timer_code", config.rnr_timer_code);
-  take_option(options, "receive_for_immediate", config.receive_for_immediate);
-  take_option(options, "end_to_end_credits", config.end_to_end_credits);
-  take_option(options, "cnp_interval_ps", config.cnp_interval_ps);
-  take_option(options, "segment_packets", config.segments.packets);
-  take_option(options, "segment_message_bytes", config.segments.message_bytes);
-  return config;
-}
-
 std::shared_ptr<RcQueuePair> make_rc_queue_pair(
     Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint32_t remote_queue_pair,
     const std::string& destination_mac, const std::string& destination_ip,
-    std::shared_ptr<CongestionControl> congestion_control, TimePs retransmission_timeout,
-    std::shared_ptr<PathChoice> path_choice, std::optional<uint32_t> queue_pair,
-    std::optional<uint16_t> source_udp_port, const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
-  py::dict left = options.attr("copy")();
-  RcConfig config = take_config(left);
-  for (const auto& [name, value] : left) {
-    throw py::type_error("RcQueuePair has no option '" + py::str(name).cast<std::string>() + "'");
-  }
+    std::shared_ptr<CongestionControl> congestion_control, std::shared_ptr<PathChoice> path_choice,
+    std::optional<uint32_t> queue_pair, std::optional<uint16_t> source_udp_port,
+    const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
+  auto config = options_of<RcConfig>(options, "RcQueuePair");
   Engine& engine = nic.engine();
   PythonGuard guard(engine);
   config.queue_pair = queue_pair ? *queue_pair : nic.allocate_queue_pair_number();
@@ -119,8 +74,7 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
   config.source_udp_port =
       source_udp_port.value_or(entropy_udp_port(nic.entropy_seed(), config.source_ip, config.destination_ip,
                                                 config.queue_pair, config.remote_queue_pair));
-  config.retransmission_timeout_ps = retransmission_timeout;
-  config.segments.line_rate_bps = nic.line_rate_bps(port);
+  config.line_rate_bps = nic.line_rate_bps(port);
   auto made = make_in_cache_lines<PythonRcQueuePair>(nic, config, std::move(congestion_control),
                                                      std::move(path_choice), std::move(completions));
   nic.attach(*made, port, config.queue_pair);
@@ -236,6 +190,7 @@ std::optional<Record<"TelemetryFields">> last_telemetry(const RcQueuePair& queue
 }  // namespace
 
 void bind_queue_pair(py::module_& m) {
+  declare_options<RcConfig>("RcOptions");
   declare_record<RcCounters>("RcCounters");
   declare_record<RcCounters>("RcStats",
                              {{"in_flight_bytes", "int", "sent and not acknowledged"},
@@ -246,24 +201,16 @@ void bind_queue_pair(py::module_& m) {
   py::class_<RcQueuePair, QueuePair, std::shared_ptr<RcQueuePair>>(
       m, "RcQueuePair", R"doc(A connected RC queue pair on a port of a NIC: WRITE, READ, atomics and SEND.
 
-retransmission "selective-repeat" (at both ends) carries no SENDs, places data in any order and sends
-again only what was overtaken by a packet sent more than reordering_window_ps later. path_choice None: all
-packets have one entropy. congestion_control and path_choice serve this queue pair alone.
-retransmission_timeout_ps must lie above the round trip and, on a real clock, the host's jitter (see the
-function of that name). queue_pair None allocates a number; source_udp_port None takes 14 bits of entropy
-from addresses and numbers. telemetry: data carries the INT shim. An acknowledgement is asked for with
-every ack_interval_packets-th packet, the last of a message and one that closes the window.
-receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
-otherwise it needs none. max_outstanding_reads (the same at both ends): READs and atomics under way.
-end_to_end_credits (at both ends or neither): SENDs wait for receives. rnr_retry_limit 7: for ever.
-segment_packets: of messages of lengths with segment_message_bytes or more, up to so many packets travel as
-one.
-Raises ValueError naming the parameter that is out of
-range.)doc")
+retransmission "selective-repeat" carries no SENDs, places data in any order and sends again only what was
+overtaken by a packet sent more than reordering_window_ps later. path_choice None: all packets have one
+entropy. congestion_control and path_choice serve this queue pair alone. queue_pair None allocates a
+number; source_udp_port None takes 14 bits of entropy from addresses and numbers. RcOptions has all other
+options, of which retransmission_timeout_ps has no default: see the function of that name. Raises ValueError
+naming the parameter that is out of range.)doc")
       .def(py::init(&make_rc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
-           "retransmission_timeout_ps"_a, "path_choice"_a = py::none(), "queue_pair"_a = py::none(),
-           "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+           "path_choice"_a = py::none(), "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(),
+           py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
       .def_property_readonly(
           "queue_pair", [](const RcQueuePair& queue_pair) { return queue_pair.config().queue_pair; },
           "Its number.")
@@ -369,7 +316,7 @@ Under a real clock a host's process may run late, so the floor must lie above it
         config.path_mtu_bytes = path_mtu_bytes;
         config.source_ip.is_ipv6 = config.destination_ip.is_ipv6 = is_ipv6;
         config.telemetry = telemetry;
-        config.retransmission = retransmission_of(retransmission);
+        config.retransmission = PythonOption<Retransmission>::of(py::str(retransmission));
         return full_frame_bytes(config);
       },
       "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "telemetry"_a = false,

@@ -15,7 +15,7 @@ from weft.topologies import FabricSpec
 from weft.topologies.kinds.dragonfly import dragonfly
 from weft.topologies.kinds.torus import torus
 from weft.traffic.patterns import Flow, incast
-from weft.traffic.transport_settings import TransportSettings
+from weft.traffic.transport_settings import PathTraits, TransportSettings
 
 RATES: dict[str, Any] = {"host_rate_bps": 100e9, "delay_ps": 200_000}
 DRAGONFLY = dragonfly(groups=5, routers_per_group=2, global_links_per_router=2, hosts_per_switch=4, **RATES)
@@ -95,21 +95,24 @@ def test_lanes_take_turns_unless_the_scenario_says_otherwise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "window_ps"),
+    ("settings", "traits", "window_ps"),
     [
-        ({}, 0),
-        ({"path": "spray"}, 10),
-        ({"sprayed_by_switches": True}, 10),
-        ({"path": "spray", "lossless_classes": (4,)}, 10),
-        ({"lossless_classes": (3,)}, 0),
-        ({"path": "spray", "lossless_classes": (3,)}, 1000),
-        ({"sprayed_by_switches": True, "lossless_classes": (3, 4)}, 1000),
-        ({"path": "spray", "lossless_classes": (3,), "reordering_window_ps": 7}, 7),
+        ({}, {}, 0),
+        ({"path": "spray"}, {}, 10),
+        ({}, {"sprayed_by_switches": True}, 10),
+        ({"path": "spray"}, {"lossless_classes": (4,)}, 10),
+        ({}, {"lossless_classes": (3,)}, 0),
+        ({"path": "spray"}, {"lossless_classes": (3,)}, 1000),
+        ({}, {"sprayed_by_switches": True, "lossless_classes": (3, 4)}, 1000),
+        ({"path": "spray", "reordering_window": 7}, {"lossless_classes": (3,)}, 7),
     ],
 )
-def test_the_reordering_window_follows_what_can_be_lost(settings: dict[str, Any], window_ps: int) -> None:
+def test_the_reordering_window_follows_what_can_be_lost(
+    settings: dict[str, Any], traits: dict[str, Any], window_ps: int
+) -> None:
     transport = TransportSettings(retransmission="selective-repeat", **settings)
-    assert transport.reordering_window(10, 1000) == window_ps
+    options = transport.queue_pair_options(10, 1000, PathTraits(**traits))
+    assert options["reordering_window_ps"] == window_ps
 
 
 def test_credits_on_some_links_keep_no_class_from_being_lost() -> None:

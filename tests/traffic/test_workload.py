@@ -115,8 +115,7 @@ class Pair:
                 congestion_control="fixed-window",
                 line_rate_bps=RATE_BPS,
                 base_round_trip_ps=4 * DELAY_PS,
-                retransmission_timeout_ps=20 * DELAY_PS,
-                path_mtu_bytes=1024,
+                options={"retransmission_timeout_ps": 20 * DELAY_PS},
             )
             self.generators.append(generator)
 

@@ -86,7 +86,7 @@ def test_what_controls_need_is_theirs_to_say() -> None:
     assert not congestion_control_kind("swift").needs.telemetry
     assert not congestion_control_kind("swift").needs.one_path
     intervals = {
-        name: TransportSettings(congestion_control=name).ack_interval()
+        name: TransportSettings(congestion_control=name).ack_interval_in_force
         for name in ("dcqcn", "fixed-window", "hpcc", "swift")
     }
     assert intervals == {"dcqcn": 8, "fixed-window": 8, "hpcc": 1, "swift": 1}
@@ -125,4 +125,4 @@ def test_a_python_control_states_its_needs_as_well(tmp_path: Path) -> None:
     assert needs.telemetry
     assert needs.one_path
     assert not needs.marks
-    assert TransportSettings(congestion_control=reference).ack_interval() == 8
+    assert TransportSettings(congestion_control=reference).ack_interval_in_force == 8

@@ -256,11 +256,12 @@ def test_a_preset_brings_its_parameters_and_its_interval_of_notifications():
         settings(congestion_control="dcqcn", preset="paper-2015"),
     )
     assert default.preset == congestion_control_kind("dcqcn").presets[0].name
-    assert (paper.preset, paper.cnp_interval()) == ("paper-2015", 50 * US)
+    assert (paper.preset, paper.cnp_interval_in_force) == ("paper-2015", 50 * US)
     connectx = settings(congestion_control="dcqcn", preset="connectx")
-    assert connectx.cnp_interval() == 4 * US
+    assert connectx.cnp_interval_in_force == 4 * US
     assert (
-        settings(congestion_control="dcqcn", preset="connectx", cnp_interval="9us").cnp_interval() == 9 * US
+        settings(congestion_control="dcqcn", preset="connectx", cnp_interval="9us").cnp_interval_in_force
+        == 9 * US
     )
     assert settings(congestion_control="swift").preset is None
     assert read_message(TransportSettings, as_message(connectx)) == connectx

@@ -39,7 +39,7 @@ def test_the_ideal_time_is_a_lone_flows(rates_bps, telemetry, size_bytes):
         core_rate_bps=core,
     )
     transport = TransportSection(parameters={"window": "10MB"})  # one that holds nothing back
-    framing = Framing(1024, telemetry, 4, transport.settings().ack_interval())
+    framing = Framing(1024, telemetry, 4, transport.settings().ack_interval_in_force)
     ideal_ps = IdealTimes(topology, framing).of(*columns((1, 0, 0, size_bytes)))
     with Fabric(topology, clock="virtual", int_telemetry=telemetry, transport=transport) as running:
         assert running.incast("h0", size_bytes).time_ps == ideal_ps[0]

@@ -68,9 +68,6 @@ from weft.engine.records import (
     PathOptions as PathOptions,
 )
 from weft.engine.records import (
-    RcOptions as RcOptions,
-)
-from weft.engine.records import (
     RethFields as RethFields,
 )
 from weft.engine.records import (
@@ -408,6 +405,49 @@ class RcCounters(typing.TypedDict):
     """Dropped: not a packet for an RC queue pair in this state."""
     dropped_in_error: int
     """Dropped: arrived after the queue pair had failed."""
+
+class RcOptions(typing.TypedDict):
+    initial_psn: typing.NotRequired[int]
+    """Of the first packet sent, 24 bits."""
+    remote_initial_psn: typing.NotRequired[int]
+    """Of the first packet that the peer sends, 24 bits."""
+    data_class: typing.NotRequired[int]
+    """In which data travel."""
+    path_mtu_bytes: typing.NotRequired[int]
+    """256, 512, 1024, 2048 or 4096 payload bytes a packet."""
+    telemetry: typing.NotRequired[bool]
+    """Data carry the INT shim, acknowledgements echo it."""
+    ack_interval_packets: typing.NotRequired[int]
+    """After how many packets an acknowledgement is asked for; it is also with the last of a message and with one
+    that closes the window."""
+    retransmission: typing.NotRequired[str]
+    """Go-back-n or selective-repeat, at both ends."""
+    reordering_window_ps: typing.NotRequired[int]
+    """Selective repeat: a packet counts as lost if one sent so much later has arrived. Above 0 only where packets
+    overtake each other."""
+    retransmission_timeout_ps: typing.NotRequired[int]
+    """Time without progress after which packets are sent again; above the round trip and, on a real clock, the
+    host's jitter."""
+    timeout_backoff_limit: typing.NotRequired[int]
+    """How often the timeout doubles, 0 to 20."""
+    retry_limit: typing.NotRequired[int]
+    """Timeouts in a row without progress until the queue pair fails."""
+    max_outstanding_reads: typing.NotRequired[int]
+    """READs and atomics under way, the same at both ends, 1 to 128."""
+    rnr_retry_limit: typing.NotRequired[int]
+    """7: for ever, as in the specification."""
+    rnr_timer_code: typing.NotRequired[int]
+    """How long a peer waits while no receive is posted (table 45): 4 = 40 us."""
+    receive_for_immediate: typing.NotRequired[bool]
+    """A WRITE with immediate consumes a posted receive, as the specification has it; otherwise it needs none."""
+    end_to_end_credits: typing.NotRequired[bool]
+    """Acknowledgements say how many receives are posted, and SENDs beyond them wait: at both ends or neither."""
+    cnp_interval_ps: typing.NotRequired[int]
+    """At most one CNP in this time."""
+    segment_packets: typing.NotRequired[int]
+    """Packets in the middle of a long message of lengths that travel as one, 1 to 255."""
+    segment_message_bytes: typing.NotRequired[int]
+    """Of messages that are at least so long."""
 
 class RcStats(typing.TypedDict):
     data_packets_sent: int
@@ -1558,20 +1598,12 @@ class QueuePair:
 class RcQueuePair(QueuePair):
     """A connected RC queue pair on a port of a NIC: WRITE, READ, atomics and SEND.
 
-    retransmission "selective-repeat" (at both ends) carries no SENDs, places data in any order and sends
-    again only what was overtaken by a packet sent more than reordering_window_ps later. path_choice None: all
-    packets have one entropy. congestion_control and path_choice serve this queue pair alone.
-    retransmission_timeout_ps must lie above the round trip and, on a real clock, the host's jitter (see the
-    function of that name). queue_pair None allocates a number; source_udp_port None takes 14 bits of entropy
-    from addresses and numbers. telemetry: data carries the INT shim. An acknowledgement is asked for with
-    every ack_interval_packets-th packet, the last of a message and one that closes the window.
-    receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
-    otherwise it needs none. max_outstanding_reads (the same at both ends): READs and atomics under way.
-    end_to_end_credits (at both ends or neither): SENDs wait for receives. rnr_retry_limit 7: for ever.
-    segment_packets: of messages of lengths with segment_message_bytes or more, up to so many packets travel as
-    one.
-    Raises ValueError naming the parameter that is out of
-    range.
+    retransmission "selective-repeat" carries no SENDs, places data in any order and sends again only what was
+    overtaken by a packet sent more than reordering_window_ps later. path_choice None: all packets have one
+    entropy. congestion_control and path_choice serve this queue pair alone. queue_pair None allocates a
+    number; source_udp_port None takes 14 bits of entropy from addresses and numbers. RcOptions has all other
+    options, of which retransmission_timeout_ps has no default: see the function of that name. Raises ValueError
+    naming the parameter that is out of range.
     """
     def __init__(
         self,
@@ -1583,7 +1615,6 @@ class RcQueuePair(QueuePair):
         destination_mac: str,
         destination_ip: str,
         congestion_control: CongestionControl,
-        retransmission_timeout_ps: int,
         path_choice: PathChoice | None = None,
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
@@ -2166,24 +2197,16 @@ class FlowGenerator:
         parameters: collections.abc.Mapping[str, float] = {},
         preset: str = "",
         path_choice: collections.abc.Callable[[int, int], PathChoice | None] | None = None,
-        retransmission: str = "go-back-n",
-        retransmission_timeout_ps: int,
-        reordering_window_ps: int = 0,
-        ack_interval_packets: int = 1,
-        cnp_interval_ps: int = 50000000,
-        path_mtu_bytes: int,
-        telemetry: bool = False,
         as_lengths: bool = False,
-        segment_packets: int = 1,
-        segment_message_bytes: int = 0,
+        options: RcOptions,
         **kwargs: typing.Unpack[PathOptions],
     ) -> int:
         """Say how queue pairs of a port are made; returns the place by which flows name it.
 
         congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
         makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
-        queue pair and that size; as_lengths: packets carry their payload as a length; segment_packets
-        and segment_message_bytes as those of RcQueuePair.
+        queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
+        first sequence numbers, which are the flow's.
         """
     def add_received(
         self,

@@ -1,6 +1,6 @@
 """Types of the dictionaries and tuples that the native module takes and returns.
 
-The engine declares the types of statistics (`weft.engine.record_types()`).
+The engine declares the types of statistics and options (`weft.engine.record_types()`).
 """
 
 from collections.abc import Sequence
@@ -282,26 +282,3 @@ class PathArguments(TypedDict):
     nearest_hops: NotRequired[int]
     hop_round_trip_ps: NotRequired[int]
     int_rates_bps: NotRequired[Sequence[int]]
-
-
-class RcOptions(TypedDict, total=False):
-    """Options of an RcQueuePair; those left out have RcConfig's defaults (engine/hosts/rc_config.hpp)."""
-
-    initial_psn: int
-    remote_initial_psn: int
-    path_mtu_bytes: int
-    telemetry: bool
-    retransmission: str
-    reordering_window_ps: int
-    ack_interval_packets: int
-    timeout_backoff_limit: int
-    retry_limit: int
-    rnr_retry_limit: int
-    rnr_timer_code: int
-    receive_for_immediate: bool
-    end_to_end_credits: bool
-    cnp_interval_ps: int
-    max_outstanding_reads: int
-    data_class: int
-    segment_packets: int
-    segment_message_bytes: int

@@ -3,6 +3,8 @@
 Scenario files, the command line and the Python API read and check numbers with these. The engine counts picoseconds
 and bytes in 64 bits. The limits leave a margin for derived values: the time to drain a full queue at the lowest rate,
 timeouts of several round trips, the times of a run's events.
+
+Settings of hosts are declared with them, too, so pydantic is imported late: processes of hosts need none.
 """
 
 from __future__ import annotations
@@ -11,10 +13,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
-
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from typing import TYPE_CHECKING, Annotated, Any
 
 from weft.errors import BadInputError
 from weft.quantities import limits
@@ -31,6 +30,10 @@ from weft.quantities.units import (
     shortest_time,
     shown,
 )
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema, core_schema
 
 UNITS_REQUIRED = "units_required"
 """Key of pydantic's context: require units for rates and times, as in files and options."""
@@ -93,6 +96,12 @@ class Quantity:
             raise ValueError(f"{shown(value)} is out of range (valid: {self.range_text}){likely}")
         return number
 
+    def __call__(self, value: float) -> float:
+        """Return a value of a message, in `unit`. Raises ValueError if it is out of range."""
+        if not self.holds(value):
+            raise ValueError(f"is {shown(value)} (valid: {self.range_text})")
+        return value
+
     def check(self, value: float, what: str) -> None:
         """Check a value from the Python API, in `unit`. Raises BadInputError with a message that begins with `what`."""
         try:
@@ -109,6 +118,7 @@ class Quantity:
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
         """Let pydantic read values with `read`."""
+        from pydantic_core import core_schema
 
         def read(value: object, info: core_schema.ValidationInfo) -> Any:
             return self.read(value, units_required=bool((info.context or {}).get(UNITS_REQUIRED)))

@@ -75,7 +75,7 @@ class IdealTimes:
             options.mtu_bytes,
             options.int_telemetry,
             options.ip_version,
-            options.transport.settings().ack_interval(),
+            options.transport.settings().ack_interval_in_force,
         )
         return cls(fabric, framing, options.switching.latency)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from weft.quantities.field_docstrings import field_docstrings
 from weft.results.kinds import result_kinds
 from weft.results.model import Results, result_keys
 
@@ -42,7 +41,7 @@ def keys_of(model: type) -> dict[str, str]:
 
     These are the fields with a docstring, and the figures that the class `derived` from them by properties with one.
     """
-    meanings = _docstrings(model)
+    meanings = {name: " ".join(text.split()) for name, text in field_docstrings(model).items()}
     names: Iterable[str] = get_type_hints(model)
     if model is Results:
         meanings |= {kind.key: kind.meaning for kind in result_kinds()}
@@ -78,19 +77,6 @@ def _section(model: type, places: list[str]) -> Iterator[str]:
 
 def _paragraph(model: type) -> str:
     return " ".join(inspect.cleandoc(model.__doc__ or "").split("\n\n")[0].split())
-
-
-def _docstrings(model: type) -> dict[str, str]:
-    """Return the texts that stand below a class's fields."""
-    (parsed,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
-    assert isinstance(parsed, ast.ClassDef)
-    found = {}
-    for statement, below in zip(parsed.body, parsed.body[1:], strict=False):
-        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
-            continue
-        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-            found[statement.target.id] = " ".join(str(below.value.value).split())
-    return found
 
 
 def _property_meaning(model: type, name: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weft.engine import CongestionControlKind, CongestionNeeds, CongestionParameter, congestion_controls
-from weft.scenario.transport import parameter_quantity, without_unit
+from weft.quantities.units import without_unit
+from weft.scenario.transport import parameter_quantity
 
 _NEEDS = {
     "telemetry": "INT (`int: true`)",

@@ -27,6 +27,7 @@ from weft.scenario.transport import TransportSection
 from weft.scenario.values import Section
 from weft.traffic.aggregation_format import LANE_COUNT
 from weft.traffic.class_reference import is_class_reference, short_reference
+from weft.traffic.transport_settings import PathTraits
 
 Service = Literal["synchronisation", "parameter_cache"]
 # Slots of a switch (SLOTS in p4/include/aggregation.p4).
@@ -141,6 +142,10 @@ class FabricOptions(Section):
         """Classes that lose nothing under congestion on any link, by PFC or credits."""
         by_credits = self.credits.classes if self.credits.links is None else ()
         return tuple(sorted({*self.pfc.classes, *by_credits}))
+
+    def path_traits(self, least_timeout_ps: int) -> PathTraits:
+        """Return what hosts know of all paths; `least_timeout_ps`: until a full queue is drained."""
+        return PathTraits(least_timeout_ps, self.reorders, self.lossless_classes)
 
     @property
     def options(self) -> FabricOptions:

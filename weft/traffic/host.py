@@ -27,13 +27,13 @@ from weft.traffic.host_ip import make_ip_stack
 from weft.traffic.host_plane import HostPlane, open_plane
 from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
 from weft.traffic.host_stats import ConnectionStats, HostStats, PortTraffic
-from weft.traffic.host_transport import HostTransport, QueuePairOptions, destination_of
+from weft.traffic.host_transport import HostTransport, destination_of
 from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import Channel
 
 if TYPE_CHECKING:
-    from weft.engine._core import NicStats, PortMacStats, PortStats
+    from weft.engine._core import NicStats, PortMacStats, PortStats, RcOptions
 
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
 _TOTALS = (*_QUEUE_PAIR_TOTALS, *REDUCTION_TOTALS)
@@ -152,7 +152,7 @@ class Host:
         self,
         connection: Connection,
         completions: _core.CompletionHandler,
-        **options: Unpack[QueuePairOptions],
+        **options: Unpack[RcOptions],
     ) -> _core.RcQueuePair:
         """Return a program's queue pair; its completions go to `completions`. ValueError: as for `connect`."""
         plane = self.plane(connection.plane)

@@ -15,8 +15,10 @@ from weft.traffic.transport_settings import (
     DEFAULT_TRANSPORT,
     NO_COSTS,
     NO_SEGMENTS,
+    NO_TRAITS,
     CreditSettings,
     NicCosts,
+    PathTraits,
     SegmentSettings,
     TransportSettings,
 )
@@ -111,6 +113,7 @@ class HostConfig:
     wall_clock_floor_ns: int = DEFAULT_WALL_CLOCK_FLOOR_NS
     realtime_priority: int = 0
     transport: TransportSettings = DEFAULT_TRANSPORT
+    paths: PathTraits = NO_TRAITS
     segments: SegmentSettings = NO_SEGMENTS
     nic_costs: NicCosts = NO_COSTS
     recording: HostRecording = field(default_factory=HostRecording)

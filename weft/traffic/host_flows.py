@@ -83,8 +83,7 @@ class HostFlows:
 def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
     """Return a generator of flows with a port for each plane, and queue pairs as `Host.connect` makes them."""
     generator = _core.FlowGenerator(host.nic, host.executor)
-    config, applied = host.config, host.transport
-    transport = config.transport
+    applied, transport = host.transport, host.config.transport
     name = transport.congestion_control
     native = not is_class_reference(name)
     for plane in host.planes:
@@ -98,18 +97,8 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
             path_choice=None
             if transport.path == "flow"
             else partial(applied.path_choice, plane.config, plane.port),
-            retransmission=transport.retransmission,
-            retransmission_timeout_ps=applied.queue_pair_timeout_ps(plane.config),
-            reordering_window_ps=transport.reordering_window(
-                plane.config.base_round_trip_ps, applied.queue_pair_timeout_ps(plane.config)
-            ),
-            ack_interval_packets=transport.ack_interval(),
-            cnp_interval_ps=transport.cnp_interval(),
-            path_mtu_bytes=config.mtu_bytes,
-            telemetry=command.telemetry,
             as_lengths=command.payload == AS_LENGTHS,
-            segment_packets=config.segments.packets,
-            segment_message_bytes=config.segments.message_bytes,
+            options={**applied.options(plane.config), "telemetry": command.telemetry},
         )
     return generator
 

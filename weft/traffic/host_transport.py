@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from weft.engine import (
     make_congestion_control,
     spray,
 )
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.answers import PlaneInForce, TransportInForce
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.commands.connections import DEFAULT_RETRY_LIMIT, Connection
@@ -25,14 +26,8 @@ from weft.traffic.extensions import ClassSpec, PathProperties, congestion_contro
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
 from weft.traffic.transport_settings import TransportSettings, preset_of
 
-
-class QueuePairOptions(TypedDict, total=False):
-    """Options of a queue pair that are no settings of the host's transport; see `RcOptions`."""
-
-    retry_limit: int
-    rnr_retry_limit: int
-    rnr_timer_code: int
-    receive_for_immediate: bool
+if TYPE_CHECKING:
+    from weft.engine._core import RcOptions
 
 
 def destination_of(connection: Connection) -> str:
@@ -60,9 +55,19 @@ class HostTransport:
             dilation=self._config.dilation,
         )
 
-    def queue_pair_timeout_ps(self, nic: NicConfig) -> int:
-        """Return the least retransmission timeout of queue pairs."""
-        return self._settings.retransmission_timeout_ps or self.least_timeout_ps(nic)
+    def options(
+        self, nic: NicConfig, settings: TransportSettings | None = None, traffic_class: int = DATA_CLASS
+    ) -> RcOptions:
+        """Return the options of queue pairs that settings, by default the host's, come to for a class of data."""
+        options = (settings or self._settings).queue_pair_options(
+            nic.base_round_trip_ps, self.least_timeout_ps(nic), self._config.paths, traffic_class
+        )
+        return {
+            **options,
+            "path_mtu_bytes": self._config.mtu_bytes,
+            "segment_packets": self._config.segments.packets,
+            "segment_message_bytes": self._config.segments.message_bytes,
+        }
 
     def make_queue_pair(
         self,
@@ -71,13 +76,24 @@ class HostTransport:
         nic: NicConfig,
         completions: _core.CompletionHandler,
         connection: Connection,
-        **options: Unpack[QueuePairOptions],
+        **options: Unpack[RcOptions],
     ) -> _core.RcQueuePair:
-        """Return a queue pair at a port of `rnic`. Raises ValueError for invalid addresses, and for none."""
+        """Return a queue pair at a port of `rnic`; `options` are no settings of the host's transport.
+
+        Raises ValueError for invalid addresses, and for none.
+        """
         destination_ip = destination_of(connection)
         transport = self._settings.of_class(connection.traffic_class)
         number = connection.queue_pair
         frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
+        chosen: RcOptions = {
+            **self.options(nic, transport, connection.traffic_class),
+            "initial_psn": connection.initial_psn,
+            "remote_initial_psn": connection.remote_initial_psn,
+            "telemetry": connection.telemetry,
+            "data_class": connection.traffic_class,
+            **options,
+        }
         return _core.RcQueuePair(
             rnic,
             port,
@@ -90,23 +106,8 @@ class HostTransport:
             destination_ip=destination_ip,
             congestion_control=self._congestion_control(nic, frame_bytes, transport),
             path_choice=self.path_choice(nic, port, number, frame_bytes),
-            retransmission=transport.retransmission,
-            retransmission_timeout_ps=self.queue_pair_timeout_ps(nic),
-            reordering_window_ps=transport.reordering_window(
-                nic.base_round_trip_ps, self.queue_pair_timeout_ps(nic), connection.traffic_class
-            ),
-            ack_interval_packets=transport.ack_interval(),
-            max_outstanding_reads=transport.max_outstanding_reads,
-            cnp_interval_ps=transport.cnp_interval(),
             source_udp_port=connection.source_udp_port,
-            initial_psn=connection.initial_psn,
-            remote_initial_psn=connection.remote_initial_psn,
-            path_mtu_bytes=self._config.mtu_bytes,
-            segment_packets=self._config.segments.packets,
-            segment_message_bytes=self._config.segments.message_bytes,
-            telemetry=connection.telemetry,
-            data_class=connection.traffic_class,
-            **options,
+            **chosen,
         )
 
     def congestion_control(self, nic: NicConfig, frame_bytes: int) -> CongestionControl:
@@ -119,7 +120,7 @@ class HostTransport:
         if transport.path == "spray":
             return spray(seed, transport.spray_paths)
         if transport.path == "flowlet":
-            return flowlet(seed, transport.flowlet_gap_ps or nic.base_round_trip_ps)
+            return flowlet(seed, transport.flowlet_gap or nic.base_round_trip_ps)
         if is_class_reference(transport.path):
             spec = ClassSpec(transport.path, transport.path_parameters)
             return path_choice(spec, self._path_properties(nic, frame_bytes), np.random.default_rng(seed))
@@ -142,8 +143,8 @@ class HostTransport:
             path=transport.path,
             path_parameters=dict(transport.path_parameters),
             spray_paths=transport.spray_paths if transport.path == "spray" else None,
-            ack_interval_packets=transport.ack_interval(),
-            cnp_interval_ps=transport.cnp_interval(),
+            ack_interval_packets=transport.ack_interval_in_force,
+            cnp_interval_ps=transport.cnp_interval_in_force,
             retry_limit=DEFAULT_RETRY_LIMIT,
             planes=tuple(self._plane_in_force(nic, frame_bytes) for nic in nics),
         )
@@ -155,17 +156,16 @@ class HostTransport:
             parameters = congestion_parameters_in_force(
                 transport.congestion_control, **self._native_arguments(nic, frame_bytes, transport)
             )
-        flowlet_gap_ps = transport.flowlet_gap_ps or nic.base_round_trip_ps
+        options = self.options(nic)
+        flowlet_gap_ps = transport.flowlet_gap or nic.base_round_trip_ps
         return PlaneInForce(
             line_rate_bps=nic.rate_bps,
             base_round_trip_ps=nic.base_round_trip_ps,
             nearest_round_trip_ps=nic.nearest_round_trip_ps,
             frame_bytes=frame_bytes,
-            least_retransmission_timeout_ps=self.queue_pair_timeout_ps(nic),
+            least_retransmission_timeout_ps=options["retransmission_timeout_ps"],
             least_aggregation_timeout_ps=self.least_timeout_ps(nic),
-            reordering_window_ps=transport.reordering_window(
-                nic.base_round_trip_ps, self.queue_pair_timeout_ps(nic)
-            ),
+            reordering_window_ps=options["reordering_window_ps"],
             flowlet_gap_ps=flowlet_gap_ps if transport.path == "flowlet" else None,
             parameters=dict(parameters),
         )
@@ -185,7 +185,7 @@ class HostTransport:
     ) -> dict[str, Any]:
         return {
             **vars(self._path_properties(nic, frame_bytes)),
-            "ack_interval_packets": transport.ack_interval(),
+            "ack_interval_packets": transport.ack_interval_in_force,
             "parameters": transport.parameters,
             "preset": transport.preset or "",
         }

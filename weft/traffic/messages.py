@@ -133,7 +133,7 @@ def _reader(kind: Any) -> _Reader:
         return partial(_chosen, {each: each for each in arguments})
     if origin is tuple:
         return partial(_listed, _reader(arguments[0]))
-    if origin is Mapping:
+    if origin in (Mapping, dict):
         return partial(_mapped, arguments[0], _reader(arguments[1]))
     if isinstance(kind, type):
         return _reader_of_class(kind)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from weft.engine import CongestionPreset, congestion_control_kind
+from weft.engine import CongestionPreset, congestion_control_kind, record_types
+from weft.quantities.definitions import PositiveTime, Time, whole
 from weft.quantities.traffic_classes import DATA_CLASS
+from weft.quantities.units import without_unit
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import congestion_needs
-from weft.traffic.messages import OneOf
 
-DEFAULT_CONGESTION_CONTROL = "fixed-window"
-RETRANSMISSIONS = ("go-back-n", "selective-repeat")
+if TYPE_CHECKING:
+    from weft.engine._core import RcOptions
+
 PATHS = ("flow", "flowlet", "spray")
 MAX_SPRAY_PATHS = 1 << 14
-DEFAULT_OUTSTANDING_READS = 16
 DEFAULT_CNP_INTERVAL_PS = 50_000_000
 """Least time between a receiver's CNPs for a flow without a preset's (Zhu et al., SIGCOMM 2015, section 3.1)."""
 
@@ -27,74 +28,137 @@ _ACK_INTERVAL_PACKETS = 8
 
 @dataclass(frozen=True)
 class CongestionSettings:
-    """The congestion control of a traffic class; see `TransportSettings`."""
+    """Congestion control of a traffic class.
 
-    congestion_control: str = DEFAULT_CONGESTION_CONTROL
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    The keys of a scenario's section, which reads `parameters` with units; hosts get them in the engine's units, by its
+    names, and a class of the user's with an absolute path.
+    """
+
+    congestion_control: str = "fixed-window"
+    """One of Weft's, or path/to/file.py:Class, a `weft.CongestionControl` of yours."""
     preset: str | None = None
+    """A set of parameters that the congestion control declares; by default its first."""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """Parameters of the congestion control, such as `{increase_timer: 55us}`; the rest comes from the preset.
+
+    Your own class gets them as keyword arguments.
+    """
 
 
 @dataclass(frozen=True)
-class TransportSettings:
-    """Options of every RC queue pair of a host.
+class TransportSettings(CongestionSettings):
+    """Options of every RC queue pair: the keys of a scenario's section `transport`, which hosts take as they are.
 
-    `congestion_control` is one of `weft.engine.congestion_controls()`, `parameters` some of those that it declares;
-    what is left out is the preset's, one of its own, and fits the path. Or it is path/to/file.py:Class, and
-    `parameters` are the class's. `path` is one of `PATHS`, or such a class, made with `path_parameters`; "spray" needs
-    selective repeat, and a congestion control that does not need one path. `sprayed_by_switches`: packets come in
-    another order than they were sent in, whatever the host's own choice of path. `lossless_classes` lose nothing under
-    congestion, by flow control on all links. Times in picoseconds. None: made for the path, or for the congestion
-    control. `classes` that have a congestion control of their own.
+    A key that is an option of the engine's queue pairs, too (`RcOptions`), reaches them by its name. None: made for
+    the path, or for the congestion control.
     """
 
-    congestion_control: str = DEFAULT_CONGESTION_CONTROL
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    preset: str | None = None
-    retransmission: Annotated[str, OneOf(RETRANSMISSIONS)] = "go-back-n"
-    retransmission_timeout_ps: int | None = None
-    reordering_window_ps: int | None = None
-    sprayed_by_switches: bool = False
-    lossless_classes: tuple[int, ...] = ()
+    retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
+    """Packets sent again after a loss."""
+    retransmission_timeout: PositiveTime | None = None
+    """By default as long as the path needs: four round trips and the time to drain one full queue; with PFC or credits,
+    the memory of all switches on the longest path."""
+    reordering_window: Time | None = None
+    """By how much later a packet may have been sent that overtakes another without its counting as lost. By default
+    nothing on one path; a round trip where hosts or switches spray; and the retransmission timeout where they do so in
+    a class that PFC or credits keep from being lost: only a queue can hold a packet up there."""
     path: str = "flow"
-    path_parameters: Mapping[str, Any] = field(default_factory=dict)
-    spray_paths: int = MAX_SPRAY_PATHS
-    flowlet_gap_ps: int | None = None
-    ack_interval_packets: int | None = None
-    max_outstanding_reads: int = DEFAULT_OUTSTANDING_READS
-    cnp_interval_ps: int | None = None
+    """How packets choose among equal paths: `flow`, `flowlet`, `spray`, or a `weft.PathChoice` of yours."""
+    path_parameters: dict[str, Any] = field(default_factory=dict)
+    """Keyword arguments of a choice of path of yours."""
+    spray_paths: Annotated[int, whole(1, MAX_SPRAY_PATHS)] = MAX_SPRAY_PATHS
+    """Entropies that `spray` draws from."""
+    flowlet_gap: PositiveTime | None = None
+    """A pause so long lets `flowlet` choose again; by default a round trip."""
+    ack_interval: Annotated[int, whole(1, 1024)] | None = None
+    """Packets that ask for an acknowledgement together; by default as the congestion control needs."""
+    max_outstanding_reads: Annotated[int, whole(1, 128)] = 16
+    """READs that a queue pair has under way at once; further ones wait."""
+    cnp_interval: Time | None = None
+    """A receiver's CNPs for a flow come at most so often; by default as the preset has it."""
+    connections: Literal["fresh", "kept"] = "fresh"
+    """`fresh` ones for every run of an item of the traffic, so that its figures do not depend on earlier runs, or
+    `kept` with all that they have learnt."""
     classes: Mapping[int, CongestionSettings] = field(default_factory=dict)
+    """Separate congestion controls for some classes of data."""
 
     def of_class(self, traffic_class: int) -> TransportSettings:
         """Return the options of the queue pairs whose data travel in a class."""
         own = self.classes.get(traffic_class)
         return self if own is None else replace(self, classes={}, **vars(own))
 
-    def ack_interval(self) -> int:
-        """Return how many packets ask for an acknowledgement together."""
-        if self.ack_interval_packets:
-            return self.ack_interval_packets
+    @property
+    def ack_interval_in_force(self) -> int:
+        """How many packets ask for an acknowledgement together."""
+        if self.ack_interval:
+            return self.ack_interval
         return 1 if congestion_needs(self.congestion_control).every_acknowledgement else _ACK_INTERVAL_PACKETS
 
-    def cnp_interval(self) -> int:
-        """Return the least time between a receiver's CNPs for a flow."""
-        if self.cnp_interval_ps is not None:
-            return self.cnp_interval_ps
+    @property
+    def cnp_interval_in_force(self) -> int:
+        """Least time between a receiver's CNPs for a flow."""
+        if self.cnp_interval is not None:
+            return self.cnp_interval
         preset = preset_of(self.congestion_control, self.preset)
         return preset.cnp_interval_ps if preset else DEFAULT_CNP_INTERVAL_PS
 
-    def reordering_window(
-        self, base_round_trip_ps: int, timeout_ps: int, traffic_class: int = DATA_CLASS
+    def queue_pair_options(
+        self,
+        base_round_trip_ps: int,
+        least_timeout_ps: int,
+        traits: PathTraits,
+        traffic_class: int = DATA_CLASS,
+    ) -> RcOptions:
+        """Return the keys that are options of queue pairs, by the engine's names, defaults filled in.
+
+        Args:
+            base_round_trip_ps: of the idle path.
+            least_timeout_ps: the timeout where neither scenario nor `traits` has one.
+            traits: of the paths.
+            traffic_class: in which the data travel.
+        """
+        timeout_ps = self.retransmission_timeout or traits.least_timeout_ps or least_timeout_ps
+        in_force = vars(self) | {
+            "retransmission_timeout": timeout_ps,
+            "reordering_window": self._reordering_window(
+                base_round_trip_ps, timeout_ps, traffic_class in traits.lossless_classes, traits
+            ),
+            "ack_interval": self.ack_interval_in_force,
+            "cnp_interval": self.cnp_interval_in_force,
+        }
+        given = ((option, in_force.get(key)) for option, key in _KEYS_OF_OPTIONS.items())
+        return cast("RcOptions", {option: value for option, value in given if value is not None})
+
+    def _reordering_window(
+        self, base_round_trip_ps: int, timeout_ps: int, lossless: bool, traits: PathTraits
     ) -> int:
         """Return how much later than a packet one of its class may have been sent that arrives before it.
 
         Where nothing is dropped, a packet that is overtaken waits on its path: one that is missing for as long as the
         retransmission timeout counts as lost, and none sooner, as with adapters under adaptive routing.
         """
-        if self.reordering_window_ps is not None:
-            return self.reordering_window_ps
-        if traffic_class in self.lossless_classes and (self.path != "flow" or self.sprayed_by_switches):
+        if self.reordering_window is not None:
+            return self.reordering_window
+        if lossless and (self.path != "flow" or traits.sprayed_by_switches):
             return timeout_ps
-        return base_round_trip_ps if self.path == "spray" or self.sprayed_by_switches else 0
+        return base_round_trip_ps if self.path == "spray" or traits.sprayed_by_switches else 0
+
+
+_KEYS_OF_OPTIONS = {option: without_unit(option) for option in record_types()["RcOptions"]}
+
+
+@dataclass(frozen=True)
+class PathTraits:
+    """What a fabric does to packets: defaults of the transport follow from it.
+
+    `least_timeout_ps`: until a full queue is drained; 0: nobody knows. `sprayed_by_switches`: packets come in another
+    order than they were sent in, whatever the host's own choice of path. `lossless_classes` lose nothing under
+    congestion, by flow control on all links.
+    """
+
+    least_timeout_ps: int = 0
+    sprayed_by_switches: bool = False
+    lossless_classes: tuple[int, ...] = ()
 
 
 def preset_of(congestion_control: str, name: str | None) -> CongestionPreset | None:
@@ -144,5 +208,6 @@ class CreditSettings:
 
 
 DEFAULT_TRANSPORT = TransportSettings()
+NO_TRAITS = PathTraits()
 NO_SEGMENTS = SegmentSettings()
 NO_COSTS = NicCosts()

@@ -39,7 +39,7 @@ def message_ps(fabric: Fabric, size_bytes: int, overhead_ps: int, is_both_ways: 
     latency_ps = 2 * delay_ps + first_ps + stored_ps
     sent_bytes = frame_bytes + options.mtu_bytes
     if is_both_ways:
-        sent_bytes += (frame_bytes + AETH) / options.transport.settings().ack_interval()
+        sent_bytes += (frame_bytes + AETH) / options.transport.settings().ack_interval_in_force
     gap_ps = sent_bytes * 8e12 / RATE_BPS / options.mtu_bytes
     return 2 * overhead_ps + latency_ps + (size_bytes - 1) * gap_ps
 

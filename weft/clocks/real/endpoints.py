@@ -24,7 +24,7 @@ from weft.topologies import HostSpec
 from weft.traffic.control import EndpointGroup
 from weft.traffic.endpoint_lines import configured
 from weft.traffic.host_config import HostConfig
-from weft.traffic.transport_settings import TransportSettings
+from weft.traffic.transport_settings import PathTraits, TransportSettings
 
 if TYPE_CHECKING:
     from weft.clocks.real.lab import MininetLab
@@ -57,9 +57,10 @@ class Endpoints:
                 self.children.append(child)
             stack.callback(self._ask_to_end)
             self.lab.own(*(child.process.pid for child in self.children))
-            transport = self._transport()
+            transport, paths = self.lab.options.transport.settings(), self._path_traits()
             settings = [
-                self._settings(host, transport, sockets.of(host.index)) for host in self.lab.fabric.hosts
+                self._settings(host, transport, paths, sockets.of(host.index))
+                for host in self.lab.fabric.hosts
             ]
             endpoints = configured(self.children, settings)
             self.group = EndpointGroup(
@@ -96,7 +97,7 @@ class Endpoints:
             )
         return JsonLinesChild(f"the endpoint of {host.name}", process, log, self.lab.switch_processes)
 
-    def _transport(self) -> TransportSettings:
+    def _path_traits(self) -> PathTraits:
         lab = self.lab
         floor_ps = int(_WALL_CLOCK_FLOOR_NS[lab.options.target] * 1000 / lab.options.dilation)
         timeout_ps = patient_timeout_ps(
@@ -106,12 +107,10 @@ class Endpoints:
             lossless_memory_bytes(lab.fabric, lab.options, lab.frame_bytes),
             lab.options.buffer.capacity,
         )
-        return lab.options.transport.settings(
-            max(floor_ps, timeout_ps), lab.options.reorders, lab.options.lossless_classes
-        )
+        return lab.options.path_traits(max(floor_ps, timeout_ps))
 
     def _settings(
-        self, host: HostSpec, transport: TransportSettings, sockets: Mapping[int, int]
+        self, host: HostSpec, transport: TransportSettings, paths: PathTraits, sockets: Mapping[int, int]
     ) -> HostConfig:
         lab = self.lab
         round_trips = loaded_round_trips(lab.fabric, lab.frame_bytes, lab.options.switching.latency)
@@ -134,6 +133,7 @@ class Endpoints:
                 tuple(lab.options.scheduling.quantum_by_class),
             ),
             transport=transport,
+            paths=paths,
             nic_costs=lab.options.nic.costs(),
             recording=recording_of(lab.options.observe, lab.fabric, host),
             int_rates_bps=lab.int_rates,

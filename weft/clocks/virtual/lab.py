@@ -68,7 +68,7 @@ from weft.topologies.int_rates import IntRates
 from weft.traffic.attachment import Attachment, LinkAttachment
 from weft.traffic.control import EndpointGroup
 from weft.traffic.host_config import HostConfig
-from weft.traffic.transport_settings import TransportSettings
+from weft.traffic.transport_settings import PathTraits, TransportSettings
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
@@ -267,23 +267,21 @@ class VirtualLab(Lab):
         )
         round_trips = loaded_round_trips(slowest, self.frame_bytes, latency_ps)
         # Once for all hosts: both look at every port or leaf of the fabric.
-        transport = self.options.transport.settings(
+        paths = self.options.path_traits(
             patient_timeout_ps(
                 slowest,
                 self.frame_bytes,
                 latency_ps,
                 lossless_memory_bytes(slowest, self.options, self.frame_bytes),
                 self.options.buffer.capacity,
-            ),
-            self.options.reorders,
-            self.options.lossless_classes,
+            )
         )
-        rates = self.int_rates
+        transport, rates = self.options.transport.settings(), self.int_rates
         scale_up = scale_up_links(self.fabric, self.engines)
         deadlocks = self._deadlock_watch()
         endpoints = []
         for host in self.fabric.hosts:
-            config = self._host_config(host, round_trips, transport, rates)
+            config = self._host_config(host, round_trips, transport, paths, rates)
             attach = partial(self._attach, host)
             endpoint = VirtualEndpoint(
                 config,
@@ -330,7 +328,12 @@ class VirtualLab(Lab):
         return LinkAttachment(port.uplink_link, port.link)
 
     def _host_config(
-        self, host: HostSpec, round_trips: RoundTrips, transport: TransportSettings, rates: IntRates
+        self,
+        host: HostSpec,
+        round_trips: RoundTrips,
+        transport: TransportSettings,
+        paths: PathTraits,
+        rates: IntRates,
     ) -> HostConfig:
         return HostConfig(
             name=host.name,
@@ -349,6 +352,7 @@ class VirtualLab(Lab):
                 quantum_bytes=tuple(self.options.scheduling.quantum_by_class),
             ),
             transport=transport,
+            paths=paths,
             segments=self.options.fidelity.settings(self.options.mtu_bytes),
             nic_costs=self.options.nic.costs(),
             recording=recording_of(self.options.observe, self.fabric, host),

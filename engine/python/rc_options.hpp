@@ -1,0 +1,25 @@
+// Options of a queue pair from Python.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "hosts/rc_config.hpp"
+#include "python/options_dict.hpp"
+
+namespace weft {
+
+template <>
+struct PythonOption<Retransmission> {
+  static constexpr const char* kType = "str";
+  static Retransmission of(pybind11::handle given) {
+    const auto name = given.cast<std::string>();
+    if (name == "go-back-n") return Retransmission::kGoBackN;
+    if (name == "selective-repeat") return Retransmission::kSelectiveRepeat;
+    throw std::invalid_argument("retransmission is '" + name + "' (valid: 'go-back-n', 'selective-repeat')");
+  }
+};
+
+}  // namespace weft
