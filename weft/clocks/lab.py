@@ -15,7 +15,7 @@ from weft.clocks.depth_cells import depth_cell_bytes, require_depths
 from weft.clocks.environment import require_for
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.link_events import LinkEvents
-from weft.clocks.lossless import lossless_settings, require_classes, require_lossless_routes
+from weft.clocks.lossless import require_classes, require_lossless_routes
 from weft.clocks.marking_checks import marking_warnings
 from weft.clocks.program_checks import left_out_lines, options_of_programs, require_aggregation
 from weft.clocks.switch_configs import switch_configs
@@ -25,9 +25,6 @@ from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
 from weft.controller.features import Settings
-from weft.controller.features.ecn import EcnProfile, EcnSettings, SplitSettings
-from weft.controller.features.identity import TrafficClassSettings
-from weft.controller.features.telemetry_int import IntSettings
 from weft.controller.operations import Operations
 from weft.controller.runtime_entries import EntriesSettings
 from weft.controller.switch_cli import CommandSession, Manage
@@ -40,7 +37,6 @@ from weft.scenario.options import FabricOptions
 from weft.scenario.programs import Programs, compile_programs
 from weft.scenario.routing_checks import reordering_warning
 from weft.scenario.switch_choice import by_switch
-from weft.scenario.tenants import tenant_settings
 from weft.switch.daemon.config import SwitchConfig
 from weft.switch.daemon.stats import SwitchesStats
 from weft.system.signals import interruptions_first, signals_unwind, signals_wait
@@ -326,23 +322,9 @@ class Lab(abc.ABC):
 
     def settings(self) -> Settings:
         """Return what the controller is to install."""
-        ecn, data_classes = self.options.ecn, self.options.scheduling.data_classes
-        profiles = None
-        if ecn.kmin is not None and ecn.kmax is not None and ecn.pmax is not None:
-            profiles = dict.fromkeys(data_classes, EcnProfile(ecn.kmin, ecn.kmax, ecn.pmax))
         return Settings(
             target=self.target_facts,
-            features=(
-                EcnSettings(profiles, ecn.at),
-                SplitSettings(self.options.fidelity.has_segments, ecn.kmin),
-                IntSettings(self.options.int_telemetry),
-                lossless_settings(self.options),
-                TrafficClassSettings(data_classes),
-                self.options.load_balancing,
-                self.options.routing.ugal,
-                tenant_settings(self.options.tenants),
-                self.entries,
-            ),
+            features=(*self.options.of_features, self.entries),
             routing=self.options.routing.kind,
             placement=self.options.aggregation.placement,
             hash_seed=self.options.hash_seed_in_force,

@@ -17,12 +17,6 @@ def _section(options: FabricOptions) -> tuple[str, PfcSection | CreditsSection]:
     return ("credits", options.credits) if options.credits.classes else ("pfc", options.pfc)
 
 
-def lossless_settings(options: FabricOptions) -> LosslessSettings:
-    """Return what the controller must know of flow control."""
-    _, section = _section(options)
-    return LosslessSettings(tuple(sorted(set(section.classes))))
-
-
 def require_classes(fabric: FabricSpec, options: FabricOptions) -> None:
     """Check that routes leave the classes of data to themselves. Raises KeyProblem."""
     kind = ROUTING_KINDS.named(options.routing.kind)

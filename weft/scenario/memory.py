@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
+from weft.controller.features.identity import TrafficClassSettings
+from weft.controller.lossless import LosslessSettings
 from weft.engine import MOST_CREDIT_BUFFER_BYTES
 from weft.quantities.definitions import SIZE, QueueSize, Size, SizeOrZero, number, whole
 from weft.quantities.traffic_classes import DATA_CLASS, DATA_CLASSES
 from weft.scenario.links import LinkName
-from weft.scenario.values import CLASSES, DataClass, PriorityClass, Section
+from weft.scenario.values import CLASSES, DataClass, FeatureSection, PriorityClass, Section
 from weft.topologies import Endpoint, LinkChoice
+
+if TYPE_CHECKING:
+    from weft.scenario.options import FabricOptions
 
 Alpha = Annotated[float, number(0, 1024, above=True)]
 
@@ -47,7 +53,7 @@ class BufferSection(Section):
         return [given] * CLASSES
 
 
-class SchedulingSection(Section):
+class SchedulingSection(FeatureSection):
     """How a port chooses among its classes: by strict priority, or by deficit weighted round robin."""
 
     classes: list[DataClass] = Field(default=[], max_length=len(DATA_CLASSES))
@@ -62,13 +68,17 @@ class SchedulingSection(Section):
         """All classes of data, in order."""
         return tuple(sorted({DATA_CLASS, *self.classes}))
 
+    def of_features(self, options: FabricOptions) -> Iterator[object]:
+        """Return the classes of data."""
+        yield TrafficClassSettings(self.data_classes)
+
     @property
     def quantum_by_class(self) -> list[int]:
         """Quantum of each of the eight classes, 0 for strict ones."""
         return [self.quantum.get(number, 0) for number in range(CLASSES)]
 
 
-class PfcSection(Section):
+class PfcSection(FeatureSection):
     """Priority flow control (IEEE 802.1Qbb) on every link."""
 
     classes: list[PriorityClass] = Field(default=[], max_length=CLASSES)
@@ -94,6 +104,11 @@ class PfcSection(Section):
             raise ValueError("classes: which classes are not to lose packets? RoCEv2's data is in class 3")
         return self
 
+    def of_features(self, options: FabricOptions) -> Iterator[object]:
+        """Return the lossless classes; those of credits, where there are any, are the whole of it."""
+        if self.classes and not options.credits.classes:
+            yield LosslessSettings(tuple(sorted(set(self.classes))))
+
     @property
     def pause_alpha(self) -> float:
         """Alpha of the pause threshold, 0 where `xoff` is the threshold."""
@@ -102,7 +117,7 @@ class PfcSection(Section):
         return 0.125 if self.alpha is None else self.alpha
 
 
-class CreditsSection(Section):
+class CreditsSection(FeatureSection):
     """Flow control by credits, as InfiniBand's. A port grants the far end its free memory, block by block."""
 
     classes: list[PriorityClass] = Field(default=[], max_length=CLASSES)
@@ -122,6 +137,11 @@ class CreditsSection(Section):
             if not LinkChoice.parse(name).both_ways:
                 raise ValueError(f"links: '{name}': credits for one way come the other, so name both (<->)")
         return self
+
+    def of_features(self, options: FabricOptions) -> Iterator[object]:
+        """Return the lossless classes."""
+        if self.classes:
+            yield LosslessSettings(tuple(sorted(set(self.classes))))
 
     def on(self, end: Endpoint, peer: Endpoint) -> bool:
         """Return whether the link between two ports has credits."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from weft.controller.features.load_balancing import LoadBalancingSettings
+from weft.controller.features.telemetry_int import IntSettings
 from weft.paths import FABRIC_P4
 from weft.quantities.definitions import number, whole
 from weft.scenario.aggregation import AggregationSection
@@ -22,9 +24,9 @@ from weft.scenario.routing import RoutingSection
 from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
 from weft.scenario.switch_choice import SwitchChoice
 from weft.scenario.switching import SwitchingSection
-from weft.scenario.tenants import TenantName, TenantSection
+from weft.scenario.tenants import TenantName, TenantSection, tenant_settings
 from weft.scenario.transport import TransportSection
-from weft.scenario.values import Section
+from weft.scenario.values import FeatureSection, Section
 from weft.traffic.aggregation_format import LANE_COUNT
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.transport_settings import PathTraits
@@ -131,6 +133,13 @@ class FabricOptions(Section):
     def load_balancing(self) -> LoadBalancingSettings:
         """Return how switches choose among equal next hops."""
         return self.routing.settings(self.transport.retransmission)
+
+    @property
+    def of_features(self) -> tuple[object, ...]:
+        """The settings of the controller's features that these options come to."""
+        sections = (getattr(self, name) for name in FabricOptions.model_fields)
+        chosen = (each.of_features(self) for each in sections if isinstance(each, FeatureSection))
+        return (IntSettings(self.int_telemetry), tenant_settings(self.tenants), *chain.from_iterable(chosen))
 
     @property
     def reorders(self) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import field_validator, model_validator
 
@@ -19,7 +20,10 @@ from weft.controller.routing import DEFAULT_ROUTING, ROUTING_KINDS
 from weft.hints import did_you_mean
 from weft.quantities.definitions import PositiveTime, SizeOrZero
 from weft.quantities.units import shown
-from weft.scenario.values import Name, Section, SectionKeyError
+from weft.scenario.values import FeatureSection, Name, SectionKeyError
+
+if TYPE_CHECKING:
+    from weft.scenario.options import FabricOptions
 
 _OF_MODES: dict[str, tuple[LoadBalancingMode, ...]] = {
     "flowlet_gap": ("flowlet", "adaptive"),
@@ -29,7 +33,7 @@ _OF_MODES: dict[str, tuple[LoadBalancingMode, ...]] = {
 }
 
 
-class RoutingSection(Section):
+class RoutingSection(FeatureSection):
     """Which paths there are, and how switches choose among equal ones."""
 
     kind: Annotated[str, Name("kind of routing", lambda: ROUTING_KINDS)] = DEFAULT_ROUTING
@@ -80,6 +84,11 @@ class RoutingSection(Section):
     def has_intermediates(self) -> bool:
         """Whether packets may go to an intermediate first, each to another one."""
         return ROUTING_KINDS.named(self.kind).intermediates is not None
+
+    def of_features(self, options: FabricOptions) -> Iterator[object]:
+        """Return how switches choose among next hops, and between routes of different length."""
+        yield options.load_balancing
+        yield self.ugal
 
     @property
     def ugal(self) -> UgalSettings:

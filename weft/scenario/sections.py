@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth
+from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, EcnSettings, SplitSettings
 from weft.quantities.definitions import TIME, ShortTime, Size, number
 from weft.scenario.links import FaultsOfLinks, LinkFaults
-from weft.scenario.values import Section
+from weft.scenario.values import FeatureSection, Section
 from weft.topologies import Endpoint, LinkChoice
+
+if TYPE_CHECKING:
+    from weft.scenario.options import FabricOptions
 
 
 class FaultsSection(LinkFaults):
@@ -44,7 +48,7 @@ class FaultsSection(LinkFaults):
         return any(each.any for each in self.variants)
 
 
-class EcnSection(Section):
+class EcnSection(FeatureSection):
     """Marking thresholds at every port; by default HPCC's set-up (SIGCOMM 2019, section 5.1), scaled by rate: `kmin` is
     4 KB and `kmax` 16 KB for each Gb/s, `pmax` 0.2."""
 
@@ -58,6 +62,15 @@ class EcnSection(Section):
     """Which depth of its queue marks a packet: the one that it leaves behind (`dequeue`, as switches with a shared
     buffer do), or the one that it met (`enqueue`).
     """
+
+    def of_features(self, options: FabricOptions) -> Iterator[object]:
+        """Return thresholds of the classes of data, and from which depth ports split segments."""
+        profiles = None
+        if self.kmin is not None and self.kmax is not None and self.pmax is not None:
+            profile = EcnProfile(self.kmin, self.kmax, self.pmax)
+            profiles = dict.fromkeys(options.scheduling.data_classes, profile)
+        yield EcnSettings(profiles, self.at)
+        yield SplitSettings(options.fidelity.has_segments, self.kmin)
 
 
 class ControlSection(Section):

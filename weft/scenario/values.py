@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
@@ -17,10 +18,14 @@ from weft.quantities.traffic_classes import CLASSES, DATA_CLASSES
 from weft.quantities.units import shown
 from weft.traffic.class_reference import CLASS_REFERENCE, is_class_reference
 
+if TYPE_CHECKING:
+    from weft.scenario.options import FabricOptions
+
 __all__ = [
     "CLASSES",
     "ClassReference",
     "DataClass",
+    "FeatureSection",
     "Name",
     "OfAnyKind",
     "PriorityClass",
@@ -36,6 +41,14 @@ class SectionKeyError(ValueError):
     def __init__(self, key: str, problem: str) -> None:
         super().__init__(f"{key}: {problem}")
         self.key, self.problem = key, problem
+
+
+class FeatureSection(Section):
+    """A section that features of the controller take settings from (`weft.controller.features`)."""
+
+    @abstractmethod
+    def of_features(self, options: FabricOptions) -> Iterable[object]:
+        """Return the settings that the section comes to beside the others of the options."""
 
 
 @dataclass(frozen=True)

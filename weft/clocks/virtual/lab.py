@@ -26,7 +26,6 @@ from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.losses import losses_of
-from weft.clocks.lossless import lossless_settings
 from weft.clocks.switch_configs import links_between_switches
 from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_memory_bytes
 from weft.clocks.virtual.channel import InProcessChannel
@@ -48,6 +47,7 @@ from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
 from weft.controller.grpc_targets import embedded_targets
+from weft.controller.lossless import LosslessSettings
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.controller.switch_cli import CommandError, Manage
@@ -308,7 +308,7 @@ class VirtualLab(Lab):
 
     def _deadlock_watch(self) -> DeadlockWatch | None:
         """Return what looks for deadlocks; None where nothing is lossless."""
-        if not lossless_settings(self.options).classes:
+        if not self.settings().of(LosslessSettings).classes:
             return None
         round_trip_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
         return DeadlockWatch(
