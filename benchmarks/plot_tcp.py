@@ -12,10 +12,10 @@ from pathlib import Path
 
 from curves import Panel, svg_of
 
+from weft.quantities.units import PS_PER_MS
 from weft.results.results_file import read_results
 from weft.results.tcp import TCP, TcpResult
 
-_PS_PER_MS = 1e9
 _BYTES_PER_KB = 1e3
 _LONGEST_MS = 100
 _MOST_KB = 600
@@ -34,9 +34,9 @@ def queues_of(directory: Path) -> list[tuple[int, int]]:
 def queue_panel(title: str, samples: Sequence[tuple[int, int]], begin_ps: int) -> Panel:
     """Return the queue from the start of an item on."""
     points = [
-        ((time_ps - begin_ps) / _PS_PER_MS, depth / _BYTES_PER_KB)
+        ((time_ps - begin_ps) / PS_PER_MS, depth / _BYTES_PER_KB)
         for time_ps, depth in samples
-        if 0 <= time_ps - begin_ps <= _LONGEST_MS * _PS_PER_MS
+        if 0 <= time_ps - begin_ps <= _LONGEST_MS * PS_PER_MS
     ]
     return Panel(title, "emulated time (ms)", "queue (kB)", _LONGEST_MS, _MOST_KB, {"queue": points})
 

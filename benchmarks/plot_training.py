@@ -13,10 +13,10 @@ from pathlib import Path
 
 from curves import Panel, svg_of
 
+from weft.quantities.units import PS_PER_MS
 from weft.results.results_file import read_results
 from weft.results.training_runs import TRAINING_RUNS, TrainingRunResult
 
-_PS_PER_MS = 1e9
 _LOSS = 2.5
 _TICKS = 5
 
@@ -39,7 +39,7 @@ def against_time(title: str, results: Sequence[TrainingRunResult]) -> Panel:
     for each in results:
         times = accumulate(each.steps_ps, initial=0)
         curves[each.algorithm] = [
-            (time / _PS_PER_MS, loss) for time, loss in zip(times, each.losses, strict=True)
+            (time / PS_PER_MS, loss) for time, loss in zip(times, each.losses, strict=True)
         ]
     latest = max(points[-1][0] for points in curves.values())
     return Panel(title, "emulated time (ms)", "loss", _TICKS * math.ceil(latest / _TICKS), _LOSS, curves)

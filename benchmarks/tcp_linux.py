@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.clocks.real.lab import MininetLab
 from weft.errors import CheckFailedError
+from weft.quantities.units import NS_PER_S, PS_PER_S
 from weft.results.tcp import TCP
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
@@ -33,8 +34,6 @@ KERNELS_NAMES = {"newreno": "reno"}
 FIRST_PORT = 6000
 WARM_UP_S = 2.0
 """Left out of queues and windows: slow start and the second flow's arrival."""
-_PS_PER_S = 1e12
-_NS_PER_S = 1e9
 _LEAD_S = 1.0
 _PATIENCE_S = 60
 
@@ -127,11 +126,11 @@ def ours(ways: Sequence[Way], duration_s: float | None = None) -> list[Found]:
         windows: dict[int, list[tuple[float, int]]] = {number: [] for number in range(len(flows.flows))}
         columns = (flows.windows.flow, flows.windows.time_ps, flows.windows.window_bytes)
         for number, time_ps, window in zip(*columns, strict=True):
-            windows[number].append(((time_ps - first_ps) / _PS_PER_S, window))
+            windows[number].append(((time_ps - first_ps) / PS_PER_S, window))
         senders = [
             Sender(
                 acknowledged_bytes=each.bytes,
-                took_s=each.completion_ps / _PS_PER_S,
+                took_s=each.completion_ps / PS_PER_S,
                 sent_segments=each.sent_segments,
                 retransmitted_segments=each.retransmitted_segments,
                 timeouts=each.timeouts,
@@ -142,7 +141,7 @@ def ours(ways: Sequence[Way], duration_s: float | None = None) -> list[Found]:
         ]
         marked = round(sum(each.marked_share * each.sent_segments for each in flows.flows))
         queue = [
-            ((time_ps - phase.start_ps) / _PS_PER_S, depth)
+            ((time_ps - phase.start_ps) / PS_PER_S, depth)
             for time_ps, depth in sorted(depths.items())
             if phase.start_ps <= time_ps <= phase.end_ps
         ]
@@ -191,17 +190,17 @@ def _linux_item(lab: MininetLab, item: TcpTraffic) -> Found:
                 _program(lab, lab.fabric.hosts[flow.destination].name, "receive", FIRST_PORT + number)
             )
             _line(receiver)
-        begin_ns = time.monotonic_ns() + round(_LEAD_S * _NS_PER_S)
+        begin_ns = time.monotonic_ns() + round(_LEAD_S * NS_PER_S)
         senders = [
             stack.enter_context(_sender(lab, flow.source, flow.destination, flow.end, number, begin_ns, item))
             for number, flow in enumerate(flows)
         ]
         queue = []
         while any(sender.poll() is None for sender in senders):
-            now_s = (time.monotonic_ns() - begin_ns) / _NS_PER_S
+            now_s = (time.monotonic_ns() - begin_ns) / NS_PER_S
             stats = lab.daemon.stats()["switches"][switch]["ports"][port]
             queue.append((now_s, stats["transmit"]["queue_depth_bytes"]))
-            time.sleep(item.sample / _PS_PER_S)
+            time.sleep(item.sample / PS_PER_S)
         results = [_line(sender) for sender in senders]
     counted = [
         _kernels_counters(lab, host.name) - earlier
@@ -267,10 +266,10 @@ def _line(process: subprocess.Popen[str]) -> dict[str, Any]:
 def _of_kernel(found: dict[str, Any], counted: Counter[str], begin_ns: int) -> Sender:
     return Sender(
         acknowledged_bytes=found["acknowledged_bytes"],
-        took_s=found["took_ns"] / _NS_PER_S,
+        took_s=found["took_ns"] / NS_PER_S,
         sent_segments=found["sent_segments"],
         retransmitted_segments=found["retransmitted_segments"],
         timeouts=counted["TCPTimeouts"],
         fast_recoveries=counted["TCPSackRecovery"] + counted["TCPRenoRecovery"],
-        windows=[((now_ns - begin_ns) / _NS_PER_S, window) for now_ns, window, _ in found["samples"]],
+        windows=[((now_ns - begin_ns) / NS_PER_S, window) for now_ns, window, _ in found["samples"]],
     )

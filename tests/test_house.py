@@ -1,6 +1,7 @@
 """The source tree is clean: linters, types, formats, scripts."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,15 @@ def test_python_is_formatted():
 
 
 @pytest.mark.slow
+def test_factors_between_units_of_time_have_one_set_of_names():
+    defined = re.compile(r"^_?(PS|NS)_PER_[A-Z]+ = [0-9]", re.MULTILINE)
+    files = [*(ROOT / "weft").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
+    found = [
+        str(path.relative_to(ROOT)) for path in files if defined.search(path.read_text(encoding="utf-8"))
+    ]
+    assert found == ["weft/quantities/units.py"]
+
+
 def test_types_are_right():
     passes(tool("mypy"))
 

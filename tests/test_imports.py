@@ -20,9 +20,9 @@ ALLOWED = {
     "registry": set(),
     "quantities": {"errors"},
     "topologies": {"cache", "hints", "quantities", "registry", "wire"},
-    "switch": {"architectures", "cache", "engine", "hints"},
+    "switch": {"architectures", "cache", "engine", "hints", "quantities"},
     "controller": {"cache", "hints", "quantities", "registry", "topologies"},
-    "rdma": {"engine", "errors"},
+    "rdma": {"engine", "errors", "quantities"},
     "traffic": {"engine", "quantities", "rdma", "registry", "topologies", "wire"},
     "wire": {"registry"},
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weft.quantities.traffic_classes import CLASSES
+from weft.quantities.units import PS_PER_S
 from weft.scenario import MAX_SLOTS, ObserveSection
 from weft.topologies import (
     Endpoint,
@@ -186,7 +187,7 @@ def default_slot_count(
     if len(fabric.hosts) > 1:
         path = longest_path(fabric, packet_bytes)
         product_bytes = bandwidth_delay_product_bytes(path, packet_bytes, packet_bytes)
-        product_bytes += _latencies_ps(path, switch_latency_ps) * path.rate_bps // (8 * 10**12)
+        product_bytes += _latencies_ps(path, switch_latency_ps) * path.rate_bps // (8 * PS_PER_S)
     return min(MAX_SLOTS * LANE_COUNT // lane_count, slots_of_product(product_bytes, packet_bytes))
 
 

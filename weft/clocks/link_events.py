@@ -16,6 +16,7 @@ from weft.controller.reachability import connected_parts
 from weft.controller.repair import Repair
 from weft.errors import BadInputError
 from weft.quantities.definitions import TIME
+from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.results.link_events import LinkEventResult
 from weft.results.unfinished_events import ScheduledEvent, UnfinishedEvent, unfinished
 from weft.scenario.events import EventSection
@@ -27,8 +28,7 @@ from weft.traffic.parted_hosts import PartedHosts
 
 Operation = Callable[[], Coroutine[Any, Any, object]]
 """Begins what an operator wants done."""
-_PS_PER_S = 10**12
-_LEAST_WAIT_PS = 10 * 10**6
+_LEAST_WAIT_PS = 10 * PS_PER_US
 _WAITS_PER_DETECTION = 16
 
 
@@ -257,7 +257,7 @@ class LinkEvents(abc.ABC):
             return self._options.switching.latency
         slowest_bps = min(link.link.rate_bps for link in self.fabric.links)
         frame_bytes = largest_frame_bytes(self._options.ip_version, self._options.mtu_bytes)
-        return self._options.switching.latency + 2 * packets * frame_bytes * 8 * _PS_PER_S // slowest_bps
+        return self._options.switching.latency + 2 * packets * frame_bytes * 8 * PS_PER_S // slowest_bps
 
     @property
     def _segment_packets(self) -> int:

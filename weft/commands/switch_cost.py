@@ -13,6 +13,7 @@ from weft.cli import EXISTING_FILE
 from weft.commands.quantity_options import QuantityOption
 from weft.controller.trees import MAX_CHILDREN
 from weft.quantities.definitions import POSITIVE_TIME, RATE, SIZE
+from weft.quantities.units import PS_PER_S
 from weft.scenario import AggregationSection, FabricOptions
 from weft.scenario.aggregation import LaneCount
 from weft.scenario.options import Service
@@ -104,7 +105,7 @@ def switch_cost(
     options = FabricOptions(aggregation=AggregationSection(lanes=int(lanes)), services=list(services))
     with raised_as_weft_errors():
         cost = _cost(p4 or options.p4, {**options.macros, **_macros(defines)})
-        count = slots or slots_of_product(round_trip * rate // (8 * 10**12), frame_bytes(4, int(lanes)))
+        count = slots or slots_of_product(round_trip * rate // (8 * PS_PER_S), frame_bytes(4, int(lanes)))
         if count > MAX_JOB_SLOTS:
             raise BadInputError(
                 f"two products of --rate and --round-trip are {count:,} slots (valid: up to {MAX_JOB_SLOTS:,})"

@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 
 from weft.controller.errors import SettingError
+from weft.quantities.units import PS_PER_MS
 
 PENALTY_PER_FAILURE = 1000.0
-_MS = 10**9
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class FlapDamping:
 
     """
 
-    half_life_ps: int = 10 * _MS
+    half_life_ps: int = 10 * PS_PER_MS
     suppress: float = 2000.0
     reuse: float = 750.0
-    max_suppress_ps: int = 40 * _MS
+    max_suppress_ps: int = 40 * PS_PER_MS
 
     def __post_init__(self) -> None:
         if self.half_life_ps <= 0 or self.max_suppress_ps <= 0:

@@ -20,8 +20,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from weft.controller.errors import SettingError
+from weft.quantities.units import PS_PER_S
 
-_PS_PER_S = 10**12
 _SLOW_INTERVALS = 8
 _LARGEST_SPREAD = 0.05
 """Largest relative difference between a slow port's intervals, because a link's rate is steady."""
@@ -201,7 +201,7 @@ class DirectionWatch:
         if packets < _LEAST_PACKETS_OF_AN_INTERVAL or now.marked_packets == last.marked_packets:
             self._intervals.clear()
             return None
-        self._intervals.append((now.sent_bytes - last.sent_bytes) * 8 * _PS_PER_S // duration_ps)
+        self._intervals.append((now.sent_bytes - last.sent_bytes) * 8 * PS_PER_S // duration_ps)
         least, most = min(self._intervals), max(self._intervals)
         if (
             len(self._intervals) < _SLOW_INTERVALS

@@ -24,10 +24,9 @@ from weft.controller.job import Job
 from weft.controller.link_watch import WatchLimits
 from weft.controller.reachability import hosts_cut_off, parts_hosts
 from weft.controller.repair import Repair, Written
+from weft.quantities.units import PS_PER_MS, PS_PER_US
 from weft.topologies import Endpoint, FabricLink, LinkEnds
 
-_US = 10**6
-_MS = 10**9
 _MOST_NAMED = 4
 
 
@@ -75,8 +74,8 @@ class OperationsSettings:
 
     flap_damping: FlapDamping | None = None
     limits: WatchLimits = field(default_factory=WatchLimits)
-    interval_ps: int = 100 * _US
-    drain_timeout_ps: int = 100 * _MS
+    interval_ps: int = 100 * PS_PER_US
+    drain_timeout_ps: int = 100 * PS_PER_MS
 
 
 @dataclass(frozen=True)

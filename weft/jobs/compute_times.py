@@ -6,8 +6,7 @@ from weft.jobs.formulas.flops import layer_flops, output_flops
 from weft.jobs.formulas.memory import OPTIMIZER_BYTES
 from weft.jobs.formulas.parameters import rank_parameters
 from weft.jobs.training_plan import TrainingPlan
-
-_PS_PER_S = 10**12
+from weft.quantities.units import PS_PER_S
 
 
 class ComputeTimes:
@@ -60,8 +59,8 @@ class ComputeTimes:
         each = (
             plan.precisions.bytes_of("gradients") + 2 * OPTIMIZER_BYTES + plan.precisions.bytes_of("weights")
         )
-        return round((dense + experts) * each / plan.accelerator.memory_bytes_per_s * _PS_PER_S)
+        return round((dense + experts) * each / plan.accelerator.memory_bytes_per_s * PS_PER_S)
 
     def _of(self, flops_per_token: int) -> int:
         flops = self._plan.rank_tokens * flops_per_token / self._plan.parallel.tensor
-        return round(flops / self._flops_per_s * _PS_PER_S)
+        return round(flops / self._flops_per_s * PS_PER_S)

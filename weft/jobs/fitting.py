@@ -11,10 +11,10 @@ from weft.jobs.parallelism import Parallelism
 from weft.jobs.plan_summary import largest_memory
 from weft.jobs.training_plan import PlanError, TrainingPlan
 from weft.quantities.readable import format_size, format_time
+from weft.quantities.units import PS_PER_S
 from weft.traffic.jobs.operations import MAX_DURATION_PS
 
 _MOST_CHANGES = 4
-_PS_PER_S = 10**12
 _MOST_SHOWN_PS = 1e30
 
 
@@ -37,7 +37,7 @@ def check_duration(plan: TrainingPlan, slowest: float) -> None:
     """Raise PlanError if a rank slowed by a factor of `slowest` computes for longer than the engine's clock counts."""
     accelerator = plan.accelerator
     flops = plan.tokens * model_flops_per_token(plan.model) / plan.parallel.rank_count
-    took_ps = flops / accelerator.flops_per_s(plan.precisions.compute) * slowest * _PS_PER_S
+    took_ps = flops / accelerator.flops_per_s(plan.precisions.compute) * slowest * PS_PER_S
     if took_ps > MAX_DURATION_PS:
         raise PlanError(
             "accelerator",

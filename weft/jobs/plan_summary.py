@@ -11,10 +11,9 @@ from weft.jobs.formulas.parameters import active_parameters, model_parameters
 from weft.jobs.traffic_bytes import sent_bytes
 from weft.jobs.training_job import pipeline_job
 from weft.jobs.training_plan import TrainingPlan
+from weft.quantities.units import PS_PER_S
 from weft.traffic.jobs import Job
 from weft.traffic.jobs.ideal import ideal_times
-
-PS_PER_S = 10**12
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ from weft.metrics import Family
 from weft.metrics.recent import LEAST_INTERVAL_S
 from weft.metrics.server import UNREADABLE
 from weft.quantities.readable import format_time
+from weft.quantities.units import PS_PER_S
 from weft.topologies import Endpoint
 
 MOST_PORTS = 8
 """Most ports in one request for charts."""
 _LEAST_PAUSE = 4
 """Shortest pause between two reads, in durations of the last one, so that large labs are not read all the time."""
-_PS_PER_S = 10**12
 
 
 class LiveView:
@@ -120,8 +120,8 @@ class LiveView:
             return "-"
         operations = self.lab.operations
         if operations.up_ps is not None:
-            return format_time(operations.since_up_ps(int(emulated_s * _PS_PER_S)))
-        return format_time(int((emulated_s - self._first_s) * _PS_PER_S))
+            return format_time(operations.since_up_ps(int(emulated_s * PS_PER_S)))
+        return format_time(int((emulated_s - self._first_s) * PS_PER_S))
 
     def state(self, after: int) -> dict[str, Any]:
         """Return the latest sample without idle ports and links, and the events from number `after` on."""

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from weft.controller.counters import SwitchCounters
 from weft.metrics.exposition import Families, Family
+from weft.quantities.units import PS_PER_S
 from weft.switch.daemon.stats import SwitchesStats, SwitchPortStats, SwitchStats
 from weft.topologies import FabricSpec, SwitchSpec
 
 if TYPE_CHECKING:
     from weft.engine._core import PfcClassStats
-
-_PS_PER_SECOND = 10**12
 
 
 class _Port(Families):
@@ -106,7 +105,7 @@ class _Port(Families):
     def _add_pauses(self, pfc: PfcClassStats, labels: Mapping[str, object]) -> None:
         self.pauses_sent.add(pfc["pauses_sent"], **labels)
         self.pauses_received.add(pfc["pauses_received"], **labels)
-        self.paused.add(pfc["paused_ps"] / _PS_PER_SECOND, **labels)
+        self.paused.add(pfc["paused_ps"] / PS_PER_S, **labels)
         self.is_paused.add(int(pfc["is_paused"]), **labels)
 
 
@@ -130,7 +129,7 @@ def families_of(
     ports, switches = _Port(dilation), _Switch()
     if stats is not None:
         now = Family("weft_emulated_seconds_total", "counter", "Time of the lab's emulated clock.")
-        now.add(stats["now_ps"] / _PS_PER_SECOND)
+        now.add(stats["now_ps"] / PS_PER_S)
         clock.append(now)
         for name, each in stats["switches"].items():
             switches.add(name, each)

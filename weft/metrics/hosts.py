@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from weft.controller.planned_paths import PlannedPaths
 from weft.engine import _core
 from weft.metrics.exposition import Families, Family
+from weft.quantities.units import NS_PER_S, PS_PER_S
 from weft.topologies import FabricSpec
 from weft.traffic.host_metrics import HostMetrics, SendingMetrics
 from weft.traffic.int_stack import QUEUE_CELL_BYTES
@@ -19,9 +20,7 @@ from weft.traffic.int_stack import QUEUE_CELL_BYTES
 if TYPE_CHECKING:
     from weft.engine.records import HopLatency, PathLatencies
 
-_PS_PER_SECOND = 10**12
-_NS_PER_SECOND = 10**9
-_EDGES_S = tuple(edge / _NS_PER_SECOND for edge in _core.hop_latency_edges_ns())
+_EDGES_S = tuple(edge / NS_PER_S for edge in _core.hop_latency_edges_ns())
 
 Hop = tuple[str, str]
 """A switch, and the next node."""
@@ -136,7 +135,7 @@ class HostFamilies:
             queue.add_summary(total.stacks, total.queue_cells * QUEUE_CELL_BYTES, switch=switch, peer=peer)
             if self._has_latencies and any(total.counts):
                 latency.add_histogram(
-                    _EDGES_S, total.counts, total.latency_ns / _NS_PER_SECOND, switch=switch, peer=peer
+                    _EDGES_S, total.counts, total.latency_ns / NS_PER_S, switch=switch, peer=peer
                 )
         return [latency, queue, unplaced]
 
@@ -210,7 +209,7 @@ class _Host(Families):
             self.dropped.add(packets, host=host, reason=reason)
         for pause in metrics["pauses"]:
             labels = {"host": host, "plane": pause["plane"], "class_": pause["priority_class"]}
-            self.paused.add(pause["paused_ps"] / _PS_PER_SECOND, **labels)
+            self.paused.add(pause["paused_ps"] / PS_PER_S, **labels)
             self.is_paused.add(int(pause["is_paused"]), **labels)
         self._add_sending(host, metrics["sending"])
 

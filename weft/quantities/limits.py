@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from weft.quantities.units import PS_PER_S
+
 MIN_RATE_BPS = 10**6
 MAX_RATE_BPS = 10**14
-MAX_DELAY_PS = 10**12
-MAX_TIME_PS = 1000 * 10**12
+MAX_DELAY_PS = PS_PER_S
+MAX_TIME_PS = 1000 * PS_PER_S
 """Largest start time or duration that users may give. The engine's clock ends after 106 days."""
 MIN_QUEUE_CAPACITY_BYTES = 1518
 MAX_QUEUE_CAPACITY_BYTES = 2**34

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_HOUR_PS = 3600 * 10**12
+from weft.quantities.units import PS_PER_MS, PS_PER_NS, PS_PER_S, PS_PER_US
+
+_HOUR_PS = 3600 * PS_PER_S
 _LEAST_GROUPED = 10_000
 _LEAST_WHOLE = 100
 
@@ -28,10 +30,10 @@ class Unit:
 TIME_UNITS = (
     Unit("d", 24 * _HOUR_PS),
     Unit("h", _HOUR_PS),
-    Unit("s", 10**12),
-    Unit("ms", 10**9),
-    Unit("µs", 10**6),
-    Unit("ns", 10**3),
+    Unit("s", PS_PER_S),
+    Unit("ms", PS_PER_MS),
+    Unit("µs", PS_PER_US),
+    Unit("ns", PS_PER_NS),
     Unit("ps", 1),
 )
 SIZE_UNITS = (

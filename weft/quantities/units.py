@@ -15,7 +15,13 @@ _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 RATE_UNITS = {
     f"{prefix}{unit}": factor for unit in ("b/s", "bps", "bit/s") for prefix, factor in _PREFIXES.items()
 }
-TIME_UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+PS_PER_NS = 10**3
+PS_PER_US = 10**6
+PS_PER_MS = 10**9
+PS_PER_S = 10**12
+NS_PER_US = 10**3
+NS_PER_S = 10**9
+TIME_UNITS = {"ps": 1, "ns": PS_PER_NS, "us": PS_PER_US, "ms": PS_PER_MS, "s": PS_PER_S}
 # As nccl-tests does, a bare K, M or G is a power of two.
 SIZE_UNITS = {
     "": 1, "B": 1,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import CheckFailedError
+from weft.quantities.units import PS_PER_S
 from weft.ranks.calls import Call
 from weft.ranks.meeting import Met
 from weft.traffic.collectives import COLLECTIVE_KINDS
@@ -18,8 +19,6 @@ from weft.traffic.collectives.registry import AUTO
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
-
-_PS_PER_S = 1e12
 
 
 @dataclass(frozen=True)
@@ -91,4 +90,4 @@ class Carrier:
         """Let the fabric's clock go on until it shows as much as a rank's."""
         ahead_ps = until_ps - (self._fabric.hosts.now_ps() - self._since_ps)
         if self._fabric.options.clock == "virtual" and ahead_ps > 0:
-            self._fabric.lab.controller.call(asyncio.sleep(ahead_ps / _PS_PER_S))
+            self._fabric.lab.controller.call(asyncio.sleep(ahead_ps / PS_PER_S))

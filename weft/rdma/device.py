@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from weft.engine import CompletionQueue, Nic, RcQueuePair
     from weft.rdma.queue_pair import QP
 
-_PS_PER_S = 10**12
 _FIRST_ADDRESS = 1 << 32
 _PAGE_BYTES = 4096
 _MOST_OPERATIONS = 1 << 20

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.quantities.units import PS_PER_S
 from weft.recording.tables import Integers
 from weft.scenario.options import FabricOptions
 from weft.topologies import FabricSpec, LinkSpec, serialisation_ps, shortest_path
@@ -200,7 +201,7 @@ def _padded(payload_bytes: Integers) -> Integers:
 
 
 def _sent_ps(frame_bytes: Integers, rate_bps: int) -> Integers:
-    return np.asarray(-(-frame_bytes * 8 * 10**12 // rate_bps), dtype=np.int64)
+    return np.asarray(-(-frame_bytes * 8 * PS_PER_S // rate_bps), dtype=np.int64)
 
 
 def _two(first: Sequence[Integers], last: Sequence[Any]) -> Integers:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.quantities.units import PS_PER_US
 from weft.recording.schema import ColumnSchema, Holds, TableSchema
 from weft.recording.tables import Integers, Names, Table, integers_of, names_of
 from weft.recording.trace import FIRST_RANK_PID, process_events, thread_events, write_events
@@ -35,7 +36,6 @@ OPERATIONS = TableSchema(
     spans=("start_ps", "end_ps"),
 )
 """Times are since the job's start; a stream of -1 stands for none."""
-_PS_PER_US = 10**6
 _KINDS = [kind.name.lower() for kind in Kind]
 
 
@@ -99,8 +99,8 @@ def _events(table: Table) -> Iterator[dict[str, Any]]:
                 "cat": categories[row] or kinds[row],
                 "pid": pid,
                 "tid": numbers[thread],
-                "ts": int(starts[row]) / _PS_PER_US,
-                "dur": int(ends[row] - starts[row]) / _PS_PER_US,
+                "ts": int(starts[row]) / PS_PER_US,
+                "dur": int(ends[row] - starts[row]) / PS_PER_US,
                 "args": {"operation": int(operations[row]), "kind": kinds[row], "category": categories[row]},
             }
 

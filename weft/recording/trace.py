@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from weft.quantities.units import PS_PER_US
 from weft.recording.tables import Integers, Table, integers_of, names_of
 from weft.system.writing import written_whole
 
 PHASES_PID, QUEUES_PID, FIRST_RANK_PID = 1, 2, 3
-_PS_PER_US = 10**6
 _COMPUTE, _FIRST_PLANE, _SCALE_UP, _IN_NETWORK, _WAITS = 0, 1, 100, 101, 102
 _NAMES = {_COMPUTE: "compute", _SCALE_UP: "scale-up writes", _IN_NETWORK: "in the network", _WAITS: "waits"}
 
@@ -77,7 +77,7 @@ def _metadata(what: str, pid: int, tid: int, arguments: dict[str, Any]) -> dict[
 
 
 def _us(time_ps: int) -> float:
-    return time_ps / _PS_PER_US
+    return time_ps / PS_PER_US
 
 
 def _moments(moments: Moments) -> Iterator[dict[str, Any]]:

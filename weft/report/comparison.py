@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from weft.quantities.units import PS_PER_US
 from weft.report.html import IN_FORCE, flat
 from weft.report.run_directory import RunDirectory
 from weft.results.json_files import read_object
@@ -182,7 +183,7 @@ def _whole_runs(first: ComparedRun, second: ComparedRun) -> ReportTable:
     retransmitted = Measure("retransmitted packets", "", 0, lambda row: row.get("run.retransmissions"))
     notified = Measure("CNPs", "", 0, lambda row: row.get("run.cnps"))
     for row, each in zip(rows_of, (first, second), strict=True):
-        row["traffic_us"] = each.run.traffic_ps / 1e6
+        row["traffic_us"] = each.run.traffic_ps / PS_PER_US
     of_run = [measure for measure in measures() if measure.of_run]
     return ReportTable(
         "Whole runs",

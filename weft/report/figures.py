@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.quantities.readable import format_time
+from weft.quantities.units import PS_PER_US
 from weft.recording.places import Places
 from weft.recording.tables import Integers
 from weft.recording.unions import unions
@@ -27,7 +28,6 @@ from weft.report.series import (
 from weft.report.state_figures import state_figures
 
 Figure = dict[str, Any]
-_PS_PER_US = 1e6
 # In a row of the timeline, from top to bottom; reductions and copies take no time of the emulated clock.
 _LANES = ("delay", "write", "aggregate", "wait")
 MOST_HOSTS = 64
@@ -85,14 +85,14 @@ def _pauses(run: RunDirectory) -> Figure:
         names.append(name)
         starts, stops = unions(begins[group == number], ends[group == number], shortest_ps)
         bar["rows"] += [name] * len(starts)
-        bar["base"] += (starts / _PS_PER_US).tolist()
-        bar["length"] += ((stops - starts) / _PS_PER_US).tolist()
+        bar["base"] += (starts / PS_PER_US).tolist()
+        bar["length"] += ((stops - starts) / PS_PER_US).tolist()
     return {"rows": names, "bars": [bar], "note": _note(len(names), held_ps.size, "ports and classes")}
 
 
 def _curve(name: str, times: Integers, values: NDArray[Any]) -> dict[str, Any]:
     times, values = thinned(times, values)
-    return {"name": name, "x": (times / _PS_PER_US).tolist(), "y": np.round(values, 6).tolist()}
+    return {"name": name, "x": (times / PS_PER_US).tolist(), "y": np.round(values, 6).tolist()}
 
 
 def _note(shown: int, of: int, what: str) -> str:
@@ -151,7 +151,7 @@ def _by_run(run: RunDirectory, values: NDArray[Any]) -> Figure | None:
 
 
 def _completion_times(run: RunDirectory) -> Figure | None:
-    return _by_run(run, (run.integers("flows", "end_ps") - run.integers("flows", "start_ps")) / _PS_PER_US)
+    return _by_run(run, (run.integers("flows", "end_ps") - run.integers("flows", "start_ps")) / PS_PER_US)
 
 
 def _slowdowns(run: RunDirectory) -> Figure | None:
@@ -190,8 +190,8 @@ def _timeline(run: RunDirectory) -> Figure:
             mine = (hosts.codes == code) & (kinds == kind)
             begins, stops = unions(starts[mine], ends[mine], shortest_ps)
             bar["rows"] += [hosts.names[code]] * len(begins)
-            bar["base"] += (begins / _PS_PER_US).tolist()
-            bar["length"] += ((stops - begins) / _PS_PER_US).tolist()
+            bar["base"] += (begins / PS_PER_US).tolist()
+            bar["length"] += ((stops - begins) / PS_PER_US).tolist()
         if bar["rows"]:
             bars.append(bar)
     total = len(np.unique(hosts.codes))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.quantities.readable import format_rate, format_time
+from weft.quantities.units import PS_PER_US
 from weft.report.figures import Figure, all_figures
 from weft.report.html import Section, html_page, in_force_table, made_by_table, write_page
 from weft.report.run_directory import RunDirectory
@@ -242,7 +243,8 @@ def _counted(count: int, what: str) -> str:
 
 def _phases(run: RunDirectory) -> list[dict[str, Any]]:
     return [
-        {"name": phase.name, "start": phase.start_ps / 1e6, "end": phase.end_ps / 1e6} for phase in run.phases
+        {"name": phase.name, "start": phase.start_ps / PS_PER_US, "end": phase.end_ps / PS_PER_US}
+        for phase in run.phases
     ]
 
 
@@ -254,7 +256,7 @@ def _events(run: RunDirectory) -> list[dict[str, Any]]:
             found.setdefault((event.happened_ps, event.state), []).append(event.link)
     return [
         {
-            "x": time_ps / 1e6,
+            "x": time_ps / PS_PER_US,
             "state": state,
             "text": f"{links[0] if len(links) == 1 else f'{len(links)} links'} {state}",
         }

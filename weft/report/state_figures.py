@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.quantities.units import PS_PER_US
 from weft.report.run_directory import RunDirectory
 from weft.report.series import MOST_CURVES, thinned
 
-_PS_PER_US = 1e6
 _LARGEST = 1e300
 """Most values drawn; registers may hold more."""
 QUANTITIES: Mapping[str, Sequence[str]] = {
@@ -69,4 +69,4 @@ def _curve(
         times, values = np.insert(times, 0, begin_ps), np.insert(values, 0, 0)
     times, values = np.append(times, end_ps), np.append(values, values[-1])
     times, values = thinned(times, np.clip(values, -_LARGEST, _LARGEST))
-    return {"name": name, "x": (times / _PS_PER_US).tolist(), "y": values.tolist()}
+    return {"name": name, "x": (times / PS_PER_US).tolist(), "y": values.tolist()}

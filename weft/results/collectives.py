@@ -12,8 +12,9 @@ from pydantic import BeforeValidator
 from rich.console import Console
 
 from weft.quantities.readable import counted
+from weft.quantities.units import PS_PER_US
 from weft.results.choices import AlgorithmChoice
-from weft.results.columns import PS_PER_US, Column, Look, ResultTable
+from weft.results.columns import Column, Look, ResultTable
 from weft.results.counters import HostTotals
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
@@ -258,7 +259,7 @@ def _algorithm(result: CollectiveResult) -> str:
 
 
 def _reason(result: CollectiveResult, choice: AlgorithmChoice) -> str:
-    predicted_us, measured_us = choice.predicted_ps / 1e6, result.time_ps / 1e6
+    predicted_us, measured_us = choice.predicted_ps / PS_PER_US, result.time_ps / PS_PER_US
     return (
         f"auto, {result.size_bytes} B: {choice.algorithm}, {predicted_us:.1f} µs predicted, "
         f"{measured_us:.1f} measured; {choice.reason}"

@@ -11,10 +11,6 @@ from rich.console import Console
 from weft.results.figure_tables import Layout, print_table
 from weft.results.report_parts import Cell, ReportTable, shown_of
 
-PS_PER_NS = 1e3
-PS_PER_US = 1e6
-PS_PER_MS = 1e9
-PS_PER_S = 10**12
 T = TypeVar("T")
 Value = str | Callable[[T], Any]
 Place = Literal["terminal", "page", "sweep"]

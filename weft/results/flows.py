@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from weft.quantities.readable import counted, format_time
+from weft.quantities.units import PS_PER_US
 from weft.recording.schema import TableSchema
-from weft.results.columns import PS_PER_US, Column, ResultTable
+from weft.results.columns import Column, ResultTable
 from weft.results.figure_tables import Layout
 from weft.results.flow_tables import FLOW_COLUMNS, FlowFile, FlowTable, flow_table
 from weft.results.kinds import ItemResult, ResultKind

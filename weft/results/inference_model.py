@@ -14,6 +14,7 @@ from weft.jobs.inference.objectives import Objectives
 from weft.jobs.inference.plan import InferencePlan
 from weft.jobs.inference.prefill import PrefillSchedule
 from weft.jobs.inference.transfer_job import RequestTimes
+from weft.quantities.units import PS_PER_S
 from weft.recording import tables
 from weft.recording.tables import Integers, integers_of
 from weft.results.kinds import ItemResult
@@ -82,7 +83,7 @@ class InferenceResult(ItemResult):
         return self._per_s(self.requests if self.within_slo is None else self.within_slo)
 
     def _per_s(self, count: int) -> float:
-        return count / (self.time_ps / 10**12) if self.time_ps else 0.0
+        return count / (self.time_ps / PS_PER_S) if self.time_ps else 0.0
 
 
 def inference_result(

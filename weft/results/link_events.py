@@ -10,7 +10,8 @@ from rich.console import Console
 
 from weft.quantities.plain_data import PlainData
 from weft.quantities.readable import format_time
-from weft.results.columns import PS_PER_US, Column, Look, ResultTable
+from weft.quantities.units import PS_PER_US
+from weft.results.columns import Column, Look, ResultTable
 from weft.results.kinds import ResultKind
 from weft.results.report_parts import MOST_ROWS, ReportPart, shown_of
 from weft.topologies import FabricSpec

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from weft.quantities.units import PS_PER_US
 from weft.recording.operations import OPERATIONS, write_operations_trace
 from weft.recording.reading import read_table_of
 from weft.recording.tables import Table, integers_of, names_of
 from weft.recording.unions import unions
-from weft.results.columns import PS_PER_US
 from weft.results.record_files import RecordFile
 from weft.results.report_parts import SpanFigure, Spans, shown_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from weft.results.columns import PS_PER_US
+from weft.quantities.units import PS_PER_US
 from weft.results.critical_paths import critical_path_tables
 from weft.results.operation_files import timelines
 from weft.results.parameter_server_model import ParameterServerResult, part_names

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.recording import tables
-from weft.results.columns import PS_PER_S, PS_PER_US
 from weft.results.critical_paths import CriticalPathResult
 from weft.results.kinds import ItemResult
 

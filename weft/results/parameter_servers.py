@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from weft.results.columns import PS_PER_US, Column, ResultTable, Value
+from weft.quantities.units import PS_PER_US
+from weft.results.columns import Column, ResultTable, Value
 from weft.results.critical_paths import print_critical_path
 from weft.results.kinds import ResultKind
 from weft.results.operation_files import OperationFile

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from weft.quantities.readable import format_rate, format_time
-from weft.results.columns import PS_PER_US, Column, ResultTable, T, grouped_thousandths
+from weft.quantities.units import PS_PER_US
+from weft.results.columns import Column, ResultTable, T, grouped_thousandths
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ResultKind
 from weft.results.latencies import Latencies

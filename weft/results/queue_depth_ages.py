@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from weft.controller.features.depth_ages import DepthAges
 from weft.quantities.plain_data import PlainData
 from weft.quantities.readable import format_time
+from weft.quantities.units import PS_PER_NS
 from weft.results.columns import Column, ResultTable
 from weft.results.kinds import ResultKind, nothing
 from weft.topologies import FabricSpec
-
-_PS_PER_NS = 1000
 
 
 @dataclass(frozen=True)
@@ -61,11 +60,11 @@ def queue_depth_ages(fabric: FabricSpec, ages: Mapping[str, DepthAges]) -> list[
 
 
 def _ps(age_ns: int | None) -> int | None:
-    return None if age_ns is None else age_ns * _PS_PER_NS
+    return None if age_ns is None else age_ns * PS_PER_NS
 
 
 def _age(title: str, value: str) -> Column[QueueDepthAges]:
-    return Column(title, value, form=lambda age_ps: f"< {format_time(age_ps + _PS_PER_NS)}", missing="-")
+    return Column(title, value, form=lambda age_ps: f"< {format_time(age_ps + PS_PER_NS)}", missing="-")
 
 
 _TABLE = ResultTable[QueueDepthAges](

@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from weft.quantities.readable import counted, format_time
-from weft.results.columns import PS_PER_US, Column, ResultTable, grouped
+from weft.quantities.units import PS_PER_US
+from weft.results.columns import Column, ResultTable, grouped
 from weft.results.figure_tables import Layout, print_figures
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.latencies import Latencies, latency_columns

@@ -9,8 +9,9 @@ from typing import ClassVar
 from rich.console import Console
 
 from weft.quantities.readable import counted, format_size, format_time
+from weft.quantities.units import PS_PER_NS, PS_PER_S
 from weft.recording import tables
-from weft.results.columns import PS_PER_NS, PS_PER_S, Column, ResultTable
+from weft.results.columns import Column, ResultTable
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.latencies import Latencies, latency_columns, problems_of_service

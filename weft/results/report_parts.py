@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.quantities.units import PS_PER_US
+
 Cell = str | int | float
 MOST_ROWS = 50
 
@@ -133,4 +135,4 @@ def shown_of(shown: int, of: int, which: str) -> str:
 
 def microseconds(time_ps: int) -> float:
     """Return a time as cells show it."""
-    return round(time_ps / 1e6, 3)
+    return round(time_ps / PS_PER_US, 3)

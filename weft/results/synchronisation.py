@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from weft.results.columns import PS_PER_S, PS_PER_US, Column, Look, ResultTable, T, grouped_thousandths
+from weft.quantities.units import PS_PER_S, PS_PER_US
+from weft.results.columns import Column, Look, ResultTable, T, grouped_thousandths
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.latencies import Latencies, problems_of_service

@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from weft.quantities.readable import counted
-from weft.results.columns import PS_PER_MS, Column, ResultTable, grouped
+from weft.quantities.units import PS_PER_MS
+from weft.results.columns import Column, ResultTable, grouped
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.report_parts import MOST_ROWS, Axis, Curve, CurveFigure, ReportPart

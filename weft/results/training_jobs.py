@@ -13,8 +13,9 @@ from rich.table import Table
 
 from weft.jobs.plan_summary import PlanSummary
 from weft.quantities.readable import Unit, counted, format_number, format_size, format_time, time_unit
+from weft.quantities.units import PS_PER_MS
 from weft.recording import tables
-from weft.results.columns import PS_PER_MS, Column, Look, ResultTable
+from weft.results.columns import Column, Look, ResultTable
 from weft.results.critical_paths import (
     CriticalPathResult,
     critical_path_tables,

@@ -10,7 +10,8 @@ from typing import ClassVar
 from rich.console import Console
 
 from weft.quantities.readable import counted
-from weft.results.columns import PS_PER_US, Column, Look, ResultTable
+from weft.quantities.units import PS_PER_US
+from weft.results.columns import Column, Look, ResultTable
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.report_parts import Axis, BarFigure, Curve, CurveFigure, ReportPart
 from weft.topologies import FabricSpec

@@ -9,7 +9,8 @@ from typing import ClassVar
 from rich.console import Console
 
 from weft.quantities.readable import counted
-from weft.results.columns import PS_PER_US, Column, Look, ResultTable
+from weft.quantities.units import PS_PER_US
+from weft.results.columns import Column, Look, ResultTable
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.report_parts import Axis, BarFigure, ReportPart
@@ -145,8 +146,8 @@ def report_training_steps(results: Sequence[TrainingStepResult], _: FabricSpec) 
             for number, step in enumerate(results, 1)
         ],
         parts={
-            "compute": [step.compute_ps / 1e6 for step in results],
-            "exposed communication": [step.exposed_ps / 1e6 for step in results],
+            "compute": [step.compute_ps / PS_PER_US for step in results],
+            "exposed communication": [step.exposed_ps / PS_PER_US for step in results],
         },
         text="What a step took: computing, and the communication that nothing hid.",
     )

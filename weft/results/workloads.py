@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from weft.quantities.readable import counted, format_time
+from weft.quantities.units import PS_PER_US
 from weft.recording.ideal_times import IdealTimes
 from weft.recording.schema import ColumnSchema, TableSchema
-from weft.results.columns import PS_PER_US, Column, ResultTable
+from weft.results.columns import Column, ResultTable
 from weft.results.figure_tables import Layout
 from weft.results.flow_tables import FLOW_COLUMNS, FlowFile, FlowTable, flow_table
 from weft.results.kinds import ItemResult, ResultKind
@@ -244,7 +245,9 @@ def _completion_times(result: WorkloadResult) -> CurveFigure:
         _title("Completion times by size", result),
         _SIZE,
         Axis("completion time (µs)", "µs", "log"),
-        _curves_by_size(result, [[time_ps / 1e6 for time_ps in each.completion_ps] for each in result.bins]),
+        _curves_by_size(
+            result, [[time_ps / PS_PER_US for time_ps in each.completion_ps] for each in result.bins]
+        ),
         text="Percentiles of the flows up to a size.",
     )
 

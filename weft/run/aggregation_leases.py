@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from weft.errors import BadInputError
 from weft.quantities.readable import format_time
+from weft.quantities.units import PS_PER_S
 from weft.traffic.control import EndpointGroup
-
-_PS_PER_S = 10**12
 
 
 def lease_s(chosen_ps: int | None, hosts: EndpointGroup) -> float:
@@ -23,4 +22,4 @@ def lease_s(chosen_ps: int | None, hosts: EndpointGroup) -> float:
     if chosen_ps is not None and chosen_ps < least_ps:
         least = f"{format_time(least_ps)} or more, twice the longest time after which a worker repeats itself"
         raise BadInputError(f"aggregation.lease: {format_time(chosen_ps)} (valid: {least})")
-    return (chosen_ps or least_ps) * hosts.dilation / _PS_PER_S
+    return (chosen_ps or least_ps) * hosts.dilation / PS_PER_S

@@ -12,13 +12,12 @@ from pathlib import Path
 
 from weft.cache import read_bytes
 from weft.errors import BadInputError
-from weft.quantities.units import shown
+from weft.quantities.units import NS_PER_S, shown
 
 MOST_FILE_BYTES = 256 * 2**20
 MOST_FRAMES = 1_000_000
 _LEAST_FRAME_BYTES, _MOST_FRAME_BYTES = 14, 9216 + 14
 _ETHERNET = 1
-_NS_PER_S = 10**9
 _PCAP_MAGIC = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
     b"\xa1\xb2\xc3\xd4": (">", 1000),
@@ -106,7 +105,7 @@ def _pcap_frames(path: Path, data: bytes) -> Iterator[tuple[int, CapturedFrame, 
         begin = offset + 16
         if captured_bytes > len(data) - begin:
             raise _bad(path, offset, f"cut: {len(data) - begin} B are left of a frame of {captured_bytes} B")
-        frame = CapturedFrame(seconds * _NS_PER_S + ticks * ns_per_tick, data[begin : begin + captured_bytes])
+        frame = CapturedFrame(seconds * NS_PER_S + ticks * ns_per_tick, data[begin : begin + captured_bytes])
         yield offset, frame, original_bytes
         offset = begin + captured_bytes
 
@@ -118,7 +117,7 @@ class _Interface:
     snap_bytes: int = 0
 
     def time_ns(self, ticks: int) -> int:
-        return self.offset_s * _NS_PER_S + ticks * _NS_PER_S // self.ticks_per_s
+        return self.offset_s * NS_PER_S + ticks * NS_PER_S // self.ticks_per_s
 
 
 def _pcapng_frames(path: Path, data: bytes) -> Iterator[tuple[int, CapturedFrame, int]]:

@@ -23,7 +23,7 @@ from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.quantities.definitions import TIME
 from weft.quantities.readable import counted
-from weft.quantities.units import shown
+from weft.quantities.units import PS_PER_S, shown
 from weft.recording.observations import Observations
 from weft.results.collectives import CollectiveResult
 from weft.results.flows import FlowsResult
@@ -301,7 +301,7 @@ class Fabric:
         """
         check_timeout(timeout_s)
         task = self.tasks.training_step(step, algorithm, gradients, dtype=dtype, tenant=tenant)
-        return self._run(task, timeout_s + step.compute_ps / 10**12 * self.options.dilation)[0]
+        return self._run(task, timeout_s + step.compute_ps / PS_PER_S * self.options.dilation)[0]
 
     @raised_as_weft_errors()
     def incast(
@@ -389,7 +389,7 @@ class Fabric:
         require_all(jobs, PlacedJob, "run_jobs", "a PlacedJob, such as PlacedJob(job)")
         tasks = [self.tasks.job(each.job, each.ranks, each.data).at(each.start_ps) for each in jobs]
         latest_ps = max((each.start_ps for each in jobs), default=0)
-        return self.run_together(tasks, timeout_s + latest_ps / 10**12 * self.options.dilation)
+        return self.run_together(tasks, timeout_s + latest_ps / PS_PER_S * self.options.dilation)
 
     @raised_as_weft_errors()
     def run_together(self, tasks: Sequence[Task[Any]], timeout_s: float = 300.0) -> list[Any]:

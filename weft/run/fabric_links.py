@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from weft.quantities.units import PS_PER_S
 from weft.scenario import FabricOptions
 from weft.topologies import FabricSpec, TopologyError, longest_path, one_way_ps
-from weft.topologies.paths import PS_PER_SECOND, Path
+from weft.topologies.paths import Path
 from weft.traffic.aggregation_format import LANE_BYTES, frame_bytes
 from weft.traffic.costs import Links, Wire
 from weft.traffic.header_sizes import overhead_bytes
@@ -16,7 +17,7 @@ def fabric_links(fabric: FabricSpec, options: FabricOptions) -> Links:
     """Return the links of the longest path between two hosts; zeros for a single host, which sends nothing."""
     inside = _NO_TIME
     if (scale_up := fabric.scale_up) is not None:
-        inside = Wire(scale_up.latency_ps, 8 * PS_PER_SECOND / scale_up.rate_bps)
+        inside = Wire(scale_up.latency_ps, 8 * PS_PER_S / scale_up.rate_bps)
     try:
         path = longest_path(fabric, options.mtu_bytes)
     except TopologyError:
@@ -26,7 +27,7 @@ def fabric_links(fabric: FabricSpec, options: FabricOptions) -> Links:
 
 def _between(path: Path, options: FabricOptions) -> Wire:
     header_bytes = overhead_bytes(options.ip_version, int_telemetry=options.int_telemetry)
-    per_bit_ps = [PS_PER_SECOND / hop.link.rate_bps for hop in path.hops]
+    per_bit_ps = [PS_PER_S / hop.link.rate_bps for hop in path.hops]
     size_bytes = options.mtu_bytes
     return Wire(
         latency_ps=_idle_ps(path, header_bytes, options) + options.nic.round_trip_ps(0) / 2,
@@ -43,7 +44,7 @@ def _aggregation(path: Path, options: FabricOptions) -> Wire:
     rate_bps = path.hops[0].link.rate_bps
     return Wire(
         latency_ps=_idle_ps(path, packet_bytes, options),
-        ps_per_byte=8 * PS_PER_SECOND * packet_bytes / rate_bps / (lanes * LANE_BYTES),
+        ps_per_byte=8 * PS_PER_S * packet_bytes / rate_bps / (lanes * LANE_BYTES),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from weft.jobs.inference.plan import InferencePlan
 from weft.jobs.inference.prefill import PrefillSchedule, prefill_times
 from weft.jobs.inference.requests import Integers
+from weft.quantities.units import PS_PER_S
 from weft.recording.ideal_times import IdealTimes
 from weft.run.jobs import JobRun
 from weft.topologies import ScaleUpSpec
@@ -101,7 +102,7 @@ class IdealTransfers:
         """Return the parts of a message between two of the fabric's ranks, and over how many planes messages rotate."""
         hosts = self._ran.places.hosts
         if self._scale_up is not None and hosts[source] == hosts[destination]:
-            busy_ps = -(-size_bytes * 8 * 10**12 // self._scale_up.rate_bps)
+            busy_ps = -(-size_bytes * 8 * PS_PER_S // self._scale_up.rate_bps)
             return [_Message(_SCALE_UP, busy_ps, busy_ps + self._scale_up.latency_ps)], 1
         planes, shares = self._planes
         if size_bytes < STRIPE_BYTES:

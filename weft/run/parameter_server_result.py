@@ -10,6 +10,7 @@ from weft.jobs.parameter_server.convergence import TrainedModel, convergence
 from weft.jobs.parameter_server.replay import replay
 from weft.jobs.parameter_server.staleness import clock_lags, update_staleness
 from weft.jobs.parameter_server.step_parts import step_parts
+from weft.quantities.units import PS_PER_S
 from weft.recording.operations import operations_table
 from weft.results.critical_paths import critical_path_result
 from weft.results.parameter_server_model import (
@@ -21,7 +22,6 @@ from weft.run.jobs import JobRun
 from weft.topologies import FabricSpec
 
 _BITS = 8
-_PS_PER_S = 10**12
 
 
 class Training(Protocol):
@@ -83,7 +83,7 @@ def _histogram(found: Counter[int]) -> HistogramResult:
 def _link_shares(made: ParameterServerJob | AllReduceJob, ran: JobRun) -> list[float]:
     """Return for each server the bits of gradients from other hosts over the one-way capacity of its links."""
     plan, hosts = made.plan, [ran.places.hosts[rank] for rank in ran.ranks]
-    capacity_bits = sum(ran.places.plane_rates_bps) * ran.duration_ps / _PS_PER_S
+    capacity_bits = sum(ran.places.plane_rates_bps) * ran.duration_ps / PS_PER_S
     shares = []
     for server, size_bytes in enumerate(plan.shard_bytes if plan.has_servers else []):
         others = sum(host != hosts[plan.server_rank(server)] for host in hosts[: plan.workers])

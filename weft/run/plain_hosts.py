@@ -11,6 +11,7 @@ import numpy as np
 
 from weft.errors import EnvironmentLacksError
 from weft.quantities.readable import counted
+from weft.quantities.units import PS_PER_S
 from weft.results.kinds import ResultKind
 from weft.results.latencies import Latencies, latencies_of
 from weft.results.plain_hosts import PINGS, REPLAYS, ROUTES, SCRIPTS, UDP_FLOWS
@@ -55,7 +56,6 @@ REAL_CLOCK_HAS_KERNELS = (
     "`clock: virtual`"
 )
 _BITS = 8
-_PS_PER_S = 10**12
 _HOP_INTERVAL_PS = 1_000_000
 """Time between probes of a route, so that they do not queue behind each other."""
 
@@ -237,7 +237,7 @@ def _udp_result(pair: Pair, sent: UdpSent, received: UdpReceived, started_ps: in
         duplicates=counts["duplicate_packets"],
         reordered=counts["late_packets"],
         marked=counts["marked_packets"],
-        goodput_bps=counts["ip_bytes"] * _BITS * _PS_PER_S / time_ps if counts["packets"] else 0.0,
+        goodput_bps=counts["ip_bytes"] * _BITS * PS_PER_S / time_ps if counts["packets"] else 0.0,
         delay_ps=_latencies(received.delays_ps),
         jitter_ps=_latencies(np.abs(np.diff(received.delays_ps))),
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weft.jobs.remote_memory import RemoteReadJob, RemoteReads
+from weft.quantities.units import PS_PER_S
 from weft.recording.ideal_times import READ_REQUEST, READ_RESPONSE
 from weft.recording.operations import operations_table
 from weft.results.latencies import latencies_of
@@ -15,8 +16,6 @@ from weft.run.message_times import ServiceNetwork, Way, read_ps
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
-
-PS_PER_S = 10**12
 
 
 class RemoteReadTimes:

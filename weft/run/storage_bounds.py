@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from weft.jobs.storage.commands import COMMAND_BYTES, RESPONSE_BYTES, StorageNodes
-from weft.jobs.storage.devices import PS_PER_S
+from weft.quantities.units import PS_PER_S
 from weft.recording.ideal_times import READ_REQUEST, READ_RESPONSE, WRITE
 from weft.run.message_times import MessageTimes, ServiceNetwork, Way, read_ps
 

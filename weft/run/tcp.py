@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.quantities.readable import counted
+from weft.quantities.units import PS_PER_S
 from weft.results.tcp import TCP, TcpFlowResult, TcpResult, TcpWindows
 from weft.run.task import Ended, Task
 from weft.traffic.answers import TcpEndRecord, TcpRecords
@@ -17,8 +18,6 @@ from weft.traffic.rank_buffer import RankBuffer
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
-
-_PS_PER_S = 10**12
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def _result(
         windows=_windows(records, began_ps),
         bytes=delivered_bytes,
         time_ps=time_ps,
-        goodput_bps=round(8 * delivered_bytes * _PS_PER_S / time_ps),
+        goodput_bps=round(8 * delivered_bytes * PS_PER_S / time_ps),
         retransmitted_segments=sum(each.retransmitted_segments for each in found),
         timeouts=sum(each.timeouts for each in found),
         marked_share=_share(sum(end.marked_segments for end in receivers.values()), received),
@@ -94,7 +93,7 @@ def _flow_result(
         start_ps=sender.started_ps - began_ps,
         completion_ps=completion_ps,
         bytes=receiver.bytes,
-        goodput_bps=round(8 * receiver.bytes * _PS_PER_S / completion_ps),
+        goodput_bps=round(8 * receiver.bytes * PS_PER_S / completion_ps),
         sent_segments=sender.sent_segments,
         retransmitted_segments=sender.retransmitted_segments,
         timeouts=sender.timeouts,

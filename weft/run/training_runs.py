@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from weft.clocks.lab import Progress
 from weft.errors import CheckFailedError
 from weft.jobs.digits_mlp import DigitsMlp, Weights
+from weft.quantities.units import PS_PER_US
 from weft.results.training_runs import TrainingRunResult
 from weft.results.training_steps import TrainingStepResult
 from weft.traffic.data_types import DataType
@@ -118,7 +119,7 @@ def _line(
 ) -> str:
     """Return the progress of the training, in words."""
     text = f"step {len(ran) + 1} of {plan.steps}, {algorithm}, loss {losses[-1]:.3f}"
-    return text + (f", the last step took {ran[-1][0].step_ps / 1e6:.1f} µs" if ran else "")
+    return text + (f", the last step took {ran[-1][0].step_ps / PS_PER_US:.1f} µs" if ran else "")
 
 
 def finite_loss(model: DigitsMlp, weights: Weights, step: int) -> float:

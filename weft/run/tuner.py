@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from weft.clocks.lab import Progress
 from weft.errors import BadInputError, CheckFailedError
+from weft.quantities.units import PS_PER_US
 from weft.results.choices import AlgorithmChoice
 from weft.run.algorithms import objections, placed_group
 from weft.run.collectives import collective_spec, data_type
@@ -79,8 +80,8 @@ class _Prediction:
     def __str__(self) -> str:
         cost = self.cost
         return (
-            f"{self.algorithm} {cost.total_ps / 1e6:.1f} µs ({cost.steps} steps {cost.latency_ps / 1e6:.1f}, "
-            f"transfer {cost.transfer_ps / 1e6:.1f})"
+            f"{self.algorithm} {cost.total_ps / PS_PER_US:.1f} µs ({cost.steps} steps "
+            f"{cost.latency_ps / PS_PER_US:.1f}, transfer {cost.transfer_ps / PS_PER_US:.1f})"
         )
 
 

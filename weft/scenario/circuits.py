@@ -7,13 +7,13 @@ from typing import Annotated
 from pydantic import Field
 
 from weft.quantities.definitions import TIME, Time
+from weft.quantities.units import PS_PER_MS, PS_PER_S
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import Section
 from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.circuits import ConfigurationName
 
-_MS = 10**9
-DARK_TIME = TIME.between(0, 10 * 10**12)
+DARK_TIME = TIME.between(0, 10 * PS_PER_S)
 
 
 class ScheduledConfiguration(Section):
@@ -28,7 +28,7 @@ class ScheduledConfiguration(Section):
 class CircuitsSection(Section):
     """How circuits change, in fabrics that have some (kinds `cubes`, `optical_core`)."""
 
-    dark_time: Annotated[int, DARK_TIME] = 10 * _MS
+    dark_time: Annotated[int, DARK_TIME] = 10 * PS_PER_MS
     """From when circuits go until those in their place are there. Mirrors take milliseconds."""
     drain: bool = True
     """Circuits that go are emptied first: routes avoid them, unless destinations are lost by that, and the change waits

@@ -11,10 +11,10 @@ from weft.controller.flap_damping import FlapDamping
 from weft.controller.link_watch import WatchLimits
 from weft.controller.operations import OperationsSettings
 from weft.quantities.definitions import TIME, PositiveTime, number, whole
+from weft.quantities.units import PS_PER_US
 from weft.scenario.values import ClassReference, Section, SectionKeyError
 from weft.traffic.class_reference import CLASS_REFERENCE
 
-_US = 10**6
 Penalty = Annotated[float, number(1, 1e9, example="2000")]
 Share = Annotated[float, number(0, 1, above=True, example="0.001")]
 
@@ -74,7 +74,7 @@ class ControllerSection(Section):
     """Arguments of its `__init__`."""
     flap_damping: FlapDampingSection | None = None
     link_watch: LinkWatchSection | None = None
-    interval: Annotated[int, TIME.between(_US, example="100us")] = OperationsSettings.interval_ps
+    interval: Annotated[int, TIME.between(PS_PER_US, example="100us")] = OperationsSettings.interval_ps
     """How often it reads counters, for `link_watch` and while it drains."""
     drain_timeout: PositiveTime = OperationsSettings.drain_timeout_ps
     """After which a drain ends though packets still come."""

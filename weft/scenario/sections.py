@@ -10,6 +10,7 @@ from pydantic import Field
 
 from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, EcnSettings, SplitSettings
 from weft.quantities.definitions import TIME, ShortTime, Size, number
+from weft.quantities.units import PS_PER_S
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.values import FeatureSection, Section
 from weft.topologies import Endpoint, LinkChoice
@@ -78,5 +79,5 @@ class ControlSection(Section):
 
     latency: ShortTime = 0
     """Time from a request to its answer, under the virtual clock."""
-    detection: Annotated[int, TIME.between(0, 10 * 10**12)] = 0
+    detection: Annotated[int, TIME.between(0, 10 * PS_PER_S)] = 0
     """From when a link fails or comes back until the switches at its ends know."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.quantities.units import parse_rate_bps, parse_size_bytes, parse_time_ps
+from weft.quantities.units import PS_PER_US, parse_rate_bps, parse_size_bytes, parse_time_ps
 from weft.results.columns import Column
 from weft.results.kinds import result_kinds
 from weft.results.planes import PLANES, PlaneResult
@@ -103,7 +103,7 @@ def measures() -> tuple[Measure, ...]:
         for is_largest in (True, False)
     )
     return (
-        Measure("time", "µs", 1, _scaled("time_ps", 1e6)),
+        Measure("time", "µs", 1, _scaled("time_ps", PS_PER_US)),
         *own,
         *largest,
         Measure("retransmitted packets", "", 0, _scaled("retransmissions")),
@@ -231,7 +231,7 @@ def as_numbers(values: Sequence[Any]) -> tuple[list[float], str] | None:
     for parse, unit, scale in (
         (float, "", 1.0),
         (parse_size_bytes, "B", 1.0),
-        (parse_time_ps, "µs", 1e6),
+        (parse_time_ps, "µs", PS_PER_US),
         (parse_rate_bps, "Gb/s", 1e9),
     ):
         try:

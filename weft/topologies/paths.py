@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from weft.quantities.units import PS_PER_S
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec, LinkSpec, PortSpec
-
-PS_PER_SECOND = 10**12
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def ports_towards(fabric: FabricSpec, switch: str, target: str) -> Iterator[Port
 
 def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
     """Return the time to serialise `size_bytes` at `rate_bps`, rounded up to a picosecond."""
-    return -(-size_bytes * 8 * PS_PER_SECOND // rate_bps)
+    return -(-size_bytes * 8 * PS_PER_S // rate_bps)
 
 
 def one_way_ps(path: Path, frame_bytes: int) -> int:
@@ -119,7 +118,7 @@ def base_rtt_ps(path: Path, frame_bytes: int, acknowledgement_bytes: int = 64) -
 
 def bandwidth_delay_product_bytes(path: Path, frame_bytes: int, acknowledgement_bytes: int = 64) -> int:
     """Return the bytes in flight that keep the path's slowest link busy: rate x base RTT, rounded up."""
-    return -(-path.rate_bps * base_rtt_ps(path, frame_bytes, acknowledgement_bytes) // (8 * PS_PER_SECOND))
+    return -(-path.rate_bps * base_rtt_ps(path, frame_bytes, acknowledgement_bytes) // (8 * PS_PER_S))
 
 
 def longest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:

@@ -6,11 +6,12 @@ Both figures grow with the rate and stay above the ECN thresholds that the contr
 
 from __future__ import annotations
 
+from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.topologies.parts import LinkSpec
 
 _LEAST_BYTES = 512 * 1024
 _LEAST_OF_BPS = 10 * 10**9
-_SHARED_PS = 80 * 10**6
+_SHARED_PS = 80 * PS_PER_US
 """A port's contribution to shared memory, as time at its rate: 10 MB for 1 Tb/s, as in a Trident 3 (32 MB for 3.2 Tb/s)
 and a Trident 4 (132 MB for 12.8 Tb/s)."""
 
@@ -26,7 +27,7 @@ def default_queue_capacity_bytes(rate_bps: int) -> int:
 
 def default_shared_bytes(rate_bps: int) -> int:
     """Return a port's contribution to its switch's shared memory: 1 MB for each 100 Gb/s, at least 512 KiB."""
-    return max(_LEAST_BYTES, rate_bps * _SHARED_PS // (8 * 10**12))
+    return max(_LEAST_BYTES, rate_bps * _SHARED_PS // (8 * PS_PER_S))
 
 
 def link_of(rate_bps: int, delay_ps: int, queue_capacity_bytes: int | None) -> LinkSpec:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any, Protocol
 
+from weft.quantities.units import PS_PER_S
 from weft.torch.settings import Settings
-
-_PS_PER_S = 10**12
 
 
 class Computing(Protocol):
@@ -40,7 +39,7 @@ class MeasuredComputing:
     def since_last_ps(self) -> int:
         """Return the processor time since the last call."""
         before, self._last_s = self._last_s, time.thread_time()
-        return round(max(0.0, self._last_s - before) * _PS_PER_S)
+        return round(max(0.0, self._last_s - before) * PS_PER_S)
 
     def end(self) -> None:
         """Do nothing."""
@@ -59,7 +58,7 @@ class CountedComputing:
     def since_last_ps(self) -> int:
         """Return the time of the operations since the last call."""
         before, self._last = self._last, int(self._counter.get_total_flops())
-        return round((self._last - before) / self._flops * _PS_PER_S)
+        return round((self._last - before) / self._flops * PS_PER_S)
 
     def end(self) -> None:
         """Leave the counter."""

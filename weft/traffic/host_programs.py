@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
 from weft.engine import Engine
+from weft.quantities.units import PS_PER_S
 from weft.rdma.device import Device
 from weft.rdma.messages import OutOfBandMessage
 from weft.rdma.program import awaited
@@ -18,7 +19,6 @@ from weft.traffic.extensions import ClassSpec, ExtensionError, load_program, run
 from weft.traffic.host import Host
 from weft.traffic.host_verbs import HostVerbs
 
-_PS_PER_S = 10**12
 _LONGEST_TURN_S = 1.0
 
 
@@ -32,7 +32,7 @@ class _EmulatedClock:
         return self._engine.now_ps
 
     async def sleep_ps(self, duration_ps: int) -> None:
-        await asyncio.sleep(duration_ps / _PS_PER_S * self._dilation)
+        await asyncio.sleep(duration_ps / PS_PER_S * self._dilation)
 
 
 class _RunningProgram:

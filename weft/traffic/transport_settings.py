@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from weft.engine import CongestionPreset, congestion_control_kind, record_types
 from weft.quantities.definitions import PositiveTime, Time, whole
 from weft.quantities.traffic_classes import DATA_CLASS
-from weft.quantities.units import without_unit
+from weft.quantities.units import PS_PER_US, without_unit
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import congestion_needs
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PATHS = ("flow", "flowlet", "spray")
 MAX_SPRAY_PATHS = 1 << 14
-DEFAULT_CNP_INTERVAL_PS = 50_000_000
+DEFAULT_CNP_INTERVAL_PS = 50 * PS_PER_US
 """Least time between a receiver's CNPs for a flow without a preset's (Zhu et al., SIGCOMM 2015, section 3.1)."""
 
 # Of controls that do not need an acknowledgement of each packet: acknowledgements take rate from data that goes the

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.quantities import portable_math
+from weft.quantities.units import PS_PER_S
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.patterns import Flow
 
@@ -38,7 +39,7 @@ def poisson_flows(
     if duration_ps <= 0:
         raise ValueError(f"a workload of {duration_ps} ps (valid: above 0)")
     total_bps = sum(plane_rates_bps)
-    mean_interval_ps = sizes.mean_bytes * 8 * 1e12 / (load * total_bps)
+    mean_interval_ps = sizes.mean_bytes * 8 * PS_PER_S / (load * total_bps)
     expected = host_count * duration_ps / mean_interval_ps
     if expected > MAX_FLOWS:
         raise ValueError(f"a workload of some {expected:.0f} flows (valid: up to {MAX_FLOWS:,})")

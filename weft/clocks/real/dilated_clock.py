@@ -6,8 +6,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-_PS_PER_NS = 1000
-_PS_PER_S = 10**12
+from weft.quantities.units import PS_PER_NS, PS_PER_S
 
 
 @dataclass(frozen=True)
@@ -19,8 +18,8 @@ class DilatedClock:
 
     def now_ps(self) -> int:
         """Return the emulated time."""
-        return int((time.monotonic_ns() - self.epoch_ns) * _PS_PER_NS / self.dilation)
+        return int((time.monotonic_ns() - self.epoch_ns) * PS_PER_NS / self.dilation)
 
     async def sleep_ps(self, duration_ps: int) -> None:
         """Wait for so much emulated time."""
-        await asyncio.sleep(duration_ps * self.dilation / _PS_PER_S)
+        await asyncio.sleep(duration_ps * self.dilation / PS_PER_S)

@@ -21,6 +21,7 @@ from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric_watch import FabricWatch, HostCounters
 from weft.controller.operations import Operations
 from weft.errors import EnvironmentLacksError
+from weft.quantities.units import NS_PER_S, PS_PER_S
 from weft.results.link_events import LinkEventResult
 from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.options import FabricOptions
@@ -28,7 +29,6 @@ from weft.switch.daemon.port_monitor import has_carrier
 from weft.topologies import Endpoint, FabricLink, FabricSpec, LinkEnds
 from weft.traffic.host_metrics import HostMetrics
 
-_PS_PER_S = 10**12
 _HOSTS_INTERVAL_S = 0.25
 _SOCKETS_S = 0.02
 """For which packets wait in sockets at most, where processors are not overloaded."""
@@ -89,7 +89,7 @@ class EmulatedLinkEvents(LinkEvents):
         return super()._transit_ps() + self._emulated_ps(_SOCKETS_S)
 
     def _emulated_ps(self, real_s: float) -> int:
-        return int(real_s * _PS_PER_S / self._options.dilation)
+        return int(real_s * PS_PER_S / self._options.dilation)
 
     def notice(self, switch: str, port: int, up: bool) -> None:
         """Record that a switch's port has gained or lost its carrier, whatever the cause. Callable from any thread."""
@@ -192,5 +192,5 @@ class EmulatedLinkEvents(LinkEvents):
                 wait_ns = self._due[0][0] - time.monotonic_ns() if self._due else None
                 if wait_ns is not None and wait_ns <= 0:
                     return heapq.heappop(self._due)[2]
-                self._changed.wait(None if wait_ns is None else wait_ns / 1e9)
+                self._changed.wait(None if wait_ns is None else wait_ns / NS_PER_S)
         return None

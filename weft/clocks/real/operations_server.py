@@ -20,9 +20,8 @@ from weft.controller.errors import ControllerError, SettingError
 from weft.controller.operations import FaultyLink, Operations
 from weft.controller.operations_protocol import MOST_REQUEST_BYTES
 from weft.quantities.readable import format_time
+from weft.quantities.units import PS_PER_S
 from weft.topologies import TopologyError
-
-_PS_PER_S = 10**12
 
 
 class OperationsServer:
@@ -97,7 +96,7 @@ class RequestAnswers:
             raise SettingError(f"{kind!r} is nothing to {do} (valid: {', '.join(ELEMENT_KINDS)})")
         element = named_element(self._operations.controller.fabric, kind, name)
         if do == "drain":
-            timeout_ps = int(float(message.get("timeout_s", 60.0)) * _PS_PER_S / self._dilation)
+            timeout_ps = int(float(message.get("timeout_s", 60.0)) * PS_PER_S / self._dilation)
             drained = self._controller.call(self._operations.drain(element, max(1, timeout_ps)))
             if not drained.is_quiet:
                 raise ControllerError(

@@ -22,13 +22,14 @@ from weft.controller.operations import OperationsClock
 from weft.controller.packet_ins import PACKET_QUEUE_LENGTH
 from weft.controller.reconcile import EncodedEntity
 from weft.errors import BadInputError
+from weft.quantities.units import NS_PER_S
 from weft.traffic.extensions import ClassSpec, ExtensionError, make, user_report
 from weft.traffic.extensions.later import LaterCalls
 from weft.traffic.extensions.loading import overridden, without_frames_of_weft
 
 MAX_EVENTS = 1 << 16
 MAX_TIMERS = 1 << 16
-_ACKNOWLEDGED_WITHIN_NS = 10**9
+_ACKNOWLEDGED_WITHIN_NS = NS_PER_S
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.engine import CREDIT_BLOCK_BYTES, Partitions
 from weft.errors import DeadlockError
+from weft.quantities.units import PS_PER_S
 from weft.switch.daemon.config import CreditsConfig
 from weft.switch.daemon.wired_switches import WiredSwitch, WiredSwitches
 from weft.topologies import Endpoint, FabricSpec
@@ -79,7 +80,7 @@ class DeadlockWatch:
         processes: Processes = ALONE,
         owners: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        self.interval_s = interval_ps / 1e12
+        self.interval_s = interval_ps / PS_PER_S
         self._processes = processes
         self._owners = owners
         self._partitions = partitions

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.clocks.virtual.processes import ALONE, Processes
+from weft.quantities.units import PS_PER_NS, PS_PER_S
 from weft.switch.backend import Digest, PacketIn, StreamEvent
 from weft.switch.native import NativeSwitch
 from weft.switch.p4runtime.device import Device
-
-_PS_PER_NS = 1000
 
 
 class EventPump:
@@ -43,9 +42,9 @@ class EventPump:
             with self._loop.as_of(self._happened_ps(event)):
                 self._device.on_event(event)
         digests_s = self._device.on_time()
-        waits_ps = [] if digests_s is None else [round(digests_s * 1e12)]
+        waits_ps = [] if digests_s is None else [round(digests_s * PS_PER_S)]
         if idle_ns is not None:
-            waits_ps.append(idle_ns * _PS_PER_NS)
+            waits_ps.append(idle_ns * PS_PER_NS)
         if waits_ps:
             self._come_back(min(waits_ps))
 

@@ -54,6 +54,7 @@ from weft.controller.switch_cli import CommandError, Manage
 from weft.engine import Engine, Partitions, TransmitPort
 from weft.errors import EnvironmentLacksError
 from weft.quantities.readable import counted
+from weft.quantities.units import PS_PER_NS
 from weft.recording.observations import Recorded
 from weft.results.packet_conservation import packets_under_way
 from weft.scenario.options import FabricOptions
@@ -73,7 +74,6 @@ from weft.traffic.transport_settings import PathTraits, TransportSettings
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
 
-_PS_PER_NS = 1000
 # What a lab has only while it runs.
 _WHILE_RUNNING = (
     "partitions",
@@ -185,7 +185,7 @@ class VirtualLab(Lab):
         pumps: dict[int, EventPump] = {}
         partitions = self.partitions
         for number, wired in self.switches.switches.items():
-            devices[number] = wired.device(clock_ns=lambda: partitions.now_ps // _PS_PER_NS)
+            devices[number] = wired.device(clock_ns=lambda: partitions.now_ps // PS_PER_NS)
             owner = self._owners[wired.config.name]
             pumps[number] = EventPump(devices[number], wired.switch, self._loop, self._processes, owner)
             stack.callback(pumps[number].close)

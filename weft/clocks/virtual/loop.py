@@ -13,10 +13,9 @@ from itertools import count
 from typing import Any, Protocol, TypeVar
 
 from weft.controller.blocking import cancel_other_tasks
+from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.system.signals import raise_held, signals_held
 
-_PS_PER_SECOND = 10**12
-_PS_PER_US = 10**6
 _Result = TypeVar("_Result")
 
 
@@ -69,7 +68,7 @@ class _EventSelector(selectors.SelectSelector):
                 raise StalledError("the controller waits, and nothing is going to happen in the fabric")
         elif timeout > 0:
             # At least a picosecond: rounded to none, a timer just ahead would have the loop spin without time passing.
-            self._clock.run_for(max(1, round(timeout * _PS_PER_SECOND)))
+            self._clock.run_for(max(1, round(timeout * PS_PER_S)))
         return []
 
     def let_go(self) -> None:
@@ -104,7 +103,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         """Return the clock's time in seconds."""
-        return self._clock.now_ps / _PS_PER_SECOND
+        return self._clock.now_ps / PS_PER_S
 
     def now_ps(self) -> int:
         """Return the clock's time."""
@@ -119,7 +118,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
         Stamps count nanoseconds and microseconds: a run that starts between them would see other ones.
         """
-        return -self._clock.now_ps % _PS_PER_US
+        return -self._clock.now_ps % PS_PER_US
 
     def wake(self, callback: Callable[[], object]) -> None:
         """Have the loop call something as soon as the present event is served; to be called from events."""

@@ -12,13 +12,14 @@ from weft.controller.features.kind import Feature, OfSwitch, Settings
 from weft.controller.features.load_balancing import time_units
 from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.intermediates import Intermediates
+from weft.quantities.units import PS_PER_MS
 from weft.topologies import FabricSpec, SwitchSpec
 
 TABLE = "source_routing_ports"
 STATE = ("port_depths", "port_depth_times")
 """Registers with state that switches keep between packets."""
 DEFAULT_UGAL_THRESHOLD_BYTES = 0
-DEFAULT_DEPTH_LIFETIME_PS = 10**9
+DEFAULT_DEPTH_LIFETIME_PS = PS_PER_MS
 _THRESHOLD_BITS = 32
 
 

@@ -16,6 +16,7 @@ from weft.controller.entities import Entity, default_action
 from weft.controller.features.depth_ages import DepthAges, read_depth_ages
 from weft.controller.features.kind import Feature, OfSwitch, Row, Settings
 from weft.controller.target import TargetFacts
+from weft.quantities.units import PS_PER_MS, PS_PER_NS, PS_PER_US
 from weft.topologies import FabricSpec, SwitchSpec
 
 if TYPE_CHECKING:
@@ -30,10 +31,9 @@ STATE = ("flowlet_times", "flowlet_choices", "queue_depths", "queue_depth_times"
 """Registers with state that switches keep between packets."""
 LoadBalancingMode = Literal["flow", "flow_and_queue_pair", "flowlet", "round_robin", "random", "adaptive"]
 DEFAULT_LOAD_BALANCING: LoadBalancingMode = "flow"
-DEFAULT_FLOWLET_GAP_PS = 50_000_000
+DEFAULT_FLOWLET_GAP_PS = 50 * PS_PER_US
 DEFAULT_HYSTERESIS_BYTES = 16384
-DEFAULT_DEPTH_LIFETIME_PS = 10**9
-_PS_PER_NS = 1000
+DEFAULT_DEPTH_LIFETIME_PS = PS_PER_MS
 _DEPTH_BITS = 19
 _ACTIONS: dict[LoadBalancingMode, str] = {
     "flow_and_queue_pair": "hash_queue_pair",
@@ -115,7 +115,7 @@ def selector_of(table: str) -> str:
 def time_units(time_ps: int, target: TargetFacts) -> int:
     """Return a time in the target's unit, rounded up, so that times above 0 are at least one unit."""
     # Rounded up: a gap below one BMv2 unit would become 0, which means a choice for every packet.
-    return -(-time_ps // (_PS_PER_NS * target.ns_per_time_unit))
+    return -(-time_ps // (PS_PER_NS * target.ns_per_time_unit))
 
 
 async def load_balancing_rows(session: SwitchSession, _spec: SwitchSpec | None, lab: Lab) -> list[Row]:

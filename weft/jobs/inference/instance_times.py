@@ -27,8 +27,8 @@ from weft.jobs.formulas.kv_cache import kv_bytes_per_token_of_rank
 from weft.jobs.inference.instances import PrefillInstances
 from weft.jobs.inference.requests import LONGEST_PS
 from weft.jobs.models import Transformer
+from weft.quantities.units import PS_PER_S
 
-_PS_PER_S = 10**12
 _KEPT = 4096
 
 
@@ -74,7 +74,7 @@ class InstanceTimes:
         operations = sequences * self._decode_flops.per_sequence
         computing_s = (operations + self._decode_flops.per_context_token * contexts) / self._flops_per_s
         read_bytes = self._read(sequences) * self._weight_bytes + self._kv_bytes * contexts
-        times_ps = np.maximum(computing_s, read_bytes / self._bytes_per_s) * _PS_PER_S
+        times_ps = np.maximum(computing_s, read_bytes / self._bytes_per_s) * PS_PER_S
         return np.asarray(np.rint(np.minimum(times_ps, LONGEST_PS)), np.int64)
 
     @cached_property
@@ -83,4 +83,4 @@ class InstanceTimes:
 
     def _of(self, work: Work) -> int:
         read_s = work.parameters * self._weight_bytes / self._bytes_per_s
-        return round(min(max(work.flops / self._flops_per_s, read_s) * _PS_PER_S, LONGEST_PS))
+        return round(min(max(work.flops / self._flops_per_s, read_s) * PS_PER_S, LONGEST_PS))

@@ -16,11 +16,9 @@ import numpy as np
 from weft.errors import BadInputError
 from weft.jobs.inference.requests import LONGEST_PS, MAX_REQUESTS, MAX_TOKENS, Requests
 from weft.jobs.traces.tables.lines import csv_rows, whole
-from weft.quantities.units import shown
+from weft.quantities.units import NS_PER_S, PS_PER_NS, shown
 
 COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
-_NANOSECONDS = 10**9
-_PS_PER_NS = 1000
 _SECONDS = re.compile(r"(\d{1,12})(?:\.(\d{1,12}))?", re.ASCII)
 _DATE = re.compile(
     r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:?\d\d)?",
@@ -50,12 +48,12 @@ def read_requests(path: Path, count: int | None = None) -> Requests:
         raise BadInputError(f"{path}: {found} requests (valid: 1 to {MAX_REQUESTS:,})")
     first_ns = min(row[0] for row in rows)
     last_ns = max(row[0] for row in rows)
-    if (last_ns - first_ns) * _PS_PER_NS > LONGEST_PS:
-        longest_s = LONGEST_PS // _PS_PER_NS // _NANOSECONDS
+    if (last_ns - first_ns) * PS_PER_NS > LONGEST_PS:
+        longest_s = LONGEST_PS // PS_PER_NS // NS_PER_S
         raise BadInputError(
-            f"{path}: requests arrive over {(last_ns - first_ns) // _NANOSECONDS} s (valid: up to {longest_s} s)"
+            f"{path}: requests arrive over {(last_ns - first_ns) // NS_PER_S} s (valid: up to {longest_s} s)"
         )
-    arrivals = np.array([(row[0] - first_ns) * _PS_PER_NS for row in rows], np.int64)
+    arrivals = np.array([(row[0] - first_ns) * PS_PER_NS for row in rows], np.int64)
     order = np.argsort(arrivals, kind="stable")
     prompts, outputs = (np.array([row[column] for row in rows], np.int64)[order] for column in (1, 2))
     return Requests(arrivals[order], prompts, outputs)
@@ -64,7 +62,7 @@ def read_requests(path: Path, count: int | None = None) -> Requests:
 def nanoseconds(text: str) -> int:
     """Return a timestamp in ns; dates count from 1970, in UTC unless an offset is given. Raises ValueError."""
     if found := _SECONDS.fullmatch(text):
-        return int(found[1]) * _NANOSECONDS + _fraction_ns(found[2])
+        return int(found[1]) * NS_PER_S + _fraction_ns(found[2])
     found = _DATE.fullmatch(text)
     if found is None:
         raise ValueError(f"{shown(text)} (valid: 2023-11-16 18:17:03.9799600, or seconds)")
@@ -73,7 +71,7 @@ def nanoseconds(text: str) -> int:
     except ValueError:
         raise ValueError(f"{shown(text)} is not a valid date and time") from None
     since = moment.replace(tzinfo=moment.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * _NANOSECONDS + _fraction_ns(found[2])
+    return (since.days * 86_400 + since.seconds) * NS_PER_S + _fraction_ns(found[2])
 
 
 def _fraction_ns(digits: str | None) -> int:

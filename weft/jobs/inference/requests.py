@@ -13,6 +13,7 @@ from pydantic import model_validator
 from weft.quantities import portable_math
 from weft.quantities.definitions import number, whole
 from weft.quantities.section import Section
+from weft.quantities.units import PS_PER_S
 
 MAX_REQUESTS = 1_000_000
 MAX_TOKENS = 1 << 20
@@ -97,7 +98,7 @@ def poisson_requests(
     """Return requests of a Poisson process; the first arrives after one interval."""
     generator = np.random.default_rng([seed, 0])
     intervals_s = portable_math.exponential(generator, count) / rate_per_s
-    arrival_ps = np.rint(np.minimum(np.cumsum(intervals_s) * 1e12, 2 * LONGEST_PS))
+    arrival_ps = np.rint(np.minimum(np.cumsum(intervals_s) * PS_PER_S, 2 * LONGEST_PS))
     return requests_at(arrival_ps.astype(np.int64), prompt, output, seed)
 
 

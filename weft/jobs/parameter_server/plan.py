@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from weft.jobs.compute_variation import ComputeVariation
 from weft.jobs.training_plan import PlanError
+from weft.quantities.units import PS_PER_S
 from weft.traffic.data_types import DataType
 
 Mode = Literal["synchronous", "asynchronous", "all-reduce"]
@@ -21,7 +22,6 @@ DDR5_GB_PER_S = 307.2
 PARAMETER_BYTES = DataType.FLOAT32.element_bytes
 """Bytes of a parameter and of its gradient."""
 _PASSES = 3
-_PS_PER_S = 10**12
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class ParameterServerPlan:
 
         One vector is read, the other read and written.
         """
-        return round(_PASSES * size_bytes / (self.memory_bandwidth_gb_per_s * 1e9) * _PS_PER_S)
+        return round(_PASSES * size_bytes / (self.memory_bandwidth_gb_per_s * 1e9) * PS_PER_S)
 
     def compute_times_ps(self, worker: int) -> NDArray[np.int64]:
         """Return how long a worker computes in each step, at least 1 ps."""

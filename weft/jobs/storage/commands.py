@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.jobs.storage.devices import PS_PER_S, Device
+from weft.jobs.storage.devices import Device
 from weft.quantities.definitions import Rate, Time
 from weft.quantities.section import Section
+from weft.quantities.units import PS_PER_S
 from weft.traffic.jobs import Job, OperationsBuilder, RankPart
 
 COMMAND_BYTES = 64

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from weft.quantities.definitions import PositiveTime, Rate, whole
 from weft.quantities.section import Section
-
-PS_PER_S = 10**12
+from weft.quantities.units import PS_PER_S
 
 
 class Accesses(Section):

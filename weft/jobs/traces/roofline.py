@@ -8,9 +8,8 @@ from typing import get_args
 from weft.hints import did_you_mean
 from weft.jobs.accelerators import ACCELERATORS, Accelerator, Precision
 from weft.jobs.traces.errors import TraceError
+from weft.quantities.units import PS_PER_S
 from weft.traffic.jobs.operations import MAX_DURATION_PS
-
-PS_PER_S = 10**12
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from weft.jobs.models import MODELS, Transformer, model_title
 from weft.jobs.training_plan import PlanError
 from weft.quantities.definitions import Time, number, whole
 from weft.quantities.readable import counted
+from weft.quantities.units import PS_PER_S
 from weft.recording.ideal_times import IdealTimes
 from weft.results.inference import INFERENCE
 from weft.results.inference_model import InferenceResult, inference_result
@@ -225,7 +226,7 @@ class InferenceTraffic(JobItem):
     def time_limit_s(self, fabric: Fabric) -> float:
         """Return `timeout` plus the time until the last prompt has been computed."""
         computed_ps = int(self._serving(fabric.options.seed).schedule.end_ps.max())
-        return self.timeout + computed_ps / 10**12 * fabric.options.dilation
+        return self.timeout + computed_ps / PS_PER_S * fabric.options.dilation
 
 
 class _Serving:

@@ -22,6 +22,7 @@ from weft.jobs.training_job import called_algorithms, training_job
 from weft.jobs.training_plan import PlanError, Precisions, Recomputation, TrainingPlan
 from weft.quantities.definitions import number, whole
 from weft.quantities.readable import counted, format_time
+from weft.quantities.units import PS_PER_S
 from weft.recording.operations import operations_table
 from weft.results.critical_paths import critical_path_result
 from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult, training_job_result
@@ -177,7 +178,7 @@ class TrainingJobTraffic(JobItem):
         return self._limit_s(fabric, self.job(fabric.topology, fabric.options.seed)[1])
 
     def _limit_s(self, fabric: Fabric, plan: PlanSummary) -> float:
-        return DEFAULT_TIME_LIMIT_S + plan.ideal_ps / 10**12 * self._slowest * fabric.options.dilation
+        return DEFAULT_TIME_LIMIT_S + plan.ideal_ps / PS_PER_S * self._slowest * fabric.options.dilation
 
     @property
     def _slowest(self) -> float:

@@ -16,6 +16,7 @@ from weft.jobs.parameter_server import AllReduceJob, ParameterServerJob, all_red
 from weft.jobs.parameter_server.plan import DDR5_GB_PER_S, PARAMETER_BYTES, Mode, ParameterServerPlan
 from weft.jobs.training_plan import PlanError
 from weft.quantities.definitions import MessageSize, PositiveTime, number, whole
+from weft.quantities.units import PS_PER_S
 from weft.results.parameter_servers import PARAMETER_SERVERS
 from weft.run.digits_section import DigitsSection
 from weft.run.jobs import placed_ranks, rank_places
@@ -180,7 +181,7 @@ class ParameterServerTraffic(JobItem):
         """Return `timeout` plus the time of computations and updates if they wait for each other."""
         plan = self.plan(fabric.options.seed)
         updating_ps = plan.steps * (plan.workers + 1) * plan.update_ps(max(plan.shard_bytes))
-        return self.timeout + (plan.computing_ps + updating_ps) / 10**12 * fabric.options.dilation
+        return self.timeout + (plan.computing_ps + updating_ps) / PS_PER_S * fabric.options.dilation
 
     def _made(self, seed: int) -> ParameterServerJob | AllReduceJob:
         plan = self.plan(seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from weft.quantities.definitions import PositiveTime, whole
+from weft.quantities.units import PS_PER_S
 from weft.results.plain_hosts import PINGS
 from weft.results.plain_hosts_model import PingResult
 from weft.run.plain_hosts import PingPlan, ping_task
@@ -50,7 +51,7 @@ class PingTraffic(PlainItem):
 
     def time_limit_s(self, fabric: Fabric) -> float:
         """Return the default plus the time of all requests."""
-        return super().time_limit_s(fabric) + (self.count * self.interval + self.timeout) / 1e12
+        return super().time_limit_s(fabric) + (self.count * self.interval + self.timeout) / PS_PER_S
 
     def task(self, fabric: Fabric) -> Task[list[PingResult]]:
         """Return the pings as a task."""

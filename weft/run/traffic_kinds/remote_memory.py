@@ -19,6 +19,7 @@ from weft.jobs.remote_memory import (
 )
 from weft.quantities.definitions import SIZE, ShortTime, number, whole
 from weft.quantities.readable import counted, format_size
+from weft.quantities.units import PS_PER_S
 from weft.results.remote_memory import REMOTE_MEMORY, RemoteMemoryResult
 from weft.run.jobs import JobRun
 from weft.run.remote_memory_results import RemoteReadTimes, remote_memory_result
@@ -99,7 +100,7 @@ class RemoteMemoryTraffic(JobItem):
         """Return `timeout` plus the start of the last read and a client's memory access times in sequence."""
         closed = RemoteReadTimes(fabric, self._clients(fabric.topology), self.remote_memory)
         beyond_ps = last_arrival_ps(self._described(fabric, closed)) + self.reads * self.access_latency
-        return self.timeout + beyond_ps / 10**12 * fabric.options.dilation
+        return self.timeout + beyond_ps / PS_PER_S * fabric.options.dilation
 
     def _clients(self, topology: FabricSpec) -> list[int]:
         return clients_of(topology.rank_count, self.remote_memory, self.clients)

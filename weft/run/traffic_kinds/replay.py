@@ -11,6 +11,7 @@ from weft.errors import BadInputError
 from weft.quantities.definitions import Rate, number
 from weft.quantities.limits import MAX_TIME_PS
 from weft.quantities.readable import format_time
+from weft.quantities.units import PS_PER_NS, PS_PER_S
 from weft.results.plain_hosts import REPLAYS
 from weft.results.plain_hosts_model import ReplayResult
 from weft.run.captures import CapturedFrame, read_capture
@@ -23,8 +24,6 @@ from weft.topologies.kinds.base import TopologySection
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
     from weft.run.task import Task
-
-_PS_PER_NS = 1000
 
 
 class ReplayTraffic(PlainItem):
@@ -65,7 +64,7 @@ class ReplayTraffic(PlainItem):
         if (last_ps := self._timed(lambda frame: frame)[-1][0]) > MAX_TIME_PS:
             raise KeyProblem(
                 f"{key}.replay",
-                f"{self.replay}: its last frame would leave {last_ps / 1e12:,.0f} s after the first (valid: up to "
+                f"{self.replay}: its last frame would leave {last_ps / PS_PER_S:,.0f} s after the first (valid: up to "
                 f"{format_time(MAX_TIME_PS)}; rate, or a larger speed, makes it shorter)",
             )
 
@@ -75,7 +74,7 @@ class ReplayTraffic(PlainItem):
 
     def time_limit_s(self, fabric: Fabric) -> float:
         """Return the default plus the time of the replay."""
-        return super().time_limit_s(fabric) + self._timed(lambda frame: frame)[-1][0] / 1e12
+        return super().time_limit_s(fabric) + self._timed(lambda frame: frame)[-1][0] / PS_PER_S
 
     def task(self, fabric: Fabric) -> Task[list[ReplayResult]]:
         """Return the replay as a task."""
@@ -92,7 +91,7 @@ class ReplayTraffic(PlainItem):
         first_ns, latest_ps, timed = self._frames[0].time_ns, 0, []
         for frame in self._frames:
             if self.rate is None:
-                latest_ps = max(latest_ps, round((frame.time_ns - first_ns) * _PS_PER_NS / self.speed))
+                latest_ps = max(latest_ps, round((frame.time_ns - first_ns) * PS_PER_NS / self.speed))
             timed.append((latest_ps, addressed(frame.data)))
             if self.rate is not None:
                 latest_ps += serialisation_ps(len(frame.data), self.rate)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from weft.error_translation import raised_as_weft_errors
 from weft.quantities.definitions import PositiveTime
+from weft.quantities.units import PS_PER_S
 from weft.results.plain_hosts import SCRIPTS
 from weft.results.plain_hosts_model import ScriptResult
 from weft.run.plain_hosts import script_task
@@ -58,7 +59,7 @@ class ScriptTraffic(PlainItem):
 
     def time_limit_s(self, fabric: Fabric) -> float:
         """Return the default plus the scripts' duration."""
-        return super().time_limit_s(fabric) + self.duration / 1e12
+        return super().time_limit_s(fabric) + self.duration / PS_PER_S
 
     def task(self, fabric: Fabric) -> Task[list[ScriptResult]]:
         """Return the scripts as a task."""

@@ -29,6 +29,7 @@ from weft.jobs.training_plan import PlanError, Precisions, TrainingPlan
 from weft.quantities.definitions import SIZE, whole
 from weft.quantities.readable import counted, format_size
 from weft.quantities.section import Section
+from weft.quantities.units import PS_PER_S
 from weft.results.storage import STORAGE, StorageResult
 from weft.run.jobs import JobRun
 from weft.run.service_ranks import FabricRank, check_service_paths, check_service_ranks, clients_of
@@ -226,7 +227,7 @@ class StorageTraffic(JobItem):
         command_ps = max(each.latency + each.transfer_ps(self.block) for each in kinds)
         if self.host_copy is not None:
             command_ps += self.host_copy.duration_ps(self.block)
-        return self.timeout + (steps_ps + commands * command_ps) / 10**12 * fabric.options.dilation
+        return self.timeout + (steps_ps + commands * command_ps) / PS_PER_S * fabric.options.dilation
 
     def _task(self, fabric: Fabric) -> Task[StorageResult]:
         ranks = self._ranks(fabric.topology)

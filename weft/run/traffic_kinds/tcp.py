@@ -13,7 +13,7 @@ from weft.hints import did_you_mean
 from weft.quantities.definitions import FlowSize, PositiveTime, Size, Time, whole
 from weft.quantities.readable import counted
 from weft.quantities.traffic_classes import DATA_CLASS, DSCP_OF_CLASS
-from weft.quantities.units import shown
+from weft.quantities.units import PS_PER_MS, shown
 from weft.results.kinds import ResultKind
 from weft.results.tcp import TCP, TcpResult
 from weft.run.tcp import TcpFlow, tcp_task
@@ -88,9 +88,9 @@ class TcpTraffic(FlowsBesideOthers):
     """Initial congestion window in segments (RFC 6928)."""
     receive_buffer: Size = 4 * 2**20
     """Receive buffer of each connection, which bounds its bytes in flight."""
-    least_timeout: PositiveTime = 200 * 10**9
+    least_timeout: PositiveTime = 200 * PS_PER_MS
     """Least retransmission timeout: 200ms as in Linux; RFC 6298 has 1s."""
-    delayed_acknowledgement: PositiveTime = 40 * 10**9
+    delayed_acknowledgement: PositiveTime = 40 * PS_PER_MS
     """Time after which a single segment is acknowledged (RFC 5681, section 4.2)."""
     acknowledge_every: Annotated[int, whole(1, 1000)] = 2
     """Segments acknowledged together (RFC 5681, section 4.2); 1: each immediately."""

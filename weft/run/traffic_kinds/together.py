@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from weft.clocks.lab import Progress
+from weft.quantities.units import PS_PER_S
 from weft.results.kinds import ResultKind
 from weft.run.traffic_kinds.base import JoinableItem, Run, TrafficItem
 from weft.scenario.places import KeyProblem
@@ -85,7 +86,8 @@ class TogetherTraffic(TrafficItem):
             tasks = [make(fabric).at(at_ps) for make, at_ps in made]
             progress(f"together: {', '.join(task.name for task in tasks)}")
             limits_s = [
-                item.time_limit_s(fabric) + item.at / 10**12 * fabric.options.dilation for item in self._items
+                item.time_limit_s(fabric) + item.at / PS_PER_S * fabric.options.dilation
+                for item in self._items
             ]
             fabric.run_together(tasks, max(limits_s))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from weft.quantities.definitions import PositiveTime, whole
 from weft.quantities.readable import counted
+from weft.quantities.units import PS_PER_S
 from weft.results.plain_hosts import ROUTES
 from weft.results.plain_hosts_model import RouteResult
 from weft.run.plain_hosts import route_task
@@ -56,7 +57,7 @@ class TracerouteTraffic(PlainItem):
 
     def time_limit_s(self, fabric: Fabric) -> float:
         """Return the default plus the timeout of a request."""
-        return super().time_limit_s(fabric) + self.timeout / 1e12
+        return super().time_limit_s(fabric) + self.timeout / PS_PER_S
 
     def task(self, fabric: Fabric) -> Task[list[RouteResult]]:
         """Return the probes as a task."""

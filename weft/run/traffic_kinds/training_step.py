@@ -12,7 +12,7 @@ from pydantic import Field
 from weft.clocks.lab import Progress
 from weft.jobs.plain_jobs import training_step_job
 from weft.quantities.definitions import TIME, MessageSize, Size, Time, whole
-from weft.quantities.units import shortest_time
+from weft.quantities.units import PS_PER_S, shortest_time
 from weft.results.collectives import LENGTHS
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult
 from weft.run.algorithms import any_in_network, check_algorithms, check_paths, may_reduce, suitable
@@ -108,7 +108,7 @@ class TrainingStepTraffic(JoinableItem):
 
     def time_limit_s(self, fabric: Fabric) -> float:
         """Return the default plus the compute times."""
-        return super().time_limit_s(fabric) + self._step().compute_ps / 10**12 * fabric.options.dilation
+        return super().time_limit_s(fabric) + self._step().compute_ps / PS_PER_S * fabric.options.dilation
 
     @property
     def reduces_in_network(self) -> bool:

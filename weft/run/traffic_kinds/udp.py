@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from weft.quantities.definitions import PositiveTime, Rate, number, whole
 from weft.quantities.readable import counted
 from weft.quantities.section import Section
+from weft.quantities.units import PS_PER_S
 from weft.results.plain_hosts import UDP_FLOWS
 from weft.results.plain_hosts_model import UdpResult
 from weft.run.plain_hosts import udp_task
@@ -83,7 +84,7 @@ class UdpTraffic(PlainItem):
                 f"{self.port}, with {counted(len(pairs), 'pair')} (valid: no port is {ROCE_UDP_PORT} or above "
                 f"{_PORTS_END - 1})",
             )
-        datagrams = self.rate * self.duration // (8 * self.packet * 10**12) * len(pairs)
+        datagrams = self.rate * self.duration // (8 * self.packet * PS_PER_S) * len(pairs)
         if datagrams > _MOST_DATAGRAMS:
             raise KeyProblem(
                 f"{key}.duration",
@@ -99,7 +100,7 @@ class UdpTraffic(PlainItem):
 
     def time_limit_s(self, fabric: Fabric) -> float:
         """Return the default plus the sources' duration."""
-        return super().time_limit_s(fabric) + self.duration / 1e12
+        return super().time_limit_s(fabric) + self.duration / PS_PER_S
 
     def task(self, fabric: Fabric) -> Task[list[UdpResult]]:
         """Return sources and sinks as a task."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 import grpc
 from pydantic import BaseModel, ConfigDict, Field
 
+from weft.quantities.units import NS_PER_US, PS_PER_US
 from weft.switch.daemon.calls import SwitchRequest, abort, read_request
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch
 
@@ -19,8 +20,6 @@ SERVICE = "weft.Switch"
 METHOD = "Manage"
 MAX_RATE_PPS = 10**12
 MAX_CAPACITY_BYTES = 2**40
-_PS_PER_US = 10**6
-_NS_PER_US = 1000
 
 
 class ManageRequest(SwitchRequest):
@@ -61,7 +60,7 @@ def manage(wired: WiredSwitch, request: ManageRequest, epoch_us: Callable[[], in
                 port.transmit.queue_capacity_bytes = request.queue_capacity_bytes
             if request.rate_pps is not None:
                 port.transmit.packet_rate_pps = request.rate_pps
-        elapsed_us = wired.switch.engine.now_ps // _PS_PER_US
+        elapsed_us = wired.switch.engine.now_ps // PS_PER_US
     return ManageAnswer(elapsed_us=elapsed_us, since_epoch_us=elapsed_us if epoch_us is None else epoch_us())
 
 
@@ -79,7 +78,7 @@ def handler(switches: Mapping[int, WiredSwitch]) -> grpc.GenericRpcHandler:
     def serve(data: bytes, context: grpc.ServicerContext) -> bytes:
         request, wired = read_request(ManageRequest, data, switches, context)
         try:
-            answer = manage(wired, request, lambda: time.time_ns() // _NS_PER_US)
+            answer = manage(wired, request, lambda: time.time_ns() // NS_PER_US)
         except UnmanageableError as error:
             abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
         return answer.model_dump_json().encode()

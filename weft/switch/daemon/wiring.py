@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from weft.engine import Engine, PacketSocket
+from weft.quantities.units import PS_PER_US
 from weft.switch.backend import NotReadyError
 from weft.switch.daemon.config import DaemonConfig
 from weft.switch.daemon.port_monitor import PortMonitor
@@ -89,7 +90,7 @@ class Wiring(WiredSwitches):
 
         Raises OSError if the file cannot be created or already exists.
         """
-        origin_us = _local_day_us() - self.engine.now_ps // 10**6
+        origin_us = _local_day_us() - self.engine.now_ps // PS_PER_US
         log = PacketLogFile(path, origin_us)
         trace = wired.switch.trace
         trace.from_first, trace.keeps_before_load = MANY_PACKETS, True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from weft.quantities.units import NS_PER_S
 from weft.switch.backend import CounterValue, MeterConfig, MeterState
 
 GREEN, YELLOW, RED = 0, 1, 2
-NS_PER_S = 10**9
 
 
 @dataclass(slots=True)

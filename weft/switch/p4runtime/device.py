@@ -12,6 +12,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
+from weft.quantities.units import NS_PER_S
 from weft.switch.backend import (
     BackendError,
     Digest,
@@ -288,7 +289,7 @@ class Device:
             digests, now_ns = self._session.digests, self._clock_ns()
             self._send_digests(digests.on_time(now_ns))
             deadline_ns = digests.next_deadline_ns()
-            return None if deadline_ns is None else max(0.0, (deadline_ns - now_ns) / 1e9)
+            return None if deadline_ns is None else max(0.0, (deadline_ns - now_ns) / NS_PER_S)
 
     def _send_digests(self, lists: list[p4r.DigestList]) -> None:
         for digest_list in lists:

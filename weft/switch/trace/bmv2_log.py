@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from weft.quantities.units import PS_PER_US
 from weft.switch.bmv2json import HeaderRef, Program, StackRef, Table
 from weft.switch.trace.bmv2_words import (
     DEBUG,
@@ -51,7 +52,6 @@ from weft.switch.trace.places import (
 )
 from weft.switch.trace.values import key_text
 
-_PS_PER_US = 10**6
 _DAY_US = 86_400 * 10**6
 _INGRESS = "Pipeline 'ingress'"
 _LEAST_KEY_NAME_COLUMNS = 20
@@ -83,7 +83,7 @@ class Bmv2Log:
                 yield from self._copy(event.copy, packet, copies)
 
     def _time(self, time_ps: int) -> str:
-        seconds, us = divmod((self._origin_us + time_ps // _PS_PER_US) % _DAY_US, 10**6)
+        seconds, us = divmod((self._origin_us + time_ps // PS_PER_US) % _DAY_US, 10**6)
         return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{us:06}"
 
 

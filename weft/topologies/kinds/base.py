@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
 from weft.quantities.section import Section
+from weft.quantities.units import PS_PER_US
 from weft.topologies.addressing import MAX_PLANES, MAX_PORTS, host_name
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
@@ -45,7 +46,7 @@ class TopologySection(Section):
     """Hosts on each leaf."""
     host_rate: Rate = 10 * 10**9
     """Rate of the links between hosts and leaves."""
-    delay: ShortTime = 10**6
+    delay: ShortTime = PS_PER_US
     """Propagation delay of every link, one way."""
     queue_capacity: QueueSize | None = None
     """Memory of each port, unless switches share memory (`buffer.capacity`); by default 512 KiB for each 10 Gb/s of

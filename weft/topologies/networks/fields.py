@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.quantities.limits import MAX_DELAY_PS, MAX_QUEUE_CAPACITY_BYTES, MAX_RATE_BPS
-from weft.quantities.units import shown
+from weft.quantities.units import PS_PER_MS, PS_PER_S, PS_PER_US, shown
 from weft.topologies.addressing import MAX_INTERFACE_NAME_LENGTH, MAX_PORTS
 from weft.topologies.errors import TopologyError
 from weft.topologies.networks.model import PACKET_BYTES
@@ -20,19 +20,18 @@ MAX_PATH = 1024
 _MOST_NAME_BYTES = 255
 """Most bytes of one file or folder name in Linux file systems."""
 MIN_RATE_BPS = 10**4
-_MICROSECOND_PS = 10**6
 # Units of Linux's tc, to which Mininet passes a delay; tc reads a number without a unit as microseconds.
 _TC_UNITS = {
-    "": _MICROSECOND_PS,
-    "us": _MICROSECOND_PS,
-    "usec": _MICROSECOND_PS,
-    "usecs": _MICROSECOND_PS,
-    "ms": 10**9,
-    "msec": 10**9,
-    "msecs": 10**9,
-    "s": 10**12,
-    "sec": 10**12,
-    "secs": 10**12,
+    "": PS_PER_US,
+    "us": PS_PER_US,
+    "usec": PS_PER_US,
+    "usecs": PS_PER_US,
+    "ms": PS_PER_MS,
+    "msec": PS_PER_MS,
+    "msecs": PS_PER_MS,
+    "s": PS_PER_S,
+    "sec": PS_PER_S,
+    "secs": PS_PER_S,
 }
 _TC_TIME = re.compile(r"\A\s*([0-9]{1,9}(?:\.[0-9]{0,9})?)\s*([a-z]*)\s*\Z")
 _NAME = re.compile(r"\A[A-Za-z][A-Za-z0-9_]*\Z")
@@ -148,7 +147,7 @@ def delay_ps(value: object, place: str, number_unit_ps: int) -> int:
         raise TopologyError(f'{place}: {shown(value)} is not a delay (valid: such as 5, "5ms")')
     if not 0 <= picoseconds <= MAX_DELAY_PS:
         raise TopologyError(
-            f"{place}: {shown(value)} is out of range (valid: 0 to {MAX_DELAY_PS // 10**9}ms)"
+            f"{place}: {shown(value)} is out of range (valid: 0 to {MAX_DELAY_PS // PS_PER_MS}ms)"
         )
     return picoseconds
 

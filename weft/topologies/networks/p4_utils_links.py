@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from weft.hints import did_you_mean
-from weft.quantities.units import shown
+from weft.quantities.units import PS_PER_US, shown
 from weft.topologies.addressing import cpu_interface_names
 from weft.topologies.errors import TopologyError
 from weft.topologies.networks import fields as read
@@ -23,7 +23,6 @@ from weft.topologies.networks.model import (
 from weft.topologies.networks.natural_order import natural_order
 
 _CPU_BRIDGE = "sw-cpu"
-_MICROSECOND_PS = 10**6
 _MOST_WEIGHT = 10**9
 
 
@@ -109,7 +108,7 @@ def network_link(link: FileLink, hosts: Collection[str], defaults: Fields) -> Ne
         b,
         b_port,
         DEFAULT_RATE_BPS if bandwidth is None else read.rate_bps(bandwidth, at("bw")),
-        0 if delay is None else read.delay_ps(delay, at("delay"), _MICROSECOND_PS),
+        0 if delay is None else read.delay_ps(delay, at("delay"), PS_PER_US),
         DEFAULT_QUEUE_PACKETS * PACKET_BYTES
         if queue is None
         else read.queue_bytes(queue, at("max_queue_size")),

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from weft.hints import did_you_mean
-from weft.quantities.units import shown
+from weft.quantities.units import PS_PER_MS, shown
 from weft.topologies.addressing import CPU_PORT
 from weft.topologies.errors import TopologyError
 from weft.topologies.networks import fields as read
@@ -35,7 +35,6 @@ _FIRST_GRPC_PORT = 50051
 _HOST_FIELDS = ("ip", "mac", "commands")
 _SWITCH_FIELDS = ("program", "runtime_json", "cli_input", "cpu_port", "priority_queues")
 _END = re.compile(r"\A([^-]+)-p([0-9]{1,5})\Z")
-_MILLISECOND_PS = 10**9
 
 
 def read_tutorials(tree: Fields, path: Path) -> Network:
@@ -123,7 +122,7 @@ def _links(tree: Fields, hosts: Collection[str], switches: Collection[str]) -> t
                 DEFAULT_RATE_BPS
                 if len(item) < 4 or item[3] is None
                 else read.rate_bps(item[3], f"{place}[3]"),
-                0 if len(item) < 3 else read.delay_ps(item[2], f"{place}[2]", _MILLISECOND_PS),
+                0 if len(item) < 3 else read.delay_ps(item[2], f"{place}[2]", PS_PER_MS),
                 DEFAULT_QUEUE_PACKETS * PACKET_BYTES,
             )
         )

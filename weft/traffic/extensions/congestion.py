@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from weft.engine import Acknowledgement, CongestionNeeds, congestion_control_kind, python_congestion_control
 from weft.engine import CongestionControl as NativeCongestionControl
+from weft.quantities.units import PS_PER_S
 from weft.topologies.int_rates import STANDARD_INT_RATES
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions.loading import ClassSpec, load_class, make, overridden
@@ -34,7 +35,7 @@ class PathProperties:
     @property
     def bandwidth_delay_product_bytes(self) -> int:
         """Frame bytes that fill the path."""
-        return max(self.frame_bytes, self.line_rate_bps * self.base_round_trip_ps // (8 * 10**12))
+        return max(self.frame_bytes, self.line_rate_bps * self.base_round_trip_ps // (8 * PS_PER_S))
 
 
 class CongestionControl(abc.ABC):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from weft.engine import ExtensionError, _core
+from weft.quantities.units import PS_PER_S
 from weft.quantities.whole_times import whole_ps
 from weft.traffic.extensions.later import LaterCalls, callback_of
 from weft.traffic.extensions.loading import ClassSpec, make
@@ -255,7 +256,7 @@ class _Running(OpenProgram):
 
         self._seen += 1
         packet = Ether(frame)
-        packet.time = self.now_ps() / 1e12
+        packet.time = self.now_ps() / PS_PER_S
         packet.sniffed_on = str(nic)
         for callback, lfilter in list(self.sniffers):
             if lfilter is None or lfilter(packet):

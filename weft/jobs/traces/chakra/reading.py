@@ -19,9 +19,9 @@ from weft.jobs.traces.chakra.process_groups import ProcessGroups
 from weft.jobs.traces.definition import ReadOptions
 from weft.jobs.traces.errors import TraceError
 from weft.jobs.traces.memory import STATEMENTS_BETWEEN_CHECKS, check_memory
+from weft.quantities.units import PS_PER_US
 from weft.traffic.jobs import NO_STREAM, OperationsError
 
-PS_PER_MICROSECOND = 10**6
 MAX_MICROSECONDS = 10**12
 _GROUPS_RECORDED = "process_group"
 """Part of the name of the node in which PyTorch records process groups."""
@@ -195,7 +195,7 @@ class RankReader:
             raise TraceError(
                 f"{place}: a duration of {node.duration_micros} µs (valid: 0 to {MAX_MICROSECONDS})"
             )
-        return int(node.duration_micros) * PS_PER_MICROSECOND
+        return int(node.duration_micros) * PS_PER_US
 
     def _add_nothing(self, node: Any, attributes: Attributes, place: str) -> None:
         self._assembler.operations.compute(0, **self._common(node, attributes, place, NO_STREAM))

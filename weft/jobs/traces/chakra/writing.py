@@ -9,7 +9,8 @@ from weft.jobs.traces.chakra import own_data
 from weft.jobs.traces.chakra.collectives import type_and_input_bytes
 from weft.jobs.traces.chakra.framing import framed
 from weft.jobs.traces.chakra.messages import Attribute, GlobalMetadata, Node, NodeType
-from weft.jobs.traces.chakra.reading import ACCELERATOR_STREAM, PROCESSOR_STREAM, PS_PER_MICROSECOND
+from weft.jobs.traces.chakra.reading import ACCELERATOR_STREAM, PROCESSOR_STREAM
+from weft.quantities.units import PS_PER_US
 from weft.traffic.jobs import NO_STREAM, Job, Kind, RankPart
 
 VERSION = "1.0.0"
@@ -66,7 +67,7 @@ def _node(job: Job, rank: int, part: RankPart, operation: int) -> Any:
         attributes[own_data.CATEGORY] = category
     duration_ps = int(operations.duration_ps[operation])
     if duration_ps:
-        node.duration_micros = round(duration_ps * part.compute_scale / PS_PER_MICROSECOND)
+        node.duration_micros = round(duration_ps * part.compute_scale / PS_PER_US)
         attributes[own_data.DURATION] = duration_ps
     _add_dependencies(node, part, operation)
     for name, value in attributes.items():

@@ -10,12 +10,11 @@ from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
 from weft.jobs.traces.errors import TraceError
 from weft.jobs.traces.formats.flow_csv import MAX_HOSTS, checked_flow
 from weft.jobs.traces.tables.lines import MAX_ROWS, first_lines, lines_of, whole
-from weft.quantities.units import shown
+from weft.quantities.units import PS_PER_S, shown
 from weft.traffic.patterns import Flow
 
 _FIELDS = "source destination class port bytes start_s"
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,30})?(e-?[0-9]{1,2})?", re.ASCII)
-_PS_PER_S = 10**12
 
 
 class HpccFlows(TraceFormat):
@@ -69,6 +68,6 @@ def _flow(fields: list[str], place: str) -> Flow:
         _number(source, place, 0, MAX_HOSTS - 1),
         _number(destination, place, 0, MAX_HOSTS - 1),
         _number(size, place, 1, 1 << 60),
-        start_ps=round(Fraction(start) * _PS_PER_S),
+        start_ps=round(Fraction(start) * PS_PER_S),
     )
     return checked_flow(flow, place)

@@ -11,9 +11,8 @@ from weft.jobs.traces.definition import ReadOptions
 from weft.jobs.traces.errors import TraceError
 from weft.jobs.traces.goal.grammar import Statement, statements
 from weft.jobs.traces.memory import STATEMENTS_BETWEEN_CHECKS, check_memory
+from weft.quantities.units import PS_PER_NS
 from weft.traffic.jobs import Job, JobError, OperationsError
-
-PS_PER_NS = 1000
 
 
 class _WrongStatement(Exception):

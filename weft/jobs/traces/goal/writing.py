@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.jobs.traces.errors import TraceError
 from weft.jobs.traces.goal.expansion import EXPANSIONS
-from weft.jobs.traces.goal.reading import PS_PER_NS
+from weft.quantities.units import PS_PER_NS
 from weft.traffic.jobs import NO_STREAM, Job, Kind, Operations
 
 MAX_PROCESSORS = 256
