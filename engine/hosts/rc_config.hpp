@@ -15,7 +15,7 @@ enum class Retransmission : uint8_t {
   kSelectiveRepeat,  // WRITEs are placed as they arrive; what was lost alone is sent again
 };
 
-// What whoever makes a queue pair may choose; Python's keyword arguments have these names.
+// Options of a queue pair. Python's keyword arguments have these names.
 //
 // retransmission_timeout_ps: the oldest unacknowledged packet is sent again (go-back-N: and all after it).
 // The time is longer where round trips are (RFC 6298), and doubles with every retry, at most

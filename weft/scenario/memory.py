@@ -105,7 +105,7 @@ class PfcSection(FeatureSection):
         return self
 
     def of_features(self, options: FabricOptions) -> Iterator[object]:
-        """Return the lossless classes; those of credits, where there are any, are the whole of it."""
+        """Return the lossless classes, unless credits have some: then theirs count alone."""
         if self.classes and not options.credits.classes:
             yield LosslessSettings(tuple(sorted(set(self.classes))))
 

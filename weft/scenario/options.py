@@ -136,7 +136,7 @@ class FabricOptions(Section):
 
     @property
     def of_features(self) -> tuple[object, ...]:
-        """The settings of the controller's features that these options come to."""
+        """Settings of the controller's features, made from these options."""
         sections = (getattr(self, name) for name in FabricOptions.model_fields)
         chosen = (each.of_features(self) for each in sections if isinstance(each, FeatureSection))
         return (IntSettings(self.int_telemetry), tenant_settings(self.tenants), *chain.from_iterable(chosen))
@@ -153,7 +153,7 @@ class FabricOptions(Section):
         return tuple(sorted({*self.pfc.classes, *by_credits}))
 
     def path_traits(self, least_timeout_ps: int) -> PathTraits:
-        """Return what hosts know of all paths; `least_timeout_ps`: until a full queue is drained."""
+        """Return what hosts know of all paths; `least_timeout_ps`: how long a full queue takes to drain."""
         return PathTraits(least_timeout_ps, self.reorders, self.lossless_classes)
 
     @property

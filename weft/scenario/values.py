@@ -44,11 +44,11 @@ class SectionKeyError(ValueError):
 
 
 class FeatureSection(Section):
-    """A section that features of the controller take settings from (`weft.controller.features`)."""
+    """A section that makes settings for features of the controller (`weft.controller.features`)."""
 
     @abstractmethod
     def of_features(self, options: FabricOptions) -> Iterable[object]:
-        """Return the settings that the section comes to beside the others of the options."""
+        """Return the settings of the features; `options` have the other sections."""
 
 
 @dataclass(frozen=True)

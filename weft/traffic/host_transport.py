@@ -58,7 +58,7 @@ class HostTransport:
     def options(
         self, nic: NicConfig, settings: TransportSettings | None = None, traffic_class: int = DATA_CLASS
     ) -> RcOptions:
-        """Return the options of queue pairs that settings, by default the host's, come to for a class of data."""
+        """Return the engine's options for queue pairs of a class of data; `settings` are the host's by default."""
         options = (settings or self._settings).queue_pair_options(
             nic.base_round_trip_ps, self.least_timeout_ps(nic), self._config.paths, traffic_class
         )
@@ -78,7 +78,7 @@ class HostTransport:
         connection: Connection,
         **options: Unpack[RcOptions],
     ) -> _core.RcQueuePair:
-        """Return a queue pair at a port of `rnic`; `options` are no settings of the host's transport.
+        """Return a queue pair at a port of `rnic`; `options` override those of the host's transport.
 
         Raises ValueError for invalid addresses, and for none.
         """

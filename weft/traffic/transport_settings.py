@@ -149,9 +149,9 @@ _KEYS_OF_OPTIONS = {option: without_unit(option) for option in record_types()["R
 
 @dataclass(frozen=True)
 class PathTraits:
-    """What a fabric does to packets: defaults of the transport follow from it.
+    """How the fabric treats packets on its paths, for those defaults of the transport that depend on it.
 
-    `least_timeout_ps`: until a full queue is drained; 0: nobody knows. `sprayed_by_switches`: packets come in another
+    `least_timeout_ps`: how long a full queue takes to drain; 0: unknown. `sprayed_by_switches`: packets come in another
     order than they were sent in, whatever the host's own choice of path. `lossless_classes` lose nothing under
     congestion, by flow control on all links.
     """
