@@ -76,7 +76,7 @@ def test_an_item_that_begins_late_has_its_time():
             {"together": [{"incas": "h0"}]},
             r"together\[0\]\.incas: is no kind of traffic; did you mean 'incast'",
         ),
-        ({"together": [{"together": [INCAST]}]}, r"together\[0\]: nothing can run beside together"),
+        ({"together": [{"together": [INCAST]}]}, r"together\[0\]: together only runs alone"),
         ({"together": [INCAST | {"incast": "h9"}]}, r"traffic\[0\].together\[0\].incast: no host 'h9'"),
         ({"together": [INCAST | {"at": -1}]}, r"traffic\[0\].together\[0\].at"),
         (INCAST | {"at": 5}, r"traffic\[0\].at: is for items of together"),

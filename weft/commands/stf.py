@@ -29,7 +29,7 @@ from weft.switch.stf.target import SWITCH_NAMES, SwitchName
     "directory",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Every NAME.stf in DIR and the folders below, with a NAME.p4 beside it.",
+    help="Every NAME.stf in DIR and the folders below, with a NAME.p4 next to it.",
 )
 @click.option(
     "--switch", type=click.Choice(SWITCH_NAMES), default="native", show_default=True, help="What runs them."

@@ -68,7 +68,7 @@ def _require_switches(fabric: FabricSpec, names: Sequence[str]) -> None:
         some = ", ".join(switch.name for switch in fabric.switches[:MOST_NAMED])
         more = ", …" if len(fabric.switches) > MOST_NAMED else ""
         raise click.UsageError(
-            f"a SCENARIO needs --switch: whose packets are to be shown (valid: {some}{more})"
+            f"a SCENARIO needs --switch, the switch to show packets of (valid: {some}{more})"
         )
     for name in names:
         try:

@@ -138,7 +138,7 @@ def _digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     found = importlib.util.find_spec("sklearn")
     if found is None or found.origin is None:
         raise EnvironmentLacksError(
-            f"scikit-learn is missing, whose digits are trained on: {install_extra('demo')}"
+            f"scikit-learn, the source of the digits to train on, is missing: {install_extra('demo')}"
         )
     file = Path(found.origin).with_name("datasets") / "data" / "digits.csv.gz"
     try:

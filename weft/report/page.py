@@ -21,16 +21,16 @@ from weft.results.report_parts import ReportPart, ReportTable
 _FIGURES = {
     "queues": ("Queues", "Bytes waiting at ports; shaded: phases of the traffic, by number."),
     "heat": ("Queues over all ports", "The largest queue in each slot of time."),
-    "rates": ("Rates", "What ports sent."),
-    "memory": ("Switch memory", "What waits in all ports of a switch together, sampled."),
+    "rates": ("Rates", "Rates at which ports sent."),
+    "memory": ("Switch memory", "Bytes waiting in all ports of a switch together, sampled."),
     "pauses": ("PFC pauses", "When ports were held back."),
     "timeline": ("Timeline", "When each rank's schedule computed, wrote, aggregated and waited."),
     "fct": (
         "Message completion times",
         "Share of messages that took at most so long, from posting to acknowledgement.",
     ),
-    "slowdown": ("Slowdown", "Completion time over that of the same message alone on an idle path."),
-    "state-registers": ("Registers", "What cells of registers held, sampled."),
+    "slowdown": ("Slowdown", "Completion time divided by the same message's alone on an idle path."),
+    "state-registers": ("Registers", "Values of registers' cells, sampled."),
     "state-counted": (
         "Counters",
         "Packets that counters, meters and entries of tables had counted, sampled.",

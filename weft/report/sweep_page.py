@@ -166,7 +166,7 @@ def _chart(summary: Summary, axis: str, measure: Measure) -> CurveFigure:
         ),
         Axis(measure.heading, measure.unit, "log" if _is_wide(values) else "linear"),
         [Curve(name, [x for x, _ in curve], [y for _, y in curve]) for name, curve in ordered],
-        text="Of the whole run." if measure.of_run and summary.labels else "",
+        text="Over the whole run." if measure.of_run and summary.labels else "",
         note=f"{len(drawn)} of {len(curves)} curves are drawn" if len(curves) > len(drawn) else "",
     )
 

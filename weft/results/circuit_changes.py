@@ -52,7 +52,7 @@ def _show(console: Console, changes: Sequence[CircuitChange]) -> None:
 CIRCUIT_CHANGES = ResultKind(
     key="circuit_changes",
     model=CircuitChange,
-    meaning="Of each change of the circuits' configuration, scheduled or between items of the traffic.",
+    meaning="One for each change of the circuits' configuration, scheduled or between items of the traffic.",
     tables=(_TABLE,),
     show=_show,
     order=90,

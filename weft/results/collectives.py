@@ -304,7 +304,7 @@ def _problems(result: CollectiveResult) -> Iterator[tuple[str, str]]:
 
 COLLECTIVES = ResultKind(
     key="collectives",
-    meaning="Of each collective, algorithm and size.",
+    meaning="One for each collective, algorithm and size.",
     is_always_written=True,
     model=CollectiveResult,
     is_checked=lambda each: each.verified,

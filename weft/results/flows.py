@@ -186,7 +186,7 @@ def report_patterns(results: Sequence[FlowsResult], fabric: FabricSpec) -> Itera
 
 FLOWS = ResultKind(
     key="flows",
-    meaning="Of each incast, permutation and pattern; its place N in the list names `pattern-N-flows.csv`.",
+    meaning="One for each incast, permutation and pattern; its place N in the list names `pattern-N-flows.csv`.",
     is_always_written=True,
     model=FlowsResult,
     tables=(_PATTERNS,),

@@ -162,7 +162,7 @@ def _first_token_parts(title: str, records: Table) -> BarFigure:
             name: [round(float(values[rows].mean()) / PS_PER_MS, 6) for rows in groups.values()]
             for name, values in parts.items()
         },
-        text="What the time to the first token consists of, on average over the requests.",
+        text="Parts of the time to the first token, on average over the requests.",
     )
 
 
@@ -196,7 +196,7 @@ def _flattened(result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 INFERENCE = ResultKind(
     key="inference",
-    meaning="Of each item of inference; its place N in the list names `inference-N-requests.csv`.",
+    meaning="One for each item of inference; its place N in the list names `inference-N-requests.csv`.",
     model=InferenceResult,
     show=print_inference,
     order=6,

@@ -160,7 +160,7 @@ def report_job_traces(results: Sequence[JobTraceResult], _: FabricSpec) -> Itera
             parts={
                 name: [unit.of(each) for each in values[:shown]] for name, values in result.parts_ps.items()
             },
-            text="What each rank's time went to.",
+            text="Parts of each rank's time.",
             note=shown_of(shown, ranks, "the first ranks"),
         )
         yield from timelines(f"{number} {result.name}", result.records)
@@ -177,7 +177,7 @@ def _problems(result: JobTraceResult) -> Iterator[tuple[str, str]]:
 
 JOB_TRACES = ResultKind(
     key="job_traces",
-    meaning="Of each job from a trace.",
+    meaning="One for each job from a trace.",
     model=JobTraceResult,
     show=print_job_traces,
     order=6,

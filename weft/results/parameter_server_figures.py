@@ -31,7 +31,7 @@ def figures_of(results: Sequence[ParameterServerResult]) -> Iterator[ReportPart]
         Axis("time (µs)", "µs"),
         rows=labels,
         parts={name: [each.part_us(name) for each in results] for name in parts},
-        text="What a step consists of, on average over workers and steps.",
+        text="Parts of a step, on average over workers and steps.",
     )
     yield from _histograms(labels, results)
     for label, result in zip(labels, results, strict=True):
@@ -44,7 +44,7 @@ def figures_of(results: Sequence[ParameterServerResult]) -> Iterator[ReportPart]
                 name: [each / result.steps / PS_PER_US for each in values[:shown]]
                 for name, values in result.parts_ps.items()
             },
-            text="What each worker's steps consist of, on average.",
+            text="Parts of each worker's steps, on average.",
             note=shown_of(shown, result.workers, "the first workers"),
         )
         yield from timelines(label, result.records)

@@ -112,7 +112,7 @@ def print_parameter_servers(console: Console, results: Sequence[ParameterServerR
         ("what a step consists of, in µs", (*_OF_STEPS, *parts), results),
         ("gradients per second, of all workers", (_MODE, *_OF_RATES), results),
         (
-            "weights: steps of the slowest worker that they lacked, updates before that of their gradient; "
+            "weights: steps of the slowest worker that they lacked, updates before their own gradient's; "
             "servers' links",
             (_MODE, *_OF_WEIGHTS, _RETRANSMITTED),
             with_servers,
@@ -133,7 +133,7 @@ def report_parameter_servers(results: Sequence[ParameterServerResult], _: Fabric
 
 PARAMETER_SERVERS = ResultKind(
     key="parameter_servers",
-    meaning="Of each item of training with a parameter server.",
+    meaning="One for each item of training with a parameter server.",
     model=ParameterServerResult,
     show=print_parameter_servers,
     order=7,

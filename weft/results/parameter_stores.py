@@ -113,7 +113,7 @@ _TABLE = ResultTable[ParameterStoreResult](
 
 PARAMETER_STORES = ResultKind(
     key="parameter_stores",
-    meaning="Of each item of requests to a parameter store.",
+    meaning="One for each item of requests to a parameter store.",
     model=ParameterStoreResult,
     is_checked=lambda _: True,
     tables=(_TABLE,),

@@ -169,7 +169,7 @@ def _udp_problems(each: UdpResult) -> Iterator[tuple[str, str]]:
 
 PINGS = ResultKind(
     key="pings",
-    meaning="Of each pair of hosts of each item of pings.",
+    meaning="One for each pair of hosts of each item of pings.",
     model=PingResult,
     is_checked=lambda each: not each.ok or each.answered == each.sent + each.not_sent,
     tables=(_PINGS,),
@@ -180,7 +180,7 @@ PINGS = ResultKind(
 )
 ROUTES = ResultKind(
     key="routes",
-    meaning="Of each pair of hosts of each item of traceroutes.",
+    meaning="One for each pair of hosts of each item of traceroutes.",
     model=RouteResult,
     show=print_routes,
     order=10,
@@ -190,7 +190,7 @@ ROUTES = ResultKind(
 )
 UDP_FLOWS = ResultKind(
     key="udp",
-    meaning="Of each UDP source and its sink.",
+    meaning="One for each UDP source and its sink.",
     model=UdpResult,
     is_checked=lambda each: not each.ok,
     tables=(_UDP,),
@@ -202,7 +202,7 @@ UDP_FLOWS = ResultKind(
 )
 REPLAYS = ResultKind(
     key="replays",
-    meaning="Of each capture that a host has replayed.",
+    meaning="One for each capture that a host has replayed.",
     model=ReplayResult,
     tables=(_REPLAYS,),
     order=10,
@@ -211,7 +211,7 @@ REPLAYS = ResultKind(
 )
 SCRIPTS = ResultKind(
     key="scripts",
-    meaning="Of each scripted host.",
+    meaning="One for each scripted host.",
     model=ScriptResult,
     tables=(_SCRIPTS,),
     show=print_scripts,

@@ -206,7 +206,7 @@ def _measured(plain: Any) -> dict[str, Any]:
 
 RDMA = ResultKind(
     key="rdma",
-    meaning="Of each item of rdma.",
+    meaning="One for each item of rdma.",
     model=RdmaResult,
     show=print_rdma,
     order=9,

@@ -113,7 +113,7 @@ def print_remote_memory(console: Console, results: Sequence[RemoteMemoryResult])
 
 REMOTE_MEMORY = ResultKind(
     key="remote_memory",
-    meaning="Of each load of reads of remote memory.",
+    meaning="One for each load of reads of remote memory.",
     model=RemoteMemoryResult,
     tables=(_LOADS,),
     show=print_remote_memory,

@@ -147,7 +147,7 @@ def report_storage(results: Sequence[StorageResult], _: FabricSpec) -> Iterator[
         Axis("latency (µs)", "µs"),
         rows=labels,
         parts={name: [each.parts_ps.get(name, 0) / PS_PER_US for each in results] for name in names},
-        text="What a command's latency went to, on average.",
+        text="Parts of a command's latency, on average.",
     )
     for label, result in zip(labels, results, strict=True):
         yield from timelines(f"storage {label}", result.records)
@@ -156,7 +156,7 @@ def report_storage(results: Sequence[StorageResult], _: FabricSpec) -> Iterator[
 
 STORAGE = ResultKind(
     key="storage",
-    meaning="Of each load on storage.",
+    meaning="One for each load on storage.",
     model=StorageResult,
     show=print_storage,
     order=7,

@@ -126,7 +126,7 @@ _COUNTERS = _table(
 
 BARRIERS = ResultKind(
     key="barriers",
-    meaning="Of each algorithm of each item of barriers.",
+    meaning="One for each algorithm of each item of barriers.",
     model=BarrierResult,
     is_checked=lambda _: True,
     tables=(_BARRIERS,),
@@ -137,7 +137,7 @@ BARRIERS = ResultKind(
 )
 COUNTERS = ResultKind(
     key="switch_counters",
-    meaning="Of each item of additions to counters of a switch.",
+    meaning="One for each item of additions to counters of a switch.",
     model=CounterResult,
     is_checked=lambda _: True,
     tables=(_COUNTERS,),

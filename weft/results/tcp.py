@@ -190,7 +190,7 @@ def _problems(result: TcpResult) -> Iterator[tuple[str, str]]:
 
 TCP = ResultKind(
     key="tcp",
-    meaning="Of each item of TCP flows.",
+    meaning="One for each item of TCP flows.",
     model=TcpResult,
     is_checked=lambda each: each.bytes > 0,
     show=print_tcp,

@@ -186,7 +186,7 @@ def report_training_jobs(results: Sequence[TrainingJobResult], _: FabricSpec) ->
         Axis(f"time ({unit.name})", unit.name),
         rows=labels,
         parts={name: [unit.of(each.get(name, 0)) for each in parts] for name in names},
-        text="What a step took, on average over the ranks.",
+        text="Time of a step, on average over the ranks.",
     )
     for label, result in zip(labels, results, strict=True):
         shown, own = min(result.plan.ranks, _MOST_BARS), time_unit([result.step_ps])
@@ -195,7 +195,7 @@ def report_training_jobs(results: Sequence[TrainingJobResult], _: FabricSpec) ->
             Axis(f"time ({own.name})", own.name),
             rows=[f"rank {rank}" for rank in range(shown)],
             parts={name: [own.of(each) for each in values[:shown]] for name, values in result.ranks.items()},
-            text="What each rank's time went to.",
+            text="Parts of each rank's time.",
             note=shown_of(shown, result.plan.ranks, "the first ranks"),
         )
         yield from timelines(f"training {label}", result.records)
@@ -239,7 +239,7 @@ def _problems(result: TrainingJobResult) -> Iterator[tuple[str, str]]:
 
 TRAINING_JOBS = ResultKind(
     key="training_jobs",
-    meaning="Of each step of a training job.",
+    meaning="One for each step of a training job.",
     model=TrainingJobResult,
     show=print_training_jobs,
     order=5,

@@ -195,7 +195,7 @@ _OF_ACCURACY = (
 )
 _PRINTED = (
     ResultTable("", (*_OF_STEPS, _WRONG), "what a step takes, in µs"),
-    ResultTable("", (_ALGORITHM, *_OF_LOSSES), "loss, beside that of one process"),
+    ResultTable("", (_ALGORITHM, *_OF_LOSSES), "loss, compared with one process's"),
     ResultTable("", (_ALGORITHM, *_OF_ACCURACY), "recognised, in % of all images"),
 )
 _TABLE = ResultTable[TrainingRunResult](
@@ -223,7 +223,7 @@ def report_training_runs(results: Sequence[TrainingRunResult], _: FabricSpec) ->
         Axis("emulated time (µs)", "µs"),
         loss,
         curves,
-        text="Mean loss of all images. Times are those of the steps, one behind the other.",
+        text="Mean loss of all images. Times are the steps' times, one after the other.",
     )
     steps = range(len(results[0].losses))
     yield CurveFigure(
@@ -237,7 +237,7 @@ def report_training_runs(results: Sequence[TrainingRunResult], _: FabricSpec) ->
             ),
             Curve("one process", steps, results[0].single_losses),
         ],
-        text="Beside that of one process, which computes the gradient of all ranks' images at once.",
+        text="Compared with one process, which computes the gradient of all ranks' images at once.",
     )
     yield BarFigure(
         "Steps of training",
@@ -247,7 +247,7 @@ def report_training_runs(results: Sequence[TrainingRunResult], _: FabricSpec) ->
             "compute": [each.compute_ps / PS_PER_US for each in results],
             "exposed communication": [each.exposed_ps / PS_PER_US for each in results],
         },
-        text="What a step took on average: computing, and the communication that nothing hid.",
+        text="Mean time of a step: computing, and exposed communication.",
     )
     yield _TABLE.part(results)
 
@@ -262,7 +262,7 @@ def _times_us(result: TrainingRunResult) -> Iterator[float]:
 
 TRAINING_RUNS = ResultKind(
     key="training_runs",
-    meaning="Of each item of training, by each algorithm.",
+    meaning="One for each item of training, by each algorithm.",
     model=TrainingRunResult,
     is_checked=lambda _: True,
     show=print_training_runs,

@@ -149,14 +149,14 @@ def report_training_steps(results: Sequence[TrainingStepResult], _: FabricSpec) 
             "compute": [step.compute_ps / PS_PER_US for step in results],
             "exposed communication": [step.exposed_ps / PS_PER_US for step in results],
         },
-        text="What a step took: computing, and the communication that nothing hid.",
+        text="Time of a step: computing, and exposed communication.",
     )
     yield _TABLE.part(results)
 
 
 TRAINING_STEPS = ResultKind(
     key="training_steps",
-    meaning="Of each training step.",
+    meaning="One for each training step.",
     is_always_written=True,
     model=TrainingStepResult,
     is_checked=lambda each: each.verified,

@@ -235,7 +235,7 @@ def _slowdowns(result: WorkloadResult) -> CurveFigure:
         Axis("slowdown", scale="log"),
         _curves_by_size(result, [[round(value, 4) for value in each.slowdown] for each in result.bins]),
         points,
-        "A point is a flow: its completion time over that of a lone flow. Lines: percentiles of flows up to a size.",
+        "A point is a flow: its completion time divided by a lone flow's. Lines: percentiles of flows up to a size.",
         note,
     )
 
@@ -283,7 +283,7 @@ def _flattened(result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 WORKLOADS = ResultKind(
     key="workloads",
-    meaning="Of each workload; its place N in the list names `workload-N-flows.csv`.",
+    meaning="One for each workload; its place N in the list names `workload-N-flows.csv`.",
     is_always_written=True,
     model=WorkloadResult,
     show=print_workloads,

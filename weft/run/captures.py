@@ -129,7 +129,7 @@ def _pcapng_frames(path: Path, data: bytes) -> Iterator[tuple[int, CapturedFrame
         if data[offset : offset + 4] == _SECTION.to_bytes(4, "big"):
             found = _BYTE_ORDER_MAGIC.get(data[offset + 8 : offset + 12])
             if found is None:
-                raise _bad(path, offset + 8, "a section whose byte order is neither one")
+                raise _bad(path, offset + 8, "a section with an unknown byte order")
             order, interfaces = found, []
         kind, length = struct.unpack_from(order + "II", data, offset)
         if length % 4 or not 12 <= length <= len(data) - offset:
@@ -138,7 +138,7 @@ def _pcapng_frames(path: Path, data: bytes) -> Iterator[tuple[int, CapturedFrame
             )
         if struct.unpack_from(order + "I", data, offset + length - 4)[0] != length:
             raise _bad(
-                path, offset + length - 4, "a block whose length at its end is not that at its beginning"
+                path, offset + length - 4, "a block with different lengths at its beginning and its end"
             )
         body = data[offset + 8 : offset + length - 4]
         if kind == _INTERFACE:

@@ -408,7 +408,7 @@ class Fabric:
             TIME.check(task.at_ps, f"the start of {task.name}")
             if not task.repetitions.is_one:
                 raise BadInputError(
-                    f"{task.name} runs several times, which nothing can run beside (valid: once)"
+                    f"{task.name} runs several times, so nothing else can run at the same time (valid: once)"
                 )
         return self._ended(tasks, [[each] for each in self._exchanges.run(tasks, timeout_s)])
 

@@ -54,7 +54,7 @@ def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
             "switching.depth_unit: packets",
             "a segment would count as one packet",
         ),
-        (options.nic.takes_time, "nic", "its costs are those of each packet"),
+        (options.nic.takes_time, "nic", "it has costs for each packet"),
         (transport.path == "spray", "transport.path: spray", "it sends each packet another way"),
         (options.reorders, "routing", "switches send each packet another way"),
         (

@@ -102,7 +102,7 @@ def _section(section: SectionOfKeys) -> Iterator[str]:
     yield ""
     if section.presets:
         names = or_joined([f"`{name}`" for name in section.presets])
-        yield f"In its place, or at its key `{PRESET_KEY}` beside keys that differ, may stand {names}."
+        yield f"In its place, or at its key `{PRESET_KEY}` together with keys that differ, may stand {names}."
         yield ""
     if section.keys:
         yield "| key | type | valid | default | example | |"

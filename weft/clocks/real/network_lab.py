@@ -244,7 +244,7 @@ class NetworkLab(MininetLab):
     def _run_host_commands(self) -> None:
         folder = shlex.quote(str(self.source.folder))
         if self._path != os.environ.get("PATH"):
-            self._progress(f"hosts' python3 is {_WEFT_PYTHON}: that of PATH has no Scapy")
+            self._progress(f"hosts' python3 is {_WEFT_PYTHON}: the one on PATH has no Scapy")
         for host in self.source.hosts:
             # For what is typed at the prompt, too.
             self.network.net.get(host.name).cmd(f"cd {folder}; export PATH={shlex.quote(self._path)}")

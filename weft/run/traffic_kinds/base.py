@@ -149,7 +149,9 @@ def items_of(scenario: Scenario) -> tuple[TrafficItem, ...]:
 def require_one(values: Sequence[object], key: str) -> None:
     """Check that a list in an item of `together` has one element, so that the item is one run. Raises KeyProblem."""
     if len(values) != 1:
-        raise KeyProblem(key, f"beside other items there must be one, there are {len(values) or 'none'}")
+        raise KeyProblem(
+            key, f"together with other items there must be one, there are {len(values) or 'none'}"
+        )
 
 
 def check_ranks(ranks: Sequence[int], count: int, fabric: TopologySection, key: str) -> None:

@@ -147,7 +147,7 @@ class CollectiveTraffic(JoinableItem):
         for name in ("repetitions", "warmup"):
             if getattr(self, name) != type(self).model_fields[name].default:
                 raise KeyProblem(
-                    f"{key}.{name}", "beside other items a collective runs once (valid: leave it out)"
+                    f"{key}.{name}", "together with other items a collective runs once (valid: leave it out)"
                 )
 
     @property

@@ -79,7 +79,7 @@ class RequestsSection(Section):
         if self.file is not None:
             for key in ("prompt", "output"):
                 if getattr(self, key) is not None:
-                    raise PlanError(f"requests.{key}", "beside a file, which says it (valid: not given)")
+                    raise PlanError(f"requests.{key}", "the file has it (valid: not given)")
             return read_requests(self.file, self.count)
         if self.prompt is None or self.output is None:
             key = "output" if self.prompt else "prompt"

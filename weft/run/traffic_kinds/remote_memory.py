@@ -68,7 +68,7 @@ class RemoteMemoryTraffic(JobItem):
                 f"{key}.reads", f"{self.reads} of {clients} clients (valid: up to {MAX_READS // clients})"
             )
         if self.load is not None and "outstanding" in self.model_fields_set:
-            raise KeyProblem(f"{key}.outstanding", "has no meaning beside load (valid: one of them)")
+            raise KeyProblem(f"{key}.outstanding", "excludes load (valid: one of them)")
         if self.load is not None and self.load * len(self.remote_memory) > clients:
             raise KeyProblem(
                 f"{key}.load",

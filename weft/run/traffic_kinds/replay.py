@@ -52,9 +52,7 @@ class ReplayTraffic(PlainItem):
         """Check the file."""
         super().check(fabric, key)
         if self.rate is not None and "speed" in self.model_fields_set:
-            raise KeyProblem(
-                f"{key}.speed", "has no meaning beside rate, which takes the place of the file's times"
-            )
+            raise KeyProblem(f"{key}.speed", "excludes rate, which replaces the file's times")
         try:
             frames = self._frames
         except BadInputError as error:

@@ -165,9 +165,7 @@ class Arbitration(Generic[ClientT]):
             raise RequestError(PERMISSION_DENIED, "there is no primary controller for this device and role")
         if election_id is None or U128.decode(election_id) != role.highest:
             given = "no election_id" if election_id is None else f"election_id {U128.decode(election_id)}"
-            raise RequestError(
-                PERMISSION_DENIED, f"{given} is not that of the primary controller ({role.highest})"
-            )
+            raise RequestError(PERMISSION_DENIED, f"{given} is not the primary controller's ({role.highest})")
 
     def is_primary(self, client: ClientT) -> bool:
         """True if the client is primary for its role."""
