@@ -236,7 +236,7 @@ def test_results_are_written_and_read_back(tmp_path):
     report = CliRunner().invoke(weft, ["report", str(tmp_path)], catch_exceptions=False)
     assert report.exit_code == 0, report.output
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "What the time to the first token consists of" in page
+    assert "Parts of the time to the first token" in page
     first, *others = (tmp_path / "inference-0-requests.csv").read_text(encoding="utf-8").splitlines()
     damaged = others[0].rsplit(",", 1)[0] + ",7"
     (tmp_path / "inference-0-requests.csv").write_text("\n".join([first, damaged]) + "\n", encoding="utf-8")
@@ -266,7 +266,7 @@ def test_requests_of_a_file_stand_beside_the_scenario(tmp_path):
         ({"requests": ONE | {"prompt": {"median": 3, "most": 2}}}, r"prompt: median: 3 \(valid: .*, 1 to 2"),
         ({"requests": {"file": "nowhere.csv"}}, "requests.file: .*nowhere.csv: cannot be read"),
         ({"requests": {"file": "/dev/zero"}}, "not a regular file"),
-        ({"requests": {"file": "x.csv", "prompt": {"median": 3}}}, "requests.prompt: beside a file"),
+        ({"requests": {"file": "x.csv", "prompt": {"median": 3}}}, "requests.prompt: the file has it"),
         ({"requests": ONE | {"rate": 1e-9, "arrivals": None, "count": 9999}}, "requests: the last request arrives"),
         ({"model": "8B"}, "no model '8B'"),
         ({"model": "405B"}, "inference.prefill.accelerator: a rank needs 756"),

@@ -192,7 +192,7 @@ def test_reads_travel_in_a_class_of_their_own():
             {"remote_memory": [1, 2, 3], "load": 0.5},
             r"traffic\[0\].load: 0.5 of what the links of 3 memories carry .* 1 client .*up to 0.333",
         ),
-        ({"load": 0.5, "outstanding": 4}, r"traffic\[0\].outstanding: has no meaning beside load"),
+        ({"load": 0.5, "outstanding": 4}, r"traffic\[0\].outstanding: excludes load"),
         ({"load": 0}, "load: 0 is out of range .valid: above 0 to 1"),
         ({"clients": [3]}, "rank 3 is among remote_memory"),
         ({"clients": [4]}, r"clients: rank 4 \(valid: 0 to 3\)"),

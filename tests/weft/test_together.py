@@ -80,10 +80,10 @@ def test_an_item_that_begins_late_has_its_time():
         ({"together": [INCAST | {"incast": "h9"}]}, r"traffic\[0\].together\[0\].incast: no host 'h9'"),
         ({"together": [INCAST | {"at": -1}]}, r"traffic\[0\].together\[0\].at"),
         (INCAST | {"at": 5}, r"traffic\[0\].at: is for items of together"),
-        ({"together": [REDUCTION | {"algorithms": None}]}, "together.0..algorithms: beside other items"),
+        ({"together": [REDUCTION | {"algorithms": None}]}, "together.0..algorithms: together with other items"),
         (
             {"together": [REDUCTION | {"sizes": [64, 128]}]},
-            "together.0..sizes: beside other items there must be one",
+            "together.0..sizes: together with other items there must be one",
         ),
         ({"together": [REDUCTION | {"repetitions": 2}]}, "together.0..repetitions: .* runs once"),
         (
