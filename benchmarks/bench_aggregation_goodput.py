@@ -14,6 +14,7 @@ from figures import Figure, argument_parser, report
 
 from weft import Fabric, topologies
 from weft.quantities.units import parse_size_bytes
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import AggregationSection
 from weft.traffic.aggregation_format import LANE_COUNTS, frame_bytes
 
@@ -27,7 +28,7 @@ def time_s(rate_gbps: float, lanes: int, size_bytes: int) -> float:
         planes=1, leaves=4, spines=2, hosts_per_leaf=4, host_rate_bps=rate_gbps * 1e9
     )
     with Fabric(fabric, clock="virtual", aggregation=AggregationSection(lanes=lanes)) as shared:
-        result = shared.collective_of_lengths("allreduce", size_bytes, "in-network", dtype="int32")
+        result = shared.run(CollectiveRequest("allreduce", size_bytes, "in-network", dtype="int32")).result
     return result.time_ps * 1e-12
 
 

@@ -20,6 +20,7 @@ from rich.table import Table
 
 from weft import Fabric
 from weft.results.run_result import RunResult
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import (
     ControllerSection,
     ControlSection,
@@ -63,7 +64,7 @@ def run(transport: TransportSection, size_bytes: int, events: list[EventSection]
         controller=ControllerSection(flap_damping=FlapDampingSection() if damped else None),
         events=events,
     ) as fabric:
-        fabric.collective_of_lengths("allreduce", size_bytes, "ring")
+        fabric.run(CollectiveRequest("allreduce", size_bytes, "ring"))
         return fabric.summary()
 
 

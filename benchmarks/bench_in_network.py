@@ -32,6 +32,7 @@ from rich.table import Table
 from weft import Fabric
 from weft.jobs.parameter_server import parameter_server_job
 from weft.jobs.parameter_server.plan import ParameterServerPlan
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import AggregationSection, FaultsSection, NicSection, SwitchingSection, TransportSection
 from weft.topologies import FabricSpec, leaf_spine
 
@@ -114,14 +115,16 @@ def rows_of(
         topology, faults=FaultsSection(loss=loss), aggregation=AggregationSection(lanes=lanes), **options
     ) as fabric:
         for algorithm, size_bytes in cases:
-            found = fabric.collective_of_lengths(
-                "allreduce",
-                size_bytes,
-                algorithm,
-                dtype=dtype,
+            found = fabric.run(
+                CollectiveRequest(
+                    "allreduce",
+                    size_bytes,
+                    algorithm,
+                    dtype=dtype,
+                    repetitions=3 if loss else 1,
+                ),
                 timeout_s=PATIENCE_S,
-                repetitions=3 if loss else 1,
-            )
+            ).result
             share = size_bytes * 8e12 / rate_bps / found.time_ps
             yield Row(
                 part,

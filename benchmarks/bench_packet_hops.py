@@ -27,6 +27,7 @@ from rich.table import Table
 
 from weft import Fabric
 from weft.recording.observations import ports_table
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import AggregationSection, TransportSection
 from weft.traffic.aggregation_format import LANE_BYTES
 from weft.traffic.schedules.tree import TREES, parent_of
@@ -131,7 +132,7 @@ def rows_of(
     ) as fabric:
         for name in algorithms:
             before = _sent(fabric)
-            found = fabric.collective_of_lengths("allreduce", size_bytes, name, dtype="int32")
+            found = fabric.run(CollectiveRequest("allreduce", size_bytes, name, dtype="int32")).result
             if found.retransmissions:
                 raise SystemExit(f"{name}: {found.retransmissions} packets were sent again")
             packets, wire_bytes = (now - then for now, then in zip(_sent(fabric), before, strict=True))

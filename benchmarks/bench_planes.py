@@ -28,6 +28,7 @@ from rich.table import Table
 
 from weft import Fabric
 from weft.results.run_result import RunResult
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import ControlSection, EventSection, ObserveSection, TransportSection
 from weft.topologies import FabricSpec, leaf_spine
 
@@ -102,7 +103,7 @@ def run(options: argparse.Namespace, events: list[EventSection], runs: int) -> t
     ) as fabric:
         up_ps = fabric.hosts.now_ps()
         for _ in range(runs):
-            fabric.collective("allreduce", inputs, "ring")
+            fabric.run(CollectiveRequest("allreduce", inputs, "ring"))
         return fabric.summary(), up_ps
 
 

@@ -33,6 +33,7 @@ from rich.table import Table
 
 from weft import Fabric
 from weft.recording.observations import ports_table
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import TransportSection
 from weft.topologies import FabricSpec, leaf_spine
 from weft.topologies.kinds.rail_only import rail_only
@@ -165,9 +166,9 @@ def run(
             congestion_control="swift", retransmission="selective-repeat", path=path, ack_interval=4
         ),
     ) as fabric:
-        found = fabric.collective_of_lengths(
-            pattern.collective, pattern.size_bytes, algorithm, timeout_s=PATIENCE_S
-        )
+        found = fabric.run(
+            CollectiveRequest(pattern.collective, pattern.size_bytes, algorithm), timeout_s=PATIENCE_S
+        ).result
         return Outcome(
             pattern.name,
             algorithm,

@@ -20,6 +20,7 @@ from figures import Figure, argument_parser, report
 from scheduling import measured_apart
 
 from weft import Fabric, topologies
+from weft.run.collectives import CollectiveRequest
 
 RATE_BPS = 400e9
 DELAY_PS = 500_000
@@ -50,9 +51,9 @@ def measure(ranks: int, size_bytes: int, kind: str) -> dict[str, float]:
         began = time.process_time()
         with engine_time() as spent:
             if kind == RANDOM:
-                result = fabric.collective("allreduce", buffers, "ring").result
+                result = fabric.run(CollectiveRequest("allreduce", buffers, "ring")).result
             else:
-                result = fabric.collective_of_lengths("allreduce", size_bytes, "ring")
+                result = fabric.run(CollectiveRequest("allreduce", size_bytes, "ring")).result
         whole = time.process_time() - began
     if not result.ok:
         raise RuntimeError(f"{result.wrong} wrong elements")

@@ -25,6 +25,7 @@ from math import prod
 from figures import Figure, argument_parser, report
 
 from weft import Fabric
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import CreditsSection, RoutingSection, TransportSection
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.torus import neighbours, torus
@@ -67,7 +68,7 @@ def measured(options: argparse.Namespace) -> list[Figure]:
             transport=TransportSection(congestion_control=options.congestion_control),
         ) as fabric:
             if name == "ring all-reduce":
-                time_ps = fabric.collective_of_lengths("allreduce", options.bytes, "ring").time_ps
+                time_ps = fabric.run(CollectiveRequest("allreduce", options.bytes, "ring")).result.time_ps
                 on_a_link = 2 * (ranks - 1) / ranks * options.bytes
             else:
                 time_ps = fabric.run_flows(name, exchange(options.shape, options.bytes)).time_ps

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from weft import Fabric, topologies
 from weft.errors import CheckFailedError
 from weft.results.link_events import LinkEventResult
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import ControlSection
 from weft.topologies import FabricSpec
 from weft.traffic.training import Layer, TrainingStep
@@ -144,8 +145,8 @@ def _one_collective(fabric: Fabric, draw: random.Random) -> bool:
         draw.shuffle(ranks)
         ranks = ranks[: draw.randrange(2, len(ranks) + 1)]
     inputs = _inputs(draw, kind, len(ranks))
-    return fabric.collective(
-        kind, inputs, "in-network", ranks=ranks if some else None, timeout_s=_TIMEOUT_S
+    return fabric.run(
+        CollectiveRequest(kind, inputs, "in-network", ranks=ranks if some else None), timeout_s=_TIMEOUT_S
     ).result.ok
 
 

@@ -9,7 +9,7 @@ from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, 
 
 if TYPE_CHECKING:
     from weft.clocks.user_controller import ControlledSwitch, Controller
-    from weft.run.collectives import CollectiveRun
+    from weft.run.collectives import CollectiveRequest, CollectiveRun
     from weft.run.fabric import Fabric
     from weft.sweeps import SweepResult, sweep
     from weft.traffic.collectives import Algorithm, Collective
@@ -30,6 +30,7 @@ __all__ = [
     "BadInputError",
     "CheckFailedError",
     "Collective",
+    "CollectiveRequest",
     "CollectiveRun",
     "CongestionControl",
     "CongestionNeeds",
@@ -50,6 +51,7 @@ __all__ = [
 # Importing these takes most of a second, too long for commands such as `weft clean`.
 _IMPORTED_LATE = {
     "Acknowledgement": "weft.traffic.extensions",
+    "CollectiveRequest": "weft.run.collectives",
     "CollectiveRun": "weft.run.collectives",
     "Algorithm": "weft.traffic.collectives",
     "Collective": "weft.traffic.collectives",

@@ -3,7 +3,7 @@
 ```
 @pytest.mark.fabric(clock="virtual", planes=1, leaves=2, spines=1, hosts_per_leaf=1, p4="mine.p4")
 def test_all_reduce(fabric):
-    run = fabric.collective("allreduce", buffers, algorithm="ring")
+    run = fabric.run(CollectiveRequest("allreduce", buffers, algorithm="ring"))
     assert run.result.ok
 ```
 

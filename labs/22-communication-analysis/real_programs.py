@@ -28,6 +28,7 @@ from weft.clocks.real.parallel_programs import open_mpi_command, outputs_of
 from weft.errors import CheckFailedError, EnvironmentLacksError, WeftError
 from weft.quantities.readable import format_size
 from weft.quantities.units import parse_size_bytes
+from weft.run.collectives import CollectiveRequest
 
 TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=4, host_rate_bps=10 * 10**9)
 HOSTS = [host.name for host in TOPOLOGY.hosts]
@@ -99,8 +100,8 @@ def weft_times(fabric: Fabric, asked: Asked, algorithm: str = "ring") -> Times:
             np.random.default_rng(rank).integers(-1000, 1000, size // 4, np.int32)
             for rank in range(TOPOLOGY.rank_count)
         ]
-        result = fabric.collective(
-            "allreduce", inputs, algorithm, repetitions=asked.repetitions, warmup=1
+        result = fabric.run(
+            CollectiveRequest("allreduce", inputs, algorithm, repetitions=asked.repetitions, warmup=1)
         ).result
         if not result.ok:
             raise CheckFailedError(f"{size} B by {algorithm}: {result.wrong} elements are wrong")

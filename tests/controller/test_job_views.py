@@ -20,6 +20,7 @@ from weft.controller.fabric import FabricController
 from weft.controller.job_notes import JobNote
 from weft.controller.job_views import FabricJobs, SwitchJobs, job_rows, slot_rows, tenant_rows
 from weft.controller.recovery import HeldJob, read_job_entries
+from weft.run.collectives import CollectiveRequest
 from weft.scenario.tenants import TenantSection, tenant_settings
 from weft.topologies import leaf_spine
 
@@ -45,7 +46,9 @@ def test_rows_are_what_switches_hold_after_reductions() -> None:
     topology = leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual", slots=64, tenants=TENANTS) as fabric:
         inputs = [np.ones(6400, np.int32)] * 2
-        assert fabric.collective("allreduce", inputs, "in-network", ranks=[2, 0], tenant="blue").result.ok
+        assert fabric.run(
+            CollectiveRequest("allreduce", inputs, "in-network", ranks=[2, 0], tenant="blue")
+        ).result.ok
         fabric.lab.controller.add_job(9, ["h3", "h1"], 32, planes=[1])
         found = found_on(fabric)
         secrets = {job.q_key for job in fabric.lab.controller.controller.jobs}

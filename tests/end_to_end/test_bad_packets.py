@@ -10,6 +10,7 @@ from scapy.packet import raw
 
 from end_to_end_data import buffers
 from weft.run.aggregation_job import JOB_ID
+from weft.run.collectives import CollectiveRequest
 from weft.topologies.addressing import result_group_address, result_group_mac
 from weft.traffic.aggregation_format import Kind
 from weft.traffic.layers import aggregation_frame
@@ -100,7 +101,7 @@ def drops_of(fabric, switch):
 
 @pytest.fixture(scope="module")
 def joined(small_fabric):
-    assert small_fabric.collective("allreduce", buffers(np.int32, 64, 4), "in-network").result.ok
+    assert small_fabric.run(CollectiveRequest("allreduce", buffers(np.int32, 64, 4), "in-network")).result.ok
     return small_fabric
 
 
@@ -109,13 +110,14 @@ def test_forged_packets_are_counted_by_reason_and_harm_nothing(joined):
     before = drops_of(joined, "p0l0")
     process = send_from_h1(joined, list(frames.values()))
     runs = [
-        joined.collective("allreduce", buffers(np.int32, 3000, 4, seed), "in-network") for seed in range(4)
+        joined.run(CollectiveRequest("allreduce", buffers(np.int32, 3000, 4, seed), "in-network"))
+        for seed in range(4)
     ]
     output = process.stdout.read()
     assert process.wait(timeout=30) == 0, output
     assert all(run.result.ok for run in runs)
     # The last frames are on their way for an emulated millisecond at most; one more collective outlasts that.
-    assert joined.collective("allreduce", buffers(np.int32, 30000, 4), "in-network").result.ok
+    assert joined.run(CollectiveRequest("allreduce", buffers(np.int32, 30000, 4), "in-network")).result.ok
     after = drops_of(joined, "p0l0")
     counted = {reason: after.get(reason, 0) - before.get(reason, 0) for reason in frames}
     assert counted == dict.fromkeys(frames, REPETITIONS)
@@ -126,7 +128,7 @@ def test_a_contribution_of_an_old_round_is_dropped(joined):
     membership = joined.lab.controller.call(_memberships(joined))["h1"][0]
     # Twice the slots, so that every slot has gone through rounds 0, 1 and 2 at least.
     count = 64 * 2 * membership.slot_count * 2
-    assert joined.collective("allreduce", buffers(np.int32, count, 4), "in-network").result.ok
+    assert joined.run(CollectiveRequest("allreduce", buffers(np.int32, count, 4), "in-network")).result.ok
     nic = joined.topology.host("h1").nics[0]
     frame = raw(
         aggregation_frame(
@@ -146,5 +148,5 @@ def test_a_contribution_of_an_old_round_is_dropped(joined):
     before = drops_of(joined, "p0l0").get("aggregation_old_round", 0)
     process = send_from_h1(joined, [frame])
     assert process.wait(timeout=30) == 0, process.stdout.read()
-    assert joined.collective("allreduce", buffers(np.int32, 30000, 4), "in-network").result.ok
+    assert joined.run(CollectiveRequest("allreduce", buffers(np.int32, 30000, 4), "in-network")).result.ok
     assert drops_of(joined, "p0l0")["aggregation_old_round"] - before == REPETITIONS

@@ -8,7 +8,7 @@ import pytest
 from end_to_end_data import ALGORITHMS, buffers
 from weft import topologies
 from weft.controller.elements import link_element
-from weft.run.collectives import random_elements
+from weft.run.collectives import CollectiveRequest, random_elements
 from weft.run.fabric import Fabric
 from weft.scenario import AggregationSection
 from weft.scenario.tenants import TenantSection
@@ -43,7 +43,9 @@ def test_both_algorithms_are_exact_on_bmv2(compiler, ip_version):
         topology, target="bmv2", compiler=compiler, ip_version=ip_version, dilation=1, tenants=tenants
     ) as fabric:
         # Hosts keep to the promise, and BMv2's meters let that pass; it gives back their rates as they were written.
-        promised = fabric.collective("allreduce", buffers(np.int32, 2000, 4), "in-network", tenant="blue")
+        promised = fabric.run(
+            CollectiveRequest("allreduce", buffers(np.int32, 2000, 4), "in-network", tenant="blue")
+        )
         assert promised.result.ok
         control = fabric.lab.controller
         assert "aggregation_over_rate" not in str(control.read_counters())
@@ -52,7 +54,9 @@ def test_both_algorithms_are_exact_on_bmv2(compiler, ip_version):
         assert control.call(control.controller.apply()).entries == default_actions
         for algorithm in ALGORITHMS:
             for dtype in (np.int32, np.float32):
-                assert fabric.collective("allreduce", buffers(dtype, 2000, 4), algorithm).result.ok
+                assert fabric.run(
+                    CollectiveRequest("allreduce", buffers(dtype, 2000, 4), algorithm)
+                ).result.ok
         summary = fabric.summary()
         assert summary.planes[0].packets_aggregated > 0
         hops = [hop.switch for hop in summary.int_paths[0].hops]
@@ -66,7 +70,7 @@ def test_packets_of_every_width_are_reduced_on_bmv2(lanes):
     )
     with Fabric(topology, target="bmv2", dilation=1, aggregation=AggregationSection(lanes=lanes)) as fabric:
         for dtype in (np.int32, np.float32):
-            assert fabric.collective("allreduce", buffers(dtype, 5000, 2), "in-network").result.ok
+            assert fabric.run(CollectiveRequest("allreduce", buffers(dtype, 5000, 2), "in-network")).result.ok
 
 
 def test_narrow_types_and_every_operation_are_right_on_bmv2():
@@ -80,7 +84,9 @@ def test_narrow_types_and_every_operation_are_right_on_bmv2():
             (DataType.FLOAT16, "max"),
         ):  # fmt: skip
             inputs = [random_elements(np.random.default_rng(rank), dtype, 1000) for rank in range(2)]
-            result = fabric.collective("allreduce", inputs, "in-network", operation=operation).result
+            result = fabric.run(
+                CollectiveRequest("allreduce", inputs, "in-network", operation=operation)
+            ).result
             assert result.ok, (dtype, operation)
             assert result.packets_aggregated > 0
             assert (result.overflowed_packets > 0) == (operation == "sum")

@@ -10,6 +10,7 @@ from google.protobuf import text_format
 from end_to_end_data import ALGORITHMS, buffers
 from weft import topologies
 from weft.controller.pipeline import Pipeline
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 
 CLOCKS = ("real", "virtual")
@@ -74,8 +75,8 @@ def outcome(clock: str) -> dict[str, Any]:
         found: dict[str, Any] = {"clock": fabric.options.clock, "runs": {}}
         for dtype in (np.int32, np.float32):
             for algorithm in ALGORITHMS:
-                found["runs"][dtype.__name__, algorithm] = fabric.collective(
-                    "allreduce", inputs(dtype), algorithm
+                found["runs"][dtype.__name__, algorithm] = fabric.run(
+                    CollectiveRequest("allreduce", inputs(dtype), algorithm)
                 )
         found["flow"] = fabric.incast("h0", 1 << 17)
         found["entities"] = entities(fabric)

@@ -7,6 +7,7 @@ from scapy.utils import rdpcap
 
 from end_to_end_data import ALGORITHMS, buffers
 from weft import topologies
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.scenario import FaultsOfLinks, FaultsSection, SwitchingSection
 from weft.traffic.layers import BTH, AggregationHeader, icrc_is_valid
@@ -17,7 +18,7 @@ def test_two_planes_and_ecmp():
     topology = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=1)
     with Fabric(topology) as fabric:
         for algorithm in ALGORITHMS:
-            assert fabric.collective("allreduce", buffers(np.int32, 4096, 2), algorithm).result.ok
+            assert fabric.run(CollectiveRequest("allreduce", buffers(np.int32, 4096, 2), algorithm)).result.ok
         planes = fabric.summary().planes
         assert all(plane.packets_aggregated > 0 for plane in planes)
 
@@ -27,7 +28,7 @@ def test_three_tiers():
     topology = topologies.fat_tree(pods=2, leaves_per_pod=1, spines_per_pod=1, hosts_per_leaf=2)
     with Fabric(topology, ip_version=6, faults=FaultsSection(loss=0.005)) as fabric:
         for algorithm in ALGORITHMS:
-            assert fabric.collective("allreduce", buffers(np.int32, 8000, 4), algorithm).result.ok
+            assert fabric.run(CollectiveRequest("allreduce", buffers(np.int32, 8000, 4), algorithm)).result.ok
         summary = fabric.summary()
         assert len(summary.int_paths[0].hops) == 5
         assert summary.planes[0].injected_losses > 0
@@ -39,7 +40,9 @@ def test_ipv6_is_all_that_an_ipv6_fabric_carries(tmp_path):
     with Fabric(topology, ip_version=6) as fabric:
         fabric.capture("h0", 0, tmp_path / "h0.pcap")
         for algorithm in ALGORITHMS:
-            assert fabric.collective("allreduce", buffers(np.float32, 3000, 2), algorithm).result.ok
+            assert fabric.run(
+                CollectiveRequest("allreduce", buffers(np.float32, 3000, 2), algorithm)
+            ).result.ok
         summary = fabric.summary()
         assert len(summary.int_paths[0].hops) == 3
         assert summary.retransmissions == 0
@@ -68,7 +71,7 @@ def test_both_algorithms_are_exact_over_bad_links(ip_version, links, faults):
     with Fabric(topology, ip_version=ip_version, links=links, faults=faults, slots=8) as fabric:
         for algorithm in ALGORITHMS:
             for dtype in (np.int32, np.float32):
-                run = fabric.collective("allreduce", buffers(dtype, 8000, 4), algorithm)
+                run = fabric.run(CollectiveRequest("allreduce", buffers(dtype, 8000, 4), algorithm))
                 assert run.result.ok
         summary = fabric.summary()
         assert [hop.switch for hop in summary.int_paths[0].hops][1:2] == ["p0s0"]
@@ -92,7 +95,9 @@ def test_chosen_links_are_bad_and_switches_slow(links):
         topology, links=links, faults=faults, switching=SwitchingSection(latency=latency_ps)
     ) as fabric:
         for algorithm in ALGORITHMS:
-            assert fabric.collective("allreduce", buffers(np.int32, 64_000, 2), algorithm).result.ok
+            assert fabric.run(
+                CollectiveRequest("allreduce", buffers(np.int32, 64_000, 2), algorithm)
+            ).result.ok
         # One packet and its acknowledgement pass three switches each.
         assert fabric.incast("h0", 64).time_ps >= 6 * latency_ps
         summary = fabric.summary()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from weft import Fabric
+from weft.run.collectives import CollectiveRequest
 from weft.topologies import FabricSpec, LinkSpec
 from weft.topologies.builder import FabricBuilder
 
@@ -31,9 +32,9 @@ def test_a_ring_reduces_pings_and_goes_round_one_of_two_links() -> None:
         for down in (None, "p0n0:3"):
             if down is not None:
                 event = fabric.schedule_link(down, "p0n1", "down")
-                fabric.collective("allreduce", buffers, "ring")
+                fabric.run(CollectiveRequest("allreduce", buffers, "ring"))
                 assert event.link == "p0n0:3<->p0n1:3"
-            reduced = fabric.collective("allreduce", buffers, "ring").buffers
+            reduced = fabric.run(CollectiveRequest("allreduce", buffers, "ring")).buffers
             assert all(np.array_equal(each, sum(buffers)) for each in reduced)
             network = fabric.lab.network
             for target in topology.hosts[1:]:

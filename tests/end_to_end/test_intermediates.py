@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from weft import Fabric
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import RoutingSection, TransportSection
 from weft.topologies.kinds.dragonfly import dragonfly
 from weft.traffic.patterns import Flow
@@ -37,7 +38,7 @@ def test_packets_go_through_a_third_group(target: Literal["embedded", "bmv2"]) -
         routing=RoutingSection(kind="dragonfly_valiant"),
         transport=TransportSection(retransmission="selective-repeat"),
     ) as fabric:
-        reduced = fabric.collective("allreduce", buffers, "ring").buffers
+        reduced = fabric.run(CollectiveRequest("allreduce", buffers, "ring")).buffers
         # From the first group to the second, of which none would pass the third.
         third = [switch.name for switch in topology.switches if switch.group == 2]
         before = received(fabric, third)

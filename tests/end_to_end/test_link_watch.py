@@ -3,6 +3,7 @@
 import pytest
 
 from weft import topologies
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.scenario import (
     ControllerSection,
@@ -42,8 +43,8 @@ def test_a_spare_takes_the_place_of_a_host_that_loses_packets():
         transport=TransportSection(retransmission="selective-repeat"),
     ) as fabric:
         while not fabric.lab.operations.cordoned:
-            fabric.collective_of_lengths("allreduce", 1_000_000, "ring")
-        fabric.collective_of_lengths("allreduce", 100_000, "ring")
+            fabric.run(CollectiveRequest("allreduce", 1_000_000, "ring"))
+        fabric.run(CollectiveRequest("allreduce", 100_000, "ring"))
         summary = fabric.summary()
     found = {event.kind: event for event in summary.controller_events}
     assert found["lossy"].element == "h1<->p0l0"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from weft import topologies
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 
 pytestmark = pytest.mark.slow
@@ -21,11 +22,11 @@ def test_a_reduction_outlives_its_uplink() -> None:
     ]
     exact = np.add.reduce(inputs, dtype=np.int32)
     with Fabric(TOPOLOGY, clock="real") as fabric:
-        fabric.collective("allreduce", inputs, "in-network")
+        fabric.run(CollectiveRequest("allreduce", inputs, "in-network"))
         (job,) = fabric.lab.controller.controller.jobs
         (tree,) = (planned.tree for planned in job.trees)
         fabric.schedule_link("p0l0", tree.root.switch, "down", 3 * MS)
-        run = fabric.collective("allreduce", inputs, "in-network")
+        run = fabric.run(CollectiveRequest("allreduce", inputs, "in-network"))
         for sums in run.buffers:
             np.testing.assert_array_equal(sums, exact)
         (event,) = fabric.summary().link_events

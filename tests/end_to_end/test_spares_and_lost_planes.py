@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from weft import topologies
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.scenario import EventSection
 
@@ -22,7 +23,7 @@ TOPOLOGY = topologies.with_spares(
 def all_reduced(fabric: Fabric, elements: int = 1 << 16) -> bool:
     """Whether an all-reduce of the three ranks is right."""
     inputs = [np.full(elements, rank + 1, np.int32) for rank in range(TOPOLOGY.rank_count)]
-    run = fabric.collective("allreduce", inputs, "ring")
+    run = fabric.run(CollectiveRequest("allreduce", inputs, "ring"))
     return run.result.ok and all((buffer == 6).all() for buffer in run.buffers)
 
 

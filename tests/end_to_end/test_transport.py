@@ -7,6 +7,7 @@ import pytest
 
 from weft import topologies
 from weft.errors import BadInputError
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.scenario import FaultsSection, NicSection, TransportSection
 
@@ -29,7 +30,7 @@ def test_sums_are_right_and_incasts_end(transport):
     with Fabric(
         topology, clock="real", transport=transport, nic=nic, faults=FaultsSection(loss=0.01)
     ) as fabric:
-        assert fabric.collective("allreduce", inputs, "ring").result.ok
+        assert fabric.run(CollectiveRequest("allreduce", inputs, "ring")).result.ok
         assert fabric.incast("h0", 65536, queue_pairs=2).bytes_delivered == 3 * 65536
         connections = [each for host in fabric.hosts.stats() for each in host["connections"]]
     assert {each["error"] for each in connections} == {"success"}

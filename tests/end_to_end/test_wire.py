@@ -10,6 +10,7 @@ import pytest
 from scapy.utils import rdpcap
 
 from end_to_end_data import buffers
+from weft.run.collectives import CollectiveRequest
 from weft.traffic.layers import BTH, AggregationHeader, IntShim, icrc_is_valid
 
 DISSECTOR = Path(__file__).parents[2] / "docs" / "wireshark" / "weft.lua"
@@ -36,7 +37,9 @@ def capture(small_fabric, tmp_path_factory):
     assert any("listening on" in line for line in sniffer.stderr)
     try:
         for algorithm in ("ring", "in-network"):
-            assert small_fabric.collective("allreduce", buffers(np.int32, 2000, 4), algorithm).result.ok
+            assert small_fabric.run(
+                CollectiveRequest("allreduce", buffers(np.int32, 2000, 4), algorithm)
+            ).result.ok
     finally:
         sniffer.terminate()
         sniffer.communicate(timeout=10)

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from weft import BadInputError, Fabric
 from weft.cli import weft
 from weft.paths import ROOT
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import load_scenario
 from weft.topologies import leaf_spine
@@ -47,8 +48,8 @@ def test_the_page_shows_the_example():
 def test_python_gets_every_ranks_result(dtype):
     inputs = [np.arange(1000, dtype=dtype).reshape(10, 100) * (rank + 1) for rank in range(4)]
     with Fabric(leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2), clock="virtual") as fabric:
-        run = fabric.collective(SCAN, inputs, "chain")
-        lengths = fabric.collective_of_lengths(SCAN, 4000, "chain")
+        run = fabric.run(CollectiveRequest(SCAN, inputs, "chain"))
+        lengths = fabric.run(CollectiveRequest(SCAN, 4000, "chain")).result
         made_by = fabric.summary().made_by.parameters
     assert run.result.ok
     assert (run.result.collective, run.result.root, run.result.count) == ("scan", None, 1000)

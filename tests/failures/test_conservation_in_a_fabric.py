@@ -10,6 +10,7 @@ import pytest
 from weft import Fabric, topologies
 from weft.errors import CheckFailedError
 from weft.results.packet_conservation import checked_conservation
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import (
     BufferSection,
@@ -55,7 +56,7 @@ def lengths(fabric: Fabric) -> None:
 
 
 def in_network(fabric: Fabric) -> None:
-    fabric.collective_of_lengths("allreduce", 600_000, "in-network")
+    fabric.run(CollectiveRequest("allreduce", 600_000, "in-network"))
 
 
 SCENARIOS = {

@@ -12,6 +12,7 @@ from weft import Fabric, topologies
 from weft.cli import main
 from weft.errors import BadInputError, CheckFailedError
 from weft.results.link_events import LinkEventResult
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import ControlSection, EventSection, parse_scenario
 
@@ -165,14 +166,14 @@ def test_without_repair_a_host_that_is_cut_off_fails_the_run() -> None:
 def test_a_reduction_whose_tree_fails_goes_on_over_another_which_the_next_one_has() -> None:
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual") as fabric:
-        fabric.collective_of_lengths("allreduce", 40_000, "in-network")
+        fabric.run(CollectiveRequest("allreduce", 40_000, "in-network"))
         job = fabric.lab.controller.controller.jobs[0]
         root = job.trees[0].tree.root.switch
         event = fabric.schedule_link("p0l0", root, "down", 20 * US)
-        fabric.collective_of_lengths("allreduce", 4_000_000, "in-network")
+        fabric.run(CollectiveRequest("allreduce", 4_000_000, "in-network"))
         assert event.rebuilt_jobs == [1]
         assert event.resumed_ps is not None
-        again = fabric.collective_of_lengths("allreduce", 40_000, "in-network")
+        again = fabric.run(CollectiveRequest("allreduce", 40_000, "in-network")).result
         assert again.packets_aggregated > 0
         assert fabric.lab.controller.controller.jobs[0].trees[0].tree.root.switch != root
         assert fabric.summary().packet_conservation is not None
@@ -181,12 +182,12 @@ def test_a_reduction_whose_tree_fails_goes_on_over_another_which_the_next_one_ha
 def test_a_tree_that_fails_between_two_reductions_is_another_for_the_second() -> None:
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual") as fabric:
-        fabric.collective_of_lengths("allreduce", 40_000, "in-network")
+        fabric.run(CollectiveRequest("allreduce", 40_000, "in-network"))
         root = fabric.lab.controller.controller.jobs[0].trees[0].tree.root.switch
         event = fabric.schedule_link("p0l0", root, "down")
         fabric.permutation(10_000)
         assert event.rebuilt_jobs == [1]
-        assert fabric.collective_of_lengths("allreduce", 40_000, "in-network").packets_aggregated > 0
+        assert fabric.run(CollectiveRequest("allreduce", 40_000, "in-network")).result.packets_aggregated > 0
 
 
 def test_events_after_the_end_have_not_happened() -> None:

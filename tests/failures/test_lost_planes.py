@@ -9,6 +9,7 @@ from weft import BadInputError, Fabric, topologies
 from weft.engine import Engine, _core
 from weft.results.collectives import CollectiveResult
 from weft.results.run_result import RunResult
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import ControlSection, EventSection, TransportSection, parse_scenario
 
@@ -36,7 +37,7 @@ def run(
         control=ControlSection(latency=2 * US, detection=US),
         transport=transport or TransportSection(),
     ) as fabric:
-        results = [fabric.collective(collective, inputs, algorithm).result for _ in range(runs)]
+        results = [fabric.run(CollectiveRequest(collective, inputs, algorithm)).result for _ in range(runs)]
         return results, fabric.summary()
 
 
@@ -186,5 +187,5 @@ def test_a_plane_that_flaps_takes_no_time_from_the_timeout() -> None:
     inputs = [np.arange(1 << 18, dtype=np.int32) for _ in topology.hosts]
     with Fabric(topology, clock="virtual", events=events, control=ControlSection(detection=US)) as fabric:
         # Of the timeout's two rounds of two seconds each, eight that are interrupted take less than a millisecond.
-        assert fabric.collective("allreduce", inputs, "ring", timeout_s=2.0).result.ok
+        assert fabric.run(CollectiveRequest("allreduce", inputs, "ring"), timeout_s=2.0).result.ok
         assert kinds(fabric.summary()).count("plane found plane 1") > 2

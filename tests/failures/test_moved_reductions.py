@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from weft import Fabric, topologies
 from weft.errors import CheckFailedError
 from weft.results.link_events import LinkEventResult
-from weft.run.collectives import random_elements
+from weft.run.collectives import CollectiveRequest, random_elements
 from weft.run.jobs import PlacedJob
 from weft.scenario import ControlSection
 from weft.scenario.tenants import TenantSection
@@ -52,8 +52,10 @@ class Reductions:
 
     def reduced(self, dtype: str) -> NDArray[np.generic]:
         """Return the sum that all ranks have."""
-        run = self.fabric.collective(
-            "allreduce", inputs(dtype, self.fabric.topology.rank_count), "in-network", tenant=self._tenant
+        run = self.fabric.run(
+            CollectiveRequest(
+                "allreduce", inputs(dtype, self.fabric.topology.rank_count), "in-network", tenant=self._tenant
+            )
         )
         assert run.result.ok
         assert len({buffer.tobytes() for buffer in run.buffers}) == 1
@@ -243,7 +245,7 @@ def test_the_ring_takes_over_packed_elements(
     ranks = full_switches.fabric.topology.rank_count
     buffers = [random_elements(np.random.default_rng(rank), dtype, 2 * ELEMENTS) for rank in range(ranks)]
     full_switches.fail(("p1l0", "p1s0"), "early", 5000 * US)
-    run = full_switches.fabric.collective("allreduce", buffers, "in-network", operation=operation)
+    run = full_switches.fabric.run(CollectiveRequest("allreduce", buffers, "in-network", operation=operation))
     assert run.result.ok
     assert run.result.wrong == 0
     (event,) = full_switches.resumed()
@@ -259,7 +261,7 @@ def test_every_collective_goes_on(one_plane: Reductions, name: str) -> None:
     parts = [each[: found.input_elements(ELEMENTS, ranks)] for each in inputs("int32", ranks)]
     root = one_plane.root()
     one_plane.fail(("p0l0", root), "in the middle", 500 * US)
-    run = one_plane.fabric.collective(name, parts, "in-network")
+    run = one_plane.fabric.run(CollectiveRequest(name, parts, "in-network"))
     assert run.result.ok
     (event,) = one_plane.resumed()
     assert event.rebuilt_jobs == [1]

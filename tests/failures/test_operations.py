@@ -23,6 +23,7 @@ from weft.results.controller_events import CONTROLLER_EVENTS
 from weft.results.printing import print_run
 from weft.results.results_file import read_results
 from weft.results.run_result import RunResult
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import EventSection, parse_scenario
 
@@ -179,12 +180,12 @@ def test_a_plane_that_is_taken_out_is_not_used_and_comes_back() -> None:
 def test_a_reduction_goes_on_over_a_tree_that_is_drained_and_the_next_has_another() -> None:
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual") as fabric:
-        fabric.collective_of_lengths("allreduce", 40_000, "in-network")
+        fabric.run(CollectiveRequest("allreduce", 40_000, "in-network"))
         jobs, operations = fabric.lab.controller.controller, fabric.lab.operations
         root = jobs.jobs[0].trees[0].tree.root.switch
         fabric.lab.controller.call(operations.cordon(switch_element(topology, root)))
         assert jobs.jobs[0].trees[0].tree.root.switch == root
-        assert fabric.collective_of_lengths("allreduce", 40_000, "in-network").packets_aggregated > 0
+        assert fabric.run(CollectiveRequest("allreduce", 40_000, "in-network")).result.packets_aggregated > 0
         assert jobs.jobs[0].trees[0].tree.root.switch != root
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from weft import Fabric, topologies
 from weft.errors import CheckFailedError
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import ControlSection
 
 US = 10**6
@@ -33,7 +34,7 @@ def reduce(fabric: Fabric, elements: int = 1000) -> None:
         np.random.default_rng(rank).integers(-(2**31), 2**31, elements, np.int32)
         for rank in range(fabric.topology.rank_count)
     ]
-    run = fabric.collective("allreduce", inputs, "in-network")
+    run = fabric.run(CollectiveRequest("allreduce", inputs, "in-network"))
     assert run.result.ok
     np.testing.assert_array_equal(run.buffers[0], np.add.reduce(inputs, dtype=np.int32))
 

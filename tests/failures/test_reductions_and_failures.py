@@ -11,6 +11,7 @@ import pytest
 
 from weft import Fabric, topologies
 from weft.errors import CheckFailedError
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import ControlSection
 
 US = 10**6
@@ -27,7 +28,7 @@ def attempt(fabric: Fabric, seed: int) -> bool:
     """Reduce vectors that take about as long as control does; returns whether that was possible."""
     inputs = [np.random.default_rng((seed, rank)).integers(-99, 99, 8000, np.int32) for rank in range(4)]
     try:
-        run = fabric.collective("allreduce", inputs, "in-network")
+        run = fabric.run(CollectiveRequest("allreduce", inputs, "in-network"))
     except CheckFailedError as error:
         if KNOWN.search(str(error)) is None:
             raise

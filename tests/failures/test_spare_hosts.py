@@ -10,6 +10,7 @@ import pytest
 from weft import BadInputError, CheckFailedError, Fabric, topologies
 from weft.results.collectives import CollectiveResult
 from weft.results.run_result import RunResult
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import ControlSection, EventSection, load_scenario, parse_scenario
 from weft.topologies import TopologyError
@@ -41,7 +42,7 @@ def run(
         for number in range(runs):
             for leaf in lost_between if number == 1 else ():
                 fabric.schedule_link("h1", leaf, "down", US)
-            results.append(fabric.collective("allreduce", inputs, algorithm).result)
+            results.append(fabric.run(CollectiveRequest("allreduce", inputs, algorithm)).result)
         return results, fabric.summary()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.topologies.test_builder import LINK
 from weft import Fabric
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import ControlSection, CreditsSection, RoutingSection
 from weft.topologies import FabricSpec
 from weft.topologies.builder import FabricBuilder
@@ -53,7 +54,7 @@ def test_an_all_reduce_under_credits_is_right_and_loses_nothing(
 ) -> None:
     buffers = [np.arange(20_000, dtype=np.int32) * (rank + 1) for rank in range(len(fabric.hosts))]
     with lossless_fabric(fabric, routing, classes) as lossless:
-        done = lossless.collective("allreduce", buffers, "ring")
+        done = lossless.run(CollectiveRequest("allreduce", buffers, "ring"))
     assert all(np.array_equal(each, sum(buffers)) for each in done.buffers)
     assert done.result.retransmissions == 0
 
@@ -63,7 +64,7 @@ def test_packets_go_in_the_lanes_of_their_layers() -> None:
     ranks = len(FABRICS["torus"].hosts)
     buffers = [np.arange(ranks * 512, dtype=np.int32) + rank for rank in range(ranks)]
     with lossless_fabric(FABRICS["torus"], "layered", [3, 4]) as lossless:
-        exchanged = lossless.collective("alltoall", buffers, "direct").buffers
+        exchanged = lossless.run(CollectiveRequest("alltoall", buffers, "direct")).buffers
         stats = lossless.lab.switch_stats()
     assert stats is not None
     for rank, received in enumerate(exchanged):
@@ -85,7 +86,7 @@ def test_a_link_that_fails_is_passed_and_new_routes_have_no_cycle(routing: str, 
     buffers = [np.arange(40_000, dtype=np.int32) * (rank + 1) for rank in range(len(fabric.hosts))]
     with lossless_fabric(fabric, routing, classes) as lossless:
         lossless.schedule_link("p0n0", "p0n1", "down", 600_000_000)
-        done = lossless.collective("allreduce", buffers, "ring")
+        done = lossless.run(CollectiveRequest("allreduce", buffers, "ring"))
         (event,) = lossless.summary().link_events
     assert all(np.array_equal(each, sum(buffers)) for each in done.buffers)
     assert event.route_cycle == ""

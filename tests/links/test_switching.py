@@ -15,6 +15,7 @@ from weft import Fabric, topologies
 from weft.clocks.environment import require_for
 from weft.engine import Collector, Engine, Link, PortMac, TransmitPort
 from weft.errors import BadInputError, EnvironmentLacksError
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import AggregationSection, SwitchingSection, parse_scenario
 from weft.scenario.options import FabricOptions
@@ -156,7 +157,7 @@ def test_what_the_program_adds_up_is_stored_first(switching: SwitchingSection, s
     inputs = [np.arange(size_bytes // 4, dtype=np.int32)] * 4
     narrow = AggregationSection(lanes=64)
     with Fabric(fabric, clock="virtual", switching=switching, aggregation=narrow) as running:
-        run = running.collective("allreduce", inputs, "in-network")
+        run = running.run(CollectiveRequest("allreduce", inputs, "in-network"))
     assert run.result.ok
     packets, links = size_bytes // 256, 4
     assert run.result.time_ps == packets * frame_ps + (links - 1) * (frame_ps + LATENCY_PS) + links * DELAY_PS

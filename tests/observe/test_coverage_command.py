@@ -26,11 +26,12 @@ INCAST = EXAMPLES / "incast.yaml"
 TEST = """
 import numpy as np
 import pytest
+from weft import CollectiveRequest
 
 @pytest.mark.fabric(clock="virtual", planes=1, leaves=1, spines=0, hosts_per_leaf=2)
 @pytest.mark.parametrize("turn", [1, 2])
 def test_it(fabric, turn):
-    assert fabric.collective("allreduce", [np.ones(100, np.int32)] * 2, algorithm="ring").result.ok
+    assert fabric.run(CollectiveRequest("allreduce", [np.ones(100, np.int32)] * 2)).result.ok
 """
 
 

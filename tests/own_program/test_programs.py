@@ -13,6 +13,7 @@ from plain_forwarding import FABRIC_SECTION, PLAIN_P4, TOPOLOGY, held, route, wr
 from weft.clocks.virtual.lab import VirtualLab
 from weft.errors import BadInputError
 from weft.paths import FABRIC_P4
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
 from weft.scenario import load_scenario
@@ -121,13 +122,13 @@ def test_what_a_scenario_asks_for_by_name_and_the_program_cannot_do_is_refused(
 
 def test_a_reduction_from_python_is_refused_with_the_switch(tmp_path: Path) -> None:
     with Fabric(TOPOLOGY, clock="virtual", p4=PLAIN_P4) as fabric, pytest.raises(BadInputError) as raised:
-        fabric.collective_of_lengths("allreduce", 4096, "in-network")
+        fabric.run(CollectiveRequest("allreduce", 4096, "in-network"))
     assert "p0l0 cannot aggregate: its program has no register slot_tag" in str(raised.value)
 
 
 def test_auto_does_not_choose_what_the_program_cannot_do(tmp_path: Path) -> None:
     with Fabric(TOPOLOGY, clock="virtual", p4=PLAIN_P4, entries=write_entries(tmp_path)) as fabric:
-        run = fabric.collective_of_lengths("allreduce", 65536, "auto")
+        run = fabric.run(CollectiveRequest("allreduce", 65536, "auto")).result
     assert run.algorithm != "in-network"
 
 

@@ -26,11 +26,12 @@ OWN_MODULES = (
 PLUGIN_TEST = """
 import numpy
 import pytest
+import weft
 
 
 @pytest.mark.fabric(clock="virtual", planes=1, leaves=2, spines=1, hosts_per_leaf=1)
 def test_an_all_reduce(fabric):
-    run = fabric.collective("allreduce", [numpy.ones(1024, numpy.float32)] * 2, algorithm="ring")
+    run = fabric.run(weft.CollectiveRequest("allreduce", [numpy.ones(1024, numpy.float32)] * 2))
     assert run.result.ok
 """
 

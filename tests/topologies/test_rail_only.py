@@ -7,6 +7,7 @@ import pytest
 
 from weft import Fabric, topologies
 from weft.errors import BadInputError
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import parse_scenario
 from weft.topologies import FabricSpec, TopologyError, with_scale_up
 from weft.topologies.kinds.rail_only import RailOnlySection, rail_only
@@ -60,7 +61,7 @@ def test_a_hierarchical_all_reduce_needs_no_more_and_an_incast_is_refused() -> N
     buffers = [np.arange(1024, dtype=np.int32) + rank for rank in range(4)]
     with Fabric(section.build(), clock="virtual") as fabric:
         for _ in range(2):
-            reduced = fabric.collective("allreduce", buffers, "hierarchical").buffers
+            reduced = fabric.run(CollectiveRequest("allreduce", buffers, "hierarchical")).buffers
             assert all(np.array_equal(each, sum(buffers)) for each in reduced)
             with pytest.raises(
                 BadInputError, match="h0 and h3 have no path in plane 0: no links lead from p0l0 to"

@@ -5,6 +5,7 @@ import pytest
 
 from weft import BadInputError, Fabric, topologies
 from weft.recording.observations import ports_table
+from weft.run.collectives import CollectiveRequest
 from weft.topologies import with_scale_up
 from weft.traffic.aggregation_format import LANE_COUNT, frame_bytes
 
@@ -58,7 +59,9 @@ def test_hosts_reduce_inside_first(name, trees):
     with Fabric(topology, clock="virtual", trees=trees) as fabric:
         for dtype, operation, count in REDUCTIONS:
             inputs = inputs_of(dtype, count, topology.rank_count)
-            run = fabric.collective("allreduce", inputs, "hierarchical-in-network", operation=operation)
+            run = fabric.run(
+                CollectiveRequest("allreduce", inputs, "hierarchical-in-network", operation=operation)
+            )
             assert run.result.ok, (dtype, operation, count)
             if dtype == "int32" and operation == "sum":
                 np.testing.assert_array_equal(run.buffers[1], np.sum(inputs, axis=0, dtype=np.int32))
@@ -67,7 +70,9 @@ def test_hosts_reduce_inside_first(name, trees):
 def test_losses_change_nothing():
     topology = FABRICS["side by side"]
     with Fabric(topology, clock="virtual", trees=2, faults={"loss": 0.02}) as fabric:
-        run = fabric.collective("allreduce", inputs_of("int32", 20_000, 8), "hierarchical-in-network")
+        run = fabric.run(
+            CollectiveRequest("allreduce", inputs_of("int32", 20_000, 8), "hierarchical-in-network")
+        )
     assert run.result.ok
     assert run.result.retransmissions > 0
 
@@ -76,9 +81,9 @@ def test_a_nic_carries_its_ranks_share_once():
     """Of hosts of four ranks, a quarter of the data in packets of 64 elements, whatever the number of hosts."""
     size_bytes = 1 << 20
     with Fabric(FABRICS["rails"], clock="virtual", int_telemetry=False) as fabric:
-        result = fabric.collective_of_lengths(
-            "allreduce", size_bytes, "hierarchical-in-network", dtype="int32"
-        )
+        result = fabric.run(
+            CollectiveRequest("allreduce", size_bytes, "hierarchical-in-network", dtype="int32")
+        ).result
         stats = fabric.hosts.stats()
     packets = size_bytes // 4 // PAYLOAD_BYTES
     assert [each["planes"][0]["aggregation"]["contributions_sent"] for each in stats] == [packets] * 8
@@ -92,7 +97,7 @@ def test_uplinks_share_what_goes_to_the_roots(trees):
     topology = clos(spines=4)
     with Fabric(topology, clock="virtual", int_telemetry=False, trees=trees) as fabric:
         before = sent_bytes(fabric, ports_table(topology, fabric.lab.switch_stats(), fabric.hosts.stats()))
-        fabric.collective_of_lengths("allreduce", size_bytes, "in-network", dtype="int32")
+        fabric.run(CollectiveRequest("allreduce", size_bytes, "in-network", dtype="int32"))
         after = sent_bytes(fabric, ports_table(topology, fabric.lab.switch_stats(), fabric.hosts.stats()))
     share = size_bytes // trees // PAYLOAD_BYTES * frame_bytes(4, LANE_COUNT)
     links = [
@@ -114,9 +119,9 @@ def test_trees_relieve_links_that_are_slower_than_hosts():
     times = {}
     for trees in (1, 4):
         with Fabric(topology, clock="virtual", int_telemetry=False, trees=trees) as fabric:
-            times[trees] = fabric.collective_of_lengths(
-                "allreduce", size_bytes, "in-network", dtype="int32"
-            ).time_ps
+            times[trees] = fabric.run(
+                CollectiveRequest("allreduce", size_bytes, "in-network", dtype="int32")
+            ).result.time_ps
     assert times[4] < 0.4 * times[1]
 
 
@@ -125,7 +130,7 @@ def test_hosts_of_one_rank_have_no_inside():
         Fabric(clos(), clock="virtual") as fabric,
         pytest.raises(BadInputError, match="hosts of 1 rank have no links inside"),
     ):
-        fabric.collective("allreduce", inputs_of("int32", 64, 8), "hierarchical-in-network")
+        fabric.run(CollectiveRequest("allreduce", inputs_of("int32", 64, 8), "hierarchical-in-network"))
 
 
 def test_more_trees_than_slots_allow_are_refused():
@@ -133,4 +138,4 @@ def test_more_trees_than_slots_allow_are_refused():
         Fabric(clos(), clock="virtual", trees=64, slots=128) as fabric,
         pytest.raises(BadInputError, match="aggregation slots"),
     ):
-        fabric.collective("allreduce", inputs_of("int32", 64 * 64, 8), "in-network")
+        fabric.run(CollectiveRequest("allreduce", inputs_of("int32", 64 * 64, 8), "in-network"))

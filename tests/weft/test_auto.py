@@ -8,6 +8,7 @@ from weft import BadInputError, Fabric, topologies
 from weft.cli import weft
 from weft.errors import CheckFailedError
 from weft.run.algorithms import objections
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.run.spec import fabric_run_spec
 from weft.run.tuner import Point, Question, Tuner, between, extended
@@ -41,7 +42,7 @@ def times_of_all(fabric, collective, size_bytes):
     found = {}
     for name in [each.name for each in known] + ["auto"]:
         try:
-            found[name] = fabric.collective_of_lengths(collective, size_bytes, name).time_ps
+            found[name] = fabric.run(CollectiveRequest(collective, size_bytes, name)).result.time_ps
         except BadInputError:
             assert name != "auto"
     return found
@@ -76,17 +77,17 @@ def test_a_group_has_a_choice_of_its_own(ranks):
     with Fabric(FABRICS["one plane"], clock="virtual", int_telemetry=False) as fabric:
         for collective, size_bytes in (("allreduce", 200), ("allgather", 60_000), ("alltoall", 6000)):
             found = {
-                name: fabric.collective_of_lengths(collective, size_bytes, name, ranks=ranks).time_ps
+                name: fabric.run(CollectiveRequest(collective, size_bytes, name, ranks=ranks)).result.time_ps
                 for name in choices(fabric, collective, ranks)
             }
-            chosen = fabric.collective_of_lengths(collective, size_bytes, "auto", ranks=ranks)
+            chosen = fabric.run(CollectiveRequest(collective, size_bytes, "auto", ranks=ranks)).result
             assert chosen.ranks == len(ranks)
             assert chosen.time_ps == found[chosen.choice.algorithm] <= WITHIN * min(found.values())
         inputs = [np.arange(1000, dtype=np.int32)] * len(ranks)
-        run = fabric.collective("allreduce", inputs, "auto", ranks=ranks)
+        run = fabric.run(CollectiveRequest("allreduce", inputs, "auto", ranks=ranks))
         assert (run.result.algorithm, run.result.wrong) == ("auto", 0)
         with pytest.raises((BadInputError, ValueError), match="rank 9"):
-            fabric.collective("allreduce", inputs, "auto", ranks=[*ranks[1:], 9])
+            fabric.run(CollectiveRequest("allreduce", inputs, "auto", ranks=[*ranks[1:], 9]))
 
 
 def choices(fabric, collective, ranks):
@@ -97,8 +98,8 @@ def choices(fabric, collective, ranks):
 def test_a_choice_says_what_and_why():
     with Fabric(FABRICS["one plane"], clock="virtual") as fabric:
         inputs = [np.arange(1000, dtype=np.int32)] * 8
-        run = fabric.collective("allreduce", inputs, "auto")
-        named = fabric.collective("allreduce", inputs, run.result.choice.algorithm)
+        run = fabric.run(CollectiveRequest("allreduce", inputs, "auto"))
+        named = fabric.run(CollectiveRequest("allreduce", inputs, run.result.choice.algorithm))
     choice = run.result.choice
     assert run.result.ok
     assert run.result.algorithm == "auto"
@@ -157,7 +158,7 @@ def test_segments_leave_the_switches_out():
     with Fabric(
         FABRICS["one plane"], clock="virtual", fidelity=FidelitySection(segment=65536), int_telemetry=False
     ) as fabric:
-        choice = fabric.collective_of_lengths("allreduce", 4096, "auto").choice
+        choice = fabric.run(CollectiveRequest("allreduce", 4096, "auto")).result.choice
     assert "in-network" not in (choice.algorithm, choice.runner_up)
 
 
@@ -166,13 +167,13 @@ def test_a_tenant_s_choice_knows_its_promise():
     with Fabric(FABRICS["one plane"], clock="virtual", tenants=tenants) as fabric:
         for size_bytes in (100_000, 200):
             found = {
-                tenant: fabric.collective_of_lengths("allreduce", size_bytes, "auto", tenant=tenant)
+                tenant: fabric.run(CollectiveRequest("allreduce", size_bytes, "auto", tenant=tenant)).result
                 for tenant in ("blue", "")
             }
             assert found[""].choice.algorithm == "in-network"
             for each in found.values():
                 assert each.choice.predicted_ps == pytest.approx(each.time_ps, rel=0.1)
-            slow = fabric.collective_of_lengths("allreduce", size_bytes, "in-network", tenant="blue")
+            slow = fabric.run(CollectiveRequest("allreduce", size_bytes, "in-network", tenant="blue")).result
             assert found["blue"].time_ps <= slow.time_ps
             if size_bytes > 200:
                 assert slow.time_ps > 5 * found["blue"].time_ps
@@ -184,10 +185,11 @@ def test_an_algorithm_that_has_no_slots_is_left_out():
     reasons = []
     with Fabric(FABRICS["one plane"], clock="virtual", tenants=tenants, progress=reasons.append) as fabric:
         blue, nobody = (
-            fabric.collective_of_lengths("allreduce", 4096, "auto", tenant=tenant) for tenant in ("blue", "")
+            fabric.run(CollectiveRequest("allreduce", 4096, "auto", tenant=tenant)).result
+            for tenant in ("blue", "")
         )
         with pytest.raises(BadInputError, match="unknown tenant 'red'"):
-            fabric.collective_of_lengths("allreduce", 4096, "auto", tenant="red")
+            fabric.run(CollectiveRequest("allreduce", 4096, "auto", tenant="red"))
     assert blue.choice.algorithm == "in-network"
     assert "in-network" not in (nobody.choice.algorithm, nobody.choice.runner_up)
     (reason,) = (each for each in reasons if "left out" in each)
@@ -230,7 +232,7 @@ def test_an_algorithm_may_not_be_named_auto(tmp_path):
         Fabric(FABRICS["six hosts"], clock="virtual") as fabric,
         pytest.raises(BadInputError, match="named 'auto'"),
     ):
-        fabric.collective_of_lengths(f"{path}:Mine", 4096, "auto")
+        fabric.run(CollectiveRequest(f"{path}:Mine", 4096, "auto"))
 
 
 def test_algorithms_without_a_cost_are_predicted_by_their_probes(tmp_path, monkeypatch):
@@ -243,7 +245,9 @@ def test_algorithms_without_a_cost_are_predicted_by_their_probes(tmp_path, monke
     )
     monkeypatch.chdir(tmp_path)
     with Fabric(two_tiers(planes=1), clock="virtual", int_telemetry=False) as fabric:
-        small, large = (fabric.collective_of_lengths("mine.py:Mine", size, "auto") for size in (256, 4 << 20))
+        small, large = (
+            fabric.run(CollectiveRequest("mine.py:Mine", size, "auto")).result for size in (256, 4 << 20)
+        )
     assert (small.choice.algorithm, large.choice.algorithm) == ("two", "one")
     assert small.choice.predicted_ps == pytest.approx(small.time_ps, rel=0.05)
 

@@ -8,6 +8,7 @@ import pytest
 from tests.topologies.example_fabrics import EXAMPLES, routings_of, scenario_of
 from weft import Fabric, topologies
 from weft.run.algorithms import objections
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import ControlSection, load_scenario, parse_scenario
 from weft.traffic.aggregation_format import Operation
@@ -54,7 +55,7 @@ def test_each_link_carries_what_the_collective_needs_and_headers(collective):
     topology = four_hosts()
     with Fabric(topology, clock="virtual", int_telemetry=False) as fabric:
         fabric.lab.count_loads()
-        run = fabric.collective(collective, inputs_of(collective), "in-network", root=ROOT)
+        run = fabric.run(CollectiveRequest(collective, inputs_of(collective), "in-network", root=ROOT))
         sent = sent_bytes(fabric)
     assert run.result.ok
     nics = [host.nics[0] for host in topology.hosts]
@@ -70,7 +71,7 @@ def test_a_barrier_is_a_header_up_and_down_each_link():
     topology = four_hosts(host_rate_bps=10**11, delay_ps=600_000)
     with Fabric(topology, clock="virtual", int_telemetry=False) as fabric:
         fabric.lab.count_loads()
-        run = fabric.collective("barrier", [np.zeros(1, np.int32)] * RANKS, "in-network")
+        run = fabric.run(CollectiveRequest("barrier", [np.zeros(1, np.int32)] * RANKS, "in-network"))
         sent = sent_bytes(fabric)
     assert set(sent.values()) == {HEADER}
     header_ps = topologies.serialisation_ps(HEADER, 10**11)
@@ -121,7 +122,9 @@ def test_ranks_in_any_order_get_what_is_theirs():
     with Fabric(topology, clock="virtual") as fabric:
         for collective in ("reduce", "reducescatter", "broadcast", "allgather"):
             root = 4 if collective in ("reduce", "broadcast") else 0
-            assert fabric.collective(collective, inputs, "in-network", ranks=ranks, root=root).result.ok
+            assert fabric.run(
+                CollectiveRequest(collective, inputs, "in-network", ranks=ranks, root=root)
+            ).result.ok
 
 
 @pytest.mark.parametrize("planes", [1, 2])
@@ -134,12 +137,12 @@ def test_a_failure_in_the_middle_moves_what_is_left(collective, planes):
     control = ControlSection(latency=10**7, detection=5 * 10**6)
     inputs = inputs_of(collective, 100_000)
     with Fabric(topology, clock="virtual", control=control) as fabric:
-        assert fabric.collective(collective, inputs, "in-network", root=ROOT).result.ok
+        assert fabric.run(CollectiveRequest(collective, inputs, "in-network", root=ROOT)).result.ok
         (job,) = fabric.lab.controller.controller.jobs
         root = job.trees[0].tree.root.switch
         for name in ("p0l0", "p0l1"):
             fabric.schedule_link(name, root, "down", 60 * 10**6)
-        assert fabric.collective(collective, inputs, "in-network", root=ROOT).result.ok
+        assert fabric.run(CollectiveRequest(collective, inputs, "in-network", root=ROOT)).result.ok
         resumed = [each for each in fabric.lab.link_events.results if each.resumed_ps is not None]
     assert len(resumed) == 1
 

@@ -11,6 +11,7 @@ from weft import topologies
 from weft.clocks.endpoint_settings import loaded_round_trip_ps
 from weft.engine import congestion_control_kind
 from weft.errors import BadInputError
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
 from weft.scenario import EcnSection, TransportSection, fabric_options, load_scenario, parse_scenario
@@ -208,7 +209,7 @@ def test_every_algorithm_finishes_what_it_begins_and_repeats(name):
         topology = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=2)
         inputs = [np.arange(20_000, dtype=np.int32) * (rank + 1) for rank in range(4)]
         with Fabric(topology, clock="virtual", transport=transport(name), workers=workers) as fabric:
-            assert fabric.collective("allreduce", inputs, "ring").result.ok
+            assert fabric.run(CollectiveRequest("allreduce", inputs, "ring")).result.ok
             fabric.permutation(200_000)
             return fabric.summary().as_dict()
 

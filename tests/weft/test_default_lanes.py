@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from weft import Fabric, topologies
+from weft.run.collectives import CollectiveRequest
 from weft.run.spec import fabric_run_spec, run_spec
 from weft.scenario import AggregationSection, parse_scenario
 from weft.scenario.tenants import TenantSection
@@ -56,7 +57,7 @@ def test_exponents_hold_no_data_up_however_long_a_round_trip_takes():
     """Links of 5 µs: 64 packets of data are a twentieth of what is under way."""
     with Fabric(two_leaves(100e9, delay_ps=5_000_000), clock="virtual") as fabric:
         integers, floats = (
-            fabric.collective_of_lengths("allreduce", 1 << 20, "in-network", dtype=dtype).time_ps
+            fabric.run(CollectiveRequest("allreduce", 1 << 20, "in-network", dtype=dtype)).result.time_ps
             for dtype in ("int32", "float32")
         )
     assert floats < 1.35 * integers
@@ -67,8 +68,8 @@ def test_sums_of_16_bit_floats_take_half_as_long_and_are_within_their_bound(dtyp
     generator = np.random.default_rng(4)
     inputs = [elements_of(generator.standard_normal(60_001), dtype) for _ in range(4)]
     with Fabric(two_leaves(10e9), clock="virtual") as fabric:
-        run = fabric.collective("allreduce", inputs, "in-network")
-        wide = fabric.collective_of_lengths("allreduce", 4 * 60_001, "in-network", dtype="float32")
+        run = fabric.run(CollectiveRequest("allreduce", inputs, "in-network"))
+        wide = fabric.run(CollectiveRequest("allreduce", 4 * 60_001, "in-network", dtype="float32")).result
         assert run.result.ok
         assert run.result.wrong == 0
         assert run.result.time_ps < 0.6 * wide.time_ps
@@ -78,7 +79,7 @@ def test_sums_of_16_bit_floats_take_half_as_long_and_are_within_their_bound(dtyp
 def test_rings_lose_where_switches_sum_16_bit_floats():
     with Fabric(two_leaves(10e9), clock="virtual") as fabric:
         ring, switches = (
-            fabric.collective_of_lengths("allreduce", 256 << 10, algorithm, dtype="bfloat16").time_ps
+            fabric.run(CollectiveRequest("allreduce", 256 << 10, algorithm, dtype="bfloat16")).result.time_ps
             for algorithm in ("ring", "in-network")
         )
     assert switches < ring
@@ -91,6 +92,6 @@ def test_rails_pack_by_the_number_of_hosts_that_they_join():
     generator = np.random.default_rng(5)
     inputs = [generator.standard_normal(5000).astype(np.float16) for _ in range(spec.rank_count)]
     with Fabric(spec, clock="virtual") as fabric:
-        result = fabric.collective("allreduce", inputs, "hierarchical-in-network").result
+        result = fabric.run(CollectiveRequest("allreduce", inputs, "hierarchical-in-network")).result
     assert result.ok
     assert 0 < result.largest_error < result.error_bound

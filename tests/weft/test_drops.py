@@ -10,6 +10,7 @@ from rich.console import Console
 from weft import topologies
 from weft.errors import CheckFailedError
 from weft.results.printing import print_run
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.scenario import parse_scenario
 
@@ -31,7 +32,7 @@ def incast(fabric):
 
 
 def in_network(fabric):
-    fabric.collective_of_lengths("allreduce", 1 << 17, "in-network")
+    fabric.run(CollectiveRequest("allreduce", 1 << 17, "in-network"))
 
 
 def link_failure(fabric):

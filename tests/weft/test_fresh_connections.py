@@ -9,6 +9,7 @@ import pytest
 from weft import topologies
 from weft.errors import BadInputError
 from weft.results.packet_conservation import Count
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
@@ -18,9 +19,9 @@ TOPOLOGY = topologies.leaf_spine(
     planes=1, leaves=2, spines=2, hosts_per_leaf=2, host_rate_bps=10**11, queue_capacity_bytes=200_000
 )
 ITEMS = {
-    "collective": lambda fabric: fabric.collective_of_lengths("alltoall", 256 * KIB, "direct"),
+    "collective": lambda fabric: fabric.run(CollectiveRequest("alltoall", 256 * KIB, "direct")).result,
     "incast": lambda fabric: fabric.incast("h0", 256 * KIB),
-    "in-network": lambda fabric: fabric.collective_of_lengths("allreduce", 64 * KIB, "in-network"),
+    "in-network": lambda fabric: fabric.run(CollectiveRequest("allreduce", 64 * KIB, "in-network")).result,
     "workload": lambda fabric: fabric.workload("alibaba_storage", 0.5, 200_000_000),
     "permutation": lambda fabric: fabric.permutation(256 * KIB),
 }
@@ -106,8 +107,8 @@ def test_totals_have_what_connections_counted_that_are_gone():
 def test_repetitions_have_a_mean_a_least_and_a_largest_time():
     buffers = [np.full(5000, rank, np.int32) for rank in range(4)]
     with Fabric(TOPOLOGY, clock="virtual", seed=3, **options("lossy-go-back-n")) as fabric:
-        once = fabric.collective("allreduce", buffers, "ring").result
-        run = fabric.collective("allreduce", buffers, "ring", repetitions=5, warmup=2)
+        once = fabric.run(CollectiveRequest("allreduce", buffers, "ring")).result
+        run = fabric.run(CollectiveRequest("allreduce", buffers, "ring", repetitions=5, warmup=2))
         phases = [phase.name for phase in fabric.phases]
         assert len({phase.run for phase in fabric.phases}) == 8
         summary = fabric.summary()
@@ -138,7 +139,7 @@ def test_repetitions_have_a_mean_a_least_and_a_largest_time():
 )
 def test_numbers_of_repetitions_out_of_range_are_refused(given, message):
     with Fabric(TOPOLOGY, clock="virtual") as fabric, pytest.raises(BadInputError, match=message):
-        fabric.collective_of_lengths("allreduce", 64 * KIB, **given)
+        fabric.run(CollectiveRequest("allreduce", 64 * KIB, **given))
 
 
 def test_connections_that_are_gone_are_freed():

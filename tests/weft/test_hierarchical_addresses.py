@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from weft import Fabric
+from weft.run.collectives import CollectiveRequest
 from weft.topologies import FabricSpec, LinkSpec
 from weft.topologies.builder import FabricBuilder
 
@@ -42,6 +43,6 @@ def test_traffic_and_reductions_before_and_after_a_failure(version: Literal[4, 6
                 fabric.permutation(1 << 12)
                 assert event.happened_ps is not None
             for algorithm in ("ring", "in-network"):
-                reduced = fabric.collective("allreduce", buffers, algorithm).buffers
+                reduced = fabric.run(CollectiveRequest("allreduce", buffers, algorithm)).buffers
                 assert all(np.array_equal(each, sum(buffers)) for each in reduced), (down, algorithm)
             assert fabric.permutation(1 << 12).bytes_delivered == 4 * (1 << 12)

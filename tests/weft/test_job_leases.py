@@ -15,6 +15,7 @@ from weft import Fabric
 from weft.controller.errors import JobError, NoSlotsError
 from weft.controller.features.acl import AclRule
 from weft.errors import BadInputError
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import AggregationSection
 from weft.scenario.tenants import TenantSection
 from weft.topologies import leaf_spine
@@ -51,13 +52,13 @@ def test_slots_of_a_dead_owner_are_given_to_the_next_after_a_lease() -> None:
         blocking = fabric.lab.controller
         blocking.add_job(50, ["h0", "h2"], SLOTS)
         began_ps = fabric.hosts.now_ps()
-        assert fabric.collective("allreduce", inputs(), "in-network", ranks=[0, 3]).result.ok
+        assert fabric.run(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 3])).result.ok
         assert jobs_of(fabric) == [1]
         assert evictions(fabric) == ["job 50"]
         (event,) = [event for event in fabric.lab.operations.log if event.kind == "evicted"]
         assert event.time_ps - began_ps == pytest.approx(5 * MS, rel=0.01)
         # The next reduction of the same ranks has its job still.
-        assert fabric.collective("allreduce", inputs(), "in-network", ranks=[0, 3]).result.ok
+        assert fabric.run(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 3])).result.ok
         # What has been seen to be idle once is not waited for again; nobody has used job 1 since.
         blocking.call(asyncio.sleep(0.006))
         with pytest.raises(NoSlotsError, match="job 60 wants 3000"):
@@ -73,7 +74,7 @@ def test_without_a_shortage_nobody_goes_and_where_eviction_does_not_help_neither
         blocking.add_job(50, ["h0", "h2"], 1000)
         blocking.add_job(51, ["h0", "h2"], 2000)
         blocking.call(asyncio.sleep(0.01))
-        assert fabric.collective("allreduce", inputs()[:1] * 2, "ring", ranks=[0, 3]).result.ok
+        assert fabric.run(CollectiveRequest("allreduce", inputs()[:1] * 2, "ring", ranks=[0, 3])).result.ok
         blocking.add_job(52, ["h0", "h2"], 1000)
         began_ps = fabric.hosts.now_ps()
         with pytest.raises(JobError, match="job 53 wants 5000"):
@@ -85,10 +86,10 @@ def test_without_a_shortage_nobody_goes_and_where_eviction_does_not_help_neither
 
 def test_an_owner_that_was_idle_between_reductions_joins_again() -> None:
     with lab_fabric() as fabric:
-        first = fabric.collective("allreduce", inputs(), "in-network", ranks=[0, 3])
+        first = fabric.run(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 3]))
         fabric.lab.controller.add_job(50, ["h0", "h2"], SLOTS)
         assert evictions(fabric) == ["job 1"]
-        again = fabric.collective("allreduce", inputs(), "in-network", ranks=[0, 3])
+        again = fabric.run(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 3]))
         assert again.result.ok
         assert again.result.time_ps == first.result.time_ps
         assert evictions(fabric) == ["job 1", "job 50"]
@@ -106,7 +107,9 @@ def test_an_owner_that_is_idle_within_a_run_joins_again_when_it_reduces() -> Non
             assert [job.job_id for job in control.jobs] == [50]
 
         tasks = [
-            fabric.tasks.collective("allreduce", inputs(), "in-network", ranks=[0, 3]).at(time_ms * MS)
+            fabric.tasks.collective(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 3])).at(
+                time_ms * MS
+            )
             for time_ms in (20, 40)
         ]
         began_ps = fabric.hosts.now_ps()
@@ -127,7 +130,9 @@ def test_a_reduction_does_not_wait_for_leases_of_others() -> None:
             await asyncio.sleep(1e-3)
             await fabric.lab.controller.controller.add_job(50, ["h0", "h2"], SLOTS)
 
-        task = fabric.tasks.collective("allreduce", inputs(), "in-network", ranks=[0, 3]).at(300 * MS)
+        task = fabric.tasks.collective(
+            CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 3])
+        ).at(300 * MS)
         began_ps = fabric.hosts.now_ps()
         begin(fabric, meanwhile)
         (result,) = fabric.run_together([task])
@@ -158,11 +163,11 @@ def test_a_job_in_the_middle_of_a_reduction_is_never_evicted() -> None:
                 refused.append(str(error))
             await control.set_acl([])
 
-        assert fabric.collective("allreduce", inputs(), "in-network", ranks=[0, 3]).result.ok
+        assert fabric.run(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 3])).result.ok
         (epoch,) = [job.epoch for job in control.jobs]
         began_ps = fabric.hosts.now_ps()
         begin(fabric, meanwhile)
-        run = fabric.collective("allreduce", inputs(200_000), "in-network", ranks=[0, 3])
+        run = fabric.run(CollectiveRequest("allreduce", inputs(200_000), "in-network", ranks=[0, 3]))
         assert run.result.ok
         assert fabric.hosts.now_ps() - began_ps > lease_s * 10**12
         assert len(refused) == 1
@@ -188,7 +193,9 @@ def test_a_job_whose_promise_lets_packets_through_seldom_is_not_idle() -> None:
                 refused.append(str(error))
 
         begin(fabric, meanwhile)
-        run = fabric.collective("allreduce", inputs(64 * 24), "in-network", ranks=[0, 3], tenant="blue")
+        run = fabric.run(
+            CollectiveRequest("allreduce", inputs(64 * 24), "in-network", ranks=[0, 3], tenant="blue")
+        )
         assert run.result.ok
         assert run.result.time_ps > 10 * gap_s * 10**12
         assert len(refused) == 1

@@ -18,6 +18,7 @@ from weft.controller.job_notes import JobNote
 from weft.controller.jobs import MAX_EPOCH, JobTable
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.controller.recovery import HeldJob, HeldJobs, recovered
+from weft.run.collectives import CollectiveRequest
 from weft.scenario.tenants import TenantSection
 from weft.scenario.transport import TransportSection
 from weft.topologies import leaf_spine
@@ -35,7 +36,9 @@ def test_a_reduction_ends_exact_though_the_manager_forgets_its_jobs_meanwhile() 
     inputs = [np.random.default_rng(rank).integers(-99, 99, 100_000, np.int32) for rank in range(3)]
     with lab_fabric() as fabric:
         controller = fabric.lab.controller.controller
-        alone = fabric.collective("allreduce", inputs, "in-network", ranks=[4, 0, 2], tenant="blue")
+        alone = fabric.run(
+            CollectiveRequest("allreduce", inputs, "in-network", ranks=[4, 0, 2], tenant="blue")
+        )
         known = controller.memberships(1)
         found = []
 
@@ -49,7 +52,7 @@ def test_a_reduction_ends_exact_though_the_manager_forgets_its_jobs_meanwhile() 
 
         began_ps = fabric.hosts.now_ps()
         fabric.lab.controller.call(fabric.lab.operations.begin(restart()))
-        run = fabric.collective("allreduce", inputs, "in-network", ranks=[4, 0, 2], tenant="blue")
+        run = fabric.run(CollectiveRequest("allreduce", inputs, "in-network", ranks=[4, 0, 2], tenant="blue"))
         assert run.result.ok
         assert run.result.time_ps == alone.result.time_ps
         recovery, written = found
@@ -66,7 +69,9 @@ def test_a_reduction_ends_exact_though_the_manager_forgets_its_jobs_meanwhile() 
         assert first.trees[0].slot_base["p0l0"] == 4096 - 512
         # Once more, and without the other job: the hosts still have theirs.
         fabric.lab.controller.remove_job(2)
-        assert fabric.collective("allreduce", inputs, "in-network", ranks=[4, 0, 2], tenant="blue").result.ok
+        assert fabric.run(
+            CollectiveRequest("allreduce", inputs, "in-network", ranks=[4, 0, 2], tenant="blue")
+        ).result.ok
         assert [job.epoch for job in controller.jobs] == [1]
         fabric.summary()
 
@@ -77,7 +82,7 @@ def test_new_jobs_take_no_epoch_that_slots_have_seen() -> None:
     with lab_fabric(transport=TransportSection(connections="kept")) as fabric:
         blocking = fabric.lab.controller
         for ranks in ([1, 3, 5], [0, 1, 2], [3, 4, 5]):
-            fabric.collective("allreduce", inputs, "in-network", ranks=ranks)
+            fabric.run(CollectiveRequest("allreduce", inputs, "in-network", ranks=ranks))
         blocking.remove_job(1)
         found = blocking.call(blocking.controller.recover())
         assert (found.jobs, found.epochs, found.knows_epochs) == ((), frozenset({1, 2, 3}), True)
@@ -89,7 +94,7 @@ def test_what_is_left_of_a_broken_job_is_removed_and_its_slots_are_free() -> Non
     inputs = [np.ones(500, np.int32)] * 6
     with lab_fabric() as fabric:
         blocking = fabric.lab.controller
-        fabric.collective("allreduce", inputs, "in-network")
+        fabric.run(CollectiveRequest("allreduce", inputs, "in-network"))
         blocking.add_job(9, ["h0", "h1"], 32, planes=[1])
         controller: FabricController = blocking.controller
         session = controller.session("p1l1")

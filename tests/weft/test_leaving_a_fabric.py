@@ -15,6 +15,7 @@ import pytest
 from weft import topologies
 from weft.errors import WeftError
 from weft.paths import ROOT
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.scenario import TransportSection
 
@@ -42,7 +43,9 @@ class Paths(weft.PathChoice):
 
 
 def all_reduce(fabric: Fabric, algorithm: str, timeout_s: float = 300.0) -> None:
-    fabric.collective("allreduce", [np.ones(50_000, np.int32)] * 4, algorithm, timeout_s=timeout_s)
+    fabric.run(
+        CollectiveRequest("allreduce", [np.ones(50_000, np.int32)] * 4, algorithm), timeout_s=timeout_s
+    )
 
 
 def summarised(fabric: Fabric) -> None:

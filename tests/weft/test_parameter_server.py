@@ -17,6 +17,7 @@ from weft.report.run_directory import RunDirectory
 from weft.results.parameter_server_model import HistogramResult
 from weft.results.parameter_servers import PARAMETER_SERVERS
 from weft.results.results_file import read_results
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario import parse_scenario
@@ -298,7 +299,7 @@ def test_an_all_reduce_of_workers_is_the_collective():
     made = all_reduce_job(plan)
     with Fabric(star(4), clock="virtual") as fabric:
         duration_ps = fabric.run_job(made.job).duration_ps
-        alone = fabric.collective_of_lengths("allreduce", 1 << 18, "ring")
+        alone = fabric.run(CollectiveRequest("allreduce", 1 << 18, "ring")).result
     assert duration_ps == pytest.approx(20 * US + alone.time_ps + plan.update_ps(1 << 18), rel=0.01)
 
 

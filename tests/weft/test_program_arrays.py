@@ -16,6 +16,7 @@ from weft.errors import BadInputError
 from weft.paths import FABRIC_P4
 from weft.pytest_plugin import fabric_of
 from weft.results.results_file import read_results
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import ObserveSection, parse_scenario
 
@@ -63,7 +64,7 @@ def run(program: Path):
     """A fabric on which an all-reduce has run; its program is given as a string."""
     topology = topologies.leaf_spine(**SMALL)
     with Fabric(topology, clock="virtual", p4=str(program)) as fabric:
-        fabric.collective("allreduce", [np.ones(1000, np.int32)] * 2, algorithm="ring")
+        fabric.run(CollectiveRequest("allreduce", [np.ones(1000, np.int32)] * 2, algorithm="ring"))
         yield fabric
 
 

@@ -15,6 +15,7 @@ from tests.weft.test_forged_aggregation import drops, entrance
 from weft import Fabric
 from weft.controller.memberships import JobMembership
 from weft.run import aggregation_job
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import EcnSection
 from weft.scenario.tenants import TenantSection
 from weft.topologies import FabricSpec, leaf_spine
@@ -46,10 +47,12 @@ def share_of_link(elements: int, time_ps: int, frame_bytes: int = FRAME_BYTES) -
 @pytest.mark.parametrize(("version", "frame_bytes"), [(4, FRAME_BYTES), (6, FRAME_BYTES + 20)])
 def test_a_tenant_alone_has_its_share_and_no_more(version, frame_bytes) -> None:
     with lab_fabric(ip_version=version) as fabric:
-        run = fabric.collective("allreduce", inputs(), "in-network", ranks=[0, 4], tenant="blue").result
+        run = fabric.run(
+            CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 4], tenant="blue")
+        ).result
         assert run.ok
         assert share_of_link(ELEMENTS, run.time_ps, frame_bytes) == pytest.approx(0.25, abs=0.02)
-        free = fabric.collective("allreduce", inputs(), "in-network", ranks=[0, 4]).result
+        free = fabric.run(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 4])).result
         assert share_of_link(ELEMENTS, free.time_ps, frame_bytes) > 0.9
         assert not fabric.summary().drops
 
@@ -57,9 +60,13 @@ def test_a_tenant_alone_has_its_share_and_no_more(version, frame_bytes) -> None:
 @pytest.mark.parametrize("greedy_ranks", [[1, 5], [0, 4]], ids=["on the uplink", "on the same hosts"])
 def test_a_tenant_has_its_share_beside_greedy_reductions(greedy_ranks: Sequence[int]) -> None:
     with lab_fabric() as fabric:
-        blue = fabric.tasks.collective("allreduce", inputs(), "in-network", ranks=[0, 4]).of("blue")
+        blue = fabric.tasks.collective(
+            CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 4])
+        ).of("blue")
         others = [
-            fabric.tasks.collective("allreduce", inputs(2 * ELEMENTS), "in-network", ranks=greedy_ranks)
+            fabric.tasks.collective(
+                CollectiveRequest("allreduce", inputs(2 * ELEMENTS), "in-network", ranks=greedy_ranks)
+            )
             for _ in range(4)
         ]
         mine, *theirs = fabric.run_together([blue, *others])
@@ -80,8 +87,12 @@ def test_hosts_that_send_faster_than_promised_lose_what_exceeds_it(monkeypatch: 
 
     monkeypatch.setattr(aggregation_job, "host_membership", dishonest)
     with lab_fabric() as fabric:
-        blue = fabric.tasks.collective("allreduce", inputs(), "in-network", ranks=[0, 4]).of("blue")
-        red = fabric.tasks.collective("allreduce", inputs(2 * ELEMENTS), "in-network", ranks=[1, 5]).of("red")
+        blue = fabric.tasks.collective(
+            CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 4])
+        ).of("blue")
+        red = fabric.tasks.collective(
+            CollectiveRequest("allreduce", inputs(2 * ELEMENTS), "in-network", ranks=[1, 5])
+        ).of("red")
         mine, theirs = fabric.run_together([blue, red])
         assert mine.ok
         assert theirs.ok
@@ -109,7 +120,9 @@ def test_a_flood_of_a_job_s_own_packets_goes_no_faster_than_promised(is_promised
         start_ps, gap_ps = fabric.lab.partitions.now_ps, FRAME_BYTES * 8 * 10**12 // RATE_BPS
         for number in range(frames):
             engine.inject(switch, port, frame, start_ps + number * gap_ps)
-        run = fabric.collective("allreduce", inputs(50_000), "in-network", ranks=[0, 4], tenant="blue").result
+        run = fabric.run(
+            CollectiveRequest("allreduce", inputs(50_000), "in-network", ranks=[0, 4], tenant="blue")
+        ).result
         assert fabric.lab.partitions.now_ps < start_ps + frames * gap_ps  # the flood outlasts it
         assert run.ok
         fabric.permutation(200_000)

@@ -19,11 +19,12 @@ def test_it(fabric):
 VIRTUAL = """
 import numpy as np
 import pytest
+from weft import CollectiveRequest
 
 @pytest.mark.fabric(clock="virtual", planes=1, leaves=1, spines=0, hosts_per_leaf=2, seed={seed})
 @pytest.mark.parametrize("turn", [1, 2])
 def test_it(fabric, turn, request):
-    run = fabric.collective("allreduce", [np.ones(100, np.int32)] * 2, algorithm="ring")
+    run = fabric.run(CollectiveRequest("allreduce", [np.ones(100, np.int32)] * 2))
     assert run.result.ok
     assert run.result.time_ps == request.config.cache.get("time", run.result.time_ps)
     request.config.cache.set("time", run.result.time_ps)

@@ -6,6 +6,7 @@ import pytest
 from weft import Fabric
 from weft.errors import BadInputError
 from weft.results.collectives import COLLECTIVES
+from weft.run.collectives import CollectiveRequest
 from weft.run.jobs import PlacedJob
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
@@ -56,13 +57,13 @@ def test_results_come_in_the_order_of_the_ranks_and_jobs_are_used_again():
         controller = fabric.lab.controller.controller
         inputs = [np.full(100, 10**rank, np.int32) for rank in range(2)]
         for _ in range(2):
-            run_ = fabric.collective("allreduce", inputs, "in-network", ranks=[3, 1])
+            run_ = fabric.run(CollectiveRequest("allreduce", inputs, "in-network", ranks=[3, 1]))
             assert [each.tolist() for each in run_.buffers] == [[11] * 100] * 2
         (job,) = controller.jobs
         assert (job.hosts, job.epoch) == (("h3", "h1"), 1)
-        fabric.collective("allgather", inputs, "ring", ranks=[1, 2])
+        fabric.run(CollectiveRequest("allgather", inputs, "ring", ranks=[1, 2]))
         assert controller.jobs == (job,)
-        assert fabric.collective("allreduce", [inputs[0]] * 4, "in-network").result.ok
+        assert fabric.run(CollectiveRequest("allreduce", [inputs[0]] * 4, "in-network")).result.ok
         assert [each.hosts for each in controller.jobs] == [("h0", "h1", "h2", "h3")]
 
 
@@ -193,5 +194,5 @@ def test_arrays_that_do_not_divide_among_a_group_are_refused():
             with pytest.raises(
                 BadInputError, match=r"1000 elements do not divide among the 3 ranks .*multiple of 3"
             ):
-                fabric.collective("reducescatter", inputs, algorithm, ranks=[0, 2, 3])
-            assert fabric.collective("allgather", inputs, algorithm, ranks=[0, 2, 3]).result.ok
+                fabric.run(CollectiveRequest("reducescatter", inputs, algorithm, ranks=[0, 2, 3]))
+            assert fabric.run(CollectiveRequest("allgather", inputs, algorithm, ranks=[0, 2, 3])).result.ok

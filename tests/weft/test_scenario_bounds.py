@@ -19,6 +19,7 @@ from tests.weft.scenario_mutations import (
 from weft import topologies
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.quantities.definitions import RATE, TIME
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
 from weft.scenario import load_scenario, parse_scenario
@@ -203,4 +204,4 @@ def test_the_python_api_has_the_same_bounds():
         with pytest.raises(BadInputError, match="valid: 0 to 1000s"):
             fabric.training_step(TrainingStep((Layer(4, TIME.highest, TIME.highest),), 64))
         with pytest.raises(BadInputError, match="valid: 1B to 64GiB"):
-            fabric.collective_of_lengths("allreduce", 10**30)
+            fabric.run(CollectiveRequest("allreduce", 10**30))

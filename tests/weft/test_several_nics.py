@@ -7,6 +7,7 @@ import pytest
 
 from weft import Fabric
 from weft.errors import BadInputError
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.topologies import FabricSpec, LinkSpec
@@ -35,11 +36,11 @@ def test_flows_and_collectives_go_over_all_nics(planes: int) -> None:
     buffers = [np.arange(1024, dtype=np.int32) + rank for rank in range(4)]
     with Fabric(two_each(planes), clock="virtual") as fabric:
         assert fabric.permutation(1 << 14).bytes_delivered == 4 * 2 * planes * (1 << 14)
-        reduced = fabric.collective("allreduce", buffers, "ring").buffers
+        reduced = fabric.run(CollectiveRequest("allreduce", buffers, "ring")).buffers
         assert all(np.array_equal(each, sum(buffers)) for each in reduced)
         with pytest.raises(BadInputError, match=rf"{2 * planes} NICs on {planes} planes .* one NIC a plane"):
-            fabric.collective("allreduce", buffers, "in-network")
-        reduced = fabric.collective("allreduce", buffers, "ring").buffers
+            fabric.run(CollectiveRequest("allreduce", buffers, "in-network"))
+        reduced = fabric.run(CollectiveRequest("allreduce", buffers, "ring")).buffers
         assert all(np.array_equal(each, sum(buffers)) for each in reduced)
 
 

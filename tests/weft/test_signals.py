@@ -16,6 +16,7 @@ from weft import topologies
 from weft.clocks import lab
 from weft.clocks.real.lab import MininetLab
 from weft.error_translation import raised_as_weft_errors
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.scenario.options import FabricOptions
 from weft.system import scratch
@@ -84,7 +85,7 @@ TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
 
 
 def all_reduce(fabric):
-    run = fabric.collective("allreduce", [np.ones(1000, np.int32)] * 2, "in-network")
+    run = fabric.run(CollectiveRequest("allreduce", [np.ones(1000, np.int32)] * 2, "in-network"))
     assert run.result.ok
 
 

@@ -8,6 +8,7 @@ from weft import Fabric, Flow
 from weft.errors import BadInputError
 from weft.results.collectives import COLLECTIVES
 from weft.results.flows import FLOWS
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.run.traffic_kinds.base import JoinableItem
 from weft.scenario import TRAFFIC_KINDS, parse_scenario
@@ -80,7 +81,10 @@ def test_an_item_that_begins_late_has_its_time():
         ({"together": [INCAST | {"incast": "h9"}]}, r"traffic\[0\].together\[0\].incast: no host 'h9'"),
         ({"together": [INCAST | {"at": -1}]}, r"traffic\[0\].together\[0\].at"),
         (INCAST | {"at": 5}, r"traffic\[0\].at: is for items of together"),
-        ({"together": [REDUCTION | {"algorithms": None}]}, "together.0..algorithms: together with other items"),
+        (
+            {"together": [REDUCTION | {"algorithms": None}]},
+            "together.0..algorithms: together with other items",
+        ),
         (
             {"together": [REDUCTION | {"sizes": [64, 128]}]},
             "together.0..sizes: together with other items there must be one",
@@ -101,8 +105,8 @@ def test_what_cannot_run_beside_others_is_refused(item, what):
 def test_tasks_that_cannot_run_together_are_refused():
     buffers = [np.zeros(64, np.int32)] * 4
     with Fabric(leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2), clock="virtual") as fabric:
-        repeated = fabric.tasks.collective("allreduce", buffers, repetitions=2)
-        in_network = fabric.tasks.collective("allreduce", buffers, "in-network")
+        repeated = fabric.tasks.collective(CollectiveRequest("allreduce", buffers, repetitions=2))
+        in_network = fabric.tasks.collective(CollectiveRequest("allreduce", buffers, "in-network"))
         for tasks, what in (
             ([], "nothing"),
             ([repeated], "several times"),

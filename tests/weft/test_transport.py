@@ -6,6 +6,7 @@ import pytest
 from weft import topologies
 from weft.engine import serialisation_ps
 from weft.errors import BadInputError
+from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
 from weft.scenario import FaultsSection, NicSection, TransportSection, parse_scenario
 
@@ -19,7 +20,7 @@ def run(topology, transport, flow_bytes=0, **options):
             found = fabric.permutation(flow_bytes)
         else:
             inputs = [np.arange(30_000, dtype=np.int32) * (rank + 1) for rank in range(len(topology.hosts))]
-            found = fabric.collective("allreduce", inputs, "ring").result
+            found = fabric.run(CollectiveRequest("allreduce", inputs, "ring")).result
             assert found.ok
         connections = [each for host in fabric.hosts.stats() for each in host["connections"]]
         switches = fabric.lab.switch_stats()["switches"]

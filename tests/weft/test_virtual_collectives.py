@@ -8,6 +8,7 @@ import pytest
 
 from weft import BadInputError, Fabric, topologies
 from weft.clocks.endpoint_settings import path_round_trip_ps
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.topologies import serialisation_ps
@@ -52,7 +53,7 @@ def test_sums_beyond_float32_are_infinite_and_right(collective):
     with Fabric(four_hosts(), clock="virtual") as fabric:
         for algorithm in (each.name for each in COLLECTIVE_KINDS[collective].algorithms):
             if not algorithm.startswith("hierarchical"):
-                run = fabric.collective(collective, vectors, algorithm)
+                run = fabric.run(CollectiveRequest(collective, vectors, algorithm))
                 assert run.result.ok
                 assert run.buffers[0][:2].tolist() == [np.inf, -np.inf]
                 assert np.isfinite(run.buffers[0][2:4]).all()
@@ -68,14 +69,14 @@ def test_maxima_and_minima(operation):
 def test_results_come_back_as_numpy_arrays():
     with Fabric(four_hosts(), clock="virtual") as fabric:
         inputs = [np.arange(8, dtype=np.int32).reshape(4, 2) + 100 * rank for rank in range(4)]
-        gathered = fabric.collective("allgather", inputs, "ring").buffers
+        gathered = fabric.run(CollectiveRequest("allgather", inputs, "ring")).buffers
         assert gathered[1].shape == (16, 2)
         np.testing.assert_array_equal(gathered[1], np.concatenate(inputs))
-        scattered = fabric.collective("reducescatter", inputs, "ring").buffers
+        scattered = fabric.run(CollectiveRequest("reducescatter", inputs, "ring")).buffers
         np.testing.assert_array_equal(scattered[2], np.sum(inputs, axis=0).ravel()[4:6])
-        swapped = fabric.collective("alltoall", inputs, "pairwise").buffers
+        swapped = fabric.run(CollectiveRequest("alltoall", inputs, "pairwise")).buffers
         np.testing.assert_array_equal(swapped[1], [102 - 100, 3, 102, 103, 202, 203, 302, 303])
-        reduced = fabric.collective("reduce", inputs, "tree", root=2).buffers
+        reduced = fabric.run(CollectiveRequest("reduce", inputs, "tree", root=2)).buffers
         assert [each.size for each in reduced] == [0, 0, 8, 0]
         np.testing.assert_array_equal(reduced[2], np.sum(inputs, axis=0))
 
@@ -133,7 +134,7 @@ def test_times_are_bound_by_bytes_and_steps(collective, algorithm, sent_share, s
     rate_bps = topology.hosts[0].nics[0].link.rate_bps
     least_ps, with_acknowledgements_ps = wire_ps(int(size_bytes * sent_share), rate_bps)
     with Fabric(topology, clock="virtual") as fabric:
-        time_ps = fabric.collective_of_lengths(collective, size_bytes, algorithm).time_ps
+        time_ps = fabric.run(CollectiveRequest(collective, size_bytes, algorithm)).result.time_ps
         round_trip_ps = path_round_trip_ps(topology, fabric.lab.frame_bytes)
     piece_ps, _ = wire_ps(16384, rate_bps)
     assert least_ps < time_ps < with_acknowledgements_ps + steps * (round_trip_ps + piece_ps)
@@ -145,7 +146,7 @@ def test_two_trees_take_the_time_of_twice_the_data():
     size_bytes = 1 << 20
     rate_bps = topology.hosts[0].nics[0].link.rate_bps
     with Fabric(topology, clock="virtual") as fabric:
-        time_ps = fabric.collective_of_lengths("allreduce", size_bytes, "tree").time_ps
+        time_ps = fabric.run(CollectiveRequest("allreduce", size_bytes, "tree")).result.time_ps
         round_trip_ps = path_round_trip_ps(topology, fabric.lab.frame_bytes)
     most_ps = wire_ps(2 * size_bytes, rate_bps)[1]
     piece_ps, _ = wire_ps(16384, rate_bps)
@@ -185,6 +186,6 @@ def test_what_makes_no_sense_is_refused(traffic, words):
     ],
 )
 def test_the_python_interface_refuses_by_name(arguments, words):
-    given = {"collective": "allreduce", "algorithm": "ring", "size_bytes": 64} | arguments
+    given = {"collective": "allreduce", "algorithm": "ring", "inputs": 64} | arguments
     with Fabric(four_hosts(), clock="virtual") as fabric, pytest.raises(BadInputError, match=words):
-        fabric.collective_of_lengths(**given)
+        fabric.run(CollectiveRequest(**given))

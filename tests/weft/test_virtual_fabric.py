@@ -18,6 +18,7 @@ from weft import Fabric, topologies
 from weft.clocks.endpoint_settings import path_round_trip_ps
 from weft.controller.features.acl import AclRule
 from weft.errors import BadInputError, CheckFailedError
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import (
     AggregationSection,
@@ -212,7 +213,7 @@ def test_an_in_network_all_reduce_takes_what_the_formula_says(size_bytes, spines
     packets = size_bytes // AGGREGATED_BYTES
     inputs = [np.arange(size_bytes // 4, dtype=np.int32)] * len(topology.hosts)
     with virtual_fabric(topology, aggregation=AggregationSection(lanes=64)) as fabric:
-        run = fabric.collective("allreduce", inputs, "in-network")
+        run = fabric.run(CollectiveRequest("allreduce", inputs, "in-network"))
     assert run.result.ok
     assert run.result.time_ps == (packets + links - 1) * frame_ps + links * delay_ps
 
@@ -232,7 +233,7 @@ def test_a_ring_all_reduce_is_bound_by_its_bytes(size_bytes, ack_interval):
     outer = ETHERNET + INT_SHIM + IPV4 + UDP + BTH + ICRC
     inputs = [np.arange(size_bytes // 4, dtype=np.int32)] * ranks
     with virtual_fabric(topology, transport=TransportSection(ack_interval=ack_interval)) as fabric:
-        run = fabric.collective("allreduce", inputs, "ring")
+        run = fabric.run(CollectiveRequest("allreduce", inputs, "ring"))
         round_trip_ps = path_round_trip_ps(topology, fabric.lab.frame_bytes)
     assert run.result.ok
     data_ps = serialisation_ps(packets * (outer + 1024) + pieces * (RETH + IMMEDIATE), rate_bps)
@@ -264,7 +265,7 @@ def test_three_tiers_over_ipv6_with_losses(algorithm):
     topology = topologies.fat_tree(pods=2, leaves_per_pod=1, spines_per_pod=1, hosts_per_leaf=2)
     inputs = [np.arange(4000, dtype=np.int32) * (rank + 1) for rank in range(4)]
     with virtual_fabric(topology, ip_version=6, faults=FaultsSection(loss=0.01)) as fabric:
-        run = fabric.collective("allreduce", inputs, algorithm)
+        run = fabric.run(CollectiveRequest("allreduce", inputs, algorithm))
         summary = fabric.summary()
     assert run.result.ok
     assert summary.planes[0].injected_losses > 0

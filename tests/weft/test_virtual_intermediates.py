@@ -9,6 +9,7 @@ import pytest
 
 from weft import Fabric
 from weft.errors import BadInputError
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import CreditsSection, PfcSection, RoutingSection, TransportSection
 from weft.scenario.events import EventSection
 from weft.topologies import FabricSpec
@@ -44,8 +45,8 @@ def test_an_all_reduce_is_right_and_loses_nothing(
     with running(fabric, kind, **more) as found:
         rng = np.random.default_rng(1)
         inputs = [rng.integers(-1000, 1000, 28_800, dtype=np.int32) for _ in fabric.hosts]
-        reduced = found.collective("allreduce", inputs)
-        exchanged = found.collective("alltoall", inputs, "direct")
+        reduced = found.run(CollectiveRequest("allreduce", inputs))
+        exchanged = found.run(CollectiveRequest("alltoall", inputs, "direct"))
         summary = found.summary().as_dict()
     assert reduced.result.wrong == exchanged.result.wrong == 0
     assert all((each == sum(inputs)).all() for each in reduced.buffers)

@@ -6,6 +6,7 @@ import pytest
 from weft import BadInputError, EnvironmentLacksError, Fabric, topologies
 from weft.clocks import environment
 from weft.clocks.virtual.partitioning import partition_nodes
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.scenario.options import FabricOptions
@@ -56,7 +57,7 @@ def test_a_single_host_all_reduces_at_the_speed_of_its_links():
     )
     inputs = [np.arange(size_bytes // 4, dtype=np.int32) * rank for rank in range(ranks)]
     with Fabric(topology, clock="virtual") as fabric:
-        run = fabric.collective("allreduce", inputs, "hierarchical")
+        run = fabric.run(CollectiveRequest("allreduce", inputs, "hierarchical"))
         stats = fabric.hosts.stats()
     sent_bytes = size_bytes * (ranks - 1) // ranks
     assert run.result.ok
@@ -70,9 +71,9 @@ def test_a_hierarchical_all_reduce_loads_a_nic_with_its_share():
     size_bytes = 1 << 20
     topology = build_topology(parse_scenario({"fabric": RAILS}).fabric)
     with Fabric(topology, clock="virtual") as fabric:
-        result = fabric.collective_of_lengths("allreduce", size_bytes, "hierarchical")
+        result = fabric.run(CollectiveRequest("allreduce", size_bytes, "hierarchical")).result
         sent = [each["totals"]["data_bytes_sent"] for each in fabric.hosts.stats()]
-        alone = fabric.collective_of_lengths("allreduce", size_bytes, "tree")
+        alone = fabric.run(CollectiveRequest("allreduce", size_bytes, "tree")).result
     assert sent == [2 * 1 // 2 * size_bytes // 4] * 8
     line_ps = size_bytes // 4 * 8 * 10**12 // topology.hosts[0].nics[0].link.rate_bps
     assert line_ps < result.time_ps < 1.4 * line_ps

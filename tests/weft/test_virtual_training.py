@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from weft import BadInputError, Fabric, topologies
+from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.traffic.training import Layer, TrainingStep
@@ -41,7 +42,7 @@ def test_communication_that_fits_beside_the_backward_pass_is_hidden():
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2)
     layers = tuple(Layer(16384, 0, MS) for _ in range(4))
     with Fabric(topology, clock="virtual") as fabric:
-        alone_ps = fabric.collective_of_lengths("allreduce", 65536, "in-network").time_ps
+        alone_ps = fabric.run(CollectiveRequest("allreduce", 65536, "in-network")).result.time_ps
         overlapped = fabric.training_step(TrainingStep(layers, bucket_bytes=1), "in-network")
         at_the_end = fabric.training_step(TrainingStep(layers, bucket_bytes=10**9), "in-network")
     assert (overlapped.buckets, at_the_end.buckets) == (4, 1)

@@ -8,6 +8,7 @@ import pytest
 from weft import Fabric, topologies
 from weft.clocks.endpoint_settings import default_slot_count
 from weft.errors import BadInputError
+from weft.run.collectives import CollectiveRequest
 from weft.scenario import AggregationSection
 from weft.traffic.aggregation_format import frame_bytes
 
@@ -21,7 +22,9 @@ def fabric(lanes: int, **options) -> Fabric:
 
 def time_ps(shared: Fabric, lanes: int, packets: int) -> int:
     """Of an all-reduce of so many packets' worth of int32."""
-    return shared.collective_of_lengths("allreduce", 4 * lanes * packets, "in-network", dtype="int32").time_ps
+    return shared.run(
+        CollectiveRequest("allreduce", 4 * lanes * packets, "in-network", dtype="int32")
+    ).result.time_ps
 
 
 @pytest.mark.parametrize(
@@ -42,7 +45,7 @@ def test_sums_of_floats_are_the_same_bits_at_any_width():
     sums = set()
     for lanes in (64, 128, 256, 1024):
         with fabric(lanes) as shared:
-            ran = shared.collective("allreduce", inputs, "in-network")
+            ran = shared.run(CollectiveRequest("allreduce", inputs, "in-network"))
             assert ran.result.ok
             sums.add(ran.buffers[0].tobytes())
     assert len(sums) == 1
@@ -50,7 +53,7 @@ def test_sums_of_floats_are_the_same_bits_at_any_width():
 
 def test_results_name_the_lanes():
     with fabric(128) as shared:
-        shared.collective_of_lengths("allreduce", 4096, "in-network")
+        shared.run(CollectiveRequest("allreduce", 4096, "in-network"))
         made_by = shared.summary().made_by
     assert made_by.parameters["aggregation"]["lanes"] == 128
     assert made_by.parameters["effective"]["largest_frame_bytes"] >= frame_bytes(4, 128)

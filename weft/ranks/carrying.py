@@ -14,6 +14,7 @@ from weft.errors import CheckFailedError
 from weft.quantities.units import PS_PER_S
 from weft.ranks.calls import Call
 from weft.ranks.meeting import Met
+from weft.run.collectives import CollectiveRequest
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.collectives.registry import AUTO
 
@@ -70,7 +71,7 @@ class Carrier:
         is_message = call.collective == "broadcast" and len(call.ranks) == 2
         is_known = not is_message and self._algorithm in (AUTO, *names)
         algorithm = self._algorithm if is_known else names[0]
-        task = self._fabric.tasks.collective(
+        request = CollectiveRequest(
             call.collective,
             data,
             algorithm,
@@ -78,6 +79,7 @@ class Carrier:
             root=call.root,
             ranks=None if is_whole else call.ranks,
         )
+        task = self._fabric.tasks.collective(request)
         [(figures, ended)] = self._fabric.run_together([task.with_run()], timeout_s)
         if not figures.ok:
             raise CheckFailedError(f"{figures.wrong} elements are not what NumPy computes")

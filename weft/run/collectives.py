@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +67,54 @@ class Repetitions:
 
 
 @dataclass(frozen=True)
+class CollectiveRequest:
+    """A collective to run.
+
+    Args:
+        collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce", or
+            path/to/file.py:Class, a `weft.Collective` of yours.
+        inputs: every rank's input, all of one shape and of one of the types in `weft.traffic.data_types`, of which
+            uint16 holds bfloat16; they are not changed. A reduce-scatter's and an all-to-all's are cut into a chunk
+            for each host (`CollectiveSpec.chunk`). Or nccl-tests' size in bytes: packets then carry lengths in place of
+            data, and nothing is verified. Reductions in the network carry data all the same, zeros.
+        algorithm: one of the collective's, see `weft.traffic.collectives`; "auto": the one that is predicted to be the
+            fastest (docs/traffic.md).
+        dtype: type of the elements of lengths; arrays have their own.
+        operation: reduces the elements, if the collective reduces: "sum", "average", "max" or "min"; for integers
+            "and", "or" or "xor", too.
+        root: rank of a broadcast's or a reduce's root.
+        ranks: the fabric's ranks that take part, with an input each; by default all.
+        tenant: pays for a reduction in the network with its quotas, a name of the option `tenants`; "" for nobody.
+        data: describes the inputs in the result's table.
+        repetitions: how often it runs. Times are the runs' mean, least and largest; buffers are the last run's.
+        warmup: runs before these, which are verified but not counted.
+    """
+
+    collective: str
+    inputs: Sequence[NDArray[Any]] | int
+    algorithm: str = "ring"
+    _: KW_ONLY
+    dtype: str = "float32"
+    operation: str = "sum"
+    root: int = 0
+    ranks: Sequence[int] | None = None
+    tenant: str = ""
+    data: str = "given"
+    repetitions: int = 1
+    warmup: int = 0
+
+    @property
+    def has_data(self) -> bool:
+        """Whether there are inputs, and not just their size."""
+        return not isinstance(self.inputs, int)
+
+
+@dataclass(frozen=True)
 class CollectiveRun:
     """A finished collective: every rank's result, and the figures.
 
     A result has the inputs' shape; after an all-gather the shape of all inputs concatenated; after a reduce-scatter or
-    all-to-all it is flat (`Collective.shaped`).
+    all-to-all it is flat (`Collective.shaped`). There are none if lengths stood for the data.
     """
 
     buffers: list[NDArray[Any]]

@@ -25,7 +25,6 @@ from weft.quantities.definitions import TIME
 from weft.quantities.readable import counted
 from weft.quantities.units import PS_PER_S, shown
 from weft.recording.observations import Observations
-from weft.results.collectives import CollectiveResult
 from weft.results.flows import FlowsResult
 from weft.results.kinds import R, ResultKind
 from weft.results.link_events import LinkEventResult
@@ -35,9 +34,7 @@ from weft.results.run_result import RunResult
 from weft.results.training_steps import TrainingStepResult
 from weft.results.workloads import WorkloadResult
 from weft.run.aggregation_job import AggregationJobs
-from weft.run.collectives import (
-    CollectiveRun,
-)
+from weft.run.collectives import CollectiveRequest, CollectiveRun
 from weft.run.exchanges import Exchanges, Running
 from weft.run.findings import Findings
 from weft.run.jobs import CollectiveData, JobRun, PlacedJob
@@ -69,7 +66,7 @@ class Fabric:
 
     ```
     with Fabric(topologies.leaf_spine(planes=2, leaves=4, spines=2), seed=1) as fabric:
-        run = fabric.collective("allreduce", buffers, algorithm="in-network")
+        run = fabric.run(CollectiveRequest("allreduce", buffers, algorithm="in-network"))
     ```
 
     Args:
@@ -186,93 +183,20 @@ class Fabric:
         return self._jobs.slot_count
 
     @raised_as_weft_errors()
-    def collective(
-        self,
-        collective: str,
-        buffers: Sequence[NDArray[Any]],
-        algorithm: str = "ring",
-        *,
-        operation: str = "sum",
-        root: int = 0,
-        ranks: Sequence[int] | None = None,
-        tenant: str = "",
-        data: str = "given",
-        timeout_s: float = 300.0,
-        repetitions: int = 1,
-        warmup: int = 0,
-    ) -> CollectiveRun:
-        """Run a collective over all hosts and verify its result against NumPy.
+    def run(self, request: CollectiveRequest, timeout_s: float = 300.0) -> CollectiveRun:
+        """Run a collective and verify its result against NumPy.
 
         Args:
-            collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce", or
-                path/to/file.py:Class, your own `weft.Collective`.
-            buffers: every rank's input, all of one shape and one type in `weft.traffic.data_types`, where uint16 holds
-                bfloat16; they are not changed. A reduce-scatter or all-to-all splits them into a chunk for each host
-                (`CollectiveSpec.chunk`).
-            algorithm: one of the collective's algorithms, see `weft.traffic.collectives`; "auto": the one predicted to
-                be the fastest (docs/traffic.md).
-            operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "average", "max" or "min"; for integers
-                also "and", "or" or "xor".
-            root: root rank of a broadcast or a reduce.
-            ranks: the fabric's ranks that take part, with a buffer each; by default all.
-            tenant: tenant charged for an in-network reduction, a name in the option `tenants`; "" for none.
-            data: description of the buffers for the result's table.
-            timeout_s: seconds after which a run has failed, in real time or of the virtual clock.
-            repetitions: how often it is run; results have their mean, least and largest times, and the last buffers.
-            warmup: runs before these, which are verified but not counted.
+            request: the collective and its data; see `CollectiveRequest`.
+            timeout_s: seconds after which a run has failed: real ones, or of the virtual clock.
 
         Raises:
             BadInputError: unknown names, or buffers that do not fit together.
             CheckFailedError: the run failed or did not end in time.
         """
-        task = self.tasks.collective(
-            collective,
-            buffers,
-            algorithm,
-            operation=operation,
-            root=root,
-            ranks=ranks,
-            tenant=tenant,
-            data=data,
-            repetitions=repetitions,
-            warmup=warmup,
-        )
+        task = self.tasks.collective(request)
         figures, ended = self._run(task, timeout_s)
-        return CollectiveRun(task.arrays(ended[-1].outputs), figures)
-
-    @raised_as_weft_errors()
-    def collective_of_lengths(
-        self,
-        collective: str,
-        size_bytes: int,
-        algorithm: str = "ring",
-        *,
-        dtype: str = "float32",
-        operation: str = "sum",
-        root: int = 0,
-        ranks: Sequence[int] | None = None,
-        tenant: str = "",
-        timeout_s: float = 300.0,
-        repetitions: int = 1,
-        warmup: int = 0,
-    ) -> CollectiveResult:
-        """Run a collective of a size as in nccl-tests, with lengths in place of data: nothing is verified.
-
-        In-network reductions still carry data, zeros. Otherwise as `collective`.
-        """
-        task = self.tasks.collective_of_lengths(
-            collective,
-            size_bytes,
-            algorithm,
-            dtype=dtype,
-            operation=operation,
-            root=root,
-            ranks=ranks,
-            tenant=tenant,
-            repetitions=repetitions,
-            warmup=warmup,
-        )
-        return self._run(task, timeout_s)[0]
+        return CollectiveRun(task.arrays(ended[-1].outputs) if request.has_data else [], figures)
 
     @raised_as_weft_errors()
     def training_step(
@@ -293,11 +217,11 @@ class Fabric:
             gradients: every host's gradients, flat, in the order of the backward pass (last layer first); their sums
                 are verified against NumPy. None: packets carry lengths for elements of `dtype`.
             dtype: element type if `gradients` is None.
-            tenant: as `collective`.
-            timeout_s: as `collective`, in addition to the compute times.
+            tenant: as `run`.
+            timeout_s: as `run`, in addition to the compute times.
 
         Raises:
-            BadInputError, CheckFailedError: as `collective`.
+            BadInputError, CheckFailedError: as `run`.
         """
         check_timeout(timeout_s)
         task = self.tasks.training_step(step, algorithm, gradients, dtype=dtype, tenant=tenant)
@@ -379,11 +303,11 @@ class Fabric:
 
         Args:
             jobs: jobs, each with its ranks and its start.
-            timeout_s: as `collective`, in addition to the latest start.
+            timeout_s: as `run`, in addition to the latest start.
 
         Raises:
             BadInputError: a job cannot finish, does not fit on the fabric, or has an invalid collective.
-            CheckFailedError: as `collective`.
+            CheckFailedError: as `run`.
         """
         check_timeout(timeout_s)
         require_all(jobs, PlacedJob, "run_jobs", "a PlacedJob, such as PlacedJob(job)")

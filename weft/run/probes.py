@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from weft.controller.errors import NoSlotsError
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import CheckFailedError
+from weft.run.collectives import CollectiveRequest
 from weft.run.spec import RunSpec
 from weft.scenario import ObserveSection
 
@@ -42,7 +43,7 @@ class Probes:
         """
         is_virtual = self._fabric.options.clock == "virtual"
         fabric = self._copy() if is_virtual else self._fabric
-        task = fabric.tasks.collective_of_lengths(
+        request = CollectiveRequest(
             question.collective.reference,
             size_bytes,
             algorithm,
@@ -52,6 +53,7 @@ class Probes:
             ranks=question.ranks,
             tenant=question.tenant,
         )
+        task = fabric.tasks.collective(request)
         try:
             return fabric.run_unnoted(task, _PATIENCE_S, ", probe")
         except NoSlotsError as error:

@@ -25,6 +25,7 @@ from weft.results.verification import Verdict, verify
 from weft.results.workloads import WORKLOADS, WorkloadResult, workload_result
 from weft.run.algorithms import objection_to_nics
 from weft.run.collectives import (
+    CollectiveRequest,
     Repetitions,
     checked_buffers,
     collective_spec,
@@ -42,6 +43,7 @@ from weft.run.task import Ended, Task
 from weft.run.tuner import Question, Tuner
 from weft.scenario import FLOW_DATA, FabricOptions
 from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, Collective
+from weft.traffic.data_types import DataType
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
@@ -72,114 +74,68 @@ class TaskMaker:
         return self._lab.options
 
     @raised_as_weft_errors()
-    def collective(
-        self,
-        collective: str,
-        buffers: Sequence[NDArray[Any]],
-        algorithm: str = "ring",
-        *,
-        operation: str = "sum",
-        root: int = 0,
-        ranks: Sequence[int] | None = None,
-        tenant: str = "",
-        data: str = "given",
-        repetitions: int = 1,
-        warmup: int = 0,
-    ) -> Task[CollectiveResult]:
-        """Return a collective over the data given."""
-        count = self._topology.rank_count if ranks is None else len(ranks)
-        arrays, name = checked_buffers(buffers, count)
-        found = found_collective(collective)
-        elements = found.element_count(arrays[0].size, count)
+    def collective(self, request: CollectiveRequest) -> Task[CollectiveResult]:
+        """Return a collective. Raises BadInputError and JobError as `Fabric.run`."""
+        if not isinstance(request, CollectiveRequest):
+            raise BadInputError(
+                f"cannot run {type(request).__name__} (valid: a CollectiveRequest, such as "
+                'CollectiveRequest("allreduce", buffers))'
+            )
+        count = self._topology.rank_count if request.ranks is None else len(request.ranks)
+        arrays: list[NDArray[Any]] | None = None
+        if isinstance(request.inputs, int):
+            MESSAGE_SIZE.check(request.inputs, "a collective's size")
+            found, dtype = found_collective(request.collective), data_type(request.dtype)
+            elements = _elements(found, request.inputs, dtype, count)
+            if not elements:
+                raise BadInputError(
+                    f"{request.collective} of {request.inputs} B leaves {count} ranks nothing to exchange"
+                )
+        else:
+            arrays, dtype = checked_buffers(request.inputs, count)
+            found = found_collective(request.collective)
+            elements = found.element_count(arrays[0].size, count)
+        ranks = None if request.ranks is None else tuple(request.ranks)
+        question = Question(found, dtype, request.operation, request.root, ranks, request.tenant)
+        repetitions = Repetitions(request.repetitions, request.warmup)
+        data = LENGTHS if arrays is None else request.data
         if ranks is not None:
-            group = self._group(found, elements, algorithm, name, operation, root, ranks, tenant)
-            return self._of_group(group, arrays, data, Repetitions(repetitions, warmup)).of(tenant)
-        choice = self._choice(found, algorithm, elements, name, operation, root, tenant=tenant)
-        algorithm_run = choice.algorithm if choice else algorithm
-        spec = self._spec(found, algorithm_run, elements, name, operation, root)
-        inputs = data_of_ranks(found, spec, arrays)
+            group = self._group(question, request.algorithm, elements, ranks)
+            return self._of_group(group, arrays, data, repetitions).of(request.tenant)
+        choice = self._choice(question, request.algorithm, elements)
+        spec = self._spec(question, choice.algorithm if choice else request.algorithm, elements)
+        inputs = None if arrays is None else data_of_ranks(found, spec, arrays)
+        task = self._collective(found, request.algorithm, spec, inputs, data, repetitions, choice)
+        if arrays is not None:
+            shape = arrays[0].shape
 
-        def shaped(ranks_data: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-            return [found.shaped(each, arrays[0].shape) for each in results_of_ranks(found, spec, ranks_data)]
+            def shaped(ranks_data: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+                return [found.shaped(each, shape) for each in results_of_ranks(found, spec, ranks_data)]
 
-        task = self._collective(
-            found, algorithm, spec, inputs, data, Repetitions(repetitions, warmup), choice
-        )
-        return replace(task, arrays=shaped).of(tenant)
+            task = replace(task, arrays=shaped)
+        return task.of(request.tenant)
 
-    @raised_as_weft_errors()
-    def collective_of_lengths(
-        self,
-        collective: str,
-        size_bytes: int,
-        algorithm: str = "ring",
-        *,
-        dtype: str = "float32",
-        operation: str = "sum",
-        root: int = 0,
-        ranks: Sequence[int] | None = None,
-        tenant: str = "",
-        repetitions: int = 1,
-        warmup: int = 0,
-    ) -> Task[CollectiveResult]:
-        """Return a collective with lengths in place of data."""
-        MESSAGE_SIZE.check(size_bytes, "a collective's size")
-        count = self._topology.rank_count if ranks is None else len(ranks)
-        found = found_collective(collective)
-        elements = 0
-        if count:
-            size_elements = size_bytes // data_type(dtype).element_bytes
-            elements = found.element_count(found.input_elements(size_elements, count), count)
-        if not elements:
-            raise BadInputError(f"{collective} of {size_bytes} B leaves {count} ranks nothing to exchange")
-        if ranks is not None:
-            group = self._group(found, elements, algorithm, dtype, operation, root, ranks, tenant)
-            return self._of_group(group, None, LENGTHS, Repetitions(repetitions, warmup)).of(tenant)
-        choice = self._choice(found, algorithm, elements, dtype, operation, root, tenant=tenant)
-        algorithm_run = choice.algorithm if choice else algorithm
-        spec = self._spec(found, algorithm_run, elements, dtype, operation, root)
-        task = self._collective(
-            found, algorithm, spec, None, LENGTHS, Repetitions(repetitions, warmup), choice
-        )
-        return task.of(tenant)
-
-    def _choice(
-        self,
-        collective: Collective,
-        algorithm: str,
-        elements: int,
-        dtype: str,
-        operation: str = "sum",
-        root: int = 0,
-        ranks: Sequence[int] | None = None,
-        tenant: str = "",
-    ) -> AlgorithmChoice | None:
+    def _choice(self, question: Question, algorithm: str, elements: int) -> AlgorithmChoice | None:
         """Return the choice of `auto`; None for another algorithm."""
-        if algorithm != AUTO:
-            return None
-        of_group = None if ranks is None else tuple(ranks)
-        return self._tuner.choose(Question(collective, dtype, operation, root, of_group, tenant), elements)
+        return self._tuner.choose(question, elements) if algorithm == AUTO else None
 
     def _group(
-        self,
-        collective: Collective,
-        elements: int,
-        algorithm: str,
-        dtype: str,
-        operation: str,
-        root: int,
-        ranks: Sequence[int],
-        tenant: str,
+        self, question: Question, algorithm: str, elements: int, ranks: Sequence[int]
     ) -> GroupCollective:
-        """Return a collective of some ranks. Raises BadInputError and JobError if it cannot run."""
-        if algorithm == AUTO:
-            first = collective_call(
-                collective, elements, collective.algorithms[0].name, dtype, operation, root
+        """Return a collective of some ranks. Raises BadInputError and JobError for an impossible one."""
+        collective = question.collective
+
+        def call_of(name: str) -> CollectiveCall:
+            return collective_call(
+                collective, elements, name, question.dtype, question.operation, question.root
             )
-            self._placed(first, ranks)  # raises for ranks outside the fabric
-        choice = self._choice(collective, algorithm, elements, dtype, operation, root, ranks, tenant)
-        chosen = choice.algorithm if choice else algorithm
-        call = collective_call(collective, elements, chosen, dtype, operation, root)
+
+        if algorithm == AUTO:
+            self._placed(
+                call_of(collective.algorithms[0].name), ranks
+            )  # raises for ranks that the fabric lacks
+        choice = self._choice(question, algorithm, elements)
+        call = call_of(choice.algorithm if choice else algorithm)
         return GroupCollective(collective, call, self._placed(call, ranks), choice)
 
     def _placed(self, call: CollectiveCall, ranks: Sequence[int]) -> PlacedRanks:
@@ -305,9 +261,10 @@ class TaskMaker:
         count = step.gradient_count if inputs is None else inputs[0].size
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         largest = max(len(gradients) for gradients, _ in step.buckets(name.element_bytes))
-        if (choice := self._choice(all_reduce, algorithm, largest, name, tenant=tenant)) is not None:
+        question = Question(all_reduce, name, "sum", root=0, tenant=tenant)
+        if (choice := self._choice(question, algorithm, largest)) is not None:
             algorithm = choice.algorithm
-        spec = self._spec(all_reduce, algorithm, count, name)
+        spec = self._spec(question, algorithm, count)
         reducing = groups_of(spec, all_reduce.algorithm(algorithm))
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
@@ -525,17 +482,17 @@ class TaskMaker:
     def _places(self, jobs: Sequence[int] = ()) -> RankPlaces:
         return rank_places(self._topology, self._nic_rates_bps(jobs), self._options.scheduling.data_classes)
 
-    def _spec(
-        self,
-        collective: Collective,
-        algorithm: str,
-        element_count: int,
-        dtype: str,
-        operation: str = "sum",
-        root: int = 0,
-    ) -> CollectiveSpec:
+    def _spec(self, question: Question, algorithm: str, element_count: int) -> CollectiveSpec:
         """Return the parameters of a collective over the planes in use; errors as `collective_spec`."""
-        spec = collective_spec(self._topology, collective, algorithm, element_count, dtype, operation, root)
+        spec = collective_spec(
+            self._topology,
+            question.collective,
+            algorithm,
+            element_count,
+            question.dtype,
+            question.operation,
+            question.root,
+        )
         return self._over_planes(spec)
 
     def _over_planes(self, spec: CollectiveSpec, jobs: Sequence[int] = ()) -> CollectiveSpec:
@@ -559,3 +516,11 @@ class TaskMaker:
 def _divided(queue_pairs: int) -> str:
     """Return a suffix for a pattern's name."""
     return f" over {queue_pairs} queue pairs a flow" if queue_pairs > 1 else ""
+
+
+def _elements(collective: Collective, size_bytes: int, dtype: DataType, count: int) -> int:
+    """Return the elements of each rank's data for nccl-tests' size; 0 without ranks, or if they share too few."""
+    if not count:
+        return 0
+    size_elements = size_bytes // dtype.element_bytes
+    return collective.element_count(collective.input_elements(size_elements, count), count)

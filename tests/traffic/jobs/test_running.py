@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from weft import BadInputError, CheckFailedError, Fabric, topologies
+from weft.run.collectives import CollectiveRequest
 from weft.run.jobs import PlacedJob
 from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, RankPart
 
@@ -67,7 +68,7 @@ def test_a_group_alone_takes_what_as_many_ranks_alone_take(fabric, collective, a
     size_bytes = 3 * 65_536
     run = fabric.run_job(collective_alone(collective, ranks, size_bytes, algorithm))
     with Fabric(leaf(len(ranks)), clock="virtual") as whole:
-        alone = whole.collective_of_lengths(collective, size_bytes, algorithm)
+        alone = whole.run(CollectiveRequest(collective, size_bytes, algorithm)).result
     assert run.duration_ps == alone.time_ps
 
 

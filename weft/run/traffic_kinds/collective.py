@@ -22,7 +22,7 @@ from weft.run.algorithms import (
     may_reduce,
     suitable,
 )
-from weft.run.collectives import random_elements
+from weft.run.collectives import CollectiveRequest, random_elements
 from weft.run.gradients import mlp_gradients
 from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks, require_one
 from weft.scenario.places import KeyProblem
@@ -159,20 +159,23 @@ class CollectiveTraffic(JoinableItem):
         """Make the inputs."""
         [inputs], [algorithm] = self._inputs(ranks, seed), list(self.algorithms or [])
 
-        def task(fabric: Fabric) -> Task[CollectiveResult]:
-            options: dict[str, Any] = {
-                "operation": self.operation,
-                "root": self.root,
-                "ranks": self.ranks,
-                "tenant": self.tenant,
-            }
-            if isinstance(inputs, int):
-                return fabric.tasks.collective_of_lengths(
-                    self.collective, inputs, algorithm, dtype=self.dtype, **options
-                )
-            return fabric.tasks.collective(self.collective, inputs, algorithm, data=self.data, **options)
+        return lambda fabric: fabric.tasks.collective(self._request(inputs, algorithm))
 
-        return task
+    def _request(self, inputs: int | Inputs, algorithm: str) -> CollectiveRequest:
+        """Return the request for inputs or, with lengths, a size in bytes."""
+        return CollectiveRequest(
+            self.collective,
+            inputs,
+            algorithm,
+            dtype=self.dtype,
+            operation=self.operation,
+            root=self.root,
+            ranks=self.ranks,
+            tenant=self.tenant,
+            data=self.data,
+            repetitions=self.repetitions,
+            warmup=self.warmup,
+        )
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
         """Return collectives of all sizes, one after the other, without repetitions."""
@@ -201,25 +204,14 @@ class CollectiveTraffic(JoinableItem):
         """Run the collective for every size and algorithm; with lengths, `sizes` are bytes."""
         collective = self._definition()
         title = collective.title or collective.name
-        options: dict[str, Any] = {
-            "operation": self.operation,
-            "root": self.root,
-            "ranks": self.ranks,
-            "repetitions": self.repetitions,
-            "warmup": self.warmup,
-            "tenant": self.tenant,
-        }
         algorithms = self.algorithms or suitable(fabric.topology, collective, progress)
         for size in sizes:
             for algorithm in algorithms:
                 if isinstance(size, int):
                     progress(f"{title} of {size} B, {algorithm}, lengths only")
-                    fabric.collective_of_lengths(
-                        self.collective, size, algorithm, dtype=self.dtype, **options
-                    )
                 else:
                     progress(f"{title} of {size[0].nbytes} B a host, {algorithm}")
-                    fabric.collective(self.collective, size, algorithm, data=self.data, **options)
+                fabric.run(self._request(size, algorithm))
 
     def _inputs(self, ranks: int, seed: int) -> list[int] | list[Inputs]:
         sizes = self.sizes or [DEFAULT_SIZE_BYTES]
