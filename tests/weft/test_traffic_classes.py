@@ -48,7 +48,7 @@ def test_the_page_shows_what_classes_buy():
     weighted = run_scenario(variant(observe={"loads": True}))
     rows = [
         row("the step alone", run_scenario(variant({}, bulk=False))),
-        row("beside bulk, in one class", run_scenario(variant({}))),
+        row("with bulk, in one class", run_scenario(variant({}))),
         row("in classes, gradients and bulk at 3 : 1", weighted),
         row("in classes, all by strict priority", run_scenario(variant(scheduling=strict))),
     ]
