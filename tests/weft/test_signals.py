@@ -141,14 +141,18 @@ def test_a_signal_at_any_moment_is_what_comes_out_and_the_fabric_goes_on():
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.5, 0.8])  # a fabric takes signals after 3 % of its calls
 def test_a_signal_while_a_fabric_is_built_or_left_comes_out(share, number):
-    def whole(_):
-        with Fabric(TOPOLOGY, clock="virtual") as fabric:
+    def whole(fabric):
+        with fabric:
             all_reduce(fabric)
 
-    whole(None)
+    def new():
+        return Fabric(TOPOLOGY, clock="virtual")
+
+    whole(new())
     before = handlers()
-    with pytest.raises(ends_of(number)), signal_at(int(share * calls_of(whole, None)), number):
-        whole(None)
+    calls, fabric = calls_of(whole, new()), new()
+    with pytest.raises(ends_of(number)), signal_at(int(share * calls), number):
+        whole(fabric)
     assert handlers() == before
 
 
