@@ -20,7 +20,7 @@ def test_what_ends_wrongly_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise KeyError(0)
 
-    monkeypatch.setattr(Fabric, "collective", fail)
+    monkeypatch.setattr(Fabric, "run", fail)
     monkeypatch.setattr(Fabric, "training_step", fail)
     found = plane_flaps.episode(1, 0, collectives=2)
     assert (found.exact, found.without_plane) == (0, 0)

@@ -77,7 +77,7 @@ def pcap(*, link_type: int = 1, captured: int = 20, original: int = 20, data: by
         (pcap(original=1500), "byte 24: a frame of 1500 B of which 20 B were captured"),
         (pcap(captured=3, original=3, data=bytes(3)), "byte 24: a frame of 3 B (valid: 14 to 9230)"),
         (bytes.fromhex("0a0d0d0a1c000000"), "byte 0: cut: 8 B are left of a block's header"),
-        (bytes.fromhex("0a0d0d0a1c00000012345678"), "byte 8: a section whose byte order"),
+        (bytes.fromhex("0a0d0d0a1c00000012345678"), "byte 8: a section with an unknown byte order"),
         (bytes.fromhex("0a0d0d0a1c0000004d3c2b1a"), "byte 0: a block of 28 B, of which 12 B are left"),
     ],
 )

@@ -168,7 +168,7 @@ def test_scripts_of_hosts_find_scapy(folder: Path, monkeypatch: pytest.MonkeyPat
     with lab_of(path, said) as lab:
         assert lab.network.net.get("h1").cmd("./send.py").strip() == "found"
     assert (folder / "found.txt").read_text(encoding="utf-8") == "found\n"
-    assert any("that of PATH has no Scapy" in line for line in said)
+    assert any("the one on PATH has no Scapy" in line for line in said)
 
 
 def test_the_machine_answers_no_host_and_no_other_user(folder: Path) -> None:

@@ -11,11 +11,12 @@ from weft.switch.cli.logs import LogOptions, require_complete, set_up
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """Leave the root logger as it was."""
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
+    """Leave the loggers as they were."""
+    root, own = logging.getLogger(), logging.getLogger("switch")
+    before, level, others = root.handlers[:], root.level, own.handlers[:]
+    own.handlers.clear()  # once Mininet is imported, every new logger has a handler of Mininet's
     yield
-    root.handlers[:], root.level = before, level
+    root.handlers[:], root.level, own.handlers[:] = before, level, others
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
