@@ -183,9 +183,24 @@ def test_what_makes_no_sense_is_refused(traffic, words):
         ({"algorithm": "rings"}, "did you mean 'ring'"),
         ({"operation": "product"}, "unknown operation 'product'"),
         ({"collective": "broadcast", "root": 9}, "root 9"),
+        ({"inputs": 6.5}, "inputs: 6.5 .valid: every rank's array, or a size in bytes"),
+        ({"inputs": None}, "inputs: None .valid"),
     ],
 )
 def test_the_python_interface_refuses_by_name(arguments, words):
     given = {"collective": "allreduce", "algorithm": "ring", "inputs": 64} | arguments
     with Fabric(four_hosts(), clock="virtual") as fabric, pytest.raises(BadInputError, match=words):
         fabric.run(CollectiveRequest(**given))
+
+
+def test_a_size_may_be_numpys():
+    with Fabric(four_hosts(), clock="virtual") as fabric:
+        run = fabric.run(CollectiveRequest("allreduce", np.int64(64 * 1024)))
+    assert run.result.size_bytes == 64 * 1024
+    assert run.buffers == []
+
+
+def test_requests_with_arrays_can_be_compared():
+    first, second = (CollectiveRequest("allreduce", [np.ones(4)] * 4) for _ in range(2))
+    assert first == first
+    assert first != second

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from weft.errors import BadInputError
 from weft.hints import did_you_mean
+from weft.quantities.definitions import MESSAGE_SIZE
+from weft.quantities.units import shown
 from weft.results.collectives import CollectiveResult
 from weft.topologies import FabricSpec
 from weft.traffic.aggregation_format import Operation
@@ -66,7 +68,7 @@ class Repetitions:
         return f", repetition {number - self.warmup + 1} of {self.count}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CollectiveRequest:
     """A collective to run.
 
@@ -104,9 +106,20 @@ class CollectiveRequest:
     warmup: int = 0
 
     @property
-    def has_data(self) -> bool:
-        """Whether there are inputs, and not just their size."""
-        return not isinstance(self.inputs, int)
+    def buffers(self) -> Sequence[NDArray[Any]] | None:
+        """The inputs; None if a size stands for them."""
+        return self.inputs if isinstance(self.inputs, Sequence | np.ndarray) else None
+
+    @property
+    def size_bytes(self) -> int:
+        """The size that stands for the inputs. Raises BadInputError if it is not one, or out of range."""
+        size_bytes = self.inputs
+        if not isinstance(size_bytes, int | np.integer):
+            raise BadInputError(
+                f"inputs: {shown(size_bytes)} (valid: every rank's array, or a size in bytes such as 65536)"
+            )
+        MESSAGE_SIZE.check(int(size_bytes), "a collective's size")
+        return int(size_bytes)
 
 
 @dataclass(frozen=True)

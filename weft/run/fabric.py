@@ -196,7 +196,7 @@ class Fabric:
         """
         task = self.tasks.collective(request)
         figures, ended = self._run(task, timeout_s)
-        return CollectiveRun(task.arrays(ended[-1].outputs) if request.has_data else [], figures)
+        return CollectiveRun([] if request.buffers is None else task.arrays(ended[-1].outputs), figures)
 
     @raised_as_weft_errors()
     def training_step(

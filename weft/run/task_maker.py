@@ -15,7 +15,7 @@ from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError
 from weft.hints import did_you_mean
 from weft.jobs.plain_jobs import collectives_job
-from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
+from weft.quantities.definitions import FLOW_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
 from weft.recording.ideal_times import IdealTimes
 from weft.results.choices import AlgorithmChoice
 from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult, collective_result
@@ -28,7 +28,6 @@ from weft.run.collectives import (
     CollectiveRequest,
     Repetitions,
     checked_buffers,
-    collective_spec,
     data_of_ranks,
     data_type,
     found_collective,
@@ -43,7 +42,6 @@ from weft.run.task import Ended, Task
 from weft.run.tuner import Question, Tuner
 from weft.scenario import FLOW_DATA, FabricOptions
 from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, Collective
-from weft.traffic.data_types import DataType
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
@@ -81,22 +79,23 @@ class TaskMaker:
                 f"cannot run {type(request).__name__} (valid: a CollectiveRequest, such as "
                 'CollectiveRequest("allreduce", buffers))'
             )
-        count = self._topology.rank_count if request.ranks is None else len(request.ranks)
-        arrays: list[NDArray[Any]] | None = None
-        if isinstance(request.inputs, int):
-            MESSAGE_SIZE.check(request.inputs, "a collective's size")
-            found, dtype = found_collective(request.collective), data_type(request.dtype)
-            elements = _elements(found, request.inputs, dtype, count)
-            if not elements:
-                raise BadInputError(
-                    f"{request.collective} of {request.inputs} B leaves {count} ranks nothing to exchange"
-                )
-        else:
-            arrays, dtype = checked_buffers(request.inputs, count)
-            found = found_collective(request.collective)
-            elements = found.element_count(arrays[0].size, count)
         ranks = None if request.ranks is None else tuple(request.ranks)
+        arrays: list[NDArray[Any]] | None = None
+        if (buffers := request.buffers) is None:
+            size_bytes, dtype = request.size_bytes, data_type(request.dtype)
+        else:
+            arrays, dtype = checked_buffers(
+                buffers, self._topology.rank_count if ranks is None else len(ranks)
+            )
+        found = found_collective(request.collective)
         question = Question(found, dtype, request.operation, request.root, ranks, request.tenant)
+        count = question.rank_count(self._topology)
+        if arrays is not None:
+            elements = found.element_count(arrays[0].size, count)
+        elif not (elements := question.element_count(size_bytes, self._topology)):
+            raise BadInputError(
+                f"{request.collective} of {size_bytes} B leaves {count} ranks nothing to exchange"
+            )
         repetitions = Repetitions(request.repetitions, request.warmup)
         data = LENGTHS if arrays is None else request.data
         if ranks is not None:
@@ -135,7 +134,7 @@ class TaskMaker:
                 call_of(collective.algorithms[0].name), ranks
             )  # raises for ranks that the fabric lacks
         choice = self._choice(question, algorithm, elements)
-        call = call_of(choice.algorithm if choice else algorithm)
+        call = question.call(choice.algorithm if choice else algorithm, elements)
         return GroupCollective(collective, call, self._placed(call, ranks), choice)
 
     def _placed(self, call: CollectiveCall, ranks: Sequence[int]) -> PlacedRanks:
@@ -484,16 +483,7 @@ class TaskMaker:
 
     def _spec(self, question: Question, algorithm: str, element_count: int) -> CollectiveSpec:
         """Return the parameters of a collective over the planes in use; errors as `collective_spec`."""
-        spec = collective_spec(
-            self._topology,
-            question.collective,
-            algorithm,
-            element_count,
-            question.dtype,
-            question.operation,
-            question.root,
-        )
-        return self._over_planes(spec)
+        return self._over_planes(question.spec(self._topology, algorithm, element_count))
 
     def _over_planes(self, spec: CollectiveSpec, jobs: Sequence[int] = ()) -> CollectiveSpec:
         """Return the parameters for the planes of aggregation jobs or, without jobs, the planes in use now."""
@@ -516,11 +506,3 @@ class TaskMaker:
 def _divided(queue_pairs: int) -> str:
     """Return a suffix for a pattern's name."""
     return f" over {queue_pairs} queue pairs a flow" if queue_pairs > 1 else ""
-
-
-def _elements(collective: Collective, size_bytes: int, dtype: DataType, count: int) -> int:
-    """Return the elements of each rank's data for nccl-tests' size; 0 without ranks, or if they share too few."""
-    if not count:
-        return 0
-    size_elements = size_bytes // dtype.element_bytes
-    return collective.element_count(collective.input_elements(size_elements, count), count)

@@ -24,6 +24,7 @@ from weft.scenario import FabricOptions
 from weft.topologies import FabricSpec
 from weft.traffic.collectives import Collective
 from weft.traffic.costs import Cost
+from weft.traffic.jobs import CollectiveCall
 from weft.traffic.schedules import CollectiveSpec
 
 _HOPELESS = 4.0
@@ -57,6 +58,27 @@ class Question:
     def element_bytes(self) -> int:
         """Bytes of an element."""
         return data_type(self.dtype).element_bytes
+
+    def element_count(self, size_bytes: int, topology: FabricSpec) -> int:
+        """Return the elements of each rank's data for nccl-tests' size; 0 without ranks, or if they share too few."""
+        ranks = self.rank_count(topology)
+        if not ranks:
+            return 0
+        return self.collective.element_count(
+            self.collective.input_elements(size_bytes // self.element_bytes, ranks), ranks
+        )
+
+    def call(self, algorithm: str, element_count: int) -> CollectiveCall:
+        """Return the call in a group; errors as `collective_call`."""
+        return collective_call(
+            self.collective, element_count, algorithm, self.dtype, self.operation, self.root
+        )
+
+    def spec(self, topology: FabricSpec, algorithm: str, element_count: int) -> CollectiveSpec:
+        """Return the parameters over all hosts; errors as `collective_spec`."""
+        return collective_spec(
+            topology, self.collective, algorithm, element_count, self.dtype, self.operation, self.root
+        )
 
 
 Probe = Callable[[Question, str, int], int]
@@ -169,24 +191,9 @@ class Tuner:
 
     def _spec(self, question: Question, algorithm: str, element_count: int) -> CollectiveSpec:
         if question.ranks is not None:
-            call = collective_call(
-                question.collective,
-                element_count,
-                algorithm,
-                question.dtype,
-                question.operation,
-                question.root,
-            )
+            call = question.call(algorithm, element_count)
             return placed_group(call, question.ranks, self._topology).spec
-        return collective_spec(
-            self._topology,
-            question.collective,
-            algorithm,
-            element_count,
-            question.dtype,
-            question.operation,
-            question.root,
-        )
+        return question.spec(self._topology, algorithm, element_count)
 
     def _fitted(
         self, question: Question, algorithm: str, element_count: int, guess: Cost
@@ -197,15 +204,10 @@ class Tuner:
             measured_ps = self._measured(question, algorithm, probe_bytes)
             if measured_ps is None:
                 return None
-            points.append(Point(self._elements(question, probe_bytes), measured_ps))
+            points.append(Point(question.element_count(probe_bytes, self._topology), measured_ps))
         if element_count > points[-1].element_count:
             return _Prediction(algorithm, extended(points, guess, element_count))
         return _Prediction(algorithm, between(points, guess, element_count))
-
-    def _elements(self, question: Question, size_bytes: int) -> int:
-        collective, size_elements = question.collective, size_bytes // question.element_bytes
-        ranks = question.rank_count(self._topology)
-        return collective.element_count(collective.input_elements(size_elements, ranks), ranks)
 
     def _probe_sizes(self, question: Question, element_count: int) -> Sequence[int]:
         """Return the size of a probe with exactly this number of elements, else the nearest one or two sizes."""
@@ -217,7 +219,7 @@ class Tuner:
             least,
             *(size for size in itertools.takewhile(lambda each: each <= most, powers) if size > least),
         ]
-        counts = [self._elements(question, size) for size in sizes]
+        counts = [question.element_count(size, self._topology) for size in sizes]
         if element_count <= counts[0] or len(sizes) == 1:
             return sizes[:1]
         if element_count in counts:
