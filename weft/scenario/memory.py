@@ -105,8 +105,8 @@ class PfcSection(FeatureSection):
         return self
 
     def of_features(self, options: FabricOptions) -> Iterator[object]:
-        """Return the lossless classes, unless credits have some: then theirs count alone."""
-        if self.classes and not options.credits.classes:
+        """Return the lossless classes."""
+        if self.classes:
             yield LosslessSettings(tuple(sorted(set(self.classes))))
 
     @property
