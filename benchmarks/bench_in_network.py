@@ -7,7 +7,7 @@ Two tiers of fabric.p4 switches without oversubscription, up to four spines, lin
 int32 in virtual time, seed 1; host algorithms send lengths in packets of 4,096 bytes, without INT; what switches reduce
 is data, in packets of `--lanes` elements. Times are emulated, so the machine does not matter.
 
-- sizes: time by size. `of S/B` is the size over the line rate, as a share of the time.
+- sizes: time by size. `S/B efficiency` is the ideal transfer time (size over line rate) divided by the time.
 - ranks: time by number of ranks, of 8 B and of 1 MiB.
 - loss: time of 1 MiB on 8 ranks against the loss of every link, mean of three draws.
 - sharp: 128 hosts as in Graham et al., COMHPC 2016: 100 Gb/s, links of 50 ns, switches of 90 ns, without costs of hosts
@@ -249,7 +249,7 @@ def show(rows: Sequence[Row]) -> None:
         "loss",
         "algorithm",
         "time (µs)",
-        "of S/B",
+        "S/B efficiency",
         "sent again",
     ):
         table.add_column(name, justify="left" if name in ("part", "algorithm") else "right")

@@ -91,10 +91,9 @@ void fill_nic(DcqcnParameters& parameters) {
 }
 
 // run.py gives rates for 25 Gb/s (R_AI 5 Mb/s, R_HAI 50 Mb/s) and scales them, and 1 Gb/s as the least.
-// Alpha's clock is that of 25 Gb/s and frames of 1,000 bytes, too. A slower port or a larger frame leaves no
-// marked packet for most of its steps, alpha decays before the sender has found its rate, and a queue without
-// flow control overflows. So a step takes no less than two frames: the first cut leaves half of the line
-// rate.
+// A step of alpha, 1 us, is three frames of 1,000 bytes at 25 Gb/s. With a slower port or larger frames most
+// steps see no marked packet, alpha decays before the sender has found its rate, and a queue without flow
+// control overflows. So each step takes at least two frames: the first cut leaves half of the line rate.
 void fill_comparison(DcqcnParameters& parameters) {
   fill_nic(parameters);
   const uint64_t line_rate_bps = parameters.line_rate_bps;
@@ -122,8 +121,8 @@ using Fill = void (*)(DcqcnParameters&);
 constexpr std::array<CongestionPreset, 3> kPresets = {{
     {"hpcc-comparison",
      "HPCC's simulator (alibaba-edu/High-Precision-Congestion-Control: rdma-hw.cc, \"Mellanox's version of "
-     "DCQCN\"; run.py --cc dcqcn): marks are reported packet by packet; alpha decays "
-     "each 1 us, or each two frames at line rate if that is longer",
+     "DCQCN\"; run.py --cc dcqcn): marks are reported packet by packet; alpha decays each 1 us, or each "
+     "two frames at line rate if that is longer",
      0},
     {"connectx", "NVIDIA, DCQCN parameters: the defaults of ConnectX-4 and later adapters", 4 * kPsPerUs},
     {"paper-2015", "Zhu et al., SIGCOMM 2015, sections 3.1 and 5.2", 50 * kPsPerUs},

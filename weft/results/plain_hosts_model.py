@@ -90,7 +90,7 @@ class UdpResult(ItemResult):
     received: int
     """Datagrams, each counted once."""
     duplicates: int
-    """Copies that came besides."""
+    """Further copies that arrived."""
     reordered: int
     """Datagrams that came after one that was sent later."""
     marked: int
