@@ -16,20 +16,9 @@ import finsy
 from finsy.p4schema import P4Schema
 from finsy.proto import p4r
 
+from weft.controller import reconcile
 from weft.controller.entities import Entity
 from weft.controller.program_names import ProgramNames
-from weft.controller.reconcile import (
-    EncodedEntity,
-    EntityKey,
-    EntitySet,
-    bytes_field,
-    entity_key,
-    index_entities,
-    rank_of_action,
-    sort_parameters,
-    table_entry_entity,
-    table_key,
-)
 
 _ACTION_FIELD = p4r.TableEntry.DESCRIPTOR.fields_by_name["action"].number
 _CONFIG_FIELD = p4r.SetForwardingPipelineConfigRequest.DESCRIPTOR.fields_by_name["config"].number
@@ -47,7 +36,7 @@ _NO_OTHER_FIELDS = tuple(default for _, default in _DEFAULTS)
 class _EncodedKey:
     """An entry's key, and the entry's bytes before and after its action."""
 
-    key: EntityKey
+    key: reconcile.EntityKey
     head: bytes
     tail: bytes
 
@@ -70,20 +59,20 @@ class EntityEncoder:
         self.schema = schema
         self._names = names
         self._left_out = left_out
-        self._remembered: dict[int, tuple[Entity, EncodedEntity | None]] = {}
+        self._remembered: dict[int, tuple[Entity, reconcile.EncodedEntity | None]] = {}
         # Equal keys and equal actions are the same objects, so entries are looked up by identity.
-        self._entries: dict[tuple[_EncodedKey, _EncodedAction], EncodedEntity] = {}
+        self._entries: dict[tuple[_EncodedKey, _EncodedAction], reconcile.EncodedEntity] = {}
         self._keys: dict[Hashable, _EncodedKey] = {}
         self._actions: dict[Hashable, _EncodedAction] = {}
 
     @cached_property
     def pipeline_config_field(self) -> bytes:
         """The pipeline, encoded as the `config` field of a request that sets it."""
-        return bytes_field(
+        return reconcile.bytes_field(
             _CONFIG_FIELD, self.schema.get_pipeline_config().SerializeToString(deterministic=True)
         )
 
-    def entity_set(self, entities: Iterable[Entity]) -> EntitySet:
+    def entity_set(self, entities: Iterable[Entity]) -> reconcile.EntitySet:
         """Return the encoded entities by key, skipping those that the program cannot hold.
 
         Raises:
@@ -91,9 +80,9 @@ class EntityEncoder:
 
         """
         encoded = (self._encode(entity) for entity in entities)
-        return index_entities([each for each in encoded if each is not None])
+        return reconcile.index_entities([each for each in encoded if each is not None])
 
-    def _encode(self, entity: Entity) -> EncodedEntity | None:
+    def _encode(self, entity: Entity) -> reconcile.EncodedEntity | None:
         # The plan shares one object among switches; lookup by identity is cheaper than comparison.
         found = self._remembered.get(id(entity))
         if found is not None:
@@ -108,20 +97,22 @@ class EntityEncoder:
         self._remembered[id(entity)] = entity, encoded
         return encoded
 
-    def _encode_new(self, entity: Entity) -> EncodedEntity:
+    def _encode_new(self, entity: Entity) -> reconcile.EncodedEntity:
         if isinstance(entity, finsy.P4TableEntry):
             action = _action_parts(entity.action)
             if action is not None and _other_fields(entity) == _NO_OTHER_FIELDS:
                 return self._encode_entry(entity, action)
-        return EncodedEntity.of(entity.encode(self.schema))
+        return reconcile.EncodedEntity.of(entity.encode(self.schema))
 
-    def _encode_entry(self, entry: finsy.P4TableEntry, parts: tuple[Hashable, ...]) -> EncodedEntity:
+    def _encode_entry(
+        self, entry: finsy.P4TableEntry, parts: tuple[Hashable, ...]
+    ) -> reconcile.EncodedEntity:
         key = self._key(entry)
         action = self._action(entry, parts)
         found = self._entries.get((key, action))
         if found is None:
             data = key.head + action.field + key.tail
-            found = table_entry_entity(key.key, data, action.rank, entry.is_default_action)
+            found = reconcile.table_entry_entity(key.key, data, action.rank, entry.is_default_action)
             self._entries[key, action] = found
         return found
 
@@ -131,7 +122,7 @@ class EntityEncoder:
         found = self._keys.get(value)
         if found is None:
             table = self.schema.tables[entry.table_id]
-            message = table_key(
+            message = reconcile.table_key(
                 p4r.TableEntry(
                     table_id=table.id,
                     match=entry.match.encode(table) if entry.match else (),
@@ -139,7 +130,7 @@ class EntityEncoder:
                     is_default_action=entry.is_default_action,
                 )
             )
-            identity = entity_key(p4r.Entity(table_entry=message))
+            identity = reconcile.entity_key(p4r.Entity(table_entry=message))
             # Fields are written in the order of their numbers; the action comes between these two parts.
             tail = p4r.TableEntry(priority=message.priority, is_default_action=message.is_default_action)
             message.ClearField("priority")
@@ -153,9 +144,11 @@ class EntityEncoder:
         found = self._actions.get(value)
         if found is None:
             assert entry.action is not None
-            action = sort_parameters(entry.action.encode_table_action(self.schema.tables[entry.table_id]))
-            field = bytes_field(_ACTION_FIELD, action.SerializeToString())
-            found = self._actions[value] = _EncodedAction(field, rank_of_action(action))
+            action = reconcile.sort_parameters(
+                entry.action.encode_table_action(self.schema.tables[entry.table_id])
+            )
+            field = reconcile.bytes_field(_ACTION_FIELD, action.SerializeToString())
+            found = self._actions[value] = _EncodedAction(field, reconcile.rank_of_action(action))
         return found
 
 

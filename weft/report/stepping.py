@@ -14,29 +14,7 @@ from weft.switch.coverage.sources import located
 from weft.switch.debug.names import shown_name
 from weft.switch.debug.register_uses import register_use, register_uses
 from weft.switch.debug.replay import Moment, Replay
-from weft.switch.trace.events import (
-    Copied,
-    DigestSent,
-    Dropped,
-    EgressStarted,
-    Enqueued,
-    Event,
-    Multicast,
-    NoCloneSession,
-    PacketTrace,
-    Received,
-    Sent,
-    Step,
-)
-from weft.switch.trace.places import (
-    ActionRun,
-    Branched,
-    HeaderEmitted,
-    PrimitiveRun,
-    Selected,
-    StateEntered,
-    TableApplied,
-)
+from weft.switch.trace import events, places
 from weft.switch.trace.story import INSTANCE_TYPES, Storyteller, hidden_table
 from weft.switch.trace.values import number
 
@@ -63,7 +41,7 @@ class SteppedPackets:
     left_out: int = 0
     _steps: int = 0
 
-    def add(self, program: Program, trace: PacketTrace, heading: str = "") -> None:
+    def add(self, program: Program, trace: events.PacketTrace, heading: str = "") -> None:
         """Add a packet of a program."""
         if len(self.packets) >= MOST_PACKETS or self._steps >= MOST_STEPS:
             self.left_out += 1
@@ -107,17 +85,17 @@ class _Stepper:
         self._given: set[tuple[str, str]] = set()
         self._place: tuple[str, int] = ("", 0)
 
-    def steps(self, trace: PacketTrace) -> Iterator[dict[str, Any]]:
+    def steps(self, trace: events.PacketTrace) -> Iterator[dict[str, Any]]:
         """Every step: text, place in the source, and what changed of the values shown."""
         before: dict[str, str] = {}
         # From the beginning on, so that a write shows what it changes.
         cells = {use.name: number(use.before, use.width_bits) for use in register_uses(self._program, trace)}
         for moment in Replay(self._program).moments(trace.root):
             self._given |= moment.assigned
-            if isinstance(moment.event, Step) and self._is_hidden(moment.event):
+            if isinstance(moment.event, events.Step) and self._is_hidden(moment.event):
                 continue
             self._find_place(moment.event)
-            use = register_use(self._program, moment.event) if isinstance(moment.event, Step) else None
+            use = register_use(self._program, moment.event) if isinstance(moment.event, events.Step) else None
             if use is not None:
                 held = use.before if use.after is None else use.after
                 cells[use.name] = number(held, use.width_bits)
@@ -131,33 +109,33 @@ class _Stepper:
             }
             before = now
 
-    def _is_hidden(self, step: Step) -> bool:
+    def _is_hidden(self, step: events.Step) -> bool:
         # What the compiler made of statements: their primitives are steps of their own.
-        if isinstance(step.place, ActionRun):
+        if isinstance(step.place, places.ActionRun):
             return "." not in self._program.actions[step.place.action_id].name
         return hidden_table(step)
 
-    def _find_place(self, event: Event) -> None:
+    def _find_place(self, event: events.Event) -> None:
         source: str | None = None
-        if not isinstance(event, Step):
+        if not isinstance(event, events.Step):
             self._place = "", 0
             return
         match event.place:
-            case StateEntered(state):
+            case places.StateEntered(state):
                 source = self._states[state].source
-            case Selected(state):
+            case places.Selected(state):
                 chosen = self._states[state].transition(event.values[0])
                 source = chosen.source if chosen is not None else None
-            case Branched(node):
+            case places.Branched(node):
                 source = self._conditions[node]
-            case TableApplied(table):
+            case places.TableApplied(table):
                 source = self._program.tables[table].source
-            case PrimitiveRun(call):
+            case places.PrimitiveRun(call):
                 source = call.source
-            case ActionRun(action_id):
+            case places.ActionRun(action_id):
                 calls = self._program.actions[action_id].primitives
                 source = calls[0].source if calls else None
-            case HeaderEmitted():
+            case places.HeaderEmitted():
                 self._place = "", 0
         if (found := located(source)) is not None:
             self._place = found
@@ -179,27 +157,29 @@ class _Stepper:
         when = f"{format_time(moment.time_ps)}: " if moment.time_ps else ""
         copy = "" if moment.copy == "1" else f"copy {moment.copy}: "
         event = moment.event
-        return when + copy + (self._teller.step(event) if isinstance(event, Step) else self._own(event))
+        return (
+            when + copy + (self._teller.step(event) if isinstance(event, events.Step) else self._own(event))
+        )
 
-    def _own(self, event: Event) -> str:
+    def _own(self, event: events.Event) -> str:
         match event:
-            case Received(port, _, data):
+            case events.Received(port, _, data):
                 return f"in by port {port}, {len(data)} bytes"
-            case Copied(instance_type):
+            case events.Copied(instance_type):
                 return f"copied: {INSTANCE_TYPES.get(instance_type, instance_type)}"
-            case Multicast(group, replicas):
+            case events.Multicast(group, replicas):
                 return f"multicast group {group}: {replicas} replicas"
-            case NoCloneSession(session):
+            case events.NoCloneSession(session):
                 return f"clone session {session} does not exist"
-            case DigestSent(learn_list):
+            case events.DigestSent(learn_list):
                 return f"digest {self._teller.digest(learn_list)} to the controller"
-            case Enqueued(port, queue_class):
+            case events.Enqueued(port, queue_class):
                 return f"queue of port {port}, class {queue_class}"
-            case EgressStarted(port):
+            case events.EgressStarted(port):
                 return f"egress, port {port}"
-            case Sent(port, data):
+            case events.Sent(port, data):
                 return f"out by port {port}, {len(data)} bytes"
-            case Dropped(reason):
+            case events.Dropped(reason):
                 return f"dropped: {reason.replace('_', ' ')}"
-            case Step():
+            case events.Step():
                 return self._teller.step(event)

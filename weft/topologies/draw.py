@@ -11,26 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.hints import install_extra
+from weft.topologies import draw_shapes as shapes
 from weft.topologies.draw_clusters import clustered_svg
 from weft.topologies.draw_groups import grouped_svg
 from weft.topologies.draw_layout import Box, Layout, kind_of
 from weft.topologies.draw_places import placed_svg
-from weft.topologies.draw_shapes import (
-    CIRCUIT_COLOUR,
-    PLANE_COLOURS,
-    LinkStyle,
-    LinkStyles,
-    cross,
-    document,
-    element_of,
-    escaped,
-    keys,
-    middle,
-    node,
-    plane_title,
-    quoted,
-    stroke,
-)
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricLink, FabricSpec
 
@@ -42,7 +27,7 @@ MOST_LINKS = 4096
 """Up to this many links, a fabric's switches are drawn one by one."""
 
 
-def draw(fabric: FabricSpec, path: str | Path, link_style: LinkStyles | None = None) -> Path:
+def draw(fabric: FabricSpec, path: str | Path, link_style: shapes.LinkStyles | None = None) -> Path:
     """Write the fabric's drawing to `path`, an .svg, .png or .html file (which zooms and pans), and return the path.
 
     A fabric of more than `MOST_LINKS` is drawn in groups.
@@ -78,7 +63,7 @@ def write_picture(svg: str, target: Path, title: str = "Topology") -> None:
         target.write_text(svg, encoding="utf-8")
     elif target.suffix == ".html":
         page = (Path(__file__).parent / "drawing.html").read_text(encoding="utf-8")
-        page = page.replace("<title>Topology</title>", f"<title>{escaped(title)}</title>")
+        page = page.replace("<title>Topology</title>", f"<title>{shapes.escaped(title)}</title>")
         target.write_text(page.replace("<!-- drawing -->", svg), encoding="utf-8")
     else:
         _write_png(svg, target)
@@ -96,7 +81,7 @@ def _write_png(svg: str, target: Path) -> None:
 
 def to_svg(
     fabric: FabricSpec,
-    link_style: LinkStyles | None = None,
+    link_style: shapes.LinkStyles | None = None,
     background: str | None = "white",
     most_links: int | None = None,
 ) -> str:
@@ -121,8 +106,8 @@ def to_svg(
         ((link, style_of(link)) for link in fabric.links), key=lambda each: (each[1].failed, each[1].width)
     )
     # The last of a block's links to a leaf, which stands out most, represents all of them.
-    trunks: dict[str, list[tuple[FabricLink, LinkStyle]]] = {}
-    of_host: dict[str, list[LinkStyle]] = {}
+    trunks: dict[str, list[tuple[FabricLink, shapes.LinkStyle]]] = {}
+    of_host: dict[str, list[shapes.LinkStyle]] = {}
     for link, style in styled:
         if link.a.node in layout.block_of:
             trunks.setdefault(link.b.node, []).append((link, style))
@@ -135,53 +120,55 @@ def to_svg(
     body.extend(_block(names, box) for names, box in layout.blocks.items())
     for switch in fabric.switches:
         title = f"{switch.name} device {switch.device_id} {switch.address}"
-        body.append(node(switch.name, switch.role, layout.boxes[switch.name], title))
+        body.append(shapes.node(switch.name, switch.role, layout.boxes[switch.name], title))
     for number, (ranks, box) in enumerate(layout.hosts_of_ranks.items()):
         title = f"host {number}: ranks {', '.join(ranks)}"
-        body.append(node(f"host {number}", "host", box, title))
+        body.append(shapes.node(f"host {number}", "host", box, title))
     for host in fabric.hosts if not layout.hosts_of_ranks else ():
         title = " ".join([host.name, *(str(nic.ipv4) for nic in host.nics)])
         fill, styles = own_fill.get(host.name), of_host.get(host.name, ())
-        body.append(node(host.name, "host", layout.boxes[host.name], title, fill, styles))
-    body.extend(plane_title(plane, centre) for plane, centre in enumerate(layout.plane_centres))
-    return document(layout.width, layout.height, body, background)
+        body.append(shapes.node(host.name, "host", layout.boxes[host.name], title, fill, styles))
+    body.extend(shapes.plane_title(plane, centre) for plane, centre in enumerate(layout.plane_centres))
+    return shapes.document(layout.width, layout.height, body, background)
 
 
-def _own_style(fabric: FabricSpec, link: FabricLink) -> LinkStyle:
+def _own_style(fabric: FabricSpec, link: FabricLink) -> shapes.LinkStyle:
     """Return a style in the plane's colour; circuits have a colour and name their circuit switch."""
     circuit = fabric.switch(link.b.node).port(link.b.port).circuit
     if circuit is None:
-        return LinkStyle(_plane_colour(fabric, link))
-    return LinkStyle(CIRCUIT_COLOUR, width=2.0, note=f"circuit of {circuit.node}")
+        return shapes.LinkStyle(_plane_colour(fabric, link))
+    return shapes.LinkStyle(shapes.CIRCUIT_COLOUR, width=2.0, note=f"circuit of {circuit.node}")
 
 
 def _plane_colour(fabric: FabricSpec, link: FabricLink) -> str:
-    return PLANE_COLOURS[fabric.switch(link.b.node).plane % len(PLANE_COLOURS)]
+    return shapes.PLANE_COLOURS[fabric.switch(link.b.node).plane % len(shapes.PLANE_COLOURS)]
 
 
-def _link(link: FabricLink, style: LinkStyle, layout: Layout, title: bool) -> str:
+def _link(link: FabricLink, style: shapes.LinkStyle, layout: Layout, title: bool) -> str:
     ends = layout.ends(link)
     line = (
-        f"{stroke(*ends)}{keys([style])} stroke={quoted(style.colour)} "
+        f"{shapes.stroke(*ends)}{shapes.keys([style])} stroke={shapes.quoted(style.colour)} "
         f'stroke-width="{style.width * layout.line_scale:.3g}"'
     )
     if style.failed:
         line += ' stroke-dasharray="6 4"'
     if not title and not style.failed:
         return line + "/>"
-    drawn = f"{line}><title>{escaped(f'{link} {style.note}'.rstrip())}</title></{element_of(line)}>"
-    return drawn + (cross(*middle(*ends), style.colour) if style.failed else "")
+    drawn = (
+        f"{line}><title>{shapes.escaped(f'{link} {style.note}'.rstrip())}</title></{shapes.element_of(line)}>"
+    )
+    return drawn + (shapes.cross(*shapes.middle(*ends), style.colour) if style.failed else "")
 
 
-def _trunk_line(links: Sequence[tuple[FabricLink, LinkStyle]], layout: Layout) -> str:
+def _trunk_line(links: Sequence[tuple[FabricLink, shapes.LinkStyle]], layout: Layout) -> str:
     """Draw a block's links to a leaf as one line in the style of the last link, which stands out most."""
     busiest, style = links[-1]
     (x1, y1), (x2, y2) = layout.ends(busiest)
     width = max(2.0, 1.6 * style.width) * max(0.5, layout.line_scale)
     title = f"all hosts of the block; {busiest} {style.note}".rstrip()
     return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"{keys(each for _, each in links)} '
-        f'stroke={quoted(style.colour)} stroke-width="{width:.3g}"><title>{escaped(title)}</title></line>'
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"{shapes.keys(each for _, each in links)} '
+        f'stroke={shapes.quoted(style.colour)} stroke-width="{width:.3g}"><title>{shapes.escaped(title)}</title></line>'
     )
 
 
@@ -194,5 +181,6 @@ def _block(names: tuple[str, ...], box: Box) -> str:
     return (
         f'<rect x="{left:.1f}" y="{upper:.1f}" {size_of_box} rx="4" fill="#888" fill-opacity="0.15" stroke="#888" '
         'stroke-width="0.5"/>'
-        f'<text x="{box.x:.1f}" y="{upper + box.height + size:.1f}" {size_of_label} fill="#777">{escaped(label)}</text>'
+        f'<text x="{box.x:.1f}" y="{upper + box.height + size:.1f}" {size_of_label} fill="#777">'
+        f"{shapes.escaped(label)}</text>"
     )

@@ -6,24 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from weft.topologies import draw_shapes as shapes
 from weft.topologies.describe import plural_of
 from weft.topologies.draw_clusters import range_of
 from weft.topologies.draw_layout import Box, rows_of
-from weft.topologies.draw_shapes import (
-    LinkStyle,
-    LinkStyles,
-    caption,
-    cross,
-    document,
-    element_of,
-    escaped,
-    keys,
-    middle,
-    node,
-    plane_title,
-    quoted,
-    stroke,
-)
 from weft.topologies.fabric import FabricLink, FabricSpec
 
 _BOXES_IN_A_ROW = 16
@@ -43,7 +29,7 @@ _NOTES = 150.0
 """Width of the column with the numbers of cables."""
 
 
-_Links = list[tuple[FabricLink, LinkStyle]]
+_Links = list[tuple[FabricLink, shapes.LinkStyle]]
 
 
 @dataclass(frozen=True)
@@ -66,7 +52,7 @@ class _Group:
         return self.label if len(self.names) == 1 else f"{len(self.names)} × {self.kind}: {self.label}"
 
 
-def grouped_svg(fabric: FabricSpec, style_of: LinkStyles, background: str | None) -> str:
+def grouped_svg(fabric: FabricSpec, style_of: shapes.LinkStyles, background: str | None) -> str:
     """Return the drawing as SVG text; a line has the style of its most prominent link."""
     above = fabric.planes if fabric.planes <= _PLANES_IN_A_ROW else -(-fabric.planes // 2)
     most = max(_FEWEST_IN_A_ROW, _BOXES_IN_A_ROW // above)
@@ -81,7 +67,9 @@ def grouped_svg(fabric: FabricSpec, style_of: LinkStyles, background: str | None
         left = _MARGIN + plane % above * (plane_width + _PLANE_GAP)
         # Planes below the hosts are drawn upside down.
         side = -1 if plane < above else 1
-        titles.append(plane_title(plane, left + plane_width / 2, middle + side * (middle - _TITLE) + 4))
+        titles.append(
+            shapes.plane_title(plane, left + plane_width / 2, middle + side * (middle - _TITLE) + 4)
+        )
         for depth, groups in enumerate(tiers):
             boxes |= _placed(groups, left, plane_width, middle + side * (len(tiers) - depth) * _ROW)
     boxes |= _placed(hosts, _MARGIN, width, middle)
@@ -90,7 +78,7 @@ def grouped_svg(fabric: FabricSpec, style_of: LinkStyles, background: str | None
     bundles = _bundles(fabric, style_of, group_of)
     body = [_bundle(links, boxes, group_of, len(bundles) > _MANY) for links in bundles]
     body += [
-        node(
+        shapes.node(
             f"{group.count}\n{group.label}" if len(group.names) > 1 else group.label,
             group.kind,
             box,
@@ -99,7 +87,7 @@ def grouped_svg(fabric: FabricSpec, style_of: LinkStyles, background: str | None
         for group, box in boxes.items()
     ]
     body += _notes(bundles, boxes, group_of, _MARGIN + width)
-    return document(width + 2 * _MARGIN + _NOTES, height, [*body, *titles], background)
+    return shapes.document(width + 2 * _MARGIN + _NOTES, height, [*body, *titles], background)
 
 
 def _notes(
@@ -117,7 +105,7 @@ def _notes(
             (f"{sum(counts):,} cables,", (upper + lower) / 2 - 4),
             (f"{range_of(counts)} a line", (upper + lower) / 2 + 11),
         ):
-            notes.append(caption(text, x + 10, y, "start"))
+            notes.append(shapes.caption(text, x + 10, y, "start"))
     return notes
 
 
@@ -153,7 +141,7 @@ def _placed(groups: Sequence[_Group], left: float, width: float, y: float) -> di
     }
 
 
-def _bundles(fabric: FabricSpec, style_of: LinkStyles, group_of: Mapping[str, _Group]) -> list[_Links]:
+def _bundles(fabric: FabricSpec, style_of: shapes.LinkStyles, group_of: Mapping[str, _Group]) -> list[_Links]:
     """Return links with their styles, bundled by the groups they join; the most prominent comes last."""
     found: dict[tuple[_Group, _Group], _Links] = {}
     for link in fabric.links:
@@ -177,11 +165,11 @@ def _bundle(links: _Links, boxes: Mapping[_Group, Box], group_of: Mapping[str, _
     if failed:
         more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
         title += f"; failed: {', '.join(failed[:_MOST_NAMED])}{more}"
-    begun = stroke(start, end) + keys(each for _, each in links)
+    begun = shapes.stroke(start, end) + shapes.keys(each for _, each in links)
     width = style.width / 2 if thin else style.width
     line = (
-        f"{begun} stroke={quoted(style.colour)} "
-        f'stroke-width="{width:.3g}"{" stroke-dasharray=" + quoted("6 4") if failed else ""}>'
-        f"<title>{escaped(title)}</title></{element_of(begun)}>"
+        f"{begun} stroke={shapes.quoted(style.colour)} "
+        f'stroke-width="{width:.3g}"{" stroke-dasharray=" + shapes.quoted("6 4") if failed else ""}>'
+        f"<title>{shapes.escaped(title)}</title></{shapes.element_of(begun)}>"
     )
-    return line + (cross(*middle(start, end), style.colour) if failed else "")
+    return line + (shapes.cross(*shapes.middle(start, end), style.colour) if failed else "")

@@ -8,20 +8,10 @@ from typing import Annotated
 
 from weft.quantities.traffic_classes import CLASSES
 from weft.topologies.int_rates import CODES, STANDARD_INT_RATES
+from weft.traffic import transport_settings
 from weft.traffic.host_ip import IpNicConfig
 from weft.traffic.host_recording import HostRecording
 from weft.traffic.messages import IN_PROCESS
-from weft.traffic.transport_settings import (
-    DEFAULT_TRANSPORT,
-    NO_COSTS,
-    NO_SEGMENTS,
-    NO_TRAITS,
-    CreditSettings,
-    NicCosts,
-    PathTraits,
-    SegmentSettings,
-    TransportSettings,
-)
 
 DEFAULT_MTU_BYTES = 1024
 DEFAULT_WALL_CLOCK_FLOOR_NS = 20_000_000
@@ -73,7 +63,7 @@ class NicConfig:
     ipv6: IpAddress | None = None
     paced: bool = True
     pfc_quanta: int = 0
-    credits: CreditSettings | None = None
+    credits: transport_settings.CreditSettings | None = None
     class_of_dscp: Mapping[int, int] = field(default_factory=dict)
     quantum_bytes: Quanta = (0,) * CLASSES
 
@@ -112,10 +102,10 @@ class HostConfig:
     mtu_bytes: int = DEFAULT_MTU_BYTES
     wall_clock_floor_ns: int = DEFAULT_WALL_CLOCK_FLOOR_NS
     realtime_priority: int = 0
-    transport: TransportSettings = DEFAULT_TRANSPORT
-    paths: PathTraits = NO_TRAITS
-    segments: SegmentSettings = NO_SEGMENTS
-    nic_costs: NicCosts = NO_COSTS
+    transport: transport_settings.TransportSettings = transport_settings.DEFAULT_TRANSPORT
+    paths: transport_settings.PathTraits = transport_settings.NO_TRAITS
+    segments: transport_settings.SegmentSettings = transport_settings.NO_SEGMENTS
+    nic_costs: transport_settings.NicCosts = transport_settings.NO_COSTS
     recording: HostRecording = field(default_factory=HostRecording)
     int_rates_bps: IntRates = STANDARD_INT_RATES
     scale_up: ScaleUpConfig | None = None

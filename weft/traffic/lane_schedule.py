@@ -13,16 +13,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from weft.engine import _core
+from weft.traffic import schedule_nodes as nodes
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.data_types import DataType
-from weft.traffic.schedule_nodes import (
-    DATA,
-    SCRATCH,
-    SINK,
-    ZEROS,
-    Channel,
-    RankSchedule,
-)
 
 WRITE, WAIT, REDUCE, COPY, AGGREGATE, DELAY = ("write", "wait", "reduce", "copy", "aggregate", "delay")
 _OF_DATA = (REDUCE, COPY)
@@ -107,9 +100,9 @@ class LaneSchedule:
             dtype.value, operation.combined_by.name.lower(), run_tag, divisor=divisor
         )
         self.has_data = True
-        self.named_channels: list[Channel] = []
+        self.named_channels: list[nodes.Channel] = []
         self.written: set[int] = set()
-        self._numbers: dict[Channel, int] = {}
+        self._numbers: dict[nodes.Channel, int] = {}
         self._planes: set[int] = set()
         self._lanes = self._turns = 0
 
@@ -120,13 +113,13 @@ class LaneSchedule:
         """
         lengths = copy(self)
         largest = max(self.buffer_bytes.values(), default=0)
-        lengths.buffer_bytes = {ZEROS: largest, SINK: largest}
+        lengths.buffer_bytes = {nodes.ZEROS: largest, nodes.SINK: largest}
         if self._planes:
-            lengths.buffer_bytes[DATA] = self.buffer_bytes[DATA]
+            lengths.buffer_bytes[nodes.DATA] = self.buffer_bytes[nodes.DATA]
         lengths.has_data = False
         return lengths
 
-    def channels(self) -> list[Channel]:
+    def channels(self) -> list[nodes.Channel]:
         """Return the channels that are named, each once, in order."""
         return list(dict.fromkeys(self.named_channels))
 
@@ -143,7 +136,7 @@ class LaneSchedule:
         """Steps of a run: transfers, waits and delays, and with data reductions and copies."""
         return self.native.step_count(self.has_data)
 
-    def channel(self, channel: Channel) -> int:
+    def channel(self, channel: nodes.Channel) -> int:
         """Return the number by which instructions name a channel."""
         number = self._numbers.get(channel)
         if number is None:
@@ -151,7 +144,7 @@ class LaneSchedule:
             self.named_channels.append(channel)
         return number
 
-    def channel_row(self, channels: Iterable[Channel]) -> int:
+    def channel_row(self, channels: Iterable[nodes.Channel]) -> int:
         """Number channels one after the other, for a formula to go through, and return the first one's number."""
         first = len(self.named_channels)
         self.named_channels.extend(channels)
@@ -181,11 +174,11 @@ class LaneSchedule:
         self, part: LaneSchedule, first_element: int, first_transfer: int, after: Sequence[int]
     ) -> int:
         """Add a schedule of one stage as a stage; its data begin at an element, its scratch buffer behind ours."""
-        scratch_bytes = self.buffer_bytes.get(SCRATCH, 0)
+        scratch_bytes = self.buffer_bytes.get(nodes.SCRATCH, 0)
         first_channel = self.channel_row(part.named_channels)
         self.written.update(first_channel + number for number in part.written)
         self._planes |= part._planes
-        self.buffer_bytes[SCRATCH] = scratch_bytes + part.buffer_bytes.get(SCRATCH, 0)
+        self.buffer_bytes[nodes.SCRATCH] = scratch_bytes + part.buffer_bytes.get(nodes.SCRATCH, 0)
         return self.native.append(
             part.native,
             first_element,
@@ -278,5 +271,5 @@ class LaneSchedule:
         self.native.await_acknowledgement()
 
 
-Schedule = LaneSchedule | RankSchedule
+Schedule = LaneSchedule | nodes.RankSchedule
 """A rank's schedule: compact where it follows a pattern, else step by step."""

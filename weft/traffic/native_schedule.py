@@ -9,23 +9,9 @@ from typing import Any
 import numpy.typing as npt
 
 from weft.engine import _core
+from weft.traffic import schedule_nodes as nodes
 from weft.traffic.lane_schedule import LaneSchedule, Schedule
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS
-from weft.traffic.schedule_nodes import (
-    DATA,
-    SCRATCH,
-    SINK,
-    ZEROS,
-    Aggregate,
-    Channel,
-    Copy,
-    Delay,
-    Node,
-    Reduce,
-    Span,
-    WaitReceive,
-    Write,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +30,7 @@ class _Builder:
     def __init__(
         self,
         buffers: Mapping[str, npt.NDArray[Any]],
-        channels: Mapping[Channel, int],
+        channels: Mapping[nodes.Channel, int],
         aggregators: Mapping[int, int],
         peers: Peers,
     ) -> None:
@@ -53,19 +39,19 @@ class _Builder:
         self.numbers = {name: self.native.add_buffer(array) for name, array in buffers.items()}
 
     def add_zeros(self, length_bytes: int) -> None:
-        self.numbers[ZEROS] = self.native.add_zeros(length_bytes)
+        self.numbers[nodes.ZEROS] = self.native.add_zeros(length_bytes)
 
     def add_lengths(self, length_bytes: int) -> None:
-        self.numbers[ZEROS] = self.native.add_lengths(length_bytes)
+        self.numbers[nodes.ZEROS] = self.native.add_lengths(length_bytes)
 
-    def span(self, span: Span) -> tuple[int, int, int]:
+    def span(self, span: nodes.Span) -> tuple[int, int, int]:
         number = look_up(self.numbers, span.buffer, "buffer")
         return number, span.offset_bytes, span.length_bytes
 
-    def add(self, node: Node, after: tuple[int, ...]) -> int:
+    def add(self, node: nodes.Node, after: tuple[int, ...]) -> int:
         order = list(after)
         match node:
-            case Write(channel, source, destination, immediate):
+            case nodes.Write(channel, source, destination, immediate):
                 far = look_up(
                     self.peers.get(channel.peer, {}), destination.buffer, f"rank {channel.peer}'s buffer"
                 )
@@ -77,11 +63,11 @@ class _Builder:
                     immediate=immediate,
                     after=order,
                 )
-            case WaitReceive(channel, immediate):
+            case nodes.WaitReceive(channel, immediate):
                 return self.native.add_wait_receive(
                     look_up(self.channels, channel, "channel"), immediate, after=order
                 )
-            case Reduce(destination, source, dtype, operation):
+            case nodes.Reduce(destination, source, dtype, operation):
                 return self.native.add_reduce(
                     self.span(destination),
                     self.span(source),
@@ -89,9 +75,9 @@ class _Builder:
                     operation=operation.combined_by.name.lower(),
                     after=order,
                 )
-            case Copy(destination, source):
+            case nodes.Copy(destination, source):
                 return self.native.add_copy(self.span(destination), self.span(source), after=order)
-            case Aggregate(plane, span, dtype, operation):
+            case nodes.Aggregate(plane, span, dtype, operation):
                 return self.native.add_aggregate(
                     look_up(self.aggregators, plane, "aggregation job on plane"),
                     self.span(span),
@@ -99,14 +85,14 @@ class _Builder:
                     operation=operation.combined_by.name.lower(),
                     after=order,
                 )
-            case Delay(duration_ps):
+            case nodes.Delay(duration_ps):
                 return self.native.add_delay(duration_ps, after=order)
 
 
 def build_native_schedule(
     schedule: Schedule,
     buffers: Mapping[str, npt.NDArray[Any]],
-    channels: Mapping[Channel, int],
+    channels: Mapping[nodes.Channel, int],
     aggregators: Mapping[int, int],
     peers: Peers,
     payload: str = AS_BYTES,
@@ -120,9 +106,9 @@ def build_native_schedule(
     if isinstance(schedule, LaneSchedule):
         return _bind_lanes(schedule, buffers, channels, aggregators, peers, payload)
     builder = _Builder(buffers, channels, aggregators, peers)
-    if ZEROS in schedule.buffer_bytes:
+    if nodes.ZEROS in schedule.buffer_bytes:
         add = builder.add_lengths if payload == AS_LENGTHS else builder.add_zeros
-        add(schedule.buffer_bytes[ZEROS])
+        add(schedule.buffer_bytes[nodes.ZEROS])
     for node, after in zip(schedule.nodes, schedule.after, strict=True):
         builder.add(node, after)
     return builder.native
@@ -131,20 +117,20 @@ def build_native_schedule(
 def _bind_lanes(
     schedule: LaneSchedule,
     buffers: Mapping[str, npt.NDArray[Any]],
-    channels: Mapping[Channel, int],
+    channels: Mapping[nodes.Channel, int],
     aggregators: Mapping[int, int],
     peers: Peers,
     payload: str,
 ) -> _core.BoundLanes:
-    has_scratch = SCRATCH in schedule.buffer_bytes
+    has_scratch = nodes.SCRATCH in schedule.buffer_bytes
     bound = []
     for number, channel in enumerate(schedule.named_channels):
         memory = (0, 0, 0, 0)
         if number in schedule.written:
             far = peers.get(channel.peer, {})
             whose = f"rank {channel.peer}'s buffer"
-            data = look_up(far, DATA if schedule.has_data else SINK, whose)
-            scratch = look_up(far, SCRATCH, whose) if schedule.has_data and has_scratch else data
+            data = look_up(far, nodes.DATA if schedule.has_data else nodes.SINK, whose)
+            scratch = look_up(far, nodes.SCRATCH, whose) if schedule.has_data and has_scratch else data
             memory = (data.virtual_address, data.rkey, scratch.virtual_address, scratch.rkey)
         bound.append((look_up(channels, channel, "channel"), *memory))
     planes = schedule.planes_aggregated()
@@ -154,8 +140,8 @@ def _bind_lanes(
     return _core.BoundLanes(
         schedule.native,
         payload="data" if schedule.has_data else zeros,
-        data=buffers.get(DATA),
-        scratch=buffers.get(SCRATCH),
+        data=buffers.get(nodes.DATA),
+        scratch=buffers.get(nodes.SCRATCH),
         channels=bound,
         aggregators=[aggregators.get(plane) for plane in range(max(planes, default=-1) + 1)],
     )

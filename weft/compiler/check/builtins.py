@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from weft.compiler import ast
+from weft.compiler import ast, types
 from weft.compiler.check.arguments import apply_signature
 from weft.compiler.check.context import CheckContext
 from weft.compiler.check.infer import infer
 from weft.compiler.check.members import HEADER_METHODS, SIZES, UNION_METHODS, resolve_base
 from weft.compiler.check.writable import check_writable
-from weft.compiler.types import (
-    BOOL,
-    INTEGER,
-    UNKNOWN,
-    VOID,
-    ExternType,
-    FunctionType,
-    ParameterType,
-    StackType,
-    StructType,
-    TupleType,
-    Type,
-    VarbitType,
-    is_header,
-    is_union,
-    width_of,
-)
 
 
-def infer_builtin(context: CheckContext, expression: ast.Call, callee: ast.Member) -> Type | None:
+def infer_builtin(context: CheckContext, expression: ast.Call, callee: ast.Member) -> types.Type | None:
     """Header, union and stack methods, and sizes; None if it is none of them."""
     name = callee.name
     if name in SIZES:
@@ -35,8 +18,8 @@ def infer_builtin(context: CheckContext, expression: ast.Call, callee: ast.Membe
             base = resolve_base(context, callee.base)
         else:
             base = infer(context, callee.base)
-        width = width_of(base) if base is not UNKNOWN else None
-        if isinstance(base, ExternType):
+        width = types.width_of(base) if base is not types.UNKNOWN else None
+        if isinstance(base, types.ExternType):
             return None
         if expression.arguments or expression.type_arguments:
             return context.fail(expression, f"'{name}' takes no arguments")
@@ -44,45 +27,45 @@ def infer_builtin(context: CheckContext, expression: ast.Call, callee: ast.Membe
         if width is not None:
             size = minimum_width(base) if name.startswith("min") else width
             expression.value = (size + 7) // 8 if name.endswith("Bytes") else size
-        return INTEGER if width is not None else UNKNOWN
+        return types.INTEGER if width is not None else types.UNKNOWN
     if isinstance(callee.base, ast.TypeExpression):
         return None
     base = infer(context, callee.base)
-    if is_header(base) or is_union(base):
-        if name not in (HEADER_METHODS if is_header(base) else UNION_METHODS):
+    if types.is_header(base) or types.is_union(base):
+        if name not in (HEADER_METHODS if types.is_header(base) else UNION_METHODS):
             return None
         if name != "isValid":
             check_writable(context, callee.base, f"'{name}'")
-        parameters: tuple[ParameterType, ...] = ()
-        result: Type = BOOL if name == "isValid" else VOID
+        parameters: tuple[types.ParameterType, ...] = ()
+        result: types.Type = types.BOOL if name == "isValid" else types.VOID
     elif (
-        isinstance(base, StackType)
-        and (is_header(base.element) or is_union(base.element))
+        isinstance(base, types.StackType)
+        and (types.is_header(base.element) or types.is_union(base.element))
         and name in ("push_front", "pop_front")
     ):
         check_writable(context, callee.base, f"'{name}'")
         count = ast.Parameter(callee.span, "count", [], "", ast.BaseTypeNode(callee.span, "int"), None)
-        parameters = (ParameterType("count", "", INTEGER, False, count),)
-        result = VOID
+        parameters = (types.ParameterType("count", "", types.INTEGER, False, count),)
+        result = types.VOID
     else:
         return None
     callee.type = base
     expression.kind, expression.target = "builtin", name
-    signature = FunctionType(name, (), parameters, result)
+    signature = types.FunctionType(name, (), parameters, result)
     return apply_signature(context, expression, signature, {}, None)
 
 
-def minimum_width(type_: Type) -> int:
+def minimum_width(type_: types.Type) -> int:
     """minSizeInBits: varbit fields count nothing, a union its smallest member."""
-    if isinstance(type_, VarbitType):
+    if isinstance(type_, types.VarbitType):
         return 0
-    if isinstance(type_, StructType):
+    if isinstance(type_, types.StructType):
         widths = [minimum_width(member) for member in type_.fields.values()]
         if type_.kind == "header_union":
             return min(widths, default=0)
         return sum(widths)
-    if isinstance(type_, TupleType):
+    if isinstance(type_, types.TupleType):
         return sum(minimum_width(member) for member in type_.elements)
-    if isinstance(type_, StackType):
+    if isinstance(type_, types.StackType):
         return minimum_width(type_.element) * type_.size
-    return width_of(type_) or 0
+    return types.width_of(type_) or 0

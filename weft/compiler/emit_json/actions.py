@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from weft.compiler import ir
 from weft.compiler.emit_json.expressions import b2d, convert, hex_string, operand, target, wrapped
 from weft.compiler.emit_json.places import source_info
-from weft.compiler.ir import (
-    Assign,
-    Exit,
-    FieldRef,
-    If,
-    Jump,
-    Labeled,
-    Loop,
-    Primitive,
-    Stmt,
-    Valid,
-)
 from weft.compiler.types import BOOL
 
 Json = dict[str, Any]
@@ -40,25 +29,25 @@ class ActionBody:
             jump["parameters"].append({"type": "hexstr", "value": hex_string(offset)})
         return self.primitives
 
-    def add_all(self, statements: Sequence[Stmt]) -> None:
+    def add_all(self, statements: Sequence[ir.Stmt]) -> None:
         """Append statements."""
         for statement in statements:
             self.add(statement)
 
-    def add(self, statement: Stmt) -> None:
+    def add(self, statement: ir.Stmt) -> None:
         """Append one statement."""
-        if isinstance(statement, Assign | Primitive):
+        if isinstance(statement, ir.Assign | ir.Primitive):
             self.primitives.append(primitive(statement))
-        elif isinstance(statement, If):
+        elif isinstance(statement, ir.If):
             self._if(statement)
-        elif isinstance(statement, Labeled):
+        elif isinstance(statement, ir.Labeled):
             self.add_all(statement.body)
             self._place(statement.label)
-        elif isinstance(statement, Jump):
+        elif isinstance(statement, ir.Jump):
             self._jump("_jump", [], statement.label, statement)
-        elif isinstance(statement, Loop):
+        elif isinstance(statement, ir.Loop):
             self._loop(statement)
-        elif isinstance(statement, Exit):
+        elif isinstance(statement, ir.Exit):
             self.primitives.append({"op": "exit", "parameters": [], **source_info(statement.span)})
             self._jump("_jump", [], self._end(), statement)
         else:
@@ -75,16 +64,16 @@ class ActionBody:
         self._next_label -= 1
         return self._next_label
 
-    def _jump(self, name: str, parameters: list[Json], label: int, statement: Stmt) -> None:
+    def _jump(self, name: str, parameters: list[Json], label: int, statement: ir.Stmt) -> None:
         jump: Json = {"op": name, "parameters": parameters, **source_info(statement.span)}
         self._jumps.append((jump, label))
         self.primitives.append(jump)
 
-    def _unless(self, statement: If | Loop, label: int) -> None:
+    def _unless(self, statement: ir.If | ir.Loop, label: int) -> None:
         condition = wrapped(b2d(convert(statement.condition)))
         self._jump("_jump_if_zero", [condition], label, statement)
 
-    def _if(self, statement: If) -> None:
+    def _if(self, statement: ir.If) -> None:
         end = self._fresh()
         otherwise = self._fresh() if statement.otherwise else end
         self._unless(statement, otherwise)
@@ -95,7 +84,7 @@ class ActionBody:
             self.add_all(statement.otherwise)
         self._place(end)
 
-    def _loop(self, statement: Loop) -> None:
+    def _loop(self, statement: ir.Loop) -> None:
         start, end = self._fresh(), self._fresh()
         self._place(start)
         self.add_all(statement.head)
@@ -105,7 +94,7 @@ class ActionBody:
         self._place(end)
 
 
-def action_primitives(statements: Sequence[Stmt]) -> list[Json]:
+def action_primitives(statements: Sequence[ir.Stmt]) -> list[Json]:
     """The primitives of an action."""
     body = ActionBody()
     body.add_all(statements)
@@ -119,11 +108,11 @@ def action_primitives(statements: Sequence[Stmt]) -> list[Json]:
     return body.finish()
 
 
-def primitive(statement: Assign | Primitive) -> Json:
+def primitive(statement: ir.Assign | ir.Primitive) -> Json:
     """One primitive."""
-    if isinstance(statement, Assign):
+    if isinstance(statement, ir.Assign):
         value = statement.value
-        if value.type is BOOL and isinstance(value, FieldRef | Valid):
+        if value.type is BOOL and isinstance(value, ir.FieldRef | ir.Valid):
             source = wrapped(b2d(convert(value)))
         else:
             source = operand(value)

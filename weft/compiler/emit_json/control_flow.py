@@ -6,23 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from weft.compiler import ir
 from weft.compiler.diagnostics import Diagnostics, Refused
 from weft.compiler.emit_json.actions import action_primitives
 from weft.compiler.emit_json.expressions import condition
 from weft.compiler.emit_json.places import source_info
-from weft.compiler.ir import (
-    Action,
-    Apply,
-    Const,
-    Exit,
-    If,
-    Jump,
-    Labeled,
-    LoweredProgram,
-    Pipeline,
-    Stmt,
-    Table,
-)
 from weft.compiler.lower.labels import branches_of
 from weft.compiler.source import Span
 from weft.compiler.warnings.kinds import Kind
@@ -35,7 +23,7 @@ class ControlFlow:
     """Builds the nodes of one pipeline from its end to its beginning."""
 
     def __init__(
-        self, program: LoweredProgram, pipeline: Pipeline, diagnostics: Diagnostics, names: set[str]
+        self, program: ir.LoweredProgram, pipeline: ir.Pipeline, diagnostics: Diagnostics, names: set[str]
     ) -> None:
         self.program = program
         self.pipeline = pipeline
@@ -46,7 +34,7 @@ class ControlFlow:
         self.conditionals: list[Json] = []
         # Per table: the next node by action name, or by "__HIT__"/"__MISS__", and base_default_next.
         self.next_nodes: dict[str, tuple[dict[str, Node], Node]] = {}
-        self.table_order: list[Table] = []
+        self.table_order: list[ir.Table] = []
         self._labels: dict[int, Node] = {}
         # Equal nodes with equal successors are one node: a control applied in several places shares its ends.
         self._warned: set[str] = set()
@@ -57,15 +45,15 @@ class ControlFlow:
         """The first node."""
         return self._sequence(self.pipeline.body, None)
 
-    def _sequence(self, statements: Sequence[Stmt], following: Node) -> Node:
-        run: list[Stmt] = []
+    def _sequence(self, statements: Sequence[ir.Stmt], following: Node) -> Node:
+        run: list[ir.Stmt] = []
         node = following
         for statement in reversed(statements):
-            if isinstance(statement, Jump):
+            if isinstance(statement, ir.Jump):
                 run = []
                 node = self._labels[statement.label]
             elif self._is_plain(statement):
-                if isinstance(statement, Exit):
+                if isinstance(statement, ir.Exit):
                     run = []
                 run.insert(0, statement)
             else:
@@ -74,21 +62,21 @@ class ControlFlow:
                 node = self._branching(statement, node)
         return self._flush(run, node)
 
-    def _is_plain(self, statement: Stmt) -> bool:
+    def _is_plain(self, statement: ir.Stmt) -> bool:
         """Whether it can go into an action as it is."""
-        if isinstance(statement, If | Apply):
+        if isinstance(statement, ir.If | ir.Apply):
             return False
-        if isinstance(statement, Labeled):
+        if isinstance(statement, ir.Labeled):
             return not _applies_table(statement) and not _leaves(statement, statement.label)
         return True
 
-    def _branching(self, statement: Stmt, following: Node) -> Node:
-        if isinstance(statement, If):
+    def _branching(self, statement: ir.Stmt, following: Node) -> Node:
+        if isinstance(statement, ir.If):
             return self._if(statement, following)
-        if isinstance(statement, Labeled):
+        if isinstance(statement, ir.Labeled):
             self._labels[statement.label] = following
             return self._sequence(statement.body, following)
-        assert isinstance(statement, Apply)
+        assert isinstance(statement, ir.Apply)
         return self._apply(statement, following)
 
     def _unique(self, name: str) -> str:
@@ -103,8 +91,8 @@ class ControlFlow:
 
     # ------------------------------------------------------------------------------ nodes
 
-    def _if(self, statement: If, following: Node) -> Node:
-        if isinstance(statement.condition, Const):
+    def _if(self, statement: ir.If, following: Node) -> Node:
+        if isinstance(statement.condition, ir.Const):
             chosen = statement.then if statement.condition.value else statement.otherwise
             return self._sequence(chosen, following)
         yes = self._sequence(statement.then, following)
@@ -127,7 +115,7 @@ class ControlFlow:
         )
         return name
 
-    def _apply(self, statement: Apply, following: Node) -> Node:
+    def _apply(self, statement: ir.Apply, following: Node) -> Node:
         table = statement.table
         if statement.hit is not None or statement.miss is not None:
             hit = self._sequence(statement.hit or [], following)
@@ -144,7 +132,7 @@ class ControlFlow:
         self._connect(table, nodes, following, statement.span)
         return table.name
 
-    def _connect(self, table: Table, nodes: dict[str, Node], base: Node, span: Span | None) -> None:
+    def _connect(self, table: ir.Table, nodes: dict[str, Node], base: Node, span: Span | None) -> None:
         known = self.next_nodes.get(table.name)
         if known is not None:
             if known != (nodes, base):
@@ -167,7 +155,7 @@ class ControlFlow:
         self._applied_at[table.name] = span
         self.table_order.append(table)
 
-    def _flush(self, run: list[Stmt], following: Node) -> Node:
+    def _flush(self, run: list[ir.Stmt], following: Node) -> Node:
         """Plain statements become a hidden action in a table without keys."""
         if not run:
             return following
@@ -177,9 +165,9 @@ class ControlFlow:
             return self._shared[key]
         line = span.first.line_column()[0] if span is not None else len(self.table_order)
         name = self._unique(f"{self.pipeline.name}_act_{line}")
-        action = Action(name, [], run, span, hidden=True)
+        action = ir.Action(name, [], run, span, hidden=True)
         self.program.actions.append(action)
-        table = Table(
+        table = ir.Table(
             self._unique(f"tbl_{name}"), [], [action], action, [], True, 1024, span, hidden=True
         )  # fmt: skip
         self.pipeline.tables.append(table)
@@ -188,21 +176,21 @@ class ControlFlow:
         return table.name
 
 
-def _applies_table(statement: Stmt) -> bool:
-    return isinstance(statement, Apply) or any(
+def _applies_table(statement: ir.Stmt) -> bool:
+    return isinstance(statement, ir.Apply) or any(
         _applies_table(inner) for branch in branches_of(statement) for inner in branch
     )
 
 
-def _leaves(statement: Stmt, label: int) -> bool:
+def _leaves(statement: ir.Stmt, label: int) -> bool:
     """Whether a jump inside goes further out than `label`, or the pipeline is left."""
     inside = {label}
     return _jumps_outside(statement, inside)
 
 
-def _jumps_outside(statement: Stmt, inside: set[int]) -> bool:
-    if isinstance(statement, Jump):
+def _jumps_outside(statement: ir.Stmt, inside: set[int]) -> bool:
+    if isinstance(statement, ir.Jump):
         return statement.label not in inside
-    if isinstance(statement, Labeled):
+    if isinstance(statement, ir.Labeled):
         inside = inside | {statement.label}
     return any(_jumps_outside(inner, inside) for branch in branches_of(statement) for inner in branch)

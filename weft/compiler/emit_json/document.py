@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from weft.compiler import ir
 from weft.compiler.diagnostics import Diagnostics, Refused
 from weft.compiler.emit_json.actions import action_primitives, primitive
 from weft.compiler.emit_json.control_flow import ControlFlow
@@ -13,26 +14,13 @@ from weft.compiler.emit_json.headers import field_json, header_sections
 from weft.compiler.emit_json.parser import parser_json
 from weft.compiler.emit_json.pipelines import Ids, capacity, pipeline_json, visible_actions
 from weft.compiler.emit_json.places import source_info
-from weft.compiler.ir import (
-    Action,
-    Calculation,
-    Checksum,
-    Const,
-    Counter,
-    Expr,
-    FieldList,
-    LoweredProgram,
-    Meter,
-    Primitive,
-    bit_width,
-)
 
 Json = dict[str, Any]
 VERSION = [2, 23]
 COMPILER = "weft"
 
 
-def emit_json(program: LoweredProgram, diagnostics: Diagnostics) -> Json:
+def emit_json(program: ir.LoweredProgram, diagnostics: Diagnostics) -> Json:
     """The document as nested dicts and lists. Raises CompileError."""
     ids = Ids()
     names = {table.name for pipeline in program.pipelines for table in pipeline.tables}
@@ -94,7 +82,7 @@ def emit_json(program: LoweredProgram, diagnostics: Diagnostics) -> Json:
     }
 
 
-def _action(action: Action, index: int) -> Json:
+def _action(action: ir.Action, index: int) -> Json:
     return {
         "name": action.name,
         "id": index,
@@ -105,8 +93,10 @@ def _action(action: Action, index: int) -> Json:
     }
 
 
-def _deparser(program: LoweredProgram) -> Json:
-    operations = [statement for statement in program.deparser_operations if isinstance(statement, Primitive)]
+def _deparser(program: ir.LoweredProgram) -> Json:
+    operations = [
+        statement for statement in program.deparser_operations if isinstance(statement, ir.Primitive)
+    ]
     return {
         "name": "deparser",
         "id": 0,
@@ -116,7 +106,7 @@ def _deparser(program: LoweredProgram) -> Json:
     }
 
 
-def _meter(meter: Meter, index: int, capacities: Mapping[str, int]) -> Json:
+def _meter(meter: ir.Meter, index: int, capacities: Mapping[str, int]) -> Json:
     result: Json = {
         "name": meter.name,
         "id": index,
@@ -134,14 +124,14 @@ def _meter(meter: Meter, index: int, capacities: Mapping[str, int]) -> Json:
     return result
 
 
-def _counter(counter: Counter, index: int) -> Json:
+def _counter(counter: ir.Counter, index: int) -> Json:
     result: Json = {"name": counter.name, "id": index, **source_info(counter.span)}
     if counter.table is None:
         return result | {"size": counter.size, "is_direct": False}
     return result | {"is_direct": True, "binding": counter.table}
 
 
-def _calculation(calculation: Calculation, index: int) -> Json:
+def _calculation(calculation: ir.Calculation, index: int) -> Json:
     inputs = [_calculation_input(each) for each in calculation.inputs]
     if calculation.payload:
         inputs.append({"type": "payload", "value": None})
@@ -154,16 +144,16 @@ def _calculation(calculation: Calculation, index: int) -> Json:
     }
 
 
-def _calculation_input(value: Expr) -> Json:
-    if isinstance(value, Const):
-        width = bit_width(value.type)
+def _calculation_input(value: ir.Expr) -> Json:
+    if isinstance(value, ir.Const):
+        width = ir.bit_width(value.type)
         # BMv2 takes the bits of a constant, not its sign.
         number = value.value & ((1 << width) - 1)
         return {"type": "hexstr", "value": f"0x{number:0{(width + 7) // 8 * 2}x}", "bitwidth": width}
     return field_json(value)
 
 
-def _checksum(checksum: Checksum, index: int) -> Json:
+def _checksum(checksum: ir.Checksum, index: int) -> Json:
     return {
         "name": checksum.name,
         "id": index,
@@ -177,7 +167,7 @@ def _checksum(checksum: Checksum, index: int) -> Json:
     }
 
 
-def _field_list(entry: FieldList) -> Json:
+def _field_list(entry: ir.FieldList) -> Json:
     return {
         "id": entry.id,
         "name": entry.name,

@@ -7,27 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.compiler.ir import (
-    Binary,
-    Choice,
-    Const,
-    Convert,
-    ElementField,
-    Expr,
-    FieldRef,
-    LastField,
-    LastIndex,
-    Lookahead,
-    Operand,
-    ParamRef,
-    Reference,
-    Unary,
-    UnionLastField,
-    UnionValid,
-    Valid,
-    Vector,
-    bit_width,
-)
+from weft.compiler import ir
 from weft.compiler.types import BOOL, BitsType, Type
 
 Json = dict[str, Any]
@@ -71,67 +51,67 @@ def mask(data: Json, type_: Type) -> Json:
     return operation("&", data, hexstr((1 << type_.width) - 1, type_.width))
 
 
-def raw(expression: Expr) -> Json:
+def raw(expression: ir.Expr) -> Json:
     """A field, constant, parameter or lookahead without conversion to bool."""
-    if isinstance(expression, FieldRef):
+    if isinstance(expression, ir.FieldRef):
         return {"type": "field", "value": [expression.header, expression.field]}
-    if isinstance(expression, Valid):
+    if isinstance(expression, ir.Valid):
         return {"type": "field", "value": [expression.header, "$valid$"]}
-    if isinstance(expression, LastField):
+    if isinstance(expression, ir.LastField):
         return {"type": "stack_field", "value": [expression.stack, expression.field]}
-    if isinstance(expression, UnionLastField):
+    if isinstance(expression, ir.UnionLastField):
         return {"type": "union_stack_field", "value": [expression.stack, expression.member, expression.field]}
-    if isinstance(expression, ParamRef):
+    if isinstance(expression, ir.ParamRef):
         return {"type": "runtime_data", "value": expression.index}
-    if isinstance(expression, Lookahead):
+    if isinstance(expression, ir.Lookahead):
         return {"type": "lookahead", "value": [expression.offset, expression.type.width]}
-    assert isinstance(expression, ElementField)
+    assert isinstance(expression, ir.ElementField)
     stack = {"type": "header_stack", "value": expression.stack}
     element = operation("dereference_header_stack", stack, convert(expression.index))
     return operation("access_field", element, expression.offset)
 
 
-def convert(expression: Expr) -> Json:
+def convert(expression: ir.Expr) -> Json:
     """The expression as it stands inside another one: bools are bools, action data is `local`."""
     handler = _HANDLERS[type(expression)]
     result: Json = handler(expression)
     return result
 
 
-def _const(expression: Const) -> Json:
+def _const(expression: ir.Const) -> Json:
     if expression.type is BOOL:
         return {"type": "bool", "value": bool(expression.value)}
-    return hexstr(expression.value, bit_width(expression.type))
+    return hexstr(expression.value, ir.bit_width(expression.type))
 
 
-def _field(expression: Expr) -> Json:
+def _field(expression: ir.Expr) -> Json:
     plain = raw(expression)
     return d2b(plain) if expression.type is BOOL else plain
 
 
-def _param(expression: ParamRef) -> Json:
+def _param(expression: ir.ParamRef) -> Json:
     return {"type": "local", "value": expression.index}
 
 
-def _union_valid(expression: UnionValid) -> Json:
+def _union_valid(expression: ir.UnionValid) -> Json:
     return operation("valid_union", None, {"type": "header_union", "value": expression.union})
 
 
-def _last_index(expression: LastIndex) -> Json:
+def _last_index(expression: ir.LastIndex) -> Json:
     return operation("last_stack_index", None, {"type": "header_stack", "value": expression.stack})
 
 
-def _unary(expression: Unary) -> Json:
+def _unary(expression: ir.Unary) -> Json:
     operand = convert(expression.operand)
     if expression.operator == "!":
         return operation("not", None, operand)
     if expression.operator == "~":
         return mask(operation("~", None, operand), expression.type)
-    zero = hexstr(0, bit_width(expression.type))
+    zero = hexstr(0, ir.bit_width(expression.type))
     return mask(operation("-", zero, operand), expression.type)
 
 
-def _binary(expression: Binary) -> Json:
+def _binary(expression: ir.Binary) -> Json:
     name = expression.operator
     left, right = convert(expression.left), convert(expression.right)
     if name in ("|+|", "|-|"):
@@ -145,12 +125,12 @@ def _binary(expression: Binary) -> Json:
     return mask(result, expression.type)
 
 
-def _choice(expression: Choice) -> Json:
+def _choice(expression: ir.Choice) -> Json:
     first, second = convert(expression.first), convert(expression.second)
     return operation("?", first, second, cond=convert(expression.condition))
 
 
-def _convert(expression: Convert) -> Json:
+def _convert(expression: ir.Convert) -> Json:
     operand = convert(expression.operand)
     source, target = expression.operand.type, expression.type
     if source is BOOL:
@@ -166,33 +146,33 @@ def _convert(expression: Convert) -> Json:
 
 
 _HANDLERS: dict[type, Any] = {
-    Const: _const,
-    FieldRef: _field,
-    LastField: _field,
-    UnionLastField: _field,
-    ElementField: _field,
-    Valid: _field,
-    Lookahead: raw,
-    ParamRef: _param,
-    UnionValid: _union_valid,
-    LastIndex: _last_index,
-    Unary: _unary,
-    Binary: _binary,
-    Choice: _choice,
-    Convert: _convert,
+    ir.Const: _const,
+    ir.FieldRef: _field,
+    ir.LastField: _field,
+    ir.UnionLastField: _field,
+    ir.ElementField: _field,
+    ir.Valid: _field,
+    ir.Lookahead: raw,
+    ir.ParamRef: _param,
+    ir.UnionValid: _union_valid,
+    ir.LastIndex: _last_index,
+    ir.Unary: _unary,
+    ir.Binary: _binary,
+    ir.Choice: _choice,
+    ir.Convert: _convert,
 }
 
 
-def operand(value: Operand) -> Json:
+def operand(value: ir.Operand) -> Json:
     """A primitive's parameter: expressions are wrapped once more, bools become data."""
-    if isinstance(value, Reference):
+    if isinstance(value, ir.Reference):
         return {"type": value.kind, "value": value.name}
-    if isinstance(value, Vector):
+    if isinstance(value, ir.Vector):
         return {"type": "parameters_vector", "value": [operand(item) for item in value.items]}
-    if isinstance(value, ParamRef):
+    if isinstance(value, ir.ParamRef):
         return raw(value)
     if value.type is BOOL:
-        if isinstance(value, FieldRef):
+        if isinstance(value, ir.FieldRef):
             return raw(value)
         return wrapped(b2d(convert(value)))
     converted = convert(value)
@@ -209,12 +189,12 @@ def wrapped(value: Json) -> Json:
     return value
 
 
-def condition(value: Expr) -> Json:
+def condition(value: ir.Expr) -> Json:
     """A bool where BMv2 takes the expression itself (conditionals, verify, if_cond)."""
     return convert(value)
 
 
-def target(value: Expr) -> Json:
+def target(value: ir.Expr) -> Json:
     """The target of an assignment: never converted to bool."""
     plain = raw(value)
     return wrapped(plain)

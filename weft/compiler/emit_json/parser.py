@@ -4,32 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.compiler import ir
 from weft.compiler.emit_json.actions import primitive
 from weft.compiler.emit_json.expressions import b2d, convert, hex_string, operand, raw, target, wrapped
 from weft.compiler.emit_json.places import source_info
-from weft.compiler.ir import (
-    Advance,
-    Assign,
-    ElementField,
-    Expr,
-    Extract,
-    FieldRef,
-    KeysetMatch,
-    Lookahead,
-    LoweredProgram,
-    ParseState,
-    Primitive,
-    Stmt,
-    Valid,
-    Verify,
-    bit_width,
-)
 from weft.compiler.types import BOOL
 
 Json = dict[str, Any]
 
 
-def parser_json(program: LoweredProgram) -> Json:
+def parser_json(program: ir.LoweredProgram) -> Json:
     """The parser with the start state first."""
     states = sorted(program.states, key=lambda state: state.name != "start")
     return {
@@ -40,8 +24,8 @@ def parser_json(program: LoweredProgram) -> Json:
     }
 
 
-def _state(state: ParseState, index: int) -> Json:
-    widths = [bit_width(key.type) for key in state.keys]
+def _state(state: ir.ParseState, index: int) -> Json:
+    widths = [ir.bit_width(key.type) for key in state.keys]
     bytes_ = sum((width + 7) // 8 for width in widths)
     full = 0
     for width in widths:
@@ -58,7 +42,7 @@ def _state(state: ParseState, index: int) -> Json:
     }
 
 
-def _transition(match: KeysetMatch, bytes_: int, full: int) -> Json:
+def _transition(match: ir.KeysetMatch, bytes_: int, full: int) -> Json:
     if match.value_set is not None:
         return {"type": "parse_vset", "value": match.value_set, "mask": None, "next_state": match.next_state}
     if match.value is None or match.mask == 0:
@@ -73,24 +57,24 @@ def _transition(match: KeysetMatch, bytes_: int, full: int) -> Json:
     }
 
 
-def _operation(statement: Stmt) -> Json:
-    if isinstance(statement, Extract):
+def _operation(statement: ir.Stmt) -> Json:
+    if isinstance(statement, ir.Extract):
         return _extract(statement)
-    if isinstance(statement, Assign) and isinstance(statement.target, ElementField):
+    if isinstance(statement, ir.Assign) and isinstance(statement.target, ir.ElementField):
         # "set" takes fields only; the action's primitive takes an element as well.
         return {"op": "primitive", "parameters": [primitive(statement)]}
-    if isinstance(statement, Assign):
+    if isinstance(statement, ir.Assign):
         return {"op": "set", "parameters": [target(statement.target), _set_value(statement.value)]}
-    if isinstance(statement, Advance):
+    if isinstance(statement, ir.Advance):
         return {"op": "advance", "parameters": [operand(statement.amount)]}
-    if isinstance(statement, Verify):
+    if isinstance(statement, ir.Verify):
         return {"op": "verify", "parameters": [convert(statement.condition), convert(statement.error)]}
-    if isinstance(statement, Primitive):
+    if isinstance(statement, ir.Primitive):
         return {"op": "primitive", "parameters": [primitive(statement)]}
     raise TypeError(f"{type(statement).__name__} cannot stand in a parse state")
 
 
-def _extract(statement: Extract) -> Json:
+def _extract(statement: ir.Extract) -> Json:
     value: Any = statement.target
     if statement.kind == "union_stack":
         value = [statement.target, statement.member]
@@ -101,9 +85,9 @@ def _extract(statement: Extract) -> Json:
     return {"op": "extract_VL", "parameters": parameters}
 
 
-def _set_value(value: Expr) -> Json:
-    if isinstance(value, Lookahead):
+def _set_value(value: ir.Expr) -> Json:
+    if isinstance(value, ir.Lookahead):
         return raw(value)
-    if value.type is BOOL and isinstance(value, FieldRef | Valid):
+    if value.type is BOOL and isinstance(value, ir.FieldRef | ir.Valid):
         return wrapped(b2d(convert(value)))
     return operand(value)

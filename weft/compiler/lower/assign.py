@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from weft.compiler import ast
-from weft.compiler.ir import (
-    Assign,
-    Const,
-    ElementField,
-    Expr,
-    FieldRef,
-    If,
-    LastField,
-    Primitive,
-    Reference,
-    Stmt,
-    UnionLastField,
-)
+from weft.compiler import ast, ir
 from weft.compiler.lower import build
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.conversions import retyped
@@ -40,7 +27,7 @@ from weft.compiler.types import BitsType, StructType, VarbitType, bits, is_heade
 
 def assign(context: Context, target: P4Value, value: P4Value, span: Span | None) -> None:
     """target = value, for values of one type."""
-    if isinstance(target, FieldRef | LastField | ElementField):
+    if isinstance(target, ir.FieldRef | ir.LastField | ir.ElementField):
         _assign_scalar(context, target, value, span)
     elif isinstance(target, SliceTarget):
         _assign_slice(context, target, value, span)
@@ -56,27 +43,27 @@ def assign(context: Context, target: P4Value, value: P4Value, span: Span | None)
         _assign_stack(context, target, value, span)
     elif isinstance(target, UnionValue):
         _assign_union(context, target, value, span)
-    elif isinstance(target, Const):
+    elif isinstance(target, ir.Const):
         return  # it has no bits
     elif isinstance(target, StackCursor):
         context.refuse(f"'{target.which}' of a stack cannot be assigned to as a whole", span)
     else:
-        assert isinstance(target, UnionCursor | UnionLastField)
+        assert isinstance(target, UnionCursor | ir.UnionLastField)
         context.refuse("BMv2 cannot write to 'next' and 'last' of a stack of header unions", span)
 
 
-def _assign_scalar(context: Context, target: Expr, value: P4Value, span: Span | None) -> None:
-    assert isinstance(value, Expr)
+def _assign_scalar(context: Context, target: ir.Expr, value: P4Value, span: Span | None) -> None:
+    assert isinstance(value, ir.Expr)
     if isinstance(target.type, VarbitType):
-        assert isinstance(target, FieldRef)
-        if not isinstance(value, FieldRef):
+        assert isinstance(target, ir.FieldRef)
+        if not isinstance(value, ir.FieldRef):
             context.refuse("a varbit can only be copied from another varbit", span)
-        context.emit(Primitive("assign_VL", [target, value], span))
+        context.emit(ir.Primitive("assign_VL", [target, value], span))
         return
     if value.type != target.type:
         value = build.convert(value, target.type)
     if value != target:
-        context.emit(Assign(target, value, span))
+        context.emit(ir.Assign(target, value, span))
 
 
 def _assign_slice(context: Context, target: SliceTarget, value: P4Value, span: Span | None) -> None:
@@ -84,7 +71,7 @@ def _assign_slice(context: Context, target: SliceTarget, value: P4Value, span: S
     whole = target.target
     type_ = whole.type
     assert isinstance(type_, BitsType)
-    assert isinstance(value, Expr)
+    assert isinstance(value, ir.Expr)
     width = target.high - target.low + 1
     unsigned = bits(type_.width)
     mask = ((1 << width) - 1) << target.low
@@ -98,7 +85,7 @@ def _assign_plus_slice(context: Context, target: PlusSliceTarget, value: P4Value
     whole = target.target
     type_ = whole.type
     assert isinstance(type_, BitsType)
-    assert isinstance(value, Expr)
+    assert isinstance(value, ir.Expr)
     unsigned = bits(type_.width)
     ones = build.constant((1 << target.type.width) - 1, unsigned)
     mask = build.binary("<<", ones, target.low)
@@ -121,9 +108,9 @@ def _assign_struct(context: Context, target: StructValue, value: P4Value, span: 
 
 
 def _copied(context: Context, value: P4Value, span: Span | None) -> P4Value:
-    if isinstance(value, Const):
+    if isinstance(value, ir.Const):
         return value
-    if isinstance(value, Expr):
+    if isinstance(value, ir.Expr):
         return context.snapshot(value, span)
     if isinstance(value, StructValue):
         return StructValue(
@@ -177,19 +164,19 @@ def read_cursor(context: Context, cursor: P4Value, where: ast.Node | Span | None
         context.refuse("the last element of a stack of header unions cannot be read as a whole", where)
     assert isinstance(element, StructType)
     stack = cursor.stack.name
-    return HeaderLiteral(element, fields_of(element, lambda path, scalar: LastField(stack, path, scalar)))
+    return HeaderLiteral(element, fields_of(element, lambda path, scalar: ir.LastField(stack, path, scalar)))
 
 
 def _assign_literal(context: Context, target: HeaderValue, value: HeaderLiteral, span: Span | None) -> None:
-    header = Reference("header", target.name)
+    header = ir.Reference("header", target.name)
     if value.fields is None:
-        context.emit(Primitive("remove_header", [header], span))
+        context.emit(ir.Primitive("remove_header", [header], span))
         return
     fields = value.fields
     own = places(target)
     if any(overlap(places(part), own) for part in fields.values()):
         fields = {name: _copied(context, part, span) for name, part in fields.items()}
-    context.emit(Primitive("add_header", [header], span))
+    context.emit(ir.Primitive("add_header", [header], span))
     for name, part in fields.items():
         assign(context, target.fields[name], part, span)
 
@@ -203,11 +190,11 @@ def _assign_element(context: Context, target: HeaderElement, value: P4Value, spa
 
 
 def _when_index(
-    context: Context, element: HeaderElement, index: int, code: list[Stmt], span: Span | None
+    context: Context, element: HeaderElement, index: int, code: list[ir.Stmt], span: Span | None
 ) -> None:
     if code:
         here = build.binary("==", element.index, build.constant(index, element.index.type))
-        context.emit(If(here, code, [], span))
+        context.emit(ir.If(here, code, [], span))
 
 
 def _assign_stack(context: Context, target: StackValue, value: P4Value, span: Span | None) -> None:
@@ -234,7 +221,7 @@ def _assign_union(context: Context, target: UnionValue, value: P4Value, span: Sp
             _copy_instance(context, "assign_union", target.name, value.name, "header_union", span)
     elif isinstance(value, HeaderLiteral) and value.fields is None:
         for member in target.members.values():
-            context.emit(Primitive("remove_header", [Reference("header", member.name)], span))
+            context.emit(ir.Primitive("remove_header", [ir.Reference("header", member.name)], span))
     else:
         read_cursor(context, value, span)
 
@@ -242,13 +229,13 @@ def _assign_union(context: Context, target: UnionValue, value: P4Value, span: Sp
 def _copy_instance(
     context: Context, name: str, target: str, source: str, kind: str, span: Span | None
 ) -> None:
-    context.emit(Primitive(name, [Reference(kind, target), Reference(kind, source)], span))
+    context.emit(ir.Primitive(name, [ir.Reference(kind, target), ir.Reference(kind, source)], span))
 
 
 def invalidate(context: Context, value: P4Value, span: Span | None) -> None:
     """Make every header in a value invalid (a fresh variable, an `out` argument)."""
     if isinstance(value, HeaderValue):
-        context.emit(Primitive("remove_header", [Reference("header", value.name)], span))
+        context.emit(ir.Primitive("remove_header", [ir.Reference("header", value.name)], span))
     elif isinstance(value, StructValue):
         for part in value.fields.values():
             invalidate(context, part, span)

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from weft.compiler import ast
 from weft.compiler.ir import Calculation, Const, Convert, Expr, FieldRef, bit_width
-from weft.compiler.lower import build
+from weft.compiler.lower import build, values
 from weft.compiler.lower.assign import assign, read_cursor
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.members import element_fields
-from weft.compiler.lower.values import (
-    HeaderElement,
-    HeaderLiteral,
-    HeaderValue,
-    P4Value,
-    StackCursor,
-    StackValue,
-    StructValue,
-    UnionCursor,
-    UnionValue,
-)
 from weft.compiler.types import BOOL, BitsType, bits
 
 
@@ -33,7 +22,7 @@ def declare_calculation(
 
 
 def calculation_inputs(
-    context: Context, value: P4Value, where: ast.Node, simple_only: bool = False
+    context: Context, value: values.P4Value, where: ast.Node, simple_only: bool = False
 ) -> list[Expr]:
     """The scalars of a list, struct or header; computed ones go through variables unless `simple_only`."""
     inputs: list[Expr] = []
@@ -55,25 +44,25 @@ def calculation_inputs(
     return inputs
 
 
-def leaves(context: Context, value: P4Value, where: ast.Node) -> list[Expr]:
+def leaves(context: Context, value: values.P4Value, where: ast.Node) -> list[Expr]:
     """All scalars within a value that have bits, in order."""
     return [leaf for leaf in scalars(context, value, where) if bit_width(leaf.type)]
 
 
-def scalars(context: Context, value: P4Value, where: ast.Node) -> list[Expr]:
+def scalars(context: Context, value: values.P4Value, where: ast.Node) -> list[Expr]:
     """All scalars within a value, in order."""
     if isinstance(value, Expr):
         return [value]
-    parts: list[P4Value]
-    if isinstance(value, StructValue | HeaderValue | HeaderLiteral):
+    parts: list[values.P4Value]
+    if isinstance(value, values.StructValue | values.HeaderValue | values.HeaderLiteral):
         parts = list((value.fields or {}).values())
-    elif isinstance(value, StackValue):
+    elif isinstance(value, values.StackValue):
         parts = list(value.elements)
-    elif isinstance(value, UnionValue):
+    elif isinstance(value, values.UnionValue):
         parts = list(value.members.values())
-    elif isinstance(value, HeaderElement):
+    elif isinstance(value, values.HeaderElement):
         parts = list(element_fields(value).values())
-    elif isinstance(value, StackCursor | UnionCursor):
+    elif isinstance(value, values.StackCursor | values.UnionCursor):
         parts = list((read_cursor(context, value, where).fields or {}).values())
     else:
         context.refuse("BMv2 takes bit, int and bool values here, no strings", where)

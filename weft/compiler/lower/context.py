@@ -7,21 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from weft.compiler import ast
+from weft.compiler import ast, ir
 from weft.compiler.budgets import INLINED_BLOCKS, STATEMENTS, UNROLLED_ROUNDS, Spending
 from weft.compiler.diagnostics import Diagnostics, Refused
-from weft.compiler.ir import (
-    Action,
-    Assign,
-    Const,
-    Expr,
-    FieldRef,
-    LoweredProgram,
-    ParamRef,
-    Pipeline,
-    Stmt,
-    Table,
-)
 from weft.compiler.lower.control_plane import ControlPlane
 from weft.compiler.lower.frame import Frame
 from weft.compiler.lower.storage import Storage, scalar_type
@@ -72,11 +60,11 @@ class TableState:
     `key_copies`: by the table's identity, variables and the expressions of keys that each application computes anew.
     """
 
-    pipeline: Pipeline | None = None
+    pipeline: ir.Pipeline | None = None
     no_action: ast.ActionDeclaration | None = None
-    lowered: dict[tuple[int, int], Table] = field(default_factory=dict)
-    key_copies: dict[int, list[tuple[FieldRef, ast.Expression]]] = field(default_factory=dict)
-    actions: dict[tuple[int, int, int], Action] = field(default_factory=dict)
+    lowered: dict[tuple[int, int], ir.Table] = field(default_factory=dict)
+    key_copies: dict[int, list[tuple[ir.FieldRef, ast.Expression]]] = field(default_factory=dict)
+    actions: dict[tuple[int, int, int], ir.Action] = field(default_factory=dict)
 
 
 class Context:
@@ -87,7 +75,7 @@ class Context:
     """
 
     def __init__(
-        self, program: LoweredProgram, diagnostics: Diagnostics, tree: ast.Program, handlers: Handlers
+        self, program: ir.LoweredProgram, diagnostics: Diagnostics, tree: ast.Program, handlers: Handlers
     ) -> None:
         self.program = program
         self.diagnostics = diagnostics
@@ -97,7 +85,7 @@ class Context:
         self.storage = Storage(program, diagnostics)
         self.globals = Frame(None, "")
         self.frame = self.globals
-        self.out: list[Stmt] = []
+        self.out: list[ir.Stmt] = []
         self.place = ""
         # Whether the index of a target is copied because what follows may change it.
         self.freeze_indices = False
@@ -128,13 +116,13 @@ class Context:
 
     # ------------------------------------------------------------------------------ output
 
-    def emit(self, statement: Stmt) -> None:
+    def emit(self, statement: ir.Stmt) -> None:
         """Append a statement."""
         self._emitted.take(1, getattr(statement, "span", None))
         self.out.append(statement)
 
     @contextmanager
-    def collecting(self) -> Iterator[list[Stmt]]:
+    def collecting(self) -> Iterator[list[ir.Stmt]]:
         """Statements emitted inside go to the list it yields."""
         outer = self.out
         self.out = []
@@ -164,23 +152,23 @@ class Context:
         """A fresh variable."""
         return self.storage.allocate(type_, name)
 
-    def scalar_temporary(self, type_: Type, name: str = "tmp") -> FieldRef:
+    def scalar_temporary(self, type_: Type, name: str = "tmp") -> ir.FieldRef:
         """A fresh variable of a scalar type."""
         variable = self.storage.allocate(type_, name)
-        assert isinstance(variable, FieldRef)
+        assert isinstance(variable, ir.FieldRef)
         return variable
 
-    def snapshot(self, value: Expr, span: Span | None = None) -> Expr:
+    def snapshot(self, value: ir.Expr, span: Span | None = None) -> ir.Expr:
         """The value's copy in a fresh variable; constants and action data need none."""
-        if isinstance(value, Const | ParamRef):
+        if isinstance(value, ir.Const | ir.ParamRef):
             return value
         target = self.scalar_temporary(value.type)
-        self.emit(Assign(target, value, span))
+        self.emit(ir.Assign(target, value, span))
         return target
 
-    def simple(self, value: Expr, span: Span | None = None) -> Expr:
+    def simple(self, value: ir.Expr, span: Span | None = None) -> ir.Expr:
         """A form that any primitive takes: a constant, a field or action data."""
-        if isinstance(value, Const | ParamRef | FieldRef):
+        if isinstance(value, ir.Const | ir.ParamRef | ir.FieldRef):
             return value
         return self.snapshot(value, span)
 

@@ -2,81 +2,59 @@
 
 from __future__ import annotations
 
-from weft.compiler.ir import (
-    ElementField,
-    Expr,
-    FieldRef,
-    LastField,
-    LastIndex,
-    UnionLastField,
-    UnionValid,
-    Valid,
-    walk,
-)
-from weft.compiler.lower.values import (
-    HeaderElement,
-    HeaderLiteral,
-    HeaderValue,
-    P4Value,
-    PlusSliceTarget,
-    SliceTarget,
-    StackCursor,
-    StackValue,
-    StructValue,
-    UnionCursor,
-    UnionValue,
-)
+from weft.compiler import ir
+from weft.compiler.lower import values
 
 # A place is (instance, field); field None stands for the whole instance.
 Places = set[tuple[str, str | None]]
 
 
-def places(value: P4Value | None) -> Places:
+def places(value: values.P4Value | None) -> Places:
     """Every field or instance a value reads or, as a target, writes."""
     found: Places = set()
     _collect(value, found)
     return found
 
 
-def _collect(value: P4Value | None, found: Places) -> None:
-    if isinstance(value, Expr):
-        for expression in walk(value):
-            if isinstance(expression, FieldRef):
+def _collect(value: values.P4Value | None, found: Places) -> None:
+    if isinstance(value, ir.Expr):
+        for expression in ir.walk(value):
+            if isinstance(expression, ir.FieldRef):
                 found.add((expression.header, expression.field))
-            elif isinstance(expression, Valid):
+            elif isinstance(expression, ir.Valid):
                 found.add((expression.header, None))
-            elif isinstance(expression, LastField | ElementField | LastIndex | UnionLastField):
+            elif isinstance(expression, ir.LastField | ir.ElementField | ir.LastIndex | ir.UnionLastField):
                 found.add((expression.stack, None))
-            elif isinstance(expression, UnionValid):
+            elif isinstance(expression, ir.UnionValid):
                 found.add((expression.union, None))
-    elif isinstance(value, StructValue):
+    elif isinstance(value, values.StructValue):
         for part in value.fields.values():
             _collect(part, found)
-    elif isinstance(value, HeaderValue):
+    elif isinstance(value, values.HeaderValue):
         found.add((value.name, None))
         if value.union is not None:
             found.add((value.union.name, None))
-    elif isinstance(value, HeaderLiteral):
+    elif isinstance(value, values.HeaderLiteral):
         for part in (value.fields or {}).values():
             _collect(part, found)
-    elif isinstance(value, UnionValue):
+    elif isinstance(value, values.UnionValue):
         found.add((value.name, None))
         for member in value.members.values():
             found.add((member.name, None))
-    elif isinstance(value, StackValue):
+    elif isinstance(value, values.StackValue):
         found.add((value.name, None))
         for element in value.elements:
             _collect(element, found)
-    elif isinstance(value, HeaderElement):
+    elif isinstance(value, values.HeaderElement):
         _collect(value.stack, found)
         _collect(value.index, found)
-    elif isinstance(value, StackCursor):
+    elif isinstance(value, values.StackCursor):
         _collect(value.stack, found)
-    elif isinstance(value, UnionCursor):
+    elif isinstance(value, values.UnionCursor):
         _collect(value.cursor, found)
-    elif isinstance(value, SliceTarget):
+    elif isinstance(value, values.SliceTarget):
         _collect(value.target, found)
-    elif isinstance(value, PlusSliceTarget):
+    elif isinstance(value, values.PlusSliceTarget):
         _collect(value.target, found)
         _collect(value.low, found)
 
@@ -90,17 +68,17 @@ def overlap(left: Places, right: Places) -> bool:
     return any(name in whole_right for name, _ in left) or any(name in whole_left for name, _ in right)
 
 
-def same_value(left: P4Value, right: P4Value) -> bool:
+def same_value(left: values.P4Value, right: values.P4Value) -> bool:
     """Whether two values are the same storage, or the same expression of it."""
     if left is right:
         return True
-    if isinstance(left, Expr) and isinstance(right, Expr):
+    if isinstance(left, ir.Expr) and isinstance(right, ir.Expr):
         return bool(left == right)
-    if isinstance(left, StructValue) and isinstance(right, StructValue):
+    if isinstance(left, values.StructValue) and isinstance(right, values.StructValue):
         return list(left.fields) == list(right.fields) and all(
             same_value(left.fields[name], right.fields[name]) for name in left.fields
         )
-    named = HeaderValue | StackValue | UnionValue
+    named = values.HeaderValue | values.StackValue | values.UnionValue
     return (
         isinstance(left, named)
         and isinstance(right, named)

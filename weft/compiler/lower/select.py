@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from weft.compiler import ast
+from weft.compiler import ast, ir
 from weft.compiler.budgets import SELECT_ALTERNATIVES
-from weft.compiler.ir import (
-    Expr,
-    FieldRef,
-    KeysetMatch,
-    LastField,
-    ParseState,
-    UnionLastField,
-    Verify,
-    bit_width,
-)
 from weft.compiler.lower import build
 from weft.compiler.lower.assign import assign
 from weft.compiler.lower.calculations import scalars
@@ -30,16 +20,16 @@ NO_MATCH_STATE = "noMatch"
 
 def lower_select(
     context: Context, select: ast.Select, names: dict[str, str | None]
-) -> tuple[list[Expr], list[KeysetMatch]]:
+) -> tuple[list[ir.Expr], list[ir.KeysetMatch]]:
     """Keys and transitions of a select; what it does not match raises NoMatch."""
-    keys: list[Expr] = []
+    keys: list[ir.Expr] = []
     for expression in select.expressions:
         keys += _select_keys(context, expression)
     for case in select.cases:
         if len(select.cases) and _is_default(case.keyset) and case is select.cases[0]:
-            return [], [KeysetMatch(None, None, None, names[case.state.name], case.span)]
-    widths = [bit_width(key.type) for key in keys]
-    matches: list[KeysetMatch] = []
+            return [], [ir.KeysetMatch(None, None, None, names[case.state.name], case.span)]
+    widths = [ir.bit_width(key.type) for key in keys]
+    matches: list[ir.KeysetMatch] = []
     complete = False
     for case in select.cases:
         matches += _case(context, case, widths, names)
@@ -47,22 +37,22 @@ def lower_select(
             complete = True
             break
     if not complete:
-        matches.append(KeysetMatch(None, None, None, _no_match(context)))
+        matches.append(ir.KeysetMatch(None, None, None, _no_match(context)))
     return keys, matches
 
 
-def _select_keys(context: Context, expression: ast.Expression) -> list[Expr]:
+def _select_keys(context: Context, expression: ast.Expression) -> list[ir.Expr]:
     value = evaluate(context, expression)
     if isinstance(value, StructValue):
         return [_select_key(context, leaf, expression) for leaf in scalars(context, value, expression)]
     return [_select_key(context, value, expression)]
 
 
-def _select_key(context: Context, value: P4Value, where: ast.Expression) -> Expr:
+def _select_key(context: Context, value: P4Value, where: ast.Expression) -> ir.Expr:
     # Not a lookahead: in a key, BMv2 reads on behind the packet's end; in an assignment it ends the parser.
-    if isinstance(value, FieldRef | LastField | UnionLastField):
+    if isinstance(value, ir.FieldRef | ir.LastField | ir.UnionLastField):
         return value
-    assert isinstance(value, Expr)
+    assert isinstance(value, ir.Expr)
     if value.type is BOOL:
         value = build.convert(value, bits(1))
     copy = context.scalar_temporary(matchable(value.type), "select_key")
@@ -72,18 +62,18 @@ def _select_key(context: Context, value: P4Value, where: ast.Expression) -> Expr
 
 def _case(
     context: Context, case: ast.SelectCase, widths: list[int], names: dict[str, str | None]
-) -> list[KeysetMatch]:
+) -> list[ir.KeysetMatch]:
     target = names[case.state.name]
     keyset = case.keyset
     if _is_default(keyset):
-        return [KeysetMatch(None, None, None, target, case.span)]
+        return [ir.KeysetMatch(None, None, None, target, case.span)]
     elements = keyset.elements if isinstance(keyset, ast.KeysetTuple | ast.ListExpression) else [keyset]
     if len(elements) == 1 and isinstance(elements[0], ast.Name):
         declaration = elements[0].declaration
         if isinstance(declaration, ast.ValueSetDeclaration):
             value = evaluate(context, elements[0])
             assert isinstance(value, SetValue)
-            return [KeysetMatch(None, None, value.name, target, case.span)]
+            return [ir.KeysetMatch(None, None, value.name, target, case.span)]
     flat: list[object] = []
     for element in elements:
         if isinstance(element, ast.ListExpression):
@@ -97,7 +87,7 @@ def _case(
         context.refuse(
             f"the ranges of this case need {count} transitions, more than {SELECT_ALTERNATIVES}", case
         )
-    return [KeysetMatch(value, mask, None, target, case.span) for value, mask in combine(flat, widths)]
+    return [ir.KeysetMatch(value, mask, None, target, case.span) for value, mask in combine(flat, widths)]
 
 
 def _no_match(
@@ -106,9 +96,9 @@ def _no_match(
     """The state that raises NoMatch, made on first use."""
     if not any(state.name == NO_MATCH_STATE for state in context.program.states):
         number = context.program.errors.get("NoMatch", 0)
-        failing = Verify(build.FALSE, build.constant(number, bits(32)))
-        end = [KeysetMatch(None, None, None, None)]
-        context.program.states.append(ParseState(NO_MATCH_STATE, [failing], [], end))
+        failing = ir.Verify(build.FALSE, build.constant(number, bits(32)))
+        end = [ir.KeysetMatch(None, None, None, None)]
+        context.program.states.append(ir.ParseState(NO_MATCH_STATE, [failing], [], end))
     return NO_MATCH_STATE
 
 

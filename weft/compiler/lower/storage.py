@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from weft.compiler import ir
 from weft.compiler.diagnostics import Diagnostics
-from weft.compiler.ir import (
-    Const,
-    FieldRef,
-    HeaderInstance,
-    HeaderType,
-    LoweredProgram,
-    StackInstance,
-    UnionInstance,
-    bit_width,
-)
 from weft.compiler.lower.values import HeaderValue, P4Value, StackValue, StructValue, UnionValue
 from weft.compiler.types import (
     BOOL,
@@ -72,10 +63,10 @@ def member_types(type_: Type) -> list[tuple[str, Type]]:
 class Storage:
     """Names and instances of the program being lowered."""
 
-    def __init__(self, program: LoweredProgram, diagnostics: Diagnostics) -> None:
+    def __init__(self, program: ir.LoweredProgram, diagnostics: Diagnostics) -> None:
         self.program = program
         self.diagnostics = diagnostics
-        self._reused: dict[Type, list[FieldRef]] = {}
+        self._reused: dict[Type, list[ir.FieldRef]] = {}
         self._names: set[str] = {SCALARS, "standard_metadata"}
         self._type_names: dict[StructType, str] = {}
         self._used_type_names: set[str] = {SCALARS, "standard_metadata"}
@@ -98,11 +89,11 @@ class Storage:
         if isinstance(scalar, VarbitType):
             return self._varbit(scalar, name)
         if scalar is not None and is_empty(scalar):
-            return Const(0, scalar)
+            return ir.Const(0, scalar)
         if scalar is not None:
             field = self.unique(name)
             self.program.scalars.append((field, scalar))
-            return FieldRef(SCALARS, field, scalar)
+            return ir.FieldRef(SCALARS, field, scalar)
         if isinstance(type_, StackType) and (is_header(type_.element) or is_union(type_.element)):
             return self._stack(type_, self.unique(name))
         if isinstance(type_, StructType) and type_.kind == "header":
@@ -112,12 +103,12 @@ class Storage:
         fields = {part: self.allocate(inner, f"{name}.{part}") for part, inner in member_types(type_)}
         return StructValue(type_, fields)
 
-    def reused(self, type_: Type, number: int) -> FieldRef:
+    def reused(self, type_: Type, number: int) -> ir.FieldRef:
         """The variable `number` (from 0) of a scalar type; any statement may use it while the statement runs."""
         variables = self._reused.setdefault(type_, [])
         while len(variables) <= number:
             variable = self.allocate(type_, "tmp")
-            assert isinstance(variable, FieldRef)
+            assert isinstance(variable, ir.FieldRef)
             variables.append(variable)
         return variables[number]
 
@@ -152,25 +143,27 @@ class Storage:
             scalar = scalar_type(type_.fields[field.name])
             assert scalar is not None
             fields.append((field.name, scalar))
-            refs[field.name] = FieldRef(name, field.name, scalar)
+            refs[field.name] = ir.FieldRef(name, field.name, scalar)
             alias = field.annotation("alias")
             if alias is not None:
                 for target in alias.strings():
                     self.program.aliases.append((target, name, field.name))
-        self.program.header_types[name] = HeaderType(name, fields)
+        self.program.header_types[name] = ir.HeaderType(name, fields)
         return StructValue(type_, refs)
 
-    def _varbit(self, type_: VarbitType, name: str) -> FieldRef:
+    def _varbit(self, type_: VarbitType, name: str) -> ir.FieldRef:
         type_name = f"$varbit{type_.width}"
         if type_name not in self.program.header_types:
-            self.program.header_types[type_name] = HeaderType(type_name, [("field", type_)])
+            self.program.header_types[type_name] = ir.HeaderType(type_name, [("field", type_)])
         instance = self.unique(name)
-        self.program.headers.append(HeaderInstance(instance, type_name, True))
-        return FieldRef(instance, "field", type_)
+        self.program.headers.append(ir.HeaderInstance(instance, type_name, True))
+        return ir.FieldRef(instance, "field", type_)
 
     def _header(self, type_: StructType, name: str) -> HeaderValue:
-        self.program.headers.append(HeaderInstance(name, self.header_type(type_), False))
-        return HeaderValue(name, type_, fields_of(type_, lambda path, scalar: FieldRef(name, path, scalar)))
+        self.program.headers.append(ir.HeaderInstance(name, self.header_type(type_), False))
+        return HeaderValue(
+            name, type_, fields_of(type_, lambda path, scalar: ir.FieldRef(name, path, scalar))
+        )
 
     def _union(self, type_: StructType, name: str) -> UnionValue:
         union = UnionValue(name, type_)
@@ -183,7 +176,7 @@ class Storage:
             union.members[part] = member
         type_name = self.union_type(type_)
         names = [member.name for member in union.members.values()]
-        self.program.unions.append(UnionInstance(name, type_name, names))
+        self.program.unions.append(ir.UnionInstance(name, type_name, names))
         return union
 
     def _stack(self, type_: StackType, name: str) -> StackValue:
@@ -192,10 +185,10 @@ class Storage:
         names = [f"{name}[{index}]" for index in range(type_.size)]
         if element.kind == "header_union":
             elements: list[P4Value] = [self._union(element, each) for each in names]
-            self.program.union_stacks.append(StackInstance(name, self.union_type(element), names))
+            self.program.union_stacks.append(ir.StackInstance(name, self.union_type(element), names))
         else:
             elements = [self._header(element, each) for each in names]
-            self.program.stacks.append(StackInstance(name, self.header_type(element), names))
+            self.program.stacks.append(ir.StackInstance(name, self.header_type(element), names))
         return StackValue(name, type_, elements)
 
     def header_type(self, type_: StructType) -> str:
@@ -205,12 +198,12 @@ class Storage:
             return known
         name = self._type_name(type_)
         fields = flat_fields(type_)
-        width = sum(bit_width(inner) for _, inner in fields)
+        width = sum(ir.bit_width(inner) for _, inner in fields)
         if width % 8:
             self.diagnostics.error(
                 f"BMv2 has headers of whole bytes only; '{type_}' has {width} bits", type_.declaration.span
             )
-        self.program.header_types[name] = HeaderType(name, fields)
+        self.program.header_types[name] = ir.HeaderType(name, fields)
         return name
 
     def union_type(self, type_: StructType) -> str:
@@ -259,7 +252,7 @@ def fields_of(
     for name, inner in type_.fields.items():
         scalar = scalar_type(inner)
         if scalar is not None:
-            fields[name] = Const(0, scalar) if is_empty(scalar) else leaf(prefix + name, scalar)
+            fields[name] = ir.Const(0, scalar) if is_empty(scalar) else leaf(prefix + name, scalar)
         else:
             assert isinstance(inner, StructType)
             fields[name] = StructValue(inner, fields_of(inner, leaf, f"{prefix}{name}."))

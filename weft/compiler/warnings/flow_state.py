@@ -9,15 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from weft.compiler.types import (
-    AnonymousStructType,
-    StackType,
-    StructType,
-    TupleType,
-    Type,
-    is_header,
-    strip_new,
-)
+from weft.compiler import types
 
 Path = tuple[object, ...]
 VALIDITY = "#"
@@ -112,14 +104,14 @@ def join_outcomes(states: Iterable[State | None]) -> State | None:
     return joined
 
 
-def scalars(type_: Type | None, path: Path) -> Iterator[Path]:
+def scalars(type_: types.Type | None, path: Path) -> Iterator[Path]:
     """The places of a value that are neither headers nor within one."""
     for leaf, kind in _leaves(type_, path):
         if kind == "scalar":
             yield leaf
 
 
-def declare_unwritten(state: State, type_: Type | None, path: Path) -> None:
+def declare_unwritten(state: State, type_: types.Type | None, path: Path) -> None:
     """A variable without a value: scalars unwritten, headers invalid."""
     state.forget(path)
     leaves = []
@@ -134,29 +126,29 @@ def declare_unwritten(state: State, type_: Type | None, path: Path) -> None:
             state.set((*place, VALIDITY), INVALID)
 
 
-def header_fields(type_: Type | None, path: Path) -> Iterator[Path]:
+def header_fields(type_: types.Type | None, path: Path) -> Iterator[Path]:
     """The places of a header's fields."""
-    plain = strip_new(type_) if type_ is not None else None
-    if isinstance(plain, StructType):
+    plain = types.strip_new(type_) if type_ is not None else None
+    if isinstance(plain, types.StructType):
         for name in plain.fields:
             yield (*path, name)
 
 
-def _leaves(type_: Type | None, path: Path) -> Iterator[tuple[Path, str]]:
-    plain = strip_new(type_) if type_ is not None else None
-    if isinstance(plain, StructType):
-        if is_header(plain):
+def _leaves(type_: types.Type | None, path: Path) -> Iterator[tuple[Path, str]]:
+    plain = types.strip_new(type_) if type_ is not None else None
+    if isinstance(plain, types.StructType):
+        if types.is_header(plain):
             yield path, "header"
             return
         for name, field_type in plain.fields.items():
             yield from _leaves(field_type, (*path, name))
-    elif isinstance(plain, AnonymousStructType):
+    elif isinstance(plain, types.AnonymousStructType):
         for name, field_type in plain.fields:
             yield from _leaves(field_type, (*path, name))
-    elif isinstance(plain, StackType):
+    elif isinstance(plain, types.StackType):
         for index in range(plain.size):
             yield from _leaves(plain.element, (*path, index))
-    elif isinstance(plain, TupleType):
+    elif isinstance(plain, types.TupleType):
         for index, element in enumerate(plain.elements):
             yield from _leaves(element, (*path, index))
     elif plain is not None:

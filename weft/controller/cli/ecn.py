@@ -11,14 +11,7 @@ import finsy
 from finsy.proto import p4r
 
 from weft.controller import views
-from weft.controller.cli.group import (
-    Find,
-    controller,
-    json_option,
-    reports_errors,
-    show_feature,
-    switches_argument,
-)
+from weft.controller.cli import group
 from weft.controller.features import FEATURES
 from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, ecn_rows, threshold_entity
 from weft.controller.features.kind import Row
@@ -29,23 +22,23 @@ from weft.controller.session import SwitchSession
 from weft.quantities.traffic_classes import DATA_CLASS
 
 
-@controller.group()
+@group.controller.group()
 def ecn() -> None:
     """Show or set ECN thresholds."""
 
 
 @ecn.command("show")
-@switches_argument
-@json_option
+@group.switches_argument
+@group.json_option
 @click.pass_obj
-@reports_errors
-def ecn_show(find: Find, switches: tuple[str, ...], as_json: bool) -> None:
+@group.reports_errors
+def ecn_show(find: group.Find, switches: tuple[str, ...], as_json: bool) -> None:
     """Show thresholds by port and class."""
-    show_feature(find, switches, as_json, "ECN thresholds", FEATURES.named("ecn"))
+    group.show_feature(find, switches, as_json, "ECN thresholds", FEATURES.named("ecn"))
 
 
 @ecn.command("set")
-@switches_argument
+@group.switches_argument
 @click.option("--kmin", "kmin_bytes", type=int, required=True, help="Bytes above which marking starts.")
 @click.option("--kmax", "kmax_bytes", type=int, required=True, help="Bytes above which marking is certain.")
 @click.option("--pmax", type=float, required=True, help="Probability at kmax, 0 to 1.")
@@ -58,11 +51,11 @@ def ecn_show(find: Find, switches: tuple[str, ...], as_json: bool) -> None:
 )
 @click.option("--class", "priority_class", type=int, default=DATA_CLASS, show_default=True, help="Class.")
 @click.option("--port", "ports", type=int, multiple=True, help="Only these ports (default: all).")
-@json_option
+@group.json_option
 @click.pass_obj
-@reports_errors
+@group.reports_errors
 def ecn_set(
-    find: Find,
+    find: group.Find,
     switches: tuple[str, ...],
     kmin_bytes: int,
     kmax_bytes: int,

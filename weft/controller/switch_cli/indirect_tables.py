@@ -6,22 +6,14 @@ from collections.abc import Sequence
 
 from finsy.proto import p4i, p4r
 
-from weft.controller.switch_cli import profiles
+from weft.controller.switch_cli import profiles, tables
 from weft.controller.switch_cli.commands import command
 from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.session import CommandSession
-from weft.controller.switch_cli.tables import (
-    added,
-    key_and_rest,
-    parse_handle,
-    table_delete,
-    table_named,
-    table_reset_default,
-)
 
 
 def _indirect(session: CommandSession, name: str) -> p4i.Table:
-    table = table_named(session, name)
+    table = tables.table_named(session, name)
     if not table.implementation_id:
         raise CommandError(f"entries of {table.preamble.name} have direct actions (valid: table_add …)")
     return table
@@ -44,11 +36,11 @@ def _reference(handle: int, is_group: bool) -> p4r.TableAction:
 
 async def _add(session: CommandSession, words: Sequence[str], is_group: bool) -> str:
     table = _indirect(session, words[0])
-    entry, rest = key_and_rest(table, words[1:])
+    entry, rest = tables.key_and_rest(table, words[1:])
     if len(rest) != 1:
         raise CommandError(f"has {len(rest)} words after => (valid: one handle)")
-    entry.action.CopyFrom(_reference(parse_handle(rest[0]), is_group))
-    return await added(session, entry)
+    entry.action.CopyFrom(_reference(tables.parse_handle(rest[0]), is_group))
+    return await tables.added(session, entry)
 
 
 async def _set_default(session: CommandSession, words: Sequence[str], is_group: bool) -> str:
@@ -56,7 +48,7 @@ async def _set_default(session: CommandSession, words: Sequence[str], is_group: 
     entry = p4r.TableEntry(
         table_id=table.preamble.id,
         is_default_action=True,
-        action=_reference(parse_handle(words[1]), is_group),
+        action=_reference(tables.parse_handle(words[1]), is_group),
     )
     await session.write(p4r.Update.MODIFY, table_entry=entry)
     return ""
@@ -90,14 +82,14 @@ async def set_default_with_group(session: CommandSession, words: Sequence[str]) 
 async def reset_default(session: CommandSession, words: Sequence[str]) -> str:
     """Reset the default to the program's."""
     _indirect(session, words[0])
-    return await table_reset_default(session, words)
+    return await tables.table_reset_default(session, words)
 
 
 @command("table_indirect_delete", "<table> <handle>")
 async def delete(session: CommandSession, words: Sequence[str]) -> str:
     """Remove an entry."""
     _indirect(session, words[0])
-    return await table_delete(session, words)
+    return await tables.table_delete(session, words)
 
 
 @command("table_indirect_create_member", "<table> <action> …")

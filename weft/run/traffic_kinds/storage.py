@@ -11,20 +11,9 @@ from pydantic import Field
 from weft.clocks.lab import Progress
 from weft.jobs.models import MODELS, Transformer
 from weft.jobs.parallelism import Parallelism
+from weft.jobs.storage import loads
 from weft.jobs.storage.commands import SECTOR_BYTES, HostCopy, StorageNodes
 from weft.jobs.storage.devices import DEVICES, Device
-from weft.jobs.storage.loads import (
-    MAX_COMMANDS,
-    Access,
-    ClientLoad,
-    Loading,
-    StorageJob,
-    access_loads,
-    checkpoint_loads,
-    loading_loads,
-    shard_bytes,
-    storage_job,
-)
 from weft.jobs.training_plan import PlanError, Precisions, TrainingPlan
 from weft.quantities.definitions import SIZE, whole
 from weft.quantities.readable import counted, format_size
@@ -92,11 +81,11 @@ class StorageTraffic(JobItem):
     memory. Linux's target takes 4 KiB by default, and up to 16 KiB (drivers/nvme/target/rdma.c)."""
     host_copy: HostCopy | None = None
     """Copies between host and accelerator memory; without it the network accesses accelerator memory (GPUDirect)."""
-    access: Access | None = None
+    access: loads.Access | None = None
     """Clients access blocks in order or at random."""
     checkpoint: Checkpoint | None = None
     """Each rank of a training job writes its shard."""
-    loading: Loading | None = None
+    loading: loads.Loading | None = None
     """Clients read batches of samples, each before the step that computes with it."""
     timeout: Annotated[int, whole(1, 10**6)] = 3600
     """Seconds, real or of the virtual clock, after which the run fails, in addition to steps and device times."""
@@ -115,11 +104,11 @@ class StorageTraffic(JobItem):
         clients = check_service_ranks(
             fabric, self.storage, self.clients, self._client_count(key), key, "storage"
         )
-        if (commands := self._command_count(clients)) > MAX_COMMANDS:
+        if (commands := self._command_count(clients)) > loads.MAX_COMMANDS:
             load = "access" if self.access else "checkpoint" if self.checkpoint else "loading"
             raise KeyProblem(
                 f"{key}.{load}",
-                f"{commands:,} commands of {counted(clients, 'client')} (valid: up to {MAX_COMMANDS:,})",
+                f"{commands:,} commands of {counted(clients, 'client')} (valid: up to {loads.MAX_COMMANDS:,})",
             )
 
         self.check_kinds(self._kinds, key)
@@ -169,7 +158,7 @@ class StorageTraffic(JobItem):
             return clients * self.loading.steps * self.loading.samples * blocks
         assert self.checkpoint is not None
         plan = self.checkpoint.plan
-        return sum(-(-shard_bytes(plan, rank) // self.block) for rank in range(clients))
+        return sum(-(-loads.shard_bytes(plan, rank) // self.block) for rank in range(clients))
 
     @property
     def _nodes(self) -> StorageNodes:
@@ -193,18 +182,18 @@ class StorageTraffic(JobItem):
         count = self._client_count("") if self.checkpoint else None
         return [*clients_of(topology.rank_count, self.storage, self.clients, count), *self.storage]
 
-    def made(self, topology: FabricSpec, seed: int) -> StorageJob:
+    def made(self, topology: FabricSpec, seed: int) -> loads.StorageJob:
         """Return the job and its commands."""
         clients = len(self._ranks(topology)) - len(self.storage)
-        return storage_job(self.title, list(self._loads(clients, seed)), self._nodes, self.queue_depth)
+        return loads.storage_job(self.title, list(self._loads(clients, seed)), self._nodes, self.queue_depth)
 
-    def _loads(self, clients: int, seed: int) -> list[ClientLoad]:
+    def _loads(self, clients: int, seed: int) -> list[loads.ClientLoad]:
         if self.access is not None:
-            return list(access_loads(self.access, clients, self.block, seed))
+            return list(loads.access_loads(self.access, clients, self.block, seed))
         if self.loading is not None:
-            return list(loading_loads(self.loading, clients, self.block, seed))
+            return list(loads.loading_loads(self.loading, clients, self.block, seed))
         assert self.checkpoint is not None
-        return list(checkpoint_loads(self.checkpoint.plan, self.block))
+        return list(loads.checkpoint_loads(self.checkpoint.plan, self.block))
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
         """Return the job."""

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from weft.switch.backend.entities import (
-    ActionCall,
-    ExactMatch,
-    LpmMatch,
-    Match,
-    RangeMatch,
-    TableEntry,
-    TernaryMatch,
-)
+from weft.switch.backend import entities
 from weft.switch.bmv2json import ConstantEntry, MatchKind, MatchValue, Table
 
 
-def constant_table_entries(table: Table) -> list[TableEntry]:
+def constant_table_entries(table: Table) -> list[entities.TableEntry]:
     """Return the program's entries of `table` with inverted priorities.
 
     In the result the higher priority wins.
@@ -23,17 +15,17 @@ def constant_table_entries(table: Table) -> list[TableEntry]:
     return [_constant_table_entry(table, entry, lowest) for entry in table.constant_entries]
 
 
-def _constant_table_entry(table: Table, entry: ConstantEntry, lowest: int) -> TableEntry:
+def _constant_table_entry(table: Table, entry: ConstantEntry, lowest: int) -> entities.TableEntry:
     priority = lowest - entry.priority if table.needs_priority else 0
     key = tuple(_match(value) for value in entry.key)
-    return TableEntry(key, ActionCall(entry.action.name, entry.arguments), priority)
+    return entities.TableEntry(key, entities.ActionCall(entry.action.name, entry.arguments), priority)
 
 
-def _match(value: MatchValue) -> Match:
+def _match(value: MatchValue) -> entities.Match:
     if value.kind is MatchKind.LPM:
-        return LpmMatch(value.value, value.second)
+        return entities.LpmMatch(value.value, value.second)
     if value.kind is MatchKind.TERNARY:
-        return TernaryMatch(value.value, value.second)
+        return entities.TernaryMatch(value.value, value.second)
     if value.kind is MatchKind.RANGE:
-        return RangeMatch(value.value, value.second)
-    return ExactMatch(value.value)
+        return entities.RangeMatch(value.value, value.second)
+    return entities.ExactMatch(value.value)

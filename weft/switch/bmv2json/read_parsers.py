@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.switch.bmv2json import model_parsers
 from weft.switch.bmv2json.expressions import (
     Constant,
     Expression,
@@ -10,33 +11,18 @@ from weft.switch.bmv2json.expressions import (
     StackRef,
 )
 from weft.switch.bmv2json.model_headers import HeaderType
-from weft.switch.bmv2json.model_parsers import (
-    Advance,
-    Deparser,
-    Extract,
-    Parser,
-    ParserOperation,
-    ParserPrimitive,
-    ParseState,
-    SetField,
-    Transition,
-    TransitionKeyField,
-    TransitionKind,
-    UnionStackMember,
-    Verify,
-)
 from weft.switch.bmv2json.node import Node
 from weft.switch.bmv2json.read_expressions import ExpressionReader, lookahead, read_primitive, source_of
 from weft.switch.bmv2json.scope import Scope, read_named
 
 
-def read_parser(scope: Scope, node: Node) -> Parser:
+def read_parser(scope: Scope, node: Node) -> model_parsers.Parser:
     """Read one of `parsers`."""
     state_nodes = node.array("parse_states")
     names = {state["name"].string() for state in state_nodes}
     states = read_named(state_nodes, "parse state", lambda state: _state(scope, state, names))
     initial = node.optional("init_state")
-    return Parser(
+    return model_parsers.Parser(
         node["name"].string(),
         node["id"].integer(),
         None if initial is None else initial.name_in(states, "parse state"),
@@ -44,11 +30,11 @@ def read_parser(scope: Scope, node: Node) -> Parser:
     )
 
 
-def _state(scope: Scope, node: Node, names: set[str]) -> ParseState:
+def _state(scope: Scope, node: Node, names: set[str]) -> model_parsers.ParseState:
     reader = ExpressionReader(scope, in_parser=True)
     key = tuple(_key_field(scope, element, reader) for element in node.array("transition_key"))
     key_width_bits = sum((field.width_bits + 7) // 8 * 8 for field in key)
-    return ParseState(
+    return model_parsers.ParseState(
         node["name"].string(),
         node["id"].integer(),
         tuple(_operation(scope, each, reader) for each in node.array("parser_ops")),
@@ -58,7 +44,7 @@ def _state(scope: Scope, node: Node, names: set[str]) -> ParseState:
     )
 
 
-def _key_field(scope: Scope, node: Node, reader: ExpressionReader) -> TransitionKeyField:
+def _key_field(scope: Scope, node: Node, reader: ExpressionReader) -> model_parsers.TransitionKeyField:
     type_name = node["type"].one_of(("field", "stack_field", "union_stack_field", "lookahead"))
     value = node["value"]
     match type_name:
@@ -71,24 +57,26 @@ def _key_field(scope: Scope, node: Node, reader: ExpressionReader) -> Transition
     return lookahead(value)
 
 
-def _transition(scope: Scope, node: Node, names: set[str], key_width_bits: int) -> Transition:
+def _transition(scope: Scope, node: Node, names: set[str], key_width_bits: int) -> model_parsers.Transition:
     value_node = node.optional("value")
     type_node = node.optional("type")
     if type_node is not None:
-        kind = TransitionKind(type_node.one_of([each.value for each in TransitionKind]))
+        kind = model_parsers.TransitionKind(
+            type_node.one_of([each.value for each in model_parsers.TransitionKind])
+        )
     else:  # before format 2.8 the default transition had the value "default"
         is_default = value_node is None or value_node.value == "default"
-        kind = TransitionKind.DEFAULT if is_default else TransitionKind.VALUE
+        kind = model_parsers.TransitionKind.DEFAULT if is_default else model_parsers.TransitionKind.VALUE
     next_node = node.optional("next_state")
     next_state = None if next_node is None else next_node.name_in(names, "parse state")
     mask_node = node.optional("mask")
     mask = None if mask_node is None else _key_value(mask_node, key_width_bits)
-    if kind is TransitionKind.DEFAULT:
-        return Transition(kind, next_state, source=source_of(node))
-    if kind is TransitionKind.VALUE_SET:
+    if kind is model_parsers.TransitionKind.DEFAULT:
+        return model_parsers.Transition(kind, next_state, source=source_of(node))
+    if kind is model_parsers.TransitionKind.VALUE_SET:
         name = node["value"].name_in(scope.value_sets, "parser value set")
-        return Transition(kind, next_state, mask=mask, value_set=name, source=source_of(node))
-    return Transition(
+        return model_parsers.Transition(kind, next_state, mask=mask, value_set=name, source=source_of(node))
+    return model_parsers.Transition(
         kind, next_state, _key_value(node["value"], key_width_bits), mask, None, source_of(node)
     )
 
@@ -100,7 +88,7 @@ def _key_value(node: Node, width_bits: int) -> int:
     return value
 
 
-def _operation(scope: Scope, node: Node, reader: ExpressionReader) -> ParserOperation:
+def _operation(scope: Scope, node: Node, reader: ExpressionReader) -> model_parsers.ParserOperation:
     op = node["op"].one_of(("extract", "extract_VL", "set", "verify", "shift", "advance", "primitive"))
     parameters = node["parameters"]
     match op:
@@ -112,25 +100,27 @@ def _operation(scope: Scope, node: Node, reader: ExpressionReader) -> ParserOper
             target = scope.field_ref(target_node["value"])
             if target.is_validity:
                 target_node.fail("validity cannot be set in a parser")
-            return SetField(target, reader.read_kind(source_node, Kind.DATA))
+            return model_parsers.SetField(target, reader.read_kind(source_node, Kind.DATA))
         case "verify":
             condition_node, error_node = parameters.items(2)
-            return Verify(
+            return model_parsers.Verify(
                 reader.read_kind(condition_node, Kind.BOOL), reader.read_kind(error_node, Kind.DATA)
             )
         case "shift":
-            return Advance(Constant(8 * parameters.items(1)[0].integer(0, 65535)))
+            return model_parsers.Advance(Constant(8 * parameters.items(1)[0].integer(0, 65535)))
         case "advance":
-            return Advance(reader.read_kind(parameters.items(1)[0], Kind.DATA))
+            return model_parsers.Advance(reader.read_kind(parameters.items(1)[0], Kind.DATA))
     (call,) = parameters.items(1)
-    return ParserPrimitive(read_primitive(scope, call, reader, None))
+    return model_parsers.ParserPrimitive(read_primitive(scope, call, reader, None))
 
 
-def _extract(scope: Scope, parameters: Node, reader: ExpressionReader, variable: bool) -> Extract:
+def _extract(
+    scope: Scope, parameters: Node, reader: ExpressionReader, variable: bool
+) -> model_parsers.Extract:
     nodes = parameters.items(2 if variable else 1)
     type_name = nodes[0]["type"].one_of(("regular", "stack", "union_stack"))
     value = nodes[0]["value"]
-    target: HeaderRef | StackRef | UnionStackMember
+    target: HeaderRef | StackRef | model_parsers.UnionStackMember
     if type_name == "regular":
         header = scope.headers[value.name_in(scope.headers, "header")]
         if header.metadata:
@@ -145,18 +135,18 @@ def _extract(scope: Scope, parameters: Node, reader: ExpressionReader, variable:
         needed = "extract" if variable else "extract_VL"
         nodes[0].fail(f"header type {header_type.name!r} is extracted by {needed!r}")
     length: Expression | None = reader.read_kind(nodes[1], Kind.DATA) if variable else None
-    return Extract(target, length)
+    return model_parsers.Extract(target, length)
 
 
-def _union_stack_member(scope: Scope, value: Node) -> tuple[UnionStackMember, HeaderType]:
+def _union_stack_member(scope: Scope, value: Node) -> tuple[model_parsers.UnionStackMember, HeaderType]:
     stack_node, member_node = value.items(2)
     stack = scope.header_union_stacks[stack_node.name_in(scope.header_union_stacks, "header union stack")]
     members = dict(stack.type.members)
     member = member_node.name_in(members, "union member")
-    return UnionStackMember(stack.name, member), members[member]
+    return model_parsers.UnionStackMember(stack.name, member), members[member]
 
 
-def read_deparser(scope: Scope, node: Node) -> Deparser:
+def read_deparser(scope: Scope, node: Node) -> model_parsers.Deparser:
     """Read one of `deparsers`."""
     reader = ExpressionReader(scope)
     calls = node.array("primitives")
@@ -164,7 +154,7 @@ def read_deparser(scope: Scope, node: Node) -> Deparser:
     for name, each in zip(order, node["order"].items(), strict=True):
         if scope.headers[name].metadata:
             each.fail(f"{name!r} is metadata, which cannot be emitted")
-    return Deparser(
+    return model_parsers.Deparser(
         node["name"].string(),
         node["id"].integer(),
         order,

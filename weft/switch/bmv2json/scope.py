@@ -7,17 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
+from weft.switch.bmv2json import model_headers
 from weft.switch.bmv2json.expressions import VALID_FIELD, FieldRef
 from weft.switch.bmv2json.model import Calculation, CounterArray, FieldList, MeterArray, RegisterArray
-from weft.switch.bmv2json.model_headers import (
-    Field,
-    Header,
-    HeaderStack,
-    HeaderType,
-    HeaderUnion,
-    HeaderUnionStack,
-    HeaderUnionType,
-)
 from weft.switch.bmv2json.model_parsers import ValueSet
 from weft.switch.bmv2json.model_pipelines import Action
 from weft.switch.bmv2json.node import Node, choices
@@ -43,12 +35,12 @@ ValueT = TypeVar("ValueT")
 class Scope:
     """Declarations, filled section by section while a document is loaded."""
 
-    header_types: Mapping[str, HeaderType] = field(default_factory=dict)
-    headers: Mapping[str, Header] = field(default_factory=dict)
-    header_stacks: Mapping[str, HeaderStack] = field(default_factory=dict)
-    union_types: Mapping[str, HeaderUnionType] = field(default_factory=dict)
-    header_unions: Mapping[str, HeaderUnion] = field(default_factory=dict)
-    header_union_stacks: Mapping[str, HeaderUnionStack] = field(default_factory=dict)
+    header_types: Mapping[str, model_headers.HeaderType] = field(default_factory=dict)
+    headers: Mapping[str, model_headers.Header] = field(default_factory=dict)
+    header_stacks: Mapping[str, model_headers.HeaderStack] = field(default_factory=dict)
+    union_types: Mapping[str, model_headers.HeaderUnionType] = field(default_factory=dict)
+    header_unions: Mapping[str, model_headers.HeaderUnion] = field(default_factory=dict)
+    header_union_stacks: Mapping[str, model_headers.HeaderUnionStack] = field(default_factory=dict)
     value_sets: Mapping[str, ValueSet] = field(default_factory=dict)
     calculations: Mapping[str, Calculation] = field(default_factory=dict)
     counter_arrays: Mapping[str, CounterArray] = field(default_factory=dict)
@@ -68,7 +60,7 @@ class Scope:
         return FieldRef(header.name, found.name, found.width_bits, found.signed)
 
 
-def type_field(header_type: HeaderType, node: Node) -> Field:
+def type_field(header_type: model_headers.HeaderType, node: Node) -> model_headers.Field:
     """The field of `header_type` that `node` names."""
     name = node.string()
     try:

@@ -5,84 +5,73 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from weft.switch.bmv2json.expressions import (
-    Expression,
-    FieldRef,
-    HeaderRef,
-    Operation,
-    StackRef,
-    UnionMemberAccess,
-    UnionRef,
-    UnionStackRef,
-)
-from weft.switch.bmv2json.model_headers import (
-    Header,
-    HeaderStack,
-    HeaderType,
-    HeaderUnion,
-    HeaderUnionStack,
-    HeaderUnionType,
-)
+from weft.switch.bmv2json import expressions, model_headers
 
 
 class Declarations(Protocol):
     """A Program, or the part loaded so far."""
 
     @property
-    def headers(self) -> Mapping[str, Header]:
+    def headers(self) -> Mapping[str, model_headers.Header]:
         """Headers by name."""
 
     @property
-    def header_stacks(self) -> Mapping[str, HeaderStack]:
+    def header_stacks(self) -> Mapping[str, model_headers.HeaderStack]:
         """Header stacks by name."""
 
     @property
-    def header_unions(self) -> Mapping[str, HeaderUnion]:
+    def header_unions(self) -> Mapping[str, model_headers.HeaderUnion]:
         """Header unions by name."""
 
     @property
-    def header_union_stacks(self) -> Mapping[str, HeaderUnionStack]:
+    def header_union_stacks(self) -> Mapping[str, model_headers.HeaderUnionStack]:
         """Header union stacks by name."""
 
 
-def header_type_of(declarations: Declarations, expression: Expression) -> HeaderType:
+def header_type_of(
+    declarations: Declarations, expression: expressions.Expression
+) -> model_headers.HeaderType:
     """The type of an expression of kind HEADER."""
     match expression:
-        case HeaderRef(name):
+        case expressions.HeaderRef(name):
             return declarations.headers[name].type
-        case UnionMemberAccess(union, index):
+        case expressions.UnionMemberAccess(union, index):
             return union_type_of(declarations, union).members[index][1]
-        case Operation("dereference_header_stack", (stack, _)):
+        case expressions.Operation("dereference_header_stack", (stack, _)):
             return stack_header_type(declarations, stack)
-        case Operation("?", (_, chosen, _)):
+        case expressions.Operation("?", (_, chosen, _)):
             return header_type_of(declarations, chosen)
     raise TypeError(f"not a header expression: {expression}")
 
 
-def stack_header_type(declarations: Declarations, expression: Expression) -> HeaderType:
+def stack_header_type(
+    declarations: Declarations, expression: expressions.Expression
+) -> model_headers.HeaderType:
     """The type of the headers in an expression of kind STACK."""
     match expression:
-        case StackRef(name):
+        case expressions.StackRef(name):
             return declarations.header_stacks[name].type
-        case Operation("?", (_, chosen, _)):
+        case expressions.Operation("?", (_, chosen, _)):
             return stack_header_type(declarations, chosen)
     raise TypeError(f"not a header stack expression: {expression}")
 
 
-def union_type_of(declarations: Declarations, expression: Expression) -> HeaderUnionType:
+def union_type_of(
+    declarations: Declarations, expression: expressions.Expression
+) -> model_headers.HeaderUnionType:
     """The type of an expression of kind UNION, or of the unions in one of kind UNION_STACK."""
     match expression:
-        case UnionRef(name):
+        case expressions.UnionRef(name):
             return declarations.header_unions[name].type
-        case UnionStackRef(name):
+        case expressions.UnionStackRef(name):
             return declarations.header_union_stacks[name].type
-        case Operation("dereference_union_stack", (stack, _)):
+        case expressions.Operation("dereference_union_stack", (stack, _)):
             return union_type_of(declarations, stack)
-        case Operation("?", (_, chosen, _)):
+        case expressions.Operation("?", (_, chosen, _)):
             return union_type_of(declarations, chosen)
     raise TypeError(f"not a header union expression: {expression}")
 
 
-def is_variable(declarations: Declarations, field: FieldRef) -> bool:
+def is_variable(declarations: Declarations, field: expressions.FieldRef) -> bool:
     """True for a variable-length field."""
     return not field.is_validity and declarations.headers[field.header].type.field(field.field).variable

@@ -13,16 +13,8 @@ from weft.switch.bmv2json import FieldRef, HeaderRef, HeaderType, Program, Stack
 from weft.switch.oracle.expressions import Environment
 from weft.switch.oracle.primitives import assign, run_primitive
 from weft.switch.oracle.state import HeaderState, PacketState
+from weft.switch.trace import places
 from weft.switch.trace.events import Copied, CopyTrace, EgressStarted, Enqueued, Event, Received, Step
-from weft.switch.trace.places import (
-    ActionRun,
-    ChecksumUpdated,
-    ChecksumVerified,
-    Extracted,
-    FieldSet,
-    ParserEnded,
-    PrimitiveRun,
-)
 
 DROP_PORT = 511
 _RESUBMITTED, _RECIRCULATED, _INGRESS_CLONE = 6, 4, 1
@@ -181,23 +173,23 @@ class _Follower:
 
     def _step(self, step: Step) -> None:
         match step.place:
-            case Extracted():
+            case places.Extracted():
                 self._extract(step)
-            case FieldSet(operation):
+            case places.FieldSet(operation):
                 self._set(operation.target, step.values[0])
-            case ParserEnded():
+            case places.ParserEnded():
                 self._intrinsic("standard_metadata.parser_error", step.values[1])
-            case ChecksumVerified():
+            case places.ChecksumVerified():
                 if not step.values[0]:
                     self._intrinsic("standard_metadata.checksum_error", 1)
-            case ChecksumUpdated(_, target):
+            case places.ChecksumUpdated(_, target):
                 self._set(target, step.values[0])
-            case ActionRun():
+            case places.ActionRun():
                 self._arguments = step.values
-            case PrimitiveRun():
+            case places.PrimitiveRun():
                 self._primitive(step.place, step.values)
 
-    def _primitive(self, place: PrimitiveRun, values: tuple[int, ...]) -> None:
+    def _primitive(self, place: places.PrimitiveRun, values: tuple[int, ...]) -> None:
         env = Environment(self.packet, self._machine, self._arguments)
         if place.result is not None:
             assign(place.result, values[-1], env, self._machine)
@@ -211,7 +203,7 @@ class _Follower:
                     self._assigned.add((ref.header, ref.field))
 
     def _extract(self, step: Step) -> None:
-        assert isinstance(step.place, Extracted)
+        assert isinstance(step.place, places.Extracted)
         target, index = step.place.operation.target, step.values[0]
         if isinstance(target, HeaderRef):
             header = self.packet.headers[target.name]

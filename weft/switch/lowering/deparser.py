@@ -5,16 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 
 from weft.switch.bmv2json import Deparser
-from weft.switch.lowering import checksums
+from weft.switch.lowering import checksums, fields
 from weft.switch.lowering.emitter import I32, I64, Emitter, Value
-from weft.switch.lowering.fields import (
-    HeaderPlace,
-    copy_chunks,
-    header_bytes,
-    header_place,
-    is_valid,
-    variable_bytes,
-)
 from weft.switch.lowering.primitives import emit_primitives
 from weft.switch.lowering.tracing import report
 from weft.switch.trace.places import HeaderEmitted
@@ -29,7 +21,7 @@ def emit_finish(emit: Emitter, deparser: Deparser | None) -> None:
     checksums.update(emit)
     if emit.shared.places is not None and deparser is not None:
         for name in deparser.order:
-            with emit.when(is_valid(emit, header_place(emit, name))):
+            with emit.when(fields.is_valid(emit, fields.header_place(emit, name))):
                 report(emit, HeaderEmitted(name))
     emit.builder.ret_void()
 
@@ -44,10 +36,10 @@ def emit_deparser(emit: Emitter, deparser: Deparser | None, room: Value, room_by
     emit.store(wide, position, 8)
     # From the last to the first: the payload stays where it is, and headers grow towards the front of the packet.
     for name in reversed(deparser.order) if deparser is not None else ():
-        place = header_place(emit, name)
-        with _may_be_valid(emit, place), emit.when(is_valid(emit, place)):
+        place = fields.header_place(emit, name)
+        with _may_be_valid(emit, place), emit.when(fields.is_valid(emit, place)):
             end = emit.load(position, I64, 8)
-            size = emit.builder.zext(header_bytes(emit, place), I64)
+            size = emit.builder.zext(fields.header_bytes(emit, place), I64)
             # The caller makes room and calls again; few packets grow beyond their headroom.
             with emit.when(emit.builder.icmp_unsigned("<", end, size), likely=False):
                 emit.builder.ret(I32(emit.shared.abi["kNoRoom"]))
@@ -57,7 +49,7 @@ def emit_deparser(emit: Emitter, deparser: Deparser | None, room: Value, room_by
     emit.builder.ret(emit.resize(emit.builder.sub(wide, emit.load(position, I64, 8)), 32))
 
 
-def _may_be_valid(emit: Emitter, place: HeaderPlace) -> AbstractContextManager[None]:
+def _may_be_valid(emit: Emitter, place: fields.HeaderPlace) -> AbstractContextManager[None]:
     """Return a context for instructions that read the header. They skip a large header unless one has been written,
     because for a packet that has waited it would have to be loaded from memory.
     """
@@ -66,17 +58,17 @@ def _may_be_valid(emit: Emitter, place: HeaderPlace) -> AbstractContextManager[N
     return emit.when(emit.builder.icmp_unsigned("!=", emit.load_state("large_headers_written"), I32(0)))
 
 
-def _write(emit: Emitter, place: HeaderPlace, target: Value) -> None:
+def _write(emit: Emitter, place: fields.HeaderPlace, target: Value) -> None:
     """Write one header."""
     block = place.block
     if not block.variable_bytes:
         if place.large:
             emit.copy(target, place.address, block.fixed_bytes)
         else:
-            copy_chunks(emit, target, place)
+            fields.copy_chunks(emit, target, place)
         return
     before = block.variable_at_byte
-    length = emit.builder.zext(variable_bytes(emit, place), I64)
+    length = emit.builder.zext(fields.variable_bytes(emit, place), I64)
     emit.copy(target, place.address, before)
     middle = emit.address(target, before)
     emit.copy(middle, emit.address(place.address, block.variable_offset), length)

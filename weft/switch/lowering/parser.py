@@ -2,25 +2,7 @@
 
 from __future__ import annotations
 
-from weft.switch.bmv2json import (
-    PARSER_STEP_LIMIT,
-    Advance,
-    Extract,
-    FieldRef,
-    HeaderRef,
-    Lookahead,
-    Parser,
-    ParserPrimitive,
-    ParseState,
-    SetField,
-    StackField,
-    StackRef,
-    Transition,
-    TransitionKind,
-    UnionStackField,
-    UnionStackMember,
-    Verify,
-)
+from weft.switch import bmv2json
 from weft.switch.lowering import stacks
 from weft.switch.lowering.emitter import I1, I32, I64, POINTER, Emitter, Value, constant
 from weft.switch.lowering.errors import UnsupportedError
@@ -41,7 +23,7 @@ SWITCHABLE_KEY_BITS = 64
 class ParserLowering:
     """Writes the body of a parser to `emit`, which is positioned after the prologue."""
 
-    def __init__(self, emit: Emitter, parser: Parser) -> None:
+    def __init__(self, emit: Emitter, parser: bmv2json.Parser) -> None:
         self._emit = emit
         self._parser = parser
         self._data = emit.load_state("data", 64)
@@ -51,7 +33,7 @@ class ParserLowering:
         self._position = emit.local(4)
         emit.store(I32(0), self._position, 4)
         self._steps = emit.local(4)
-        emit.store(I32(PARSER_STEP_LIMIT), self._steps, 4)
+        emit.store(I32(bmv2json.PARSER_STEP_LIMIT), self._steps, 4)
         self._blocks = {name: emit.block(f"state_{index}") for index, name in enumerate(parser.states)}
         self._accept = emit.block("accept")
         self._fail = emit.block("fail")
@@ -116,7 +98,7 @@ class ParserLowering:
 
     # ---- operations
 
-    def _state(self, state: ParseState) -> None:
+    def _state(self, state: bmv2json.ParseState) -> None:
         emit = self._emit
         # A parser without loops passes each state at most once, so it needs no limit.
         if self._has_loops:
@@ -126,19 +108,19 @@ class ParserLowering:
         report(emit, StateEntered(state.name))
         for operation in state.operations:
             match operation:
-                case Extract():
+                case bmv2json.Extract():
                     self._extract(operation)
-                case SetField(target, source):
+                case bmv2json.SetField(target, source):
                     self._check_lookahead(lookahead_bytes(source))
                     assign(emit, target, source)
                     report(emit, FieldSet(operation), [lower(emit, target, target.width_bits)])
-                case Verify(condition, error):
+                case bmv2json.Verify(condition, error):
                     self._check_lookahead(max(lookahead_bytes(condition), lookahead_bytes(error)))
                     self._require_code(lower_condition(emit, condition), lower(emit, error, 32))
-                case Advance(bits):
+                case bmv2json.Advance(bits):
                     self._check_lookahead(lookahead_bytes(bits))
                     self._skip(lower(emit, bits, 64))
-                case ParserPrimitive(call):
+                case bmv2json.ParserPrimitive(call):
                     done = emit.block("done")
                     emit_primitives(emit, [call], done)
                     emit.continue_in(done)
@@ -158,17 +140,17 @@ class ParserLowering:
         self._require(builder.icmp_unsigned("<=", count, left), "PacketTooShort")
         self._advance(builder.trunc(count, I32))
 
-    def _extract(self, operation: Extract) -> None:
+    def _extract(self, operation: bmv2json.Extract) -> None:
         emit = self._emit
         stack: stacks.AnyStack | None = None
         match operation.target:
-            case HeaderRef(name):
+            case bmv2json.HeaderRef(name):
                 place = header_place(emit, name)
-            case StackRef(name):
+            case bmv2json.StackRef(name):
                 stack = headers = emit.layout.stacks[name]
                 self._require_room(stack)
                 place = stacks.element(emit, headers, stacks.next_index(emit, stack))
-            case UnionStackMember(name, member):
+            case bmv2json.UnionStackMember(name, member):
                 stack = unions = emit.layout.union_stacks[name]
                 self._require_room(stack)
                 index = emit.program.header_union_stacks[name].type.member_index(member)
@@ -226,11 +208,15 @@ class ParserLowering:
 
     # ---- transitions
 
-    def _transition(self, state: ParseState) -> None:
+    def _transition(self, state: bmv2json.ParseState) -> None:
         emit = self._emit
         # As in BMv2, a key without a choice is not computed, even if it would read beyond the packet.
-        if not state.transition_key or all(item.kind is TransitionKind.DEFAULT for item in state.transitions):
-            default = next((item for item in state.transitions if item.kind is TransitionKind.DEFAULT), None)
+        if not state.transition_key or all(
+            item.kind is bmv2json.TransitionKind.DEFAULT for item in state.transitions
+        ):
+            default = next(
+                (item for item in state.transitions if item.kind is bmv2json.TransitionKind.DEFAULT), None
+            )
             emit.builder.branch(self._target(default.next_state if default else None))
             return
         self._check_lookahead(max(lookahead_bytes(field) for field in state.transition_key))
@@ -244,13 +230,15 @@ class ParserLowering:
         else:
             self._compare_in_order(state, key)
 
-    def _key(self, state: ParseState) -> Value:
+    def _key(self, state: bmv2json.ParseState) -> Value:
         """The key fields, each padded to whole bytes, concatenated."""
         emit = self._emit
         width = state.key_width_bits
         key, used = constant(width, 0), 0
         for item in state.transition_key:
-            assert isinstance(item, FieldRef | StackField | UnionStackField | Lookahead)
+            assert isinstance(
+                item, bmv2json.FieldRef | bmv2json.StackField | bmv2json.UnionStackField | bmv2json.Lookahead
+            )
             padded = bytes_for(item.width_bits) * 8
             used += padded
             part = emit.resize(lower(emit, item, item.width_bits), width)
@@ -260,21 +248,21 @@ class ParserLowering:
         return key
 
     @staticmethod
-    def _is_plain(item: Transition, state: ParseState) -> bool:
-        if item.kind is TransitionKind.VALUE:
+    def _is_plain(item: bmv2json.Transition, state: bmv2json.ParseState) -> bool:
+        if item.kind is bmv2json.TransitionKind.VALUE:
             return item.mask is None or item.mask == (1 << state.key_width_bits) - 1
-        return item.kind is TransitionKind.DEFAULT
+        return item.kind is bmv2json.TransitionKind.DEFAULT
 
-    def _case(self, state: ParseState, number: int) -> Value:
+    def _case(self, state: bmv2json.ParseState, number: int) -> Value:
         """Return the target of a select's case; the number after the last case stands for no match."""
         chosen = state.transitions[number].next_state if number < len(state.transitions) else None
         return counting(self._emit, select_place(state), number, self._target(chosen))
 
-    def _switch(self, state: ParseState, key: Value) -> None:
+    def _switch(self, state: bmv2json.ParseState, key: Value) -> None:
         default: Value | None = None
         cases: dict[int, Value] = {}
         for number, item in enumerate(state.transitions):
-            if item.kind is TransitionKind.DEFAULT:
+            if item.kind is bmv2json.TransitionKind.DEFAULT:
                 default = self._case(state, number)
                 break
             if item.value not in cases:
@@ -285,14 +273,14 @@ class ParserLowering:
         for value, target in cases.items():
             choice.add_case(constant(key.type.width, value), target)
 
-    def _compare_in_order(self, state: ParseState, key: Value) -> None:
+    def _compare_in_order(self, state: bmv2json.ParseState, key: Value) -> None:
         emit, width = self._emit, state.key_width_bits
         for number, item in enumerate(state.transitions):
-            if item.kind is TransitionKind.DEFAULT:
+            if item.kind is bmv2json.TransitionKind.DEFAULT:
                 emit.builder.branch(self._case(state, number))
                 return
             mask = item.mask if item.mask is not None else (1 << width) - 1
-            if item.kind is TransitionKind.VALUE_SET:
+            if item.kind is bmv2json.TransitionKind.VALUE_SET:
                 matches = self._in_value_set(key, item, mask)
             else:
                 masked = emit.builder.and_(key, constant(width, mask))
@@ -302,7 +290,7 @@ class ParserLowering:
             emit.continue_in(otherwise)
         emit.builder.branch(self._case(state, len(state.transitions)))
 
-    def _in_value_set(self, key: Value, item: Transition, mask: int) -> Value:
+    def _in_value_set(self, key: Value, item: bmv2json.Transition, mask: int) -> Value:
         emit = self._emit
         assert item.value_set is not None
         size = key.type.width // 8
@@ -319,7 +307,7 @@ class ParserLowering:
         )
 
 
-def _has_loops(parser: Parser) -> bool:
+def _has_loops(parser: bmv2json.Parser) -> bool:
     """Return whether some state can be entered twice, so that the parser needs a limit."""
     successors = {
         name: {item.next_state for item in state.transitions if item.next_state is not None}

@@ -18,7 +18,7 @@ from weft.switch.bmv2json import (
     RegisterArrayRef,
     StringLiteral,
 )
-from weft.switch.lowering import registers, stacks
+from weft.switch.lowering import fields, registers, stacks
 from weft.switch.lowering.calculations import hash_calculation, scaled
 from weft.switch.lowering.emitter import I32, I64, POINTER, VOID, Emitter, Value
 from weft.switch.lowering.errors import UnsupportedError
@@ -30,18 +30,6 @@ from weft.switch.lowering.expressions import (
     lower_index,
     lower_union,
     lvalue,
-)
-from weft.switch.lowering.fields import (
-    HeaderPlace,
-    clear_fields,
-    copy_header,
-    header_bytes,
-    is_valid,
-    load_field,
-    note_write,
-    set_invalid,
-    set_valid,
-    store_field,
 )
 from weft.switch.lowering.intrinsics import write_intrinsic
 from weft.switch.lowering.lane_loops import emit_run
@@ -177,9 +165,9 @@ def assign(emit: Emitter, target: Expression, source: Expression) -> None:
     place = lvalue(emit, target)
     width = place.slot.width_bits if place.slot is not None else 1
     if source.kind is Kind.BOOL:
-        store_field(emit, place, emit.resize(lower_bool(emit, source), width))
+        fields.store_field(emit, place, emit.resize(lower_bool(emit, source), width))
     else:
-        store_field(emit, place, lower(emit, source, width))
+        fields.store_field(emit, place, lower(emit, source, width))
 
 
 def _assign_variable(emit: Emitter, call: PrimitiveCall) -> None:
@@ -191,7 +179,7 @@ def _assign_variable(emit: Emitter, call: PrimitiveCall) -> None:
         raise UnsupportedError("variable-length fields of different sizes")
     bases = [emit.address(place.header.address, blocks[0].variable_offset) for place in (target, source)]
     bases[1] = emit.address(source.header.address, blocks[1].variable_offset)
-    note_write(emit, target.header)
+    fields.note_write(emit, target.header)
     emit.copy(bases[0], bases[1], blocks[0].variable_bytes)
     length = emit.load(emit.address(source.header.address, blocks[1].length_offset), I32, 4)
     emit.store(length, emit.address(target.header.address, blocks[0].length_offset), 4)
@@ -209,7 +197,7 @@ def _arithmetic(operator: str) -> Callable[[Emitter, PrimitiveCall], None]:
 
 
 def _assign_header(emit: Emitter, call: PrimitiveCall) -> None:
-    copy_header(emit, lower_header(emit, _data(call, 0)), lower_header(emit, _data(call, 1)))
+    fields.copy_header(emit, lower_header(emit, _data(call, 0)), lower_header(emit, _data(call, 1)))
 
 
 def _assign_union(emit: Emitter, call: PrimitiveCall) -> None:
@@ -224,21 +212,23 @@ def _assign_stack(emit: Emitter, call: PrimitiveCall) -> None:
 
 
 def _copy_blocks(
-    emit: Emitter, targets: Sequence[tuple[HeaderPlace, ...]], sources: Sequence[tuple[HeaderPlace, ...]]
+    emit: Emitter,
+    targets: Sequence[tuple[fields.HeaderPlace, ...]],
+    sources: Sequence[tuple[fields.HeaderPlace, ...]],
 ) -> None:
     for target_places, source_places in zip(targets, sources, strict=True):
         for target, source in zip(target_places, source_places, strict=True):
-            copy_header(emit, HeaderPlace(target.block, target.address), source)
+            fields.copy_header(emit, fields.HeaderPlace(target.block, target.address), source)
 
 
 def _add_header(emit: Emitter, call: PrimitiveCall) -> None:
     place = lower_header(emit, _data(call, 0))
     if not place.block.wire:
         return
-    with emit.when(emit.builder.not_(is_valid(emit, place))):
-        clear_fields(emit, place)
-        set_valid(emit, place)
-        length = emit.builder.add(emit.load_state("packet_length_bytes"), header_bytes(emit, place))
+    with emit.when(emit.builder.not_(fields.is_valid(emit, place))):
+        fields.clear_fields(emit, place)
+        fields.set_valid(emit, place)
+        length = emit.builder.add(emit.load_state("packet_length_bytes"), fields.header_bytes(emit, place))
         emit.store_state("packet_length_bytes", length)
 
 
@@ -246,10 +236,10 @@ def _remove_header(emit: Emitter, call: PrimitiveCall) -> None:
     place = lower_header(emit, _data(call, 0))
     if not place.block.wire:
         return
-    with emit.when(is_valid(emit, place)):
-        length = emit.builder.sub(emit.load_state("packet_length_bytes"), header_bytes(emit, place))
+    with emit.when(fields.is_valid(emit, place)):
+        length = emit.builder.sub(emit.load_state("packet_length_bytes"), fields.header_bytes(emit, place))
         emit.store_state("packet_length_bytes", length)
-        set_invalid(emit, place)
+        fields.set_invalid(emit, place)
 
 
 def _move_stack(move: Callable[[Emitter, Any, int], None]) -> Callable[[Emitter, PrimitiveCall], None]:
@@ -336,7 +326,7 @@ def _execute_meter(emit: Emitter, call: PrimitiveCall) -> None:
         meter = emit.call_runtime("weft_meter_at", POINTER, emit.context, cell)
         colour = meter_colour(emit, meter, array.counts_bytes)
         assert target.slot is not None
-        store_field(emit, target, emit.resize(colour, target.slot.width_bits))
+        fields.store_field(emit, target, emit.resize(colour, target.slot.width_bits))
 
 
 def meter_colour(emit: Emitter, meter: Value, counts_bytes: bool) -> Value:
@@ -355,8 +345,10 @@ def _register_read(emit: Emitter, call: PrimitiveCall) -> None:
     value = emit.resize(registers.read(emit, name, index), target.slot.width_bits)
     size = emit.program.register_arrays[name].size
     if not registers.is_inside(emit, size, index):
-        value = emit.builder.select(registers.in_range(emit, size, index), value, load_field(emit, target))
-    store_field(emit, target, value)
+        value = emit.builder.select(
+            registers.in_range(emit, size, index), value, fields.load_field(emit, target)
+        )
+    fields.store_field(emit, target, value)
 
 
 def _register_write(emit: Emitter, call: PrimitiveCall) -> None:
@@ -371,7 +363,7 @@ def _random(emit: Emitter, call: PrimitiveCall) -> None:
     assert target.slot is not None
     with emit.when(emit.builder.icmp_unsigned("<=", low, high)):
         value = emit.call_runtime("weft_random_between", I64, emit.context, low, high)
-        store_field(emit, target, emit.resize(value, target.slot.width_bits))
+        fields.store_field(emit, target, emit.resize(value, target.slot.width_bits))
 
 
 def _hash(emit: Emitter, call: PrimitiveCall) -> None:
@@ -380,7 +372,7 @@ def _hash(emit: Emitter, call: PrimitiveCall) -> None:
     value = scaled(emit, hash_calculation(emit, calculation), base, size)
     target = lvalue(emit, _data(call, 0))
     assert target.slot is not None
-    store_field(emit, target, emit.resize(value, target.slot.width_bits))
+    fields.store_field(emit, target, emit.resize(value, target.slot.width_bits))
 
 
 def _log_message(emit: Emitter, call: PrimitiveCall) -> None:

@@ -8,22 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.switch.bmv2json import (
-    Constant,
-    Expression,
-    FieldAccess,
-    FieldRef,
-    Lookahead,
-    Operation,
-    Program,
-    RegisterRef,
-    RuntimeData,
-    StackField,
-    StackRef,
-    UnionStackField,
-    UnionStackRef,
-    header_type_of,
-)
+from weft.switch import bmv2json
 from weft.switch.lowering.errors import UnsupportedError
 
 MAX_EXACT_BITS = 4096
@@ -67,11 +52,11 @@ def signed(width_bits: int) -> Range:
 class RangeAnalysis:
     """Ranges of the expressions of one program, remembered per expression object."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: bmv2json.Program) -> None:
         self._program = program
         self._known: dict[int, Range] = {}
 
-    def of(self, expression: Expression) -> Range:
+    def of(self, expression: bmv2json.Expression) -> Range:
         """The range of an expression of kind DATA. UnsupportedError if it needs more than MAX_EXACT_BITS."""
         known = self._known.get(id(expression))
         if known is None:
@@ -80,29 +65,29 @@ class RangeAnalysis:
                 raise UnsupportedError(f"an expression needs {known.bits} bits (at most {MAX_EXACT_BITS})")
         return known
 
-    def _compute(self, expression: Expression) -> Range:
+    def _compute(self, expression: bmv2json.Expression) -> Range:
         match expression:
-            case Constant(value):
+            case bmv2json.Constant(value):
                 return Range(value, value)
-            case FieldRef(width_bits=width, signed=True):
+            case bmv2json.FieldRef(width_bits=width, signed=True):
                 return signed(width)
-            case FieldAccess(header, index, width):
-                is_signed = header_type_of(self._program, header).fields[index].signed
+            case bmv2json.FieldAccess(header, index, width):
+                is_signed = bmv2json.header_type_of(self._program, header).fields[index].signed
                 return signed(width) if is_signed else unsigned(width)
             case (
-                FieldRef(width_bits=width)
-                | RuntimeData(width_bits=width)
-                | StackField(width_bits=width)
-                | UnionStackField(width_bits=width)
-                | Lookahead(width_bits=width)
-                | RegisterRef(width_bits=width)
+                bmv2json.FieldRef(width_bits=width)
+                | bmv2json.RuntimeData(width_bits=width)
+                | bmv2json.StackField(width_bits=width)
+                | bmv2json.UnionStackField(width_bits=width)
+                | bmv2json.Lookahead(width_bits=width)
+                | bmv2json.RegisterRef(width_bits=width)
             ):
                 return unsigned(width)
-            case Operation(operator, operands):
+            case bmv2json.Operation(operator, operands):
                 return self._operation(operator, operands)
         raise TypeError(f"not an integer expression: {expression}")
 
-    def _operation(self, operator: str, operands: tuple[Expression, ...]) -> Range:
+    def _operation(self, operator: str, operands: tuple[bmv2json.Expression, ...]) -> Range:
         match operator:
             case "b2d":
                 return Range(0, 1)
@@ -121,18 +106,18 @@ class RangeAnalysis:
             return _unary(operator, ranges[0])
         return _binary(operator, ranges[0], ranges[1])
 
-    def _stack_size(self, stack: Expression) -> int:
+    def _stack_size(self, stack: bmv2json.Expression) -> int:
         match stack:
-            case StackRef(name):
+            case bmv2json.StackRef(name):
                 return len(self._program.header_stacks[name].headers)
-            case UnionStackRef(name):
+            case bmv2json.UnionStackRef(name):
                 return len(self._program.header_union_stacks[name].unions)
         raise UnsupportedError("a header stack that is chosen at run time")
 
 
-def constant_width(operator: str, width: Expression) -> int:
+def constant_width(operator: str, width: bmv2json.Expression) -> int:
     """The constant second operand of a cast."""
-    if not isinstance(width, Constant) or not 0 < width.value <= MAX_EXACT_BITS:
+    if not isinstance(width, bmv2json.Constant) or not 0 < width.value <= MAX_EXACT_BITS:
         raise UnsupportedError(f"'{operator}' needs a constant width from 1 to {MAX_EXACT_BITS}")
     return width.value
 

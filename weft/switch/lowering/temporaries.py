@@ -14,15 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from weft.switch.bmv2json import (
-    ActionCallNode,
-    Extract,
-    ParserPrimitive,
-    Program,
-    SetField,
-    Table,
-    Verify,
-)
+from weft.switch import bmv2json
 from weft.switch.lowering import intrinsics
 from weft.switch.lowering.effects import (
     Effects,
@@ -50,7 +42,7 @@ class Temporaries:
     """Temporaries that a pipeline may read before writing them, by pipeline."""
 
 
-def temporaries(program: Program) -> Temporaries:
+def temporaries(program: bmv2json.Program) -> Temporaries:
     """Return all temporaries among the metadata fields of `program`."""
     whole_instances = set(program.headers)
     fields = {
@@ -83,20 +75,20 @@ def temporaries(program: Program) -> Temporaries:
     return Temporaries(found, zeroed)
 
 
-def called_once(program: Program) -> frozenset[int]:
+def called_once(program: bmv2json.Program) -> frozenset[int]:
     """Return the ids of actions called from exactly one place, a table or a node of a pipeline."""
     calls: Counter[int] = Counter()
     for pipeline in program.pipelines.values():
         for node in pipeline.nodes.values():
             match node:
-                case Table():
+                case bmv2json.Table():
                     calls.update(action.id for action in executed(node))
-                case ActionCallNode(action=action):
+                case bmv2json.ActionCallNode(action=action):
                     calls[action.id] += 1
     return frozenset(action_id for action_id, count in calls.items() if count == 1)
 
 
-def _in_shared_actions(program: Program, effects: Effects) -> frozenset[Name]:
+def _in_shared_actions(program: bmv2json.Program, effects: Effects) -> frozenset[Name]:
     """Return the fields mentioned by actions that are called from several places."""
     once = called_once(program)
     shared = (
@@ -111,7 +103,7 @@ def _in_shared_actions(program: Program, effects: Effects) -> frozenset[Name]:
 # ---- fields that last
 
 
-def _lasting(program: Program) -> Iterator[Name]:
+def _lasting(program: bmv2json.Program) -> Iterator[Name]:
     """Yield the fields read or written outside of pipelines."""
     for header in ("standard_metadata", "intrinsic_metadata", "queueing_metadata"):
         yield header, ""
@@ -137,13 +129,13 @@ def _lasting(program: Program) -> Iterator[Name]:
 
 def _in_parser(operation: object, effects: Effects) -> Iterator[Name]:
     match operation:
-        case Extract(length_bits=length):
+        case bmv2json.Extract(length_bits=length):
             yield from names_in(length)
-        case SetField(target, source):
+        case bmv2json.SetField(target, source):
             yield from all_names((target, source))
-        case Verify(condition, error):
+        case bmv2json.Verify(condition, error):
             yield from all_names((condition, error))
-        case ParserPrimitive(call):
+        case bmv2json.ParserPrimitive(call):
             yield from touched(effects.primitive(call))
         case other:
             yield from names_in(getattr(other, "bits", None))

@@ -6,17 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from weft.engine import _core
-from weft.switch.backend import (
-    ActionCall,
-    CapacityExceededError,
-    EntryExistsError,
-    EntryNotFoundError,
-    InvalidRequestError,
-    NotPermittedError,
-    TableAction,
-    TableEntry,
-    TableKey,
-)
+from weft.switch import backend
 from weft.switch.backend.checks import check_modifiable
 from weft.switch.native.bindings import ACTION, default_binding
 from weft.switch.native.idle import IdleWatch
@@ -43,23 +33,23 @@ class TableEntries:
         for table, key in own.metered:
             self._native.set_entry_meter(table, key, None)  # counts from now on
 
-    def insert(self, table: str, entry: TableEntry) -> None:
+    def insert(self, table: str, entry: backend.TableEntry) -> None:
         """Add an entry."""
         target = self._running.table(table)
         check_modifiable(target.table, target.modifiable)
         self._insert(target, entry, target.table.max_size)
 
-    def prepare_key(self, table: str, key: TableKey, priority: int) -> object:
+    def prepare_key(self, table: str, key: backend.TableKey, priority: int) -> object:
         """Prepare a table's key; see PreparesInserts."""
         target = self._running.table(table)
         check_modifiable(target.table, target.modifiable)
         if target.table.direct_meter is not None:
-            raise InvalidRequestError(f"table {table!r}: entries with meters are inserted one by one")
+            raise backend.InvalidRequestError(f"table {table!r}: entries with meters are inserted one by one")
         return self._native.prepare_key(
             target.index, *target.encode_key(key, priority), target.table.max_size
         )
 
-    def prepare_action(self, table: str, action: ActionCall) -> object:
+    def prepare_action(self, table: str, action: backend.ActionCall) -> object:
         """Prepare an entry's direct action; see PreparesInserts."""
         kind, number, data = self._running.table(table).encode_action(action)
         assert kind == ACTION
@@ -69,7 +59,7 @@ class TableEntries:
         """Add entries in order, each a prepared key and action; return how many before one was refused."""
         return self._native.insert_prepared(entries)
 
-    def _insert(self, target: NativeTable, entry: TableEntry, max_size: int) -> None:
+    def _insert(self, target: NativeTable, entry: backend.TableEntry, max_size: int) -> None:
         key = target.encode_key(entry.key, entry.priority)
         binding = target.encode_action(entry.action)
         name = target.table.name
@@ -78,17 +68,17 @@ class TableEntries:
                 target.index, *key, *binding, entry.idle_timeout_ns, max_size
             )
         except ValueError as error:
-            raise EntryNotFoundError(str(error)) from None
+            raise backend.EntryNotFoundError(str(error)) from None
         except OverflowError:
-            raise CapacityExceededError(f"table '{name}' is full ({max_size} entries)") from None
+            raise backend.CapacityExceededError(f"table '{name}' is full ({max_size} entries)") from None
         if not inserted:
-            raise EntryExistsError(f"table '{name}' has an entry with this key and priority already")
+            raise backend.EntryExistsError(f"table '{name}' has an entry with this key and priority already")
         if target.table.direct_meter is not None:
             self._native.set_entry_meter(target.index, key, None)  # counts from now on, configured or not
         if entry.idle_timeout_ns:
             self.idle.watch(name, entry, key)
 
-    def modify(self, table: str, entry: TableEntry) -> None:
+    def modify(self, table: str, entry: backend.TableEntry) -> None:
         """Replace action and timeout of an entry."""
         target = self._running.table(table)
         check_modifiable(target.table, target.modifiable)
@@ -98,7 +88,7 @@ class TableEntries:
             raise no_entry(table)
         self.idle.watch(table, entry, key)
 
-    def delete(self, table: str, key: TableKey, priority: int) -> None:
+    def delete(self, table: str, key: backend.TableKey, priority: int) -> None:
         """Remove an entry."""
         target = self._running.table(table)
         check_modifiable(target.table, target.modifiable)
@@ -107,12 +97,12 @@ class TableEntries:
             raise no_entry(table)
         self.idle.forget(table, encoded)
 
-    def entry(self, table: str, key: TableKey, priority: int) -> TableEntry:
+    def entry(self, table: str, key: backend.TableKey, priority: int) -> backend.TableEntry:
         """The entry with this key and priority."""
         action = self._running.on_entry(self._native.entry_action, table, key, priority)
         return self._running.table(table).entry(key, priority, *action)
 
-    def entries(self, table: str) -> Iterator[TableEntry]:
+    def entries(self, table: str) -> Iterator[backend.TableEntry]:
         """All entries, in no particular order."""
         target = self._running.table(table)
         return (target.decode_entry(*each) for each in self._native.table_entries(target.index))
@@ -121,22 +111,22 @@ class TableEntries:
         """Number of entries."""
         return self._native.table_size(self._running.table(table).index)
 
-    def set_default(self, table: str, action: TableAction | None) -> None:
+    def set_default(self, table: str, action: backend.TableAction | None) -> None:
         """Set the action of a miss; None restores the program's."""
         target = self._running.table(table)
         default = target.table.default_entry
         if default is not None and default.constant and action is not None:
-            raise NotPermittedError(f"the default action of table '{table}' is constant")
+            raise backend.NotPermittedError(f"the default action of table '{table}' is constant")
         self._set_default(target, action)
 
-    def _set_default(self, target: NativeTable, action: TableAction | None) -> None:
+    def _set_default(self, target: NativeTable, action: backend.TableAction | None) -> None:
         if action is not None:
             binding = target.encode_action(action)
         else:
             binding = default_binding(target.table.default_entry, NO_ACTION)
         _with_action(self._native.table_set_default, target.index, *binding)
 
-    def idle_ns(self, table: str, key: TableKey, priority: int) -> int:
+    def idle_ns(self, table: str, key: backend.TableKey, priority: int) -> int:
         """Time since the entry was last hit or written."""
         return int(self._running.on_entry(self._native.entry_idle_ns, table, key, priority))
 
@@ -146,4 +136,4 @@ def _with_action(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except ValueError as error:
-        raise EntryNotFoundError(str(error)) from None
+        raise backend.EntryNotFoundError(str(error)) from None

@@ -6,15 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.engine import _core
-from weft.switch.backend import (
-    ActionCall,
-    CapacityExceededError,
-    EntryExistsError,
-    EntryNotFoundError,
-    GroupMember,
-    InvalidRequestError,
-    NotReadyError,
-)
+from weft.switch import backend
 from weft.switch.backend.checks import check_call, check_group, profile_actions
 from weft.switch.bmv2json import Program
 from weft.switch.native.bindings import checked_id, packed
@@ -33,18 +25,18 @@ class ActionProfiles:
         members, groups = self._native.profile_sizes(self._running.profile_index(profile))
         limit = self._running.program.action_profiles[profile].max_size
         if (members if what == "members" else groups) >= limit:
-            raise CapacityExceededError(f"action profile '{profile}' is full ({limit} {what})")
+            raise backend.CapacityExceededError(f"action profile '{profile}' is full ({limit} {what})")
 
-    def insert_member(self, profile: str, member_id: int, action: ActionCall) -> None:
+    def insert_member(self, profile: str, member_id: int, action: backend.ActionCall) -> None:
         """Add a member to an action profile."""
         index = self._running.profile_index(profile)
         number, data = _member_action(self._running.program, profile, action)
         checked_id("member", member_id)
         self._require_room(profile, "members")
         if not self._native.member_insert(index, member_id, number, data):
-            raise EntryExistsError(f"action profile '{profile}' has a member {member_id} already")
+            raise backend.EntryExistsError(f"action profile '{profile}' has a member {member_id} already")
 
-    def modify_member(self, profile: str, member_id: int, action: ActionCall) -> None:
+    def modify_member(self, profile: str, member_id: int, action: backend.ActionCall) -> None:
         """Replace a member's action."""
         index = self._running.profile_index(profile)
         number, data = _member_action(self._running.program, profile, action)
@@ -54,10 +46,10 @@ class ActionProfiles:
         """Remove a member."""
         index = self._running.profile_index(profile)
         if not _in_profile(profile, self._native.member_delete, index, checked_id("member", member_id)):
-            raise NotReadyError(f"member {member_id} of action profile '{profile}' is in use")
+            raise backend.NotReadyError(f"member {member_id} of action profile '{profile}' is in use")
 
     def insert_group(
-        self, profile: str, group_id: int, members: Sequence[GroupMember], *, random: bool = False
+        self, profile: str, group_id: int, members: Sequence[backend.GroupMember], *, random: bool = False
     ) -> None:
         """Add a group; with `random`, which is permanent, it chooses at random instead of by the selector's hash."""
         index = self._selector(profile)
@@ -65,9 +57,9 @@ class ActionProfiles:
         self._require_room(profile, "groups")
         given = _members(members)
         if not _in_profile(profile, self._native.group_insert, index, group_id, given, random):
-            raise EntryExistsError(f"action profile '{profile}' has a group {group_id} already")
+            raise backend.EntryExistsError(f"action profile '{profile}' has a group {group_id} already")
 
-    def modify_group(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
+    def modify_group(self, profile: str, group_id: int, members: Sequence[backend.GroupMember]) -> None:
         """Replace a group's members."""
         index = self._selector(profile)
         check_group(group_id, members)
@@ -77,12 +69,12 @@ class ActionProfiles:
         """Remove a group."""
         index = self._selector(profile)
         if not _in_profile(profile, self._native.group_delete, index, checked_id("group", group_id)):
-            raise NotReadyError(f"group {group_id} of action profile '{profile}' is in use")
+            raise backend.NotReadyError(f"group {group_id} of action profile '{profile}' is in use")
 
     def _selector(self, profile: str) -> int:
         index = self._running.profile_index(profile)
         if self._running.program.action_profiles[profile].selector_algorithm is None:
-            raise InvalidRequestError(f"action profile '{profile}' has no selector, so no groups")
+            raise backend.InvalidRequestError(f"action profile '{profile}' has no selector, so no groups")
         return index
 
 
@@ -91,16 +83,16 @@ def _in_profile(profile: str, function: Callable[..., Any], *arguments: Any) -> 
     try:
         return function(*arguments)
     except KeyError as error:
-        raise EntryNotFoundError(f"action profile '{profile}': {error.args[0]}") from None
+        raise backend.EntryNotFoundError(f"action profile '{profile}': {error.args[0]}") from None
 
 
-def _member_action(program: Program, profile: str, call: ActionCall) -> tuple[int, bytes]:
+def _member_action(program: Program, profile: str, call: backend.ActionCall) -> tuple[int, bytes]:
     """Return number and data of a member's action. Raises InvalidRequestError if the profile's tables lack it."""
     action = check_call(f"action profile {profile!r}", profile_actions(program, profile), call)
     return packed(action, call.arguments)
 
 
-def _members(members: Sequence[GroupMember]) -> list[tuple[int, int, int]]:
+def _members(members: Sequence[backend.GroupMember]) -> list[tuple[int, int, int]]:
     """Return the members of a checked group: id, weight, watched port (-1: none)."""
     return [
         (member.member_id, member.weight, -1 if member.watch_port is None else member.watch_port)

@@ -5,20 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from weft.switch.backend import (
-    ActionCall,
-    ExactMatch,
-    GroupRef,
-    InvalidRequestError,
-    LpmMatch,
-    Match,
-    MemberRef,
-    RangeMatch,
-    TableAction,
-    TableEntry,
-    TableKey,
-    TernaryMatch,
-)
+from weft.switch import backend
 from weft.switch.backend.checks import MATCH_TYPES, check_call, check_key, check_table_action
 from weft.switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
 from weft.switch.lowering.layout import (
@@ -41,24 +28,24 @@ class _Field:
     """A key field and its bytes in the key."""
 
     kind: MatchKind
-    match_type: type[Match]
+    match_type: type[backend.Match]
     width_bits: int
     ones: int
     place: slice
     shift_bits: int
     """Position of the field's last bit in the key as one number."""
 
-    def decode(self, value: bytes, mask: bytes, low: bytes, high: bytes) -> Match:
+    def decode(self, value: bytes, mask: bytes, low: bytes, high: bytes) -> backend.Match:
         """The match in a native key."""
         if self.kind is MatchKind.RANGE:
             bounds = (int.from_bytes(bound[self.place], "big") for bound in (low, high))
-            return RangeMatch(*bounds)
+            return backend.RangeMatch(*bounds)
         number = int.from_bytes(value[self.place], "big")
         if self.kind is MatchKind.LPM:
-            return LpmMatch(number, int.from_bytes(mask[self.place], "big").bit_count())
+            return backend.LpmMatch(number, int.from_bytes(mask[self.place], "big").bit_count())
         if self.kind is MatchKind.TERNARY:
-            return TernaryMatch(number, int.from_bytes(mask[self.place], "big"))
-        return ExactMatch(number)
+            return backend.TernaryMatch(number, int.from_bytes(mask[self.place], "big"))
+        return backend.ExactMatch(number)
 
 
 def _field(key: KeyField, offset: int, key_size_bytes: int) -> _Field:
@@ -93,10 +80,10 @@ class NativeTable:
 
     # ---- keys
 
-    def encode_key(self, key: TableKey, priority: int) -> NativeKey:
+    def encode_key(self, key: backend.TableKey, priority: int) -> NativeKey:
         """Return the native key. InvalidRequestError names the field that does not fit the table."""
         if priority > _MAX_PRIORITY:
-            raise InvalidRequestError(
+            raise backend.InvalidRequestError(
                 f"table {self.table.name!r}: priority {priority} (valid: to {_MAX_PRIORITY})"
             )
         value = mask = low = high = 0
@@ -105,12 +92,12 @@ class NativeTable:
         for field, match in zip(self._fields, key, strict=False):
             ones, shift = field.ones, field.shift_bits
             fits = fits and type(match) is field.match_type
-            if isinstance(match, ExactMatch):
+            if isinstance(match, backend.ExactMatch):
                 significant = ones
-            elif isinstance(match, TernaryMatch):
+            elif isinstance(match, backend.TernaryMatch):
                 significant = match.mask
                 fits = fits and 0 <= significant <= ones
-            elif isinstance(match, LpmMatch):
+            elif isinstance(match, backend.LpmMatch):
                 fits = fits and 0 <= match.prefix_length <= field.width_bits
                 significant = ones ^ ones >> match.prefix_length if fits else 0
                 if self._ranks_by_prefix:
@@ -137,13 +124,13 @@ class NativeTable:
             rank,
         )
 
-    def decode_key(self, value: bytes, mask: bytes, low: bytes, high: bytes) -> TableKey:
+    def decode_key(self, value: bytes, mask: bytes, low: bytes, high: bytes) -> backend.TableKey:
         """The key of an entry."""
         return tuple(field.decode(value, mask, low, high) for field in self._fields)
 
     def decode_entry(
         self, value: bytes, mask: bytes, low: bytes, high: bytes, rank: int, *action: Any
-    ) -> TableEntry:
+    ) -> backend.TableEntry:
         """Convert an entry from C++'s form."""
         return self.entry(
             self.decode_key(value, mask, low, high), rank if self._needs_priority else 0, *action
@@ -151,9 +138,9 @@ class NativeTable:
 
     # ---- actions
 
-    def encode_action(self, action: TableAction) -> Binding:
+    def encode_action(self, action: backend.TableAction) -> Binding:
         """Return the binding of an entry's action. Raises InvalidRequestError if it does not fit the table."""
-        if isinstance(action, ActionCall) and self.table.type is TableType.SIMPLE:
+        if isinstance(action, backend.ActionCall) and self.table.type is TableType.SIMPLE:
             found = self._layouts.get(action.action)
             if found is None or len(action.arguments) != len(found[1].widths_bits):
                 check_call(f"table {self.table.name!r}", self.table.actions, action)
@@ -164,22 +151,22 @@ class NativeTable:
                     check_call(f"table {self.table.name!r}", self.table.actions, action)
             return ACTION, program_action.id, layout.pack(action.arguments)
         check_table_action(self.table, action)
-        if isinstance(action, MemberRef):
+        if isinstance(action, backend.MemberRef):
             return MEMBER, checked_id("member", action.member_id), b""
-        assert isinstance(action, GroupRef)
+        assert isinstance(action, backend.GroupRef)
         return GROUP, checked_id("group", action.group_id), b""
 
     def entry(
-        self, key: TableKey, priority: int, kind: int, number: int, data: bytes, idle_timeout_ns: int
-    ) -> TableEntry:
+        self, key: backend.TableKey, priority: int, kind: int, number: int, data: bytes, idle_timeout_ns: int
+    ) -> backend.TableEntry:
         """Return an entry with an action in C++'s form."""
-        action: TableAction
+        action: backend.TableAction
         if kind == ACTION:
             name, layout = self._by_id[number]
-            action = ActionCall(name, layout.unpack(data))
+            action = backend.ActionCall(name, layout.unpack(data))
         else:
-            action = MemberRef(number) if kind == MEMBER else GroupRef(number)
-        return TableEntry(key, action, priority, idle_timeout_ns)
+            action = backend.MemberRef(number) if kind == MEMBER else backend.GroupRef(number)
+        return backend.TableEntry(key, action, priority, idle_timeout_ns)
 
 
 _tables: dict[tuple[str, frozenset[str]], dict[str, NativeTable]] = {}

@@ -10,21 +10,7 @@ from weft.switch.backend import TableKey
 from weft.switch.bmv2json import Program
 from weft.switch.lowering.layout import bytes_for
 from weft.switch.native.tables import NativeTable
-from weft.switch.trace.events import (
-    Copied,
-    CopyTrace,
-    DigestSent,
-    Dropped,
-    EgressStarted,
-    Enqueued,
-    Event,
-    Multicast,
-    NoCloneSession,
-    PacketTrace,
-    Received,
-    Sent,
-    Step,
-)
+from weft.switch.trace import events
 from weft.switch.trace.places import Places, TableApplied, value_bits
 
 _HEAD = struct.Struct("=IIIIq")
@@ -49,22 +35,22 @@ class RecordReader:
             name: NativeTable(table, program.table_numbers[name], modifiable=True)
             for name, table in program.tables.items()
         }
-        self._packets: dict[int, PacketTrace] = {}
-        self._copies: dict[int, dict[int, CopyTrace]] = {}
+        self._packets: dict[int, events.PacketTrace] = {}
+        self._copies: dict[int, dict[int, events.CopyTrace]] = {}
 
     def feed(self, records: bytes) -> None:
         """Add records of the switch."""
         for packet, copy, event, time_ps in self._events(records):
             self._copy(packet, copy).add(event, time_ps)
 
-    def take_ended(self) -> list[PacketTrace]:
+    def take_ended(self) -> list[events.PacketTrace]:
         """Return and forget packets that, with all their copies, have left or were dropped."""
         ended = [trace for trace in self._packets.values() if trace.root.ended]
         for trace in ended:
             self._forget(trace.number)
         return ended
 
-    def take_all(self) -> list[PacketTrace]:
+    def take_all(self) -> list[events.PacketTrace]:
         """Return and forget all packets, including ones still in the switch."""
         traces = list(self._packets.values())
         for trace in traces:
@@ -74,14 +60,14 @@ class RecordReader:
     def _forget(self, number: int) -> None:
         del self._packets[number], self._copies[number]
 
-    def _copy(self, packet: int, copy: int) -> CopyTrace:
+    def _copy(self, packet: int, copy: int) -> events.CopyTrace:
         copies = self._copies.setdefault(packet, {})
         if copy not in copies:
-            copies[copy] = CopyTrace()
-            self._packets.setdefault(packet, PacketTrace(packet, copies[copy]))
+            copies[copy] = events.CopyTrace()
+            self._packets.setdefault(packet, events.PacketTrace(packet, copies[copy]))
         return copies[copy]
 
-    def _events(self, records: bytes) -> Iterator[tuple[int, int, Event, int]]:
+    def _events(self, records: bytes) -> Iterator[tuple[int, int, events.Event, int]]:
         position = 0
         while position < len(records):
             packet, copy, site, size, time_ps = _HEAD.unpack_from(records, position)
@@ -93,31 +79,33 @@ class RecordReader:
             else:
                 yield packet, copy, self._own_event(packet, site, data), time_ps
 
-    def _own_event(self, packet: int, site: int, data: bytes) -> Event:
+    def _own_event(self, packet: int, site: int, data: bytes) -> events.Event:
         words = [word for (word,) in _WORD.iter_unpack(data[: len(data) // 4 * 4])]
         match self._own_sites[site]:
             case "received":
-                return Received(words[0], words[1], data[_RECEIVED_BYTES:], _long(words[2:4]))
+                return events.Received(words[0], words[1], data[_RECEIVED_BYTES:], _long(words[2:4]))
             case "copied":
-                return Copied(words[1], self._copy(packet, words[0]))
+                return events.Copied(words[1], self._copy(packet, words[0]))
             case "multicast":
-                return Multicast(*words)
+                return events.Multicast(*words)
             case "no_clone_session":
-                return NoCloneSession(*words)
+                return events.NoCloneSession(*words)
             case "digest":
-                return DigestSent(*words)
+                return events.DigestSent(*words)
             case "enqueued":
-                return Enqueued(*words)
+                return events.Enqueued(*words)
             case "egress":
                 times = _long(words[6:8]), _long(words[8:10])
-                return EgressStarted(words[0], words[1], words[2], words[3], words[4], words[5], *times)
+                return events.EgressStarted(
+                    words[0], words[1], words[2], words[3], words[4], words[5], *times
+                )
             case "sent":
-                return Sent(words[0], data[4:])
+                return events.Sent(words[0], data[4:])
             case "dropped":
-                return Dropped(self._drop_reasons[words[0]])
+                return events.Dropped(self._drop_reasons[words[0]])
         raise AssertionError(self._own_sites[site])
 
-    def _step(self, number: int, data: bytes) -> Step:
+    def _step(self, number: int, data: bytes) -> events.Step:
         place = self._places[number]
         values = []
         for width_bits in value_bits(place):
@@ -125,8 +113,8 @@ class RecordReader:
             values.append(int.from_bytes(data[:size], "big"))
             data = data[size:]
         if isinstance(place, TableApplied):
-            return Step(place, tuple(values), b"", self._match(place.table, data))
-        return Step(place, tuple(values), data)
+            return events.Step(place, tuple(values), b"", self._match(place.table, data))
+        return events.Step(place, tuple(values), data)
 
     def _match(self, table: str, data: bytes) -> tuple[TableKey, int] | None:
         if not data or data[0] == 0:

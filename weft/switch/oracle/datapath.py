@@ -20,18 +20,7 @@ from weft.switch.oracle.pipeline import run_pipeline
 from weft.switch.oracle.primitives import PacketAbortedError, run_primitives
 from weft.switch.oracle.state import PacketState, Requests
 from weft.switch.oracle.tracing import add_event, report
-from weft.switch.trace.events import (
-    Copied,
-    CopyTrace,
-    DigestSent,
-    Dropped,
-    EgressStarted,
-    Enqueued,
-    Multicast,
-    NoCloneSession,
-    Received,
-    Sent,
-)
+from weft.switch.trace import events
 from weft.switch.trace.places import ChecksumVerified, updated_place
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
@@ -78,7 +67,7 @@ class _IngressJob:
     loop_budget: int = LOOP_BUDGET
     source: PacketState | None = None
     field_list: int = 0
-    trace: CopyTrace | None = None
+    trace: events.CopyTrace | None = None
     timestamp: int = 0
 
 
@@ -108,7 +97,7 @@ class DataPath:
         self._departures: deque[_EgressJob] = deque()
         self._outputs: list[Output] = []
 
-    def run(self, port: int, data: bytes, trace: CopyTrace | None = None) -> list[Output]:
+    def run(self, port: int, data: bytes, trace: events.CopyTrace | None = None) -> list[Output]:
         """Return all packets that leave because of this one, in order.
 
         Their events are added to `trace`.
@@ -162,11 +151,11 @@ class DataPath:
         if job.pass_budget == 0:
             self._drops["pass_limit"] += 1
             if job.trace is not None:
-                job.trace.add(Dropped("pass_limit"))
+                job.trace.add(events.Dropped("pass_limit"))
             return
         job.pass_budget -= 1
         if job.trace is not None:
-            job.trace.add(Received(job.port, job.instance_type, job.data))
+            job.trace.add(events.Received(job.port, job.instance_type, job.data))
         packet = self._parse(job)
         self._verify_checksums(packet)
         run_pipeline(self._program.pipelines["ingress"], packet, self._objects)
@@ -185,7 +174,7 @@ class DataPath:
         if group:
             packet.set_intrinsic("standard_metadata.instance_type", REPLICATED)
             replicas = self._objects.multicast_groups.get(group, ())
-            add_event(packet, Multicast(group, len(replicas)))
+            add_event(packet, events.Multicast(group, len(replicas)))
             packet.truncated_bytes = None  # as in BMv2, whose copies are whole
             self._replicate(packet, replicas)
         elif egress_spec == self._objects.drop_port:
@@ -199,7 +188,7 @@ class DataPath:
         session = self._objects.clone_sessions.get(requests.clone_session)
         if session is None:
             self._drops["unknown_clone_session"] += 1
-            add_event(packet, NoCloneSession(requests.clone_session))
+            add_event(packet, events.NoCloneSession(requests.clone_session))
             return
         packet.pass_budget //= 2
         again = _IngressJob(job.data, job.port, NORMAL, packet.pass_budget, packet.loop_budget)
@@ -212,7 +201,7 @@ class DataPath:
         self._replicate(clone, session.replicas, session.class_of_service)
 
     def _send_digest(self, packet: PacketState, list_id: int) -> None:
-        add_event(packet, DigestSent(list_id))
+        add_event(packet, events.DigestSent(list_id))
         env = Environment(packet, self._objects)
         values = []
         for element in self._program.learn_lists[list_id].elements:
@@ -252,7 +241,7 @@ class DataPath:
             priority = packet.get_intrinsic("intrinsic_metadata.priority") or packet.get_intrinsic(
                 "standard_metadata.priority"
             )
-        add_event(packet, Enqueued(port, priority))
+        add_event(packet, events.Enqueued(port, priority))
         self._departures.append(_EgressJob(packet, port, priority))
 
     # egress
@@ -271,7 +260,7 @@ class DataPath:
         packet.set_intrinsic("standard_metadata.packet_length", packet.length_bytes)
         add_event(
             packet,
-            EgressStarted(
+            events.EgressStarted(
                 job.port,
                 packet.get_intrinsic("intrinsic_metadata.egress_rid"),
                 packet.get_intrinsic("standard_metadata.instance_type"),
@@ -292,19 +281,19 @@ class DataPath:
         else:
             # BMv2 recirculates the whole packet, so truncation comes last.
             data = data[: packet.truncated_bytes]
-            add_event(packet, Sent(job.port, data))
+            add_event(packet, events.Sent(job.port, data))
             self._outputs.append(Output(job.port, data, job.priority))
 
     def _drop(self, packet: PacketState, reason: str) -> None:
         self._drops[reason] += 1
-        add_event(packet, Dropped(reason))
+        add_event(packet, events.Dropped(reason))
 
     def _clone_egress(self, packet: PacketState, requests: Requests) -> None:
         assert requests.clone_session is not None
         session = self._objects.clone_sessions.get(requests.clone_session)
         if session is None:
             self._drops["unknown_clone_session"] += 1
-            add_event(packet, NoCloneSession(requests.clone_session))
+            add_event(packet, events.NoCloneSession(requests.clone_session))
             return
         if packet.pass_budget == 0:
             self._drop(packet, "pass_limit")
@@ -330,10 +319,10 @@ class DataPath:
         return deparse(deparser, packet)
 
 
-def _copied(packet: PacketState, instance_type: int) -> CopyTrace | None:
+def _copied(packet: PacketState, instance_type: int) -> events.CopyTrace | None:
     """Return the trace of a copy, as part of the original's trace."""
     if packet.trace is None:
         return None
-    copy = CopyTrace()
-    add_event(packet, Copied(instance_type, copy))
+    copy = events.CopyTrace()
+    add_event(packet, events.Copied(instance_type, copy))
     return copy

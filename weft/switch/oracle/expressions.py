@@ -6,24 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from weft.switch.bmv2json import (
-    BoolConstant,
-    Constant,
-    Expression,
-    FieldAccess,
-    FieldRef,
-    HeaderRef,
-    Lookahead,
-    Operation,
-    RegisterRef,
-    RuntimeData,
-    StackField,
-    StackRef,
-    UnionMemberAccess,
-    UnionRef,
-    UnionStackField,
-    UnionStackRef,
-)
+from weft.switch import bmv2json
 from weft.switch.oracle.state import HeaderState, PacketState, StackState, UnionStackState, UnionState
 
 MAX_SHIFT_BITS = 16384
@@ -47,71 +30,71 @@ class Environment:
     lookahead: Callable[[int, int], int] | None = field(default=None)
 
 
-def integer(expression: Expression, env: Environment) -> int:
+def integer(expression: bmv2json.Expression, env: Environment) -> int:
     """The value of an integer expression."""
     value = evaluate(expression, env)
     assert isinstance(value, int)
     return value
 
 
-def boolean(expression: Expression, env: Environment) -> bool:
+def boolean(expression: bmv2json.Expression, env: Environment) -> bool:
     """The value of a boolean expression."""
     value = evaluate(expression, env)
     assert isinstance(value, bool)
     return value
 
 
-def header(expression: Expression, env: Environment) -> HeaderState:
+def header(expression: bmv2json.Expression, env: Environment) -> HeaderState:
     """The header that a header expression designates."""
     value = evaluate(expression, env)
     assert isinstance(value, HeaderState)
     return value
 
 
-def evaluate(expression: Expression, env: Environment) -> Any:
+def evaluate(expression: bmv2json.Expression, env: Environment) -> Any:
     """The value: int, bool, HeaderState, StackState, UnionState or UnionStackState."""
     packet = env.packet
     match expression:
-        case FieldRef():
+        case bmv2json.FieldRef():
             return packet.get(expression)
-        case Constant(value) | BoolConstant(value):
+        case bmv2json.Constant(value) | bmv2json.BoolConstant(value):
             return value
-        case RuntimeData(index):
+        case bmv2json.RuntimeData(index):
             return env.arguments[index]
-        case HeaderRef(name):
+        case bmv2json.HeaderRef(name):
             return packet.headers[name]
-        case StackRef(name):
+        case bmv2json.StackRef(name):
             return packet.stacks[name]
-        case UnionRef(name):
+        case bmv2json.UnionRef(name):
             return packet.unions[name]
-        case UnionStackRef(name):
+        case bmv2json.UnionStackRef(name):
             return packet.union_stacks[name]
-        case StackField(stack, name):
+        case bmv2json.StackField(stack, name):
             return packet.stacks[stack].last().get(name)
-        case UnionStackField():
+        case bmv2json.UnionStackField():
             return _union_stack_field(expression, packet)
-        case Lookahead(offset_bits, width_bits):
+        case bmv2json.Lookahead(offset_bits, width_bits):
             assert env.lookahead is not None
             return env.lookahead(offset_bits, width_bits)
-        case RegisterRef(array, index):
+        case bmv2json.RegisterRef(array, index):
             return env.registers.register_cell(array, integer(index, env))
-        case FieldAccess(target, index):
+        case bmv2json.FieldAccess(target, index):
             found = header(target, env)
             return found.get(found.type.fields[index].name)
-        case UnionMemberAccess(union, index):
+        case bmv2json.UnionMemberAccess(union, index):
             return evaluate(union, env).members[index]
-        case Operation():
+        case bmv2json.Operation():
             return _operation(expression, env)
     raise TypeError(f"unknown expression {expression!r}")
 
 
-def _union_stack_field(expression: UnionStackField, packet: PacketState) -> int:
+def _union_stack_field(expression: bmv2json.UnionStackField, packet: PacketState) -> int:
     last = packet.union_stacks[expression.stack].last()
     stack = packet.program.header_union_stacks[expression.stack]
     return last.members[stack.type.member_index(expression.member)].get(expression.field)
 
 
-def _operation(expression: Operation, env: Environment) -> Any:
+def _operation(expression: bmv2json.Operation, env: Environment) -> Any:
     operator, operands = expression.operator, expression.operands
     match operator:
         case "and":

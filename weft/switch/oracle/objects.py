@@ -10,15 +10,7 @@ from weft.switch.backend import (
     CounterValue,
     EntryNotFoundError,
     Replica,
-)
-from weft.switch.backend.checks import (
-    check_capacity,
-    check_clone_session,
-    check_index,
-    check_multicast_group,
-    check_value,
-    named,
-    profile_actions,
+    checks,
 )
 from weft.switch.bmv2json import Program
 from weft.switch.oracle.hashes import algorithm
@@ -31,14 +23,14 @@ class OracleObjects:
     """Tables, profiles, counters, meters, registers, multicast groups, clone sessions and value sets."""
 
     def __init__(self, program: Program, drop_port: int, seed: int) -> None:
-        check_capacity(program)
+        checks.check_capacity(program)
         self.program = program
         self.drop_port = drop_port
         self.now_ns = 0
         self.log_messages: list[str] = []
         self._random = random.Random(seed)
         self.profiles = {
-            name: OracleProfile(profile, profile_actions(program, name), self.random_between)
+            name: OracleProfile(profile, checks.profile_actions(program, name), self.random_between)
             for name, profile in program.action_profiles.items()
         }
         self.tables: dict[str, OracleTable] = {}
@@ -117,26 +109,26 @@ class OracleObjects:
 
     def counter_cells(self, name: str, index: int = 0) -> list[CounterValue]:
         """Return the cells of an indirect counter, after checking `index`."""
-        cells = named(self.counters, name, "counter")
-        check_index("counter", name, index, len(cells))
+        cells = checks.named(self.counters, name, "counter")
+        checks.check_index("counter", name, index, len(cells))
         return cells
 
     def meter(self, name: str, index: int) -> Meter:
         """A cell of an indirect meter."""
-        cells = named(self.meters, name, "meter")
-        check_index("meter", name, index, len(cells))
+        cells = checks.named(self.meters, name, "meter")
+        checks.check_index("meter", name, index, len(cells))
         return cells[index]
 
     def register_cells(self, name: str, index: int = 0, value: int = 0) -> list[int]:
         """Return the cells of a register, after checking `index` and `value`."""
-        cells = named(self.registers, name, "register")
-        check_index("register", name, index, len(cells))
-        check_value(f"register {name!r}", value, self.program.register_arrays[name].width_bits)
+        cells = checks.named(self.registers, name, "register")
+        checks.check_index("register", name, index, len(cells))
+        checks.check_value(f"register {name!r}", value, self.program.register_arrays[name].width_bits)
         return cells
 
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
         """Create or replace a group."""
-        check_multicast_group(group_id, replicas)
+        checks.check_multicast_group(group_id, replicas)
         self.multicast_groups[group_id] = tuple(replicas)
 
     def delete_multicast_group(self, group_id: int) -> None:
@@ -146,7 +138,7 @@ class OracleObjects:
 
     def set_clone_session(self, session_id: int, session: CloneSession) -> None:
         """Create or replace a session."""
-        check_clone_session(session_id, session)
+        checks.check_clone_session(session_id, session)
         self.clone_sessions[session_id] = session
 
     def delete_clone_session(self, session_id: int) -> None:

@@ -25,16 +25,8 @@ from weft.switch.backend import (
     TableEntry,
     TableKey,
     TernaryMatch,
+    checks,
     constant_table_entries,
-)
-from weft.switch.backend.checks import (
-    MAX_ID,
-    check_call,
-    check_group,
-    check_key,
-    check_modifiable,
-    check_range,
-    check_table_action,
 )
 from weft.switch.bmv2json import Action, ActionProfile, MatchKind, Table
 from weft.switch.oracle.calculations import input_bytes
@@ -92,7 +84,7 @@ class OracleTable:
     def insert(self, entry: TableEntry, now_ns: int) -> None:
         """Add an entry."""
         self._check(entry)
-        check_modifiable(self.table, self.modifiable)
+        checks.check_modifiable(self.table, self.modifiable)
         key = (entry.key, entry.priority)
         if key in self.entries:
             raise EntryExistsError(f"table {self.table.name!r}: the entry exists already")
@@ -104,7 +96,7 @@ class OracleTable:
     def modify(self, entry: TableEntry, now_ns: int) -> None:
         """Replace an entry's action and timeout."""
         self._check(entry)
-        check_modifiable(self.table, self.modifiable)
+        checks.check_modifiable(self.table, self.modifiable)
         installed = self.find(entry.key, entry.priority)
         self._check_reference(entry.action)
         installed.action = entry.action
@@ -113,7 +105,7 @@ class OracleTable:
 
     def delete(self, key: TableKey, priority: int) -> None:
         """Remove an entry."""
-        check_modifiable(self.table, self.modifiable)
+        checks.check_modifiable(self.table, self.modifiable)
         self.find(key, priority)
         del self.entries[(key, priority)]
 
@@ -134,10 +126,10 @@ class OracleTable:
             self.default.action = _program_default(self.table)
             return
         if not isinstance(action, ActionCall):
-            check_table_action(self.table, action)
+            checks.check_table_action(self.table, action)
             self._check_reference(action)
         else:
-            check_call(f"table {self.table.name!r}", self.table.actions, action)
+            checks.check_call(f"table {self.table.name!r}", self.table.actions, action)
         self.default.action = action
 
     def entry(self, key: TableKey, priority: int) -> TableEntry:
@@ -147,8 +139,8 @@ class OracleTable:
         return TableEntry(key, installed.action, priority, installed.idle_timeout_ns)
 
     def _check(self, entry: TableEntry) -> None:
-        check_key(self.table, entry.key, entry.priority)
-        check_table_action(self.table, entry.action)
+        checks.check_key(self.table, entry.key, entry.priority)
+        checks.check_table_action(self.table, entry.action)
         if not self.table.key:
             raise InvalidRequestError(f"table {self.table.name!r} has no key, so it has a default entry only")
         if entry.idle_timeout_ns and not self.table.supports_timeout:
@@ -251,8 +243,8 @@ class OracleProfile:
 
     def insert_member(self, member_id: int, action: ActionCall) -> None:
         """Add a member."""
-        check_range("member", member_id, 0, MAX_ID)
-        check_call(f"action profile {self.profile.name!r}", self.actions, action)
+        checks.check_range("member", member_id, 0, checks.MAX_ID)
+        checks.check_call(f"action profile {self.profile.name!r}", self.actions, action)
         if member_id in self.members:
             raise EntryExistsError(f"action profile {self.profile.name!r} has a member {member_id} already")
         if len(self.members) >= self.profile.max_size:
@@ -264,7 +256,7 @@ class OracleProfile:
     def modify_member(self, member_id: int, action: ActionCall) -> None:
         """Replace a member's action."""
         self.member(member_id)
-        check_call(f"action profile {self.profile.name!r}", self.actions, action)
+        checks.check_call(f"action profile {self.profile.name!r}", self.actions, action)
         self.members[member_id] = action
 
     def delete_member(self, member_id: int) -> None:
@@ -281,7 +273,7 @@ class OracleProfile:
             raise InvalidRequestError(f"action profile {self.profile.name!r} has no selector")
         if new and group_id in self.groups:
             raise EntryExistsError(f"action profile {self.profile.name!r} has a group {group_id} already")
-        check_group(group_id, members)
+        checks.check_group(group_id, members)
         if not new:
             self.group(group_id)
         elif len(self.groups) >= self.profile.max_size:

@@ -9,16 +9,7 @@ from collections.abc import Iterable
 
 from finsy.proto import p4r, rpc_code, rpc_status
 
-from weft.switch.backend import (
-    BackendError,
-    CapacityExceededError,
-    EntryExistsError,
-    EntryNotFoundError,
-    InvalidRequestError,
-    NotPermittedError,
-    NotReadyError,
-    UnsupportedProgramError,
-)
+from weft.switch import backend
 
 OK = int(rpc_code.OK)
 UNKNOWN = int(rpc_code.UNKNOWN)
@@ -42,14 +33,14 @@ MAX_STATUS_BYTES_PER_ELEMENT = 100
 """Limit, from the same section, that clients set if even empty messages would not fit 8 KiB."""
 MAX_STATUS_MESSAGE = 1000
 
-_BACKEND_CODES: dict[type[BackendError], int] = {
-    InvalidRequestError: INVALID_ARGUMENT,
-    EntryNotFoundError: NOT_FOUND,
-    EntryExistsError: ALREADY_EXISTS,
-    CapacityExceededError: RESOURCE_EXHAUSTED,
-    NotPermittedError: PERMISSION_DENIED,
-    NotReadyError: FAILED_PRECONDITION,
-    UnsupportedProgramError: INVALID_ARGUMENT,
+_BACKEND_CODES: dict[type[backend.BackendError], int] = {
+    backend.InvalidRequestError: INVALID_ARGUMENT,
+    backend.EntryNotFoundError: NOT_FOUND,
+    backend.EntryExistsError: ALREADY_EXISTS,
+    backend.CapacityExceededError: RESOURCE_EXHAUSTED,
+    backend.NotPermittedError: PERMISSION_DENIED,
+    backend.NotReadyError: FAILED_PRECONDITION,
+    backend.UnsupportedProgramError: INVALID_ARGUMENT,
 }
 
 
@@ -97,11 +88,11 @@ class place:
         # a class, because contextlib's generators cost more than the work inside
         if isinstance(error, RequestError):
             raise RequestError(error.code, f"{self._where}: {error.message}") from error
-        if isinstance(error, BackendError):
+        if isinstance(error, backend.BackendError):
             raise RequestError(backend_code(error), f"{self._where}: {error}") from error
 
 
-def backend_code(error: BackendError) -> int:
+def backend_code(error: backend.BackendError) -> int:
     """Return the canonical code of a backend's error."""
     return next((code for kind, code in _BACKEND_CODES.items() if isinstance(error, kind)), INTERNAL)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from weft.quantities.units import PS_PER_US
 from weft.switch.bmv2json import HeaderRef, Program, StackRef, Table
+from weft.switch.trace import events, places
 from weft.switch.trace.bmv2_words import (
     DEBUG,
     ERROR,
@@ -20,35 +21,6 @@ from weft.switch.trace.bmv2_words import (
     primitive,
     set_to,
     text_of,
-)
-from weft.switch.trace.events import (
-    Copied,
-    CopyTrace,
-    DigestSent,
-    Dropped,
-    EgressStarted,
-    Enqueued,
-    Event,
-    Multicast,
-    NoCloneSession,
-    PacketTrace,
-    Received,
-    Sent,
-    Step,
-)
-from weft.switch.trace.places import (
-    ActionRun,
-    Branched,
-    ChecksumUpdated,
-    ChecksumVerified,
-    Extracted,
-    FieldSet,
-    HeaderEmitted,
-    ParserEnded,
-    PrimitiveRun,
-    Selected,
-    StateEntered,
-    TableApplied,
 )
 from weft.switch.trace.values import key_text
 
@@ -69,17 +41,17 @@ class Bmv2Log:
             for name, node in pipeline.nodes.items()
         }
 
-    def lines(self, trace: PacketTrace) -> Iterator[str]:
+    def lines(self, trace: events.PacketTrace) -> Iterator[str]:
         """Yield all lines of a packet; the lines of a copy are where it was made."""
         yield from self._copy(trace.root, trace.number, Copies())
 
-    def _copy(self, trace: CopyTrace, packet: int, copies: Copies) -> Iterator[str]:
+    def _copy(self, trace: events.CopyTrace, packet: int, copies: Copies) -> Iterator[str]:
         number, teller = copies.next(), _Teller(self.program, self._sources)
         for event, time_ps in zip(trace.events, trace.times_ps, strict=True):
             for level, text in teller.tell(event):
                 prefix = f"[{self._time(time_ps)}] [weft] [{level}] [{packet}.{number}] [cxt 0] "
                 yield prefix + text
-            if isinstance(event, Copied):
+            if isinstance(event, events.Copied):
                 yield from self._copy(event.copy, packet, copies)
 
     def _time(self, time_ps: int) -> str:
@@ -111,36 +83,36 @@ class _Teller:
         self._is_parsing = False
         self._state = ""  # a parser state whose select has not been reported
 
-    def tell(self, event: Event) -> Iterator[Said]:
+    def tell(self, event: events.Event) -> Iterator[Said]:
         """Yield the log texts of an event."""
         match event:
-            case Step():
+            case events.Step():
                 yield from self._step(event)
-            case Received(port):
+            case events.Received(port):
                 self._owes_ingress = True
                 yield DEBUG, f"Processing packet received on port {port}"
-            case Copied(instance_type, copy):
+            case events.Copied(instance_type, copy):
                 yield from self._leave()
                 yield from copying(instance_type, copy)
-            case Multicast(group, replicas):
+            case events.Multicast(group, replicas):
                 yield from self._leave_ingress()
                 yield DEBUG, "Multicast requested for packet"
                 yield DEBUG, f"number of packets replicated : {replicas} for MGID: {group}"
-            case NoCloneSession(session):
+            case events.NoCloneSession(session):
                 yield DEBUG, f"Cloning packet: session {session} is unknown"
-            case DigestSent(learn_list):
+            case events.DigestSent(learn_list):
                 found = self._program.learn_lists.get(learn_list)
                 yield DEBUG, f"Digest '{learn_list if found is None else found.name}' to the controller"
-            case Enqueued(port):
+            case events.Enqueued(port):
                 yield from self._leave_ingress()
                 yield DEBUG, f"Egress port is {port}"
-            case EgressStarted():
+            case events.EgressStarted():
                 yield from self._enter("Pipeline 'egress'")
-            case Sent(port, data):
+            case events.Sent(port, data):
                 yield from self._enter("Deparser 'deparser'")  # which may have had nothing to do
                 yield from self._leave()
                 yield DEBUG, f"Transmitting packet of size {len(data)} out of port {port}"
-            case Dropped(reason):
+            case events.Dropped(reason):
                 yield from self._leave()
                 at = {"program_ingress": "ingress", "program_egress": "egress"}.get(reason)
                 yield DEBUG, f"Dropping packet at the end of {at}" if at else f"Dropping packet: {reason}"
@@ -163,37 +135,43 @@ class _Teller:
             yield from self._enter(_INGRESS)
         yield from self._leave()
 
-    def _step(self, step: Step) -> Iterator[Said]:
+    def _step(self, step: events.Step) -> Iterator[Said]:
         place = step.place
         match place:
-            case StateEntered() | Extracted() | FieldSet() | Selected() | ParserEnded():
+            case (
+                places.StateEntered()
+                | places.Extracted()
+                | places.FieldSet()
+                | places.Selected()
+                | places.ParserEnded()
+            ):
                 yield from self._enter("Parser 'parser'")
-                self._is_parsing = not isinstance(place, ParserEnded)
+                self._is_parsing = not isinstance(place, places.ParserEnded)
                 yield from self._parser_step(step)
-            case ChecksumVerified(name):
+            case places.ChecksumVerified(name):
                 yield DEBUG, f"Verified checksum '{name}': {'passed' if step.values[0] else 'failed'}"
                 if not step.values[0]:
                     yield ERROR, f"Checksum '{name}' is not correct"
-            case ChecksumUpdated(name):
+            case places.ChecksumUpdated(name):
                 yield from self._enter("Deparser 'deparser'")
                 yield DEBUG, f"Updating checksum '{name}'"
-            case HeaderEmitted(header):
+            case places.HeaderEmitted(header):
                 yield from self._enter("Deparser 'deparser'")
                 yield DEBUG, f"Deparsing header '{header}'"
-            case PrimitiveRun() if self._is_parsing or self._part.startswith("Deparser"):
+            case places.PrimitiveRun() if self._is_parsing or self._part.startswith("Deparser"):
                 yield from primitive(self._program, place, step.values)
             case _:
                 if not self._part.startswith("Pipeline"):
                     yield from self._enter(_INGRESS)
                 yield from self._pipeline_step(step)
 
-    def _parser_step(self, step: Step) -> Iterator[Said]:
+    def _parser_step(self, step: events.Step) -> Iterator[Said]:
         match step.place:
-            case StateEntered(state):
+            case places.StateEntered(state):
                 yield from self._without_switch()
                 self._state = state
                 yield DEBUG, f"Parser 'parser' entering state '{state}'"
-            case Extracted(operation):
+            case places.Extracted(operation):
                 target, at = operation.target, step.values[0]
                 if isinstance(target, HeaderRef):
                     sized = "" if operation.length_bits is None else "variable-sized "
@@ -202,13 +180,13 @@ class _Teller:
                     yield DEBUG, f"Extracting to header stack '{target.name}', next header is {at}"
                 else:
                     yield DEBUG, f"Extracting to header union stack '{target.stack}', next header is {at}"
-            case FieldSet(operation):
+            case places.FieldSet(operation):
                 value = set_to(operation.source, step.values[0])
                 yield DEBUG, f"Parser set: setting field '{operation.target}' {value}"
-            case Selected(state, key_bits):
+            case places.Selected(state, key_bits):
                 self._state = ""
                 yield DEBUG, f"Parser state '{state}': key is {step.values[0]:0{(key_bits + 3) // 4}x}"
-            case ParserEnded():
+            case places.ParserEnded():
                 consumed, code = step.values
                 errors = {code: name for name, code in self._program.errors.items()}
                 if code == self._program.errors.get("NoError", 0):
@@ -222,23 +200,23 @@ class _Teller:
             yield DEBUG, f"Parser state '{self._state}' has no switch, going to default next state"
         self._state = ""
 
-    def _pipeline_step(self, step: Step) -> Iterator[Said]:
+    def _pipeline_step(self, step: events.Step) -> Iterator[Said]:
         match step.place:
-            case Branched(name):
+            case places.Branched(name):
                 source = self._sources.get(name)
                 held = "true" if step.values[0] else "false"
                 yield TRACE, f'{place_of(source)}Condition "{text_of(source) or name}" ({name}) is {held}'
-            case TableApplied(name):
+            case places.TableApplied(name):
                 yield from self._table(step, self._tables[name])
-            case ActionRun(action_id):
+            case places.ActionRun(action_id):
                 name = self._program.actions[action_id].name
                 data = "".join(f"{value:x}," for value in step.values)
                 yield DEBUG, f"Action entry is {name} - {data}"
                 yield TRACE, f"Action {name}"
-            case PrimitiveRun():
+            case places.PrimitiveRun():
                 yield from primitive(self._program, step.place, step.values)
 
-    def _table(self, step: Step, table: Table) -> Iterator[Said]:
+    def _table(self, step: events.Step, table: Table) -> Iterator[Said]:
         yield TRACE, f"Applying table '{table.name}'"
         names, widths = [key.name for key in table.key], [key.field.width_bits for key in table.key]
         columns = max(_LEAST_KEY_NAME_COLUMNS, *map(len, names)) if names else 0

@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from weft.switch.bmv2json import (
-    Constant,
-    CounterArrayRef,
-    Expression,
-    FieldRef,
-    Lookahead,
-    MeterArrayRef,
-    Program,
-    RegisterArrayRef,
-    StringLiteral,
-)
+from weft.switch import bmv2json
 from weft.switch.trace.events import CopyTrace, Enqueued
 from weft.switch.trace.places import PrimitiveRun
 from weft.switch.trace.primitives import log_message
@@ -28,24 +18,24 @@ Said = tuple[str, str]
 """A level and a text of one or more lines."""
 
 
-def primitive(program: Program, place: PrimitiveRun, values: tuple[int, ...]) -> Iterator[Said]:
+def primitive(program: bmv2json.Program, place: PrimitiveRun, values: tuple[int, ...]) -> Iterator[Said]:
     """Yield a primitive, and the objects besides fields that it used or wrote."""
     call = place.call
     text = text_of(call.source) or f"{call.name}({', '.join(map(expression_text, call.arguments))})"
     yield TRACE, f"{place_of(call.source)}Primitive {text}"
     match call.name, call.arguments:
-        case "log_msg", (StringLiteral(message), *_):
+        case "log_msg", (bmv2json.StringLiteral(message), *_):
             yield INFO, log_message(message, values)
-        case "register_read", (_, RegisterArrayRef(name), *_):
+        case "register_read", (_, bmv2json.RegisterArrayRef(name), *_):
             used = f"Read register '{name}' at index {values[0]} read value {values[-1]}"
             yield _used(used, "read register", name, values[0], program.register_arrays[name].size)
-        case "register_write", (RegisterArrayRef(name), *_):
+        case "register_write", (bmv2json.RegisterArrayRef(name), *_):
             used = f"Wrote register '{name}' at index {values[0]} with value {values[1]}"
             yield _used(used, "write register", name, values[0], program.register_arrays[name].size)
-        case "count", (CounterArrayRef(name), *_):
+        case "count", (bmv2json.CounterArrayRef(name), *_):
             used = f"Updated counter '{name}' at index {values[0]}"
             yield _used(used, "update counter", name, values[0], program.counter_arrays[name].size)
-        case "execute_meter", (MeterArrayRef(name), *_):
+        case "execute_meter", (bmv2json.MeterArrayRef(name), *_):
             used = f"Updated meter '{name}' at index {values[0]}, assigning dest field the color result {values[-1]}"
             yield _used(used, "update meter", name, values[0], program.meter_arrays[name].size)
 
@@ -70,14 +60,14 @@ def copying(instance_type: int, copy: CopyTrace) -> Iterator[Said]:
             yield DEBUG, _AGAIN.get(instance_type, f"Copying packet, instance type {instance_type}")
 
 
-def set_to(source: Expression, value: int) -> str:
+def set_to(source: bmv2json.Expression, value: int) -> str:
     """Return how a parser has set a field to a value, in words."""
     match source:
-        case Constant():
+        case bmv2json.Constant():
             return f"to {value}"
-        case FieldRef():
+        case bmv2json.FieldRef():
             return f"from field '{source}' ({value})"
-        case Lookahead(offset_bits, width_bits):
+        case bmv2json.Lookahead(offset_bits, width_bits):
             return f"from lookahead ({offset_bits}, {width_bits}), new value is {value}"
         case _:
             return f"from expression, new value is {value}"

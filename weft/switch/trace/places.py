@@ -11,25 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeAlias
 
-from weft.switch.bmv2json import (
-    Action,
-    Checksum,
-    Conditional,
-    Expression,
-    Extract,
-    FieldRef,
-    Kind,
-    ParametersVector,
-    Parser,
-    ParserPrimitive,
-    ParseState,
-    PrimitiveCall,
-    Program,
-    RegisterArrayRef,
-    RegisterRef,
-    SetField,
-    Table,
-)
+from weft.switch import bmv2json
 from weft.switch.bmv2json.primitives import SIGNATURES, Parameter
 
 OPERAND_BITS = 64
@@ -47,14 +29,14 @@ class StateEntered:
 class Extracted:
     """A header was extracted; the value is the index in a stack (else 0), the data its bytes."""
 
-    operation: Extract
+    operation: bmv2json.Extract
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSet:
     """A parser state assigned a field; the value is the field's."""
 
-    operation: SetField
+    operation: bmv2json.SetField
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +65,7 @@ class ChecksumUpdated:
     """A checksum was written; the value is the field's."""
 
     name: str
-    target: FieldRef
+    target: bmv2json.FieldRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +103,9 @@ class ActionRun:
 class PrimitiveRun:
     """A primitive ran; the values are its `operands` before it and its `result` after it."""
 
-    call: PrimitiveCall
-    operands: tuple[tuple[Expression, int], ...]
-    result: Expression | None
+    call: bmv2json.PrimitiveCall
+    operands: tuple[tuple[bmv2json.Expression, int], ...]
+    result: bmv2json.Expression | None
     result_bits: int
 
 
@@ -195,22 +177,22 @@ def outcomes(place: Place) -> int:
 # ---- the place of each object
 
 
-def table_place(table: Table) -> TableApplied:
+def table_place(table: bmv2json.Table) -> TableApplied:
     """Return the place of a table's lookup."""
     return TableApplied(table.name, tuple(key.field.width_bits for key in table.key))
 
 
-def action_place(action: Action) -> ActionRun:
+def action_place(action: bmv2json.Action) -> ActionRun:
     """Return the place of an action's start."""
     return ActionRun(action.id, tuple(parameter.width_bits for parameter in action.parameters))
 
 
-def select_place(state: ParseState) -> Selected:
+def select_place(state: bmv2json.ParseState) -> Selected:
     """Return the place of a state's select."""
     return Selected(state.name, state.key_width_bits, len(state.transitions))
 
 
-def choice_place(table: Table) -> ActionChosen | None:
+def choice_place(table: bmv2json.Table) -> ActionChosen | None:
     """Return the place of a branch on a table's action; None if all actions have the same next node."""
     behind = {table.next_nodes.get(action.id, table.base_default_next) for action in table.actions}
     if table.branches_on_hit or len(behind) < 2:
@@ -218,12 +200,12 @@ def choice_place(table: Table) -> ActionChosen | None:
     return ActionChosen(table.name, len(table.actions))
 
 
-def updated_place(checksum: Checksum) -> ChecksumUpdated:
+def updated_place(checksum: bmv2json.Checksum) -> ChecksumUpdated:
     """Return the place of a checksum's update."""
     return ChecksumUpdated(checksum.name, checksum.target)
 
 
-def primitive_place(program: Program, call: PrimitiveCall) -> PrimitiveRun:
+def primitive_place(program: bmv2json.Program, call: bmv2json.PrimitiveCall) -> PrimitiveRun:
     """Return the place of a primitive, with the values to show: its result, and the cells that it used."""
     roles = SIGNATURES[call.name]
     result = None
@@ -236,27 +218,27 @@ def primitive_place(program: Program, call: PrimitiveCall) -> PrimitiveRun:
             ),
             None,
         )
-    operands: list[tuple[Expression, int]] = []
+    operands: list[tuple[bmv2json.Expression, int]] = []
     shows_operands = result is None or call.name in ("register_read", "execute_meter")
     for role, argument in zip(roles, call.arguments, strict=False):
-        if isinstance(argument, ParametersVector):
+        if isinstance(argument, bmv2json.ParametersVector):
             operands.extend((element, _operand_bits(element)) for element in argument.elements)
         elif shows_operands and role in (Parameter.DATA, Parameter.BOOL):
             operands.append((argument, _operand_bits(argument)))  # type: ignore[arg-type]
     if call.name == "register_write":
         array = call.arguments[0]
-        assert isinstance(array, RegisterArrayRef)
+        assert isinstance(array, bmv2json.RegisterArrayRef)
         width_bits = program.register_arrays[array.name].width_bits
         # In addition to index and value: the cell's old value.
         index, value = (expression for expression, _ in operands)
-        cell = RegisterRef(array.name, index, width_bits)
+        cell = bmv2json.RegisterRef(array.name, index, width_bits)
         operands = [operands[0], (value, width_bits), (cell, width_bits)]
     bits = getattr(result, "width_bits", 0) if result is not None else 0
     return PrimitiveRun(call, tuple(operands), result, bits)  # type: ignore[arg-type]
 
 
-def _operand_bits(expression: Expression) -> int:
-    return 1 if expression.kind is Kind.BOOL else OPERAND_BITS
+def _operand_bits(expression: bmv2json.Expression) -> int:
+    return 1 if expression.kind is bmv2json.Kind.BOOL else OPERAND_BITS
 
 
 # ---- numbers
@@ -265,7 +247,7 @@ def _operand_bits(expression: Expression) -> int:
 class Places:
     """All places of a program by number, from 0."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: bmv2json.Program) -> None:
         self._numbers: dict[Place, int] = {}
         for place in _places(program):
             self._numbers.setdefault(place, len(self._numbers))
@@ -297,7 +279,7 @@ class Places:
         return len(self._by_number)
 
 
-def _places(program: Program) -> Iterator[Place]:
+def _places(program: bmv2json.Program) -> Iterator[Place]:
     yield ParserEnded()
     for parser in program.parsers.values():
         yield from _parser_places(program, parser)
@@ -306,11 +288,11 @@ def _places(program: Program) -> Iterator[Place]:
         yield updated_place(checksum)
     for pipeline in program.pipelines.values():
         for node in pipeline.nodes.values():
-            if isinstance(node, Table):
+            if isinstance(node, bmv2json.Table):
                 yield table_place(node)
                 if (choice := choice_place(node)) is not None:
                     yield choice
-            elif isinstance(node, Conditional):
+            elif isinstance(node, bmv2json.Conditional):
                 yield Branched(node.name)
     for action in program.actions.values():
         yield action_place(action)
@@ -323,16 +305,16 @@ def _places(program: Program) -> Iterator[Place]:
             yield HeaderEmitted(header)
 
 
-def _parser_places(program: Program, parser: Parser) -> Iterator[Place]:
+def _parser_places(program: bmv2json.Program, parser: bmv2json.Parser) -> Iterator[Place]:
     for state in parser.states.values():
         yield StateEntered(state.name)
         for operation in state.operations:
             match operation:
-                case Extract():
+                case bmv2json.Extract():
                     yield Extracted(operation)
-                case SetField():
+                case bmv2json.SetField():
                     yield FieldSet(operation)
-                case ParserPrimitive(call):
+                case bmv2json.ParserPrimitive(call):
                     yield primitive_place(program, call)
         if state.transition_key:
             yield select_place(state)

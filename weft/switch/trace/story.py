@@ -6,21 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from weft.switch.bmv2json import Conditional, HeaderRef, HeaderType, Program, StackRef, Table
-from weft.switch.trace.events import (
-    Copied,
-    CopyTrace,
-    DigestSent,
-    Dropped,
-    EgressStarted,
-    Enqueued,
-    Event,
-    Multicast,
-    NoCloneSession,
-    PacketTrace,
-    Received,
-    Sent,
-    Step,
-)
+from weft.switch.trace import events
 from weft.switch.trace.places import (
     ActionChosen,
     ActionRun,
@@ -93,7 +79,7 @@ class Storyteller:
         }
         self._errors = {code: name for name, code in program.errors.items()}
 
-    def packet(self, trace: PacketTrace) -> Line:
+    def packet(self, trace: events.PacketTrace) -> Line:
         """Return the whole story of a packet."""
         root = Line(f"packet {trace.number}", "bold")
         _CopyStory(self, root).add_events(trace.root)
@@ -107,7 +93,7 @@ class Storyteller:
         assert isinstance(node, Conditional)
         return f"if {_bare(expression_text(node.expression))}: {'true' if holds else 'false'}"
 
-    def table(self, step: Step) -> str:
+    def table(self, step: events.Step) -> str:
         """Return table, key and match."""
         assert isinstance(step.place, TableApplied)
         table = self._nodes[step.place.table]
@@ -125,7 +111,7 @@ class Storyteller:
             found = f"hit {key_text(key, widths, names)}" + (f" (priority {priority})" if priority else "")
         return f"table {table.name}: {looked_up + ' → ' if looked_up else ''}{found}"
 
-    def action(self, step: Step) -> str:
+    def action(self, step: events.Step) -> str:
         """Action and its arguments."""
         assert isinstance(step.place, ActionRun)
         action = self.program.actions[step.place.action_id]
@@ -135,7 +121,7 @@ class Storyteller:
         )
         return f"action {action.name}({arguments})"
 
-    def header(self, step: Step) -> str:
+    def header(self, step: events.Step) -> str:
         """An extracted header and its fields."""
         assert isinstance(step.place, Extracted)
         target = step.place.operation.target
@@ -151,7 +137,7 @@ class Storyteller:
         fields = ", ".join(f"{key} = {value}" for key, value in header_fields(header_type, step.data).items())
         return f"extract {name}: {fields or 'no fields'}"
 
-    def select(self, step: Step) -> str:
+    def select(self, step: events.Step) -> str:
         """Return the key of a state's select."""
         assert isinstance(step.place, Selected)
         key = self._states[step.place.state].transition_key
@@ -161,7 +147,7 @@ class Storyteller:
         ]
         return f"select {', '.join(parts)}"
 
-    def parser_end(self, step: Step) -> tuple[str, str]:
+    def parser_end(self, step: events.Step) -> tuple[str, str]:
         """Return how parsing ended, and the style."""
         consumed, code = step.values
         name = self._errors.get(code, f"error {code}")
@@ -169,7 +155,7 @@ class Storyteller:
             return f"accept: {consumed} bytes parsed", ""
         return f"parser error {name} at byte {consumed}", "red"
 
-    def step(self, step: Step) -> str:
+    def step(self, step: events.Step) -> str:
         """Return any step in a line, without context."""
         match step.place:
             case StateEntered(state):
@@ -226,7 +212,7 @@ def _bare(text: str) -> str:
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
-def hidden_table(step: Step) -> bool:
+def hidden_table(step: events.Step) -> bool:
     """Return whether a step is a table that the compiler made for a direct call of an action."""
     return isinstance(step.place, TableApplied) and not step.values and step.place.table.startswith("tbl_")
 
@@ -243,10 +229,10 @@ class _CopyStory:
         self._last_drop = ""
         self._waiting_since_ps: int | None = None
 
-    def add_events(self, trace: CopyTrace) -> None:
+    def add_events(self, trace: events.CopyTrace) -> None:
         """Add the lines."""
         for event, time_ps in zip(trace.events, trace.times_ps, strict=True):
-            if isinstance(event, Step):
+            if isinstance(event, events.Step):
                 self._step(event)
             else:
                 self._own(event, time_ps)
@@ -255,36 +241,36 @@ class _CopyStory:
         self._section = self._holder = self._root.add(name, "bold")
         self._table = None
 
-    def _own(self, event: Event, time_ps: int) -> None:
+    def _own(self, event: events.Event, time_ps: int) -> None:
         match event:
-            case Received(port, instance_type, data):
+            case events.Received(port, instance_type, data):
                 how = "" if instance_type == 0 else f" ({INSTANCE_TYPES.get(instance_type, instance_type)})"
                 self._root.text += f": in by port {port}, {len(data)} bytes{how}"
-            case Copied(instance_type, copy):
+            case events.Copied(instance_type, copy):
                 name = INSTANCE_TYPES.get(instance_type, str(instance_type))
                 _CopyStory(self._teller, self._root.add(name, "bold cyan")).add_events(copy)
-            case Multicast(group, replicas):
+            case events.Multicast(group, replicas):
                 self._root.add(f"multicast group {group}: {replicas} replicas", "cyan")
-            case NoCloneSession(session):
+            case events.NoCloneSession(session):
                 self._root.add(f"clone session {session} does not exist: no clone", "red")
-            case DigestSent(learn_list):
+            case events.DigestSent(learn_list):
                 self._root.add(f"digest {self._teller.digest(learn_list)} to the controller", "cyan")
-            case Enqueued(port, queue_class):
+            case events.Enqueued(port, queue_class):
                 self._waiting_since_ps = time_ps
                 self._root.add(f"queue of port {port}, class {queue_class}", "bold")
-            case EgressStarted(port, replication_id):
+            case events.EgressStarted(port, replication_id):
                 self._begin(f"egress, port {port}{f', replica {replication_id}' if replication_id else ''}")
                 if self._waiting_since_ps is not None and time_ps > self._waiting_since_ps:
                     waited_ns = (time_ps - self._waiting_since_ps) / 1000
                     self._section.text += f" (waited {waited_ns:,.0f} ns)"
-            case Sent(port, data):
+            case events.Sent(port, data):
                 self._root.add(f"out by port {port}, {len(data)} bytes", "bold green")
-            case Dropped(reason):
+            case events.Dropped(reason):
                 why = DROP_REASONS.get(reason, reason.replace("_", " "))
                 at = f"; set by {self._last_drop}" if self._last_drop and reason.startswith("program") else ""
                 self._root.add(f"dropped ({reason}): {why}{at}", "bold red")
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: events.Step) -> None:
         place, text = step.place, self._teller.step(step)
         match place:
             case StateEntered() | ParserEnded() if not self._section.text.startswith("parser"):

@@ -5,32 +5,8 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 
+from weft.switch import bmv2json
 from weft.switch.backend import ExactMatch, LpmMatch, Match, RangeMatch, TableKey, TernaryMatch
-from weft.switch.bmv2json import (
-    VALID_FIELD,
-    Argument,
-    BoolConstant,
-    CalculationRef,
-    Constant,
-    CounterArrayRef,
-    FieldAccess,
-    FieldRef,
-    HeaderRef,
-    Lookahead,
-    MeterArrayRef,
-    Operation,
-    ParametersVector,
-    RegisterArrayRef,
-    RegisterRef,
-    RuntimeData,
-    StackField,
-    StackRef,
-    StringLiteral,
-    UnionMemberAccess,
-    UnionRef,
-    UnionStackField,
-    UnionStackRef,
-)
 from weft.switch.bmv2json.model_parsers import TransitionKeyField
 
 _ADDRESS_HINTS = ("addr", "ip", "src", "dst", "source", "destination")
@@ -82,43 +58,53 @@ def field_name(name: str) -> str:
     return name.removeprefix("scalars.").replace("userMetadata.", "meta.")
 
 
-def expression_text(expression: Argument) -> str:
+def expression_text(expression: bmv2json.Argument) -> str:
     """Return an argument of a primitive in P4 syntax."""
     match expression:
-        case FieldRef(header, field):
-            return f"{header}.isValid()" if field == VALID_FIELD else field_name(f"{header}.{field}")
-        case Constant(value):
+        case bmv2json.FieldRef(header, field):
+            return f"{header}.isValid()" if field == bmv2json.VALID_FIELD else field_name(f"{header}.{field}")
+        case bmv2json.Constant(value):
             return str(value)
-        case BoolConstant(value):
+        case bmv2json.BoolConstant(value):
             return str(value).lower()
-        case RuntimeData(index):
+        case bmv2json.RuntimeData(index):
             return f"parameter {index}"
-        case HeaderRef(name) | StackRef(name) | UnionRef(name) | UnionStackRef(name):
+        case (
+            bmv2json.HeaderRef(name)
+            | bmv2json.StackRef(name)
+            | bmv2json.UnionRef(name)
+            | bmv2json.UnionStackRef(name)
+        ):
             return name
-        case RegisterArrayRef(name) | CounterArrayRef(name) | MeterArrayRef(name) | CalculationRef(name):
+        case (
+            bmv2json.RegisterArrayRef(name)
+            | bmv2json.CounterArrayRef(name)
+            | bmv2json.MeterArrayRef(name)
+            | bmv2json.CalculationRef(name)
+        ):
             return name
-        case StackField(stack, field):
+        case bmv2json.StackField(stack, field):
             return f"{stack}.last.{field}"
-        case UnionStackField(stack, member, field):
+        case bmv2json.UnionStackField(stack, member, field):
             return f"{stack}.last.{member}.{field}"
-        case Lookahead(_, width):
+        case bmv2json.Lookahead(_, width):
             return f"lookahead<bit<{width}>>"
-        case RegisterRef(array, index):
+        case bmv2json.RegisterRef(array, index):
             return f"{array}[{expression_text(index)}]"
-        case FieldAccess(header, index):
+        case bmv2json.FieldAccess(header, index):
             return f"{expression_text(header)}.field{index}"
-        case UnionMemberAccess(union, index):
+        case bmv2json.UnionMemberAccess(union, index):
             return f"{expression_text(union)}.member{index}"
-        case StringLiteral(value):
+        case bmv2json.StringLiteral(value):
             return f'"{value}"'
-        case ParametersVector(elements):
+        case bmv2json.ParametersVector(elements):
             return ", ".join(map(expression_text, elements))
-        case Operation():
+        case bmv2json.Operation():
             return _operation_text(expression)
     raise TypeError(f"unknown argument {expression!r}")
 
 
-def _operation_text(operation: Operation) -> str:
+def _operation_text(operation: bmv2json.Operation) -> str:
     operands = [expression_text(operand) for operand in operation.operands]
     match operation.operator, operands:
         case (("d2b" | "b2d"), [operand]):

@@ -17,17 +17,8 @@ from weft.quantities.units import PS_PER_MS, shown
 from weft.topologies.addressing import CPU_PORT
 from weft.topologies.errors import TopologyError
 from weft.topologies.networks import fields as read
+from weft.topologies.networks import model
 from weft.topologies.networks.fields import Fields
-from weft.topologies.networks.model import (
-    DEFAULT_QUEUE_PACKETS,
-    DEFAULT_RATE_BPS,
-    PACKET_BYTES,
-    Network,
-    NetworkHost,
-    NetworkLink,
-    NetworkSwitch,
-    SwitchSetup,
-)
 from weft.topologies.networks.natural_order import natural_order
 
 FORMAT = "tutorials"
@@ -37,7 +28,7 @@ _SWITCH_FIELDS = ("program", "runtime_json", "cli_input", "cpu_port", "priority_
 _END = re.compile(r"\A([^-]+)-p([0-9]{1,5})\Z")
 
 
-def read_tutorials(tree: Fields, path: Path) -> Network:
+def read_tutorials(tree: Fields, path: Path) -> model.Network:
     """Return the network of a parsed file. Raises TopologyError with the place."""
     notes: list[str] = [
         f"{name}: means nothing here" for name in tree if name not in ("hosts", "switches", "links")
@@ -49,12 +40,12 @@ def read_tutorials(tree: Fields, path: Path) -> Network:
     for number, name in enumerate(names):
         read.node_name(name, "switches")
         setups[name] = _setup(tree.child("switches").child(name), _FIRST_GRPC_PORT + number, folder, notes)
-    return Network(
+    return model.Network(
         path=path,
         folder=folder,
         format=FORMAT,
         hosts=hosts,
-        switches=tuple(NetworkSwitch(name, number) for number, name in enumerate(names)),
+        switches=tuple(model.NetworkSwitch(name, number) for number, name in enumerate(names)),
         links=_links(tree, {host.name: host for host in hosts}, dict.fromkeys(names)),
         setups=setups,
         notes=tuple(notes),
@@ -85,10 +76,10 @@ def program_folder(path: Path, tree: Fields) -> Path:
     return path.parent
 
 
-def _host(name: str, hosts: Fields, notes: list[str]) -> NetworkHost:
+def _host(name: str, hosts: Fields, notes: list[str]) -> model.NetworkHost:
     fields = hosts.child(read.node_name(name, "hosts"))
     notes += [f"{fields.at(each)}: means nothing here" for each in fields if each not in _HOST_FIELDS]
-    return NetworkHost(
+    return model.NetworkHost(
         name=name,
         ipv4=read.ipv4_interface(fields.get("ip"), fields.at("ip")),
         mac=read.mac_address(fields.get("mac"), fields.at("mac")),
@@ -97,33 +88,33 @@ def _host(name: str, hosts: Fields, notes: list[str]) -> NetworkHost:
     )
 
 
-def _setup(fields: Fields, grpc_port: int, folder: Path, notes: list[str]) -> SwitchSetup:
+def _setup(fields: Fields, grpc_port: int, folder: Path, notes: list[str]) -> model.SwitchSetup:
     notes += [f"{fields.at(each)}: means nothing here" for each in fields if each not in _SWITCH_FIELDS]
     if fields.whole("cpu_port", 0, 2**31) not in (None, CPU_PORT):
         raise TopologyError(f"{fields.at('cpu_port')}: {shown(fields.get('cpu_port'))} (valid: {CPU_PORT})")
     if "priority_queues" in fields:
         notes.append(f"{fields.at('priority_queues')}: ports have one queue for all priorities")
     paths = (fields.path(key, folder) for key in ("program", "runtime_json", "cli_input"))
-    return SwitchSetup(grpc_port, *paths)
+    return model.SwitchSetup(grpc_port, *paths)
 
 
-def _links(tree: Fields, hosts: Collection[str], switches: Collection[str]) -> tuple[NetworkLink, ...]:
+def _links(tree: Fields, hosts: Collection[str], switches: Collection[str]) -> tuple[model.NetworkLink, ...]:
     links = []
     for place, item in read.link_items(tree, 2, 4):
         (a, a_port), (b, b_port) = (_end(end, hosts, switches, place) for end in item[:2])
         if b in hosts:
             a, a_port, b, b_port = b, b_port, a, a_port
         links.append(
-            NetworkLink(
+            model.NetworkLink(
                 a,
                 a_port,
                 b,
                 b_port,
-                DEFAULT_RATE_BPS
+                model.DEFAULT_RATE_BPS
                 if len(item) < 4 or item[3] is None
                 else read.rate_bps(item[3], f"{place}[3]"),
                 0 if len(item) < 3 else read.delay_ps(item[2], f"{place}[2]", PS_PER_MS),
-                DEFAULT_QUEUE_PACKETS * PACKET_BYTES,
+                model.DEFAULT_QUEUE_PACKETS * model.PACKET_BYTES,
             )
         )
     return tuple(links)
