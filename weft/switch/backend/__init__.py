@@ -1,73 +1,7 @@
 """The interface of switches to the P4Runtime server: protocol, entities, errors and events."""
 
-from weft.switch.backend.entities import (
-    NO_COLOUR_COUNTS,
-    ActionCall,
-    CloneSession,
-    ColourCounts,
-    CounterValue,
-    ExactMatch,
-    GroupMember,
-    GroupRef,
-    LpmMatch,
-    Match,
-    MemberRef,
-    MeterConfig,
-    MeterState,
-    RangeMatch,
-    Replica,
-    TableAction,
-    TableEntry,
-    TableKey,
-    TernaryMatch,
-)
-from weft.switch.backend.errors import (
-    BackendError,
-    CapacityExceededError,
-    EntryExistsError,
-    EntryNotFoundError,
-    InvalidRequestError,
-    NotPermittedError,
-    NotReadyError,
-    UnsupportedProgramError,
-)
-from weft.switch.backend.events import Digest, IdleTimeout, PacketIn, StreamEvent
-from weft.switch.backend.program_entries import constant_table_entries
-from weft.switch.backend.protocol import PreparesInserts, SwitchBackend
-
-__all__ = [
-    "NO_COLOUR_COUNTS",
-    "ActionCall",
-    "BackendError",
-    "CapacityExceededError",
-    "CloneSession",
-    "ColourCounts",
-    "CounterValue",
-    "Digest",
-    "EntryExistsError",
-    "EntryNotFoundError",
-    "ExactMatch",
-    "GroupMember",
-    "GroupRef",
-    "IdleTimeout",
-    "InvalidRequestError",
-    "LpmMatch",
-    "Match",
-    "MemberRef",
-    "MeterConfig",
-    "MeterState",
-    "NotPermittedError",
-    "NotReadyError",
-    "PacketIn",
-    "PreparesInserts",
-    "RangeMatch",
-    "Replica",
-    "StreamEvent",
-    "SwitchBackend",
-    "TableAction",
-    "TableEntry",
-    "TableKey",
-    "TernaryMatch",
-    "UnsupportedProgramError",
-    "constant_table_entries",
-]
+from weft.switch.backend.entities import *
+from weft.switch.backend.errors import *
+from weft.switch.backend.events import *
+from weft.switch.backend.program_entries import *
+from weft.switch.backend.protocol import *
