@@ -20,9 +20,8 @@ from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 from weft.hints import DISTRIBUTION, did_you_mean
 from weft.quantities.units import parse_size_range_bytes
 from weft.system.mpirun import process_count
-from weft.system.printable import printable
 from weft.system.shipped_labs import LAB_PREFIX, lab_file
-from weft.system.streams import usable_streams
+from weft.system.streams import printable, usable_streams
 
 _LAYOUT = "\n\t"
 # Module and attribute of each command, imported only on use.

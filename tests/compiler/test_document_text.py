@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.compiler.emit_json import document_text
-from weft.compiler.emit_json.text import INDENTED_DEPTH
+from weft.compiler.emit_json.document import INDENTED_DEPTH
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 VALUES = st.recursive(

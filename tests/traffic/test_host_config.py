@@ -6,8 +6,7 @@ import json
 import pytest
 
 from weft.topologies.int_rates import STANDARD_INT_RATES
-from weft.traffic.host_config import HostConfig, NicConfig, ScaleUpConfig
-from weft.traffic.host_recording import HostRecording
+from weft.traffic.host_config import HostConfig, HostRecording, NicConfig, ScaleUpConfig
 from weft.traffic.messages import MessageError, as_message, read_message
 from weft.traffic.transport_settings import CreditSettings, NicCosts, TransportSettings
 

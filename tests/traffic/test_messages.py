@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from weft.paths import ROOT
 from weft.rdma import reports
-from weft.rdma.messages import OutOfBandMessage
+from weft.rdma.out_of_band import OutOfBandMessage
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.answers import (
     Done,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weft.errors import BadInputError
-from weft.run.gradients import mlp_gradients
+from weft.run.traffic_kinds.collective import mlp_gradients
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weft.quantities.limits import whole_ps
 from weft.quantities.units import parse_rate_bps, parse_size_bytes, parse_size_range_bytes, parse_time_ps
-from weft.quantities.whole_times import whole_ps
 
 
 @pytest.mark.parametrize(

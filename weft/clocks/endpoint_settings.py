@@ -21,9 +21,8 @@ from weft.topologies import (
 )
 from weft.topologies.addressing import IpVersion
 from weft.traffic.aggregation_format import LANE_COUNT, frame_bytes
-from weft.traffic.host_config import NicConfig
+from weft.traffic.host_config import HostRecording, NicConfig
 from weft.traffic.host_ip import IpNicConfig
-from weft.traffic.host_recording import HostRecording
 from weft.traffic.transport_settings import CreditSettings
 
 

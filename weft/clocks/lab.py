@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from weft.clocks.depth_cells import depth_cell_bytes, require_depths
 from weft.clocks.environment import require_for
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.lossless import require_classes, require_lossless_routes
 from weft.clocks.marking_checks import marking_warnings
 from weft.clocks.program_checks import left_out_lines, options_of_programs, require_aggregation
-from weft.clocks.switch_configs import switch_configs
+from weft.clocks.switch_configs import depth_cell_bytes, require_depths, switch_configs
 from weft.clocks.user_controller.running import RunningController
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Sample

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.counters import Count, PortCounters
 from weft.controller.elements import Element, link_element
 from weft.controller.event_log import ControllerEvent
 from weft.controller.fabric_watch import FabricWatch, HostCounters
@@ -24,6 +25,7 @@ from weft.scenario.link_checks import checked_link, events_in_order, links_of_ev
 from weft.scenario.options import FabricOptions
 from weft.topologies import FabricLink, FabricSpec, LinkChoice, LinkEnds
 from weft.traffic.header_sizes import largest_frame_bytes
+from weft.traffic.host_stats import PortTraffic
 from weft.traffic.parted_hosts import PartedHosts
 
 Operation = Callable[[], Coroutine[Any, Any, object]]
@@ -285,3 +287,13 @@ class LinkEvents(abc.ABC):
     @abc.abstractmethod
     def _notify_switches(self, link: FabricLink, result: LinkEventResult) -> None:
         """Notify the switches at its ends."""
+
+
+def counters_of_host(ports: Iterable[PortTraffic]) -> list[PortCounters]:
+    """Return the counters of each port; bytes of what was received are not counted."""
+    return [
+        PortCounters(
+            received=Count(port["received_packets"]), sent=Count(port["sent_packets"], port["sent_bytes"])
+        )
+        for port in ports
+    ]

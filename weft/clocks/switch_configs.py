@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from weft.clocks.depth_cells import depth_cell_bytes
 from weft.clocks.switch_memory import (
     buffer_config,
     classes_of_dscps,
@@ -11,7 +10,9 @@ from weft.clocks.switch_memory import (
     quantum_by_class,
     require_shared_memory,
 )
-from weft.scenario import FabricOptions, LinkFaults
+from weft.controller.features.ecn import scaled_profile
+from weft.controller.target import MOST_DEPTH_UNITS, TargetFacts, cell_bytes_for
+from weft.scenario import FabricOptions, KeyProblem, LinkFaults
 from weft.scenario.fidelity_checks import ecn_begins_bytes
 from weft.switch.daemon.config import (
     UNSPLIT_BYTES,
@@ -22,6 +23,37 @@ from weft.switch.daemon.config import (
 )
 from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
 from weft.topologies.addressing import CPU_PORT
+
+
+def _largest_threshold_bytes(fabric: FabricSpec, options: FabricOptions) -> int:
+    if options.ecn.kmax is not None:
+        return options.ecn.kmax
+    fastest = max((port.link.rate_bps for switch in fabric.switches for port in switch.ports), default=0)
+    return scaled_profile(fastest).kmax_bytes
+
+
+def depth_cell_bytes(fabric: FabricSpec, options: FabricOptions) -> int:
+    """Return the size of a cell, the same in all switches: 80 B, unless a threshold is deeper than 19 bits of these."""
+    return cell_bytes_for(_largest_threshold_bytes(fabric, options))
+
+
+def require_depths(fabric: FabricSpec, options: FabricOptions, target: TargetFacts) -> None:
+    """Check that the depth of a queue can say ECN's thresholds. Raises KeyProblem.
+
+    Cells grow with them; packets, in which BMv2 counts, stay what they are.
+    """
+    most_bytes = MOST_DEPTH_UNITS * target.depth_unit_bytes
+    kmax_bytes = _largest_threshold_bytes(fabric, options)
+    if kmax_bytes <= most_bytes:
+        return
+    given = options.ecn.kmax is not None
+    whose = "" if given else ", kmax's default at the fastest ports,"
+    raise KeyProblem(
+        "ecn.kmax" if given else "ecn",
+        f"{kmax_bytes} B{whose} are more than the depth of a queue can say in packets of {target.depth_unit_bytes} B "
+        f"(valid: kmax up to {most_bytes} B; or depths in cells, which grow with it: target: embedded with "
+        "switching.depth_unit: cells)",
+    )
 
 
 def switch_configs(fabric: FabricSpec, options: FabricOptions, frame_bytes: int) -> list[SwitchConfig]:

@@ -45,7 +45,7 @@ def _show(title: str, exercise: Exercise, folder: Path) -> int:
     """Print each goal as it is decided; returns the exit code."""
     from weft.commands.progress import make_progress
     from weft.exercises import Work, outcomes
-    from weft.system.printable import printable
+    from weft.system.streams import printable
 
     click.echo(f"lab {title}")
     reached, said = 0, set()

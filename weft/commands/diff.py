@@ -15,7 +15,7 @@ from weft.quantities.definitions import TIME
 from weft.recording.state_series import state_of_series
 from weft.results.json_files import read_whole
 from weft.switch.debug.states import Difference, FabricState, differences
-from weft.system.printable import printable
+from weft.system.streams import printable
 
 MAX_BYTES = 256 << 20
 MOST_LINES = 200

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from weft.cli import EXISTING_FILE
-from weft.commands.quantity_options import QuantityOption
+from weft.commands.option_groups import QuantityOption
 from weft.controller.trees import MAX_CHILDREN
 from weft.quantities.definitions import POSITIVE_TIME, RATE, SIZE
 from weft.quantities.units import PS_PER_S

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from weft.cli import SCENARIO_FILE
-from weft.commands.quantity_options import QuantityOption
+from weft.commands.option_groups import QuantityOption
 from weft.commands.running_switch import EMBEDDED, find_running_switch
 from weft.commands.scenario_options import set_option
 from weft.commands.tracing_output import TraceOutput

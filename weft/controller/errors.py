@@ -37,3 +37,7 @@ class NotPrimaryError(ControllerError):
 
 class RequestRefusedError(ControllerError):
     """The switch rejected a request; the message gives its reason and the first failed update."""
+
+
+class CommandError(SettingError):
+    """A command is unknown or a word is invalid; the message has the word and the valid choices."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar
 
@@ -39,3 +39,13 @@ def plain(value: Any) -> Any:
 
 def _fields_of(value: Any) -> dict[str, Any]:
     return {each.name: plain(getattr(value, each.name)) for each in fields(value) if each.compare}
+
+
+def repeated_name(pairs: Iterable[tuple[str, object]]) -> str | None:
+    """Return the first repeated name among an `object_pairs_hook`'s pairs; None if all differ."""
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None

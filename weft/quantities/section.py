@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, TypeVar, get_type_hints
@@ -10,7 +12,19 @@ from typing import Any, TypeVar, get_type_hints
 import pydantic
 from pydantic import BaseModel, ConfigDict
 
-from weft.quantities.field_docstrings import field_docstrings
+
+def field_docstrings(model: type) -> dict[str, str]:
+    """Return the texts of the fields that have one, by field."""
+    (parsed,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    assert isinstance(parsed, ast.ClassDef)
+    found = {}
+    for statement, below in zip(parsed.body, parsed.body[1:], strict=False):
+        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+            continue
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            found[statement.target.id] = inspect.cleandoc(str(below.value.value))
+    return found
+
 
 _T = TypeVar("_T")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft.rdma.errors import VerbsError
-from weft.rdma.messages import OutOfBandMessage
+from weft.rdma.out_of_band import OutOfBandMessage
 
 if TYPE_CHECKING:
     from weft.rdma.device import Device

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from weft.rdma.connecting import CONNECT, ConnectionSettings, Endpoint, Listener
 from weft.rdma.errors import VerbsError
-from weft.rdma.messages import OutOfBandMessage
-from weft.rdma.out_of_band import Inbox, OutOfBand, checked_value
+from weft.rdma.out_of_band import Inbox, OutOfBand, OutOfBandMessage, checked_value
 from weft.rdma.reports import Operation, ProgramReport
 from weft.rdma.work import WC
 

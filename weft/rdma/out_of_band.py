@@ -5,10 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
+from dataclasses import dataclass
 from typing import Protocol
 
 from weft.rdma.errors import VerbsError
-from weft.rdma.messages import OutOfBandMessage
+
+
+@dataclass(frozen=True)
+class OutOfBandMessage:
+    """A value, which JSON can hold, from one host's program to another's; messages of a topic come in order."""
+
+    source: str
+    destination: str
+    topic: str
+    value: object
+
 
 MAX_VALUE_BYTES = 1 << 16
 

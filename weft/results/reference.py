@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from weft.quantities.field_docstrings import field_docstrings
+from weft.quantities.section import field_docstrings
 from weft.results.kinds import result_kinds
 from weft.results.model import Results, result_keys
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from weft.clocks.lab import Lab, NotRunningError, Progress
 from weft.clocks.watching import Sample, Watcher, watched
 from weft.controller.errors import ControllerError
-from weft.errors import CheckFailedError
-from weft.quantities.readable import counted
+from weft.errors import BadInputError, CheckFailedError
+from weft.quantities.readable import counted, format_time
+from weft.quantities.units import PS_PER_S
 from weft.results.counters import HostTotals
 from weft.results.int_paths import IntPath, longest_int_path, more_telling
 from weft.results.model import Phase
 from weft.run.aggregation_job import AggregationJobs
-from weft.run.aggregation_leases import lease_s
 from weft.run.reducing_groups import ReducingGroup
 from weft.run.spare_hosts import replace_hosts
 from weft.run.task import Ended, Task, check_timeout
@@ -38,9 +38,26 @@ from weft.traffic.answers import (
 )
 from weft.traffic.control import EndpointGroup
 from weft.traffic.host_stats import HostStats
+from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunError
-from weft.traffic.rank_buffer import RankBuffer
+
+
+def lease_s(chosen_ps: int | None, hosts: EndpointGroup) -> float:
+    """Return the lease in seconds of the controller's clock.
+
+    A reduction that waits for a worker is not idle: the other workers retransmit, after times that double up to a
+    bound. A lease is at least twice that bound, so a job in the middle of a reduction never looks idle.
+
+    Raises:
+        BadInputError: the chosen lease is shorter.
+
+    """
+    least_ps = 2 * hosts.longest_repetition_ps()
+    if chosen_ps is not None and chosen_ps < least_ps:
+        least = f"{format_time(least_ps)} or more, twice the longest time after which a worker repeats itself"
+        raise BadInputError(f"aggregation.lease: {format_time(chosen_ps)} (valid: {least})")
+    return (chosen_ps or least_ps) * hosts.dilation / PS_PER_S
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from weft.run.task import Ended, Task
 from weft.topologies import serialisation_ps
 from weft.traffic.answers import ParameterRecords, StoreCounts
 from weft.traffic.commands.parameters import ParameterPart, ParameterRequests
-from weft.traffic.rank_buffer import RankBuffer
+from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.service_format import PARAMETER_FRAME_BYTES
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from weft.topologies import FabricSpec
 from weft.traffic.answers import ApplicationRecords
 from weft.traffic.class_reference import short_reference
 from weft.traffic.extensions import ClassSpec
+from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.programs import (
     EchoRecord,
     Ping,
@@ -44,7 +45,6 @@ from weft.traffic.programs import (
     UdpSent,
 )
 from weft.traffic.programs.scripts import HostFacts
-from weft.traffic.rank_buffer import RankBuffer
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric

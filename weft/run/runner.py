@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +15,10 @@ from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Watcher
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 from weft.hints import did_you_mean
+from weft.quantities.readable import format_size
 from weft.results.model import ItemFailure
 from weft.results.run_result import RunResult
 from weft.run.attached import Attached
-from weft.run.data_memory import require_memory
 from weft.run.fabric import Fabric
 from weft.run.several_processes import require_served_by
 from weft.run.spec import RunSpec, run_spec
@@ -27,6 +28,19 @@ from weft.scenario import (
     Scenario,
 )
 from weft.topologies import FabricSpec
+
+
+def require_memory(spec: RunSpec) -> None:
+    """Raise EnvironmentLacksError unless the inputs of all hosts, which exist at once, fit in memory."""
+    ranks = spec.fabric.rank_count
+    needed = sum(item.data_bytes(ranks) for item in spec.traffic) * ranks
+    has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > has:
+        raise EnvironmentLacksError(
+            f"traffic: the data of {ranks} ranks take {format_size(needed)} of memory, the machine has "
+            f"{format_size(has)}; data: lengths needs none"
+        )
+
 
 ALL_SWITCHES = "all"
 

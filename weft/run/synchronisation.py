@@ -19,7 +19,7 @@ from weft.run.spare_hosts import members
 from weft.run.task import Ended, Task
 from weft.traffic.answers import ServiceRecords
 from weft.traffic.commands.services import ServicePart, ServiceRequests
-from weft.traffic.rank_buffer import RankBuffer
+from weft.traffic.mapped_data import RankBuffer
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric

@@ -24,9 +24,9 @@ from weft.traffic.answers import (
     TcpRecords,
 )
 from weft.traffic.jobs import Job, RankTimes
+from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunOutcome
-from weft.traffic.rank_buffer import RankBuffer
 
 T = TypeVar("T")
 S = TypeVar("S")

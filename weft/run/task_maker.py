@@ -47,9 +47,9 @@ from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
 from weft.traffic.jobs import CollectiveCall, Job
 from weft.traffic.jobs.placing import PlacedRanks, RankPlaces
+from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
 from weft.traffic.patterns import Flow, incast, permutation
-from weft.traffic.rank_buffer import RankBuffer
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 from weft.traffic.workload import poisson_flows

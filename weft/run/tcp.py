@@ -14,7 +14,7 @@ from weft.results.tcp import TCP, TcpFlowResult, TcpResult, TcpWindows
 from weft.run.task import Ended, Task
 from weft.traffic.answers import TcpEndRecord, TcpRecords
 from weft.traffic.commands.tcp import TcpEnd
-from weft.traffic.rank_buffer import RankBuffer
+from weft.traffic.mapped_data import RankBuffer
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric

@@ -6,7 +6,6 @@ A scenario is YAML; every key is checked, and an error says where it stands, wha
 from weft.scenario.aggregation import AggregationSection
 from weft.scenario.controller import ControllerSection, FlapDampingSection, LinkWatchSection
 from weft.scenario.events import EventSection
-from weft.scenario.fidelity import FidelitySection
 from weft.scenario.keywords import FabricKeywords, fabric_options
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
@@ -17,8 +16,13 @@ from weft.scenario.options import MAX_SLOTS, FabricOptions
 from weft.scenario.parsing import Change, anchor_paths, apply_changes, load_scenario, parse_scenario
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.routing import RoutingSection
-from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
-from weft.scenario.switching import SwitchingSection
+from weft.scenario.sections import (
+    ControlSection,
+    EcnSection,
+    FaultsSection,
+    FidelitySection,
+    SwitchingSection,
+)
 from weft.scenario.traffic import FLOW_DATA, TRAFFIC_KINDS, Traffic, TrafficSection
 from weft.scenario.transport import TransportSection
 from weft.scenario.yaml_files import read_mapping, read_yaml

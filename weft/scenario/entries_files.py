@@ -15,7 +15,7 @@ from weft.controller.errors import SettingError
 from weft.controller.pipeline import Pipeline
 from weft.controller.runtime_entries import EntriesSettings, RuntimeEntries, runtime_entries
 from weft.errors import BadInputError, EnvironmentLacksError
-from weft.quantities.json_names import repeated_name
+from weft.quantities.plain_data import repeated_name
 from weft.quantities.units import shown
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem

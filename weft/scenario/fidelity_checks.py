@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from weft.controller.features.ecn import marks_from_bytes
-from weft.scenario.fidelity import LEAST_SEGMENT_PACKETS, MAX_SEGMENT_PACKETS
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
+from weft.scenario.sections import LEAST_SEGMENT_PACKETS, MAX_SEGMENT_PACKETS
 from weft.topologies import FabricSpec
 from weft.traffic.extensions import congestion_needs
 

@@ -12,15 +12,19 @@ from weft.scenario.aggregation import AggregationSection
 from weft.scenario.circuits import CircuitsSection
 from weft.scenario.controller import ControllerSection
 from weft.scenario.events import EventSection
-from weft.scenario.fidelity import FidelitySection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.options import FabricOptions, Service
 from weft.scenario.parsing import parse_options
 from weft.scenario.routing import RoutingSection
-from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
-from weft.scenario.switching import SwitchingSection
+from weft.scenario.sections import (
+    ControlSection,
+    EcnSection,
+    FaultsSection,
+    FidelitySection,
+    SwitchingSection,
+)
 from weft.scenario.tenants import TenantName, TenantSection
 from weft.scenario.transport import TransportSection
 

@@ -16,14 +16,18 @@ from weft.scenario.aggregation import AggregationSection
 from weft.scenario.circuits import CircuitsSection
 from weft.scenario.controller import ControllerOrClass, ControllerSection
 from weft.scenario.events import EventSection
-from weft.scenario.fidelity import FidelitySection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.routing import RoutingSection
-from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
+from weft.scenario.sections import (
+    ControlSection,
+    EcnSection,
+    FaultsSection,
+    FidelitySection,
+    SwitchingSection,
+)
 from weft.scenario.switch_choice import SwitchChoice
-from weft.scenario.switching import SwitchingSection
 from weft.scenario.tenants import TenantName, TenantSection, tenant_settings
 from weft.scenario.transport import TransportSection
 from weft.scenario.values import FeatureSection, Section

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, EcnSettings, SplitSettings
-from weft.quantities.definitions import TIME, ShortTime, Size, number
+from weft.quantities.definitions import MESSAGE_SIZE, SIZE, TIME, ShortTime, Size, number
 from weft.quantities.units import PS_PER_S
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.values import FeatureSection, Section
 from weft.topologies import Endpoint, LinkChoice
+from weft.traffic.transport_settings import SegmentSettings
 
 if TYPE_CHECKING:
     from weft.scenario.options import FabricOptions
@@ -81,3 +82,58 @@ class ControlSection(Section):
     """Time from a request to its answer, under the virtual clock."""
     detection: Annotated[int, TIME.between(0, 10 * PS_PER_S)] = 0
     """From when a link fails or comes back until the switches at its ends know."""
+
+
+class SwitchingSection(Section):
+    """When a switch hands a packet on, and the units in which its program reads queues and times."""
+
+    mode: Literal["store-and-forward", "cut-through"] = "store-and-forward"
+    """`store-and-forward`: once its last bit has come. `cut-through`: once its headers have.
+
+    A packet is stored first if it would overtake its own end on a faster link, or if the program parses its payload (a
+    contribution to an aggregation).
+    """
+    latency: ShortTime = 0
+    """From then until it is handed on."""
+    depth_unit: Literal["cells", "packets"] = "cells"
+    """Unit of `enq_qdepth` and `deq_qdepth`, of 19 bits: cells of 80 B, or packets as BMv2 always has them. Cells have
+    160 B, 320 B, … where ECN's `kmax` would not fit otherwise, by default beyond 2.6 Tb/s."""
+    time_unit: Literal["ns", "us"] = "ns"
+    """Unit of timestamps and `deq_timedelta`: nanoseconds, or microseconds as BMv2 always has them."""
+
+    @property
+    def cut_through(self) -> bool:
+        """Return whether packets are handed on before their last bit has come."""
+        return self.mode == "cut-through"
+
+    @property
+    def takes_part(self) -> bool:
+        """Return whether it makes a difference to when packets are handed on."""
+        return self.cut_through or self.latency > 0
+
+
+MAX_SEGMENT_PACKETS = 255
+"""Packets that one may stand for (Packet::kMaxPackets in engine/packets/packet.hpp)."""
+LEAST_SEGMENT_PACKETS = 2
+
+
+class FidelitySection(Section):
+    """Whether packets in the middle of long messages travel together; by default each on its own."""
+
+    segment: Annotated[int, SIZE.between(512, 1 << 20)] | None = None
+    """Most payload that travels as one: 2 to 255 packets of `mtu`. Without it, packets."""
+    messages: Annotated[int, MESSAGE_SIZE] = 1 << 14
+    """Only messages of at least so many bytes travel in segments."""
+
+    @property
+    def has_segments(self) -> bool:
+        """Return whether anything but packets travels."""
+        return self.segment is not None
+
+    def segment_packets(self, mtu_bytes: int) -> int:
+        """Return how many packets a segment has at most."""
+        return (self.segment or mtu_bytes) // mtu_bytes
+
+    def settings(self, mtu_bytes: int) -> SegmentSettings:
+        """Return the hosts' settings."""
+        return SegmentSettings(self.segment_packets(mtu_bytes), self.messages)

@@ -37,3 +37,13 @@ def _never_refusing(stream: TextIO) -> None:
     reconfigure = getattr(stream, "reconfigure", None)  # a replacement stream may lack it
     if reconfigure is not None and stream.errors == "strict":
         reconfigure(errors="replace")
+
+
+def printable(text: str, kept: str = "") -> str:
+    """Return text with unprintable characters escaped, because they could control the terminal.
+
+    Characters in `kept`, such as newlines, are not escaped.
+    """
+    return "".join(
+        letter if letter.isprintable() or letter in kept else repr(letter)[1:-1] for letter in text
+    )

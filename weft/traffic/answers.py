@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from weft.rdma.messages import OutOfBandMessage
+from weft.rdma.out_of_band import OutOfBandMessage
 from weft.rdma.reports import Operation, Point
 from weft.traffic.jobs.times import RankTimes
 from weft.traffic.messages import IN_PROCESS

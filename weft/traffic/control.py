@@ -41,6 +41,7 @@ from weft.traffic.job_runs import JobRuns
 from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.jobs.times import RankTimes
 from weft.traffic.lane_schedule import Schedule
+from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.moved_streams import StoppedStreams
 from weft.traffic.parted_hosts import PartedHosts
@@ -48,7 +49,6 @@ from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
 from weft.traffic.plane_detours import Losses, PlaneDetours
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns, RunOutcome
 from weft.traffic.programs.base import Program
-from weft.traffic.rank_buffer import RankBuffer
 from weft.traffic.run_clock import RunClock, WallClock
 from weft.traffic.schedule_nodes import MAX_RUN_TAG
 from weft.traffic.schedules import CollectiveSpec, peers_of

@@ -10,8 +10,27 @@ from weft.quantities.traffic_classes import CLASSES
 from weft.topologies.int_rates import CODES, STANDARD_INT_RATES
 from weft.traffic import transport_settings
 from weft.traffic.host_ip import IpNicConfig
-from weft.traffic.host_recording import HostRecording
 from weft.traffic.messages import IN_PROCESS
+
+
+@dataclass(frozen=True)
+class HostRecording:
+    """Messages that it sends, INT stacks that come back from these ranks or from all, steps of its schedules."""
+
+    messages: bool = False
+    telemetry_from: tuple[int, ...] = ()
+    all_telemetry: bool = False
+    steps: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Return whether anything is recorded."""
+        return self.messages or self.steps or self.all_telemetry or bool(self.telemetry_from)
+
+    def telemetry_of(self, peer: int) -> bool:
+        """Return whether stacks that this rank sends back are recorded."""
+        return self.all_telemetry or peer in self.telemetry_from
+
 
 DEFAULT_MTU_BYTES = 1024
 DEFAULT_WALL_CLOCK_FLOOR_NS = 20_000_000

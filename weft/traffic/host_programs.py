@@ -11,7 +11,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from weft.engine import Engine
 from weft.quantities.units import PS_PER_S
 from weft.rdma.device import Device
-from weft.rdma.messages import OutOfBandMessage
+from weft.rdma.out_of_band import OutOfBandMessage
 from weft.rdma.program import awaited
 from weft.traffic.answers import Done, ProgramLeft, ProgramProgress
 from weft.traffic.commands.programs import EndProgram, FollowProgram, StartProgram

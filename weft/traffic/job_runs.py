@@ -15,9 +15,9 @@ from weft.traffic.endpoint_calls import EndpointCalls
 from weft.traffic.jobs.native_job import SharedParts, channels_of, written_ranks
 from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.jobs.times import RankTimes
+from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns
-from weft.traffic.rank_buffer import RankBuffer
 from weft.traffic.schedule_nodes import MAX_RUN_TAG
 from weft.traffic.traffic_kinds import TrafficKinds
 

@@ -24,3 +24,7 @@ def map_data(dtype: str, count: int, source: Path, result: str | None) -> npt.ND
     data = np.memmap(result, dtype, "w+", shape=(count,))
     data[:] = np.memmap(source, dtype, "r", shape=(count,))
     return data
+
+
+RankBuffer = Path | npt.NDArray[Any]
+"""A rank's data: a file that its endpoint maps, or an array of this process."""

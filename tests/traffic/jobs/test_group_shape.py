@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.data_types import DataType
-from weft.traffic.jobs.group_shape import GroupShape, group_shape
+from weft.traffic.jobs.placing import GroupShape, group_shape
 from weft.traffic.schedules import CollectiveSpec
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from weft.clocks.host_programs import HostProgram, ProgramOutcome, ProgramRun, unended_message
 from weft.engine import ExtensionError
 from weft.errors import CheckFailedError
-from weft.rdma.messages import OutOfBandMessage
+from weft.rdma.out_of_band import OutOfBandMessage
 from weft.rdma.reports import ProgramReport
 from weft.system.child_processes import ChildError
 from weft.traffic.answers import ProgramLeft

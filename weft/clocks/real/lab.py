@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import os
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +19,6 @@ from weft.clocks.link_events import LinkEvents
 from weft.clocks.real import lab_state
 from weft.clocks.real.access import LabAccess, hand_over
 from weft.clocks.real.bmv2 import Bmv2Switches
-from weft.clocks.real.dilated_clock import DilatedClock
 from weft.clocks.real.endpoints import Endpoints, metrics_socket
 from weft.clocks.real.host_metrics import read_host_metrics
 from weft.clocks.real.host_programs import RealPrograms
@@ -32,6 +34,7 @@ from weft.controller.switch_cli import Manage
 from weft.controller.switch_cli.management import over_grpc
 from weft.errors import EnvironmentLacksError
 from weft.quantities.readable import counted
+from weft.quantities.units import PS_PER_NS, PS_PER_S
 from weft.recording.observations import Recorded, read_recorded
 from weft.scenario.options import FabricOptions
 from weft.scenario.tenants import tenant_settings
@@ -47,6 +50,22 @@ from weft.traffic.host_metrics import HostMetrics
 
 if TYPE_CHECKING:
     from weft.clocks.real.network import FabricNetwork
+
+
+@dataclass(frozen=True)
+class DilatedClock:
+    """A `weft.controller.operations.OperationsClock`: emulated time is real time, `dilation` times slower."""
+
+    epoch_ns: int
+    dilation: float
+
+    def now_ps(self) -> int:
+        """Return the emulated time."""
+        return int((time.monotonic_ns() - self.epoch_ns) * PS_PER_NS / self.dilation)
+
+    async def sleep_ps(self, duration_ps: int) -> None:
+        """Wait for so much emulated time."""
+        await asyncio.sleep(duration_ps * self.dilation / PS_PER_S)
 
 
 LOOPBACK = "127.0.0.1:0"

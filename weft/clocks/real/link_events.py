@@ -15,8 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from weft.clocks.host_counters import counters_of_host
-from weft.clocks.link_events import LinkEvents, Operation
+from weft.clocks.link_events import LinkEvents, Operation, counters_of_host
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric_watch import FabricWatch, HostCounters
 from weft.controller.operations import Operations

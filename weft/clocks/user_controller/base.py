@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from weft.controller.counters import Count
-from weft.quantities.whole_times import whole_ps
+from weft.quantities.limits import whole_ps
 from weft.topologies import FabricLink, FabricSpec
 from weft.traffic.extensions.later import LaterCalls, callback_of
 

@@ -16,7 +16,7 @@ from weft.errors import CheckFailedError
 from weft.rdma.device import Device
 from weft.rdma.enums import WCStatus
 from weft.rdma.errors import WorkError
-from weft.rdma.messages import OutOfBandMessage
+from weft.rdma.out_of_band import OutOfBandMessage
 from weft.rdma.program import awaited
 from weft.traffic.extensions import run_program
 from weft.traffic.host import Host

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weft.clocks.host_counters import counters_of_host
+from weft.clocks.link_events import counters_of_host
 from weft.clocks.virtual.processes import Processes, of_all
 from weft.controller.counters import PortCounters
 from weft.engine import Link, PortMac, TransmitPort

@@ -1,6 +1,5 @@
 """BMv2 JSON from the lowered program."""
 
-from weft.compiler.emit_json.document import emit_json
-from weft.compiler.emit_json.text import document_text
+from weft.compiler.emit_json.document import document_text, emit_json
 
 __all__ = ["document_text", "emit_json"]

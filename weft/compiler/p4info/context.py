@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+import sys
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, module_from_spec
+from typing import TYPE_CHECKING, Any
 
 from weft.compiler import ast
 from weft.compiler.diagnostics import Diagnostics
@@ -11,11 +15,34 @@ from weft.compiler.lower.control_plane import ControlPlane
 from weft.compiler.lower.values import ActionValue
 from weft.compiler.p4info.annotations import add_annotations, add_documentation
 from weft.compiler.p4info.ids import IdAllocator, Prefix
-from weft.compiler.p4info.messages import p4info_pb2
 from weft.compiler.p4info.types import TypeSpecs, type_name
 from weft.compiler.types import (
     Type,
 )
+
+if TYPE_CHECKING:
+    from finsy.proto import p4i as p4info_pb2
+
+
+_PACKAGE = f"{__package__}.finsy_p4_config_v1"
+"""By what name finsy's folder of p4info_pb2 and p4types_pb2, which imports its neighbour relatively, is a package."""
+
+
+def _import_messages() -> Any:
+    finsy = find_spec("finsy")
+    if finsy is None or not finsy.submodule_search_locations:
+        raise ModuleNotFoundError("the P4 compiler needs finsy for P4Info's messages", name="finsy")
+    spec = ModuleSpec(_PACKAGE, None, is_package=True)
+    spec.submodule_search_locations = [
+        f"{folder}/proto/p4/config/v1" for folder in finsy.submodule_search_locations
+    ]
+    sys.modules[_PACKAGE] = module_from_spec(spec)
+    return importlib.import_module(f"{_PACKAGE}.p4info_pb2")
+
+
+if not TYPE_CHECKING:
+    p4info_pb2 = _import_messages()
+
 
 MATCH_TYPES: dict[str, Any] = {"exact": 2, "lpm": 3, "ternary": 4, "range": 5, "optional": 6}
 EXTERN_PREFIXES = {

@@ -8,8 +8,7 @@ from weft.compiler import ast
 from weft.compiler.diagnostics import Refused
 from weft.compiler.lexer import KEYWORDS
 from weft.compiler.parser.annotations import parse_annotations
-from weft.compiler.parser.functions import parse_action
-from weft.compiler.parser.parameters import parse_parameters
+from weft.compiler.parser.functions import parse_action, parse_parameters
 from weft.compiler.parser.precedence import parse_expression
 from weft.compiler.parser.statements import parse_block
 from weft.compiler.parser.states import parse_state

@@ -7,13 +7,45 @@ import asyncio
 import click
 
 from weft.controller import views
-from weft.controller.circuit_views import circuit_rows, require_circuits
 from weft.controller.cli.group import EnvironmentLacksError, Find, controller, json_option, reports_errors
-from weft.controller.errors import RequestRefusedError
+from weft.controller.errors import RequestRefusedError, SettingError
+from weft.controller.features.kind import Row
 from weft.controller.lab import Lab
 from weft.controller.links import named_link, set_link, wait_until_followed
 from weft.controller.operations_protocol import request
 from weft.controller.output import print_rows
+from weft.topologies import FabricSpec
+from weft.topologies.circuits import CircuitConfiguration, CircuitPlan
+
+
+def require_circuits(fabric: FabricSpec | None) -> CircuitPlan:
+    """Return a lab's circuits. Raises SettingError: its fabric has none, or only a switch's address was given."""
+    if fabric is None:
+        raise SettingError("circuits need a running lab: the switch at --address does not know them")
+    if fabric.circuits is None:
+        raise SettingError("the fabric has no circuits (valid: fabrics of kind cubes or optical_core)")
+    return fabric.circuits
+
+
+def circuit_rows(fabric: FabricSpec | None) -> list[Row]:
+    """Return a row for each configuration; raises as `require_circuits`."""
+    plan = require_circuits(fabric)
+    present = _joined(plan.configuration(plan.present))
+    return [
+        {
+            "configuration": each.name,
+            "in_force": each.name == plan.present,
+            "circuits": len(each.circuits),
+            "would_go": len(present - _joined(each)),
+            "would_come": len(_joined(each) - present),
+        }
+        for each in plan.configurations
+    ]
+
+
+def _joined(configuration: CircuitConfiguration) -> set[frozenset[object]]:
+    return {frozenset(circuit) for circuit in configuration.circuits}
+
 
 _ANSWER_TIMEOUT_S = 30.0
 _OPERATIONS = ("drain", "cordon", "restore")

@@ -7,8 +7,8 @@ seen.
 
 from __future__ import annotations
 
+from weft.controller.errors import CommandError
 from weft.controller.switch_cli.commands import COMMANDS
-from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.session import CommandSession, Manage
 
 __all__ = ["COMMANDS", "CommandError", "CommandSession", "Manage"]

@@ -11,8 +11,8 @@ from typing import Any
 
 from finsy.proto import p4d, p4i, p4r
 
+from weft.controller.errors import CommandError
 from weft.controller.switch_cli.commands import command
-from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.names import find
 from weft.controller.switch_cli.session import CommandSession
 from weft.controller.switch_cli.tables import bare, parse_handle, rates_of

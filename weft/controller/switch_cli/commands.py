@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weft.controller.switch_cli.errors import CommandError
+from weft.controller.errors import CommandError
 from weft.hints import did_you_mean
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from finsy.proto import p4i, p4r
 
+from weft.controller.errors import CommandError
 from weft.controller.switch_cli import profiles, tables
 from weft.controller.switch_cli.commands import command
-from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.session import CommandSession
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import grpc
 
+from weft.controller.errors import CommandError
 from weft.controller.grpc_targets import open_channel
 from weft.controller.refusals import explain
 from weft.controller.switch_cli.commands import command
-from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.session import CommandSession, Manage
 from weft.controller.switch_cli.values import parse_whole
 from weft.quantities.limits import MAX_QUEUE_CAPACITY_BYTES

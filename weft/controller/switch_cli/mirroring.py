@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from finsy.proto import p4r
 
+from weft.controller.errors import CommandError
 from weft.controller.switch_cli.commands import command
-from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.replication import (
     existing_group,
     parse_group,

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from finsy.proto import p4i
 
-from weft.controller.switch_cli.errors import CommandError
+from weft.controller.errors import CommandError
 from weft.hints import did_you_mean
 
 

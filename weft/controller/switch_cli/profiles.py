@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from finsy.proto import p4i, p4r
 
+from weft.controller.errors import CommandError
 from weft.controller.switch_cli.commands import command
-from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.names import find
 from weft.controller.switch_cli.session import CommandSession
 from weft.controller.switch_cli.tables import action_name, parse_handle, with_parameters

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from finsy.proto import p4r
 
+from weft.controller.errors import CommandError
 from weft.controller.switch_cli.commands import command
-from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.session import CommandSession
 from weft.controller.switch_cli.values import encoded, parse_whole
 

@@ -10,11 +10,10 @@ from typing import Any
 from finsy.proto import p4i, p4r
 
 from weft.cache.files import UnreadableFileError, read_text
-from weft.controller.errors import ControllerError
+from weft.controller.errors import CommandError, ControllerError
 from weft.controller.reconcile import EncodedEntity, EncodedUpdate
 from weft.controller.session import SwitchSession
 from weft.controller.switch_cli.commands import named
-from weft.controller.switch_cli.errors import CommandError
 
 Manage = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """Sends a request of `management` and returns the answer."""

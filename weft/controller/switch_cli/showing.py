@@ -7,8 +7,8 @@ from pathlib import Path
 
 from finsy.proto import p4i
 
+from weft.controller.errors import CommandError
 from weft.controller.switch_cli.commands import COMMANDS, REFUSED, command, named
-from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.session import CommandSession
 from weft.controller.switch_cli.tables import table_named
 

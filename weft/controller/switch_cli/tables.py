@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from finsy.proto import p4i, p4r
 
+from weft.controller.errors import CommandError
 from weft.controller.switch_cli.commands import command
-from weft.controller.switch_cli.errors import CommandError
 from weft.controller.switch_cli.names import find
 from weft.controller.switch_cli.session import CommandSession, key_of
 from weft.controller.switch_cli.values import (

@@ -12,7 +12,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from finsy.proto import p4i, p4r
 
-from weft.controller.switch_cli.errors import CommandError
+from weft.controller.errors import CommandError
 
 _NUMBER = re.compile(r"\A(0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|[0-9]+)\Z")
 _MAC = re.compile(r"\A[0-9a-fA-F]{1,2}(:[0-9a-fA-F]{1,2}){5}\Z")

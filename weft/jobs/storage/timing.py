@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.jobs.command_times import Integers, ready_ps
 from weft.jobs.storage.commands import Commands
 from weft.jobs.storage.loads import StorageJob
 from weft.traffic.jobs import Job, RankTimes
+from weft.traffic.jobs.times import Integers, ready_ps
 
 _NONE = -1
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from weft.clocks.lab import Progress
+from weft.jobs.digits_mlp import HIDDEN_UNITS, DigitsMlp
 from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import MessageSize, whole
 from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult
@@ -23,7 +24,6 @@ from weft.run.algorithms import (
     suitable,
 )
 from weft.run.collectives import CollectiveRequest, random_elements
-from weft.run.gradients import mlp_gradients
 from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks, require_one
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmOrAuto, CollectiveName
@@ -39,6 +39,20 @@ from weft.traffic.training import GRADIENT_COLLECTIVE
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
     from weft.run.task import Task
+
+
+def mlp_gradients(ranks: int, seed: int, hidden_units: int = HIDDEN_UNITS) -> list[NDArray[np.float32]]:
+    """Return one flat float32 gradient vector per rank (64·H + H + H·10 + 10 elements each).
+
+    Each is the gradient of the mean loss of the rank's shard at the same seeded weights, as in data-parallel training.
+
+    Raises:
+        EnvironmentLacksError: scikit-learn, which ships the images, is not installed.
+        BadInputError: there are more ranks than images.
+    """
+    model = DigitsMlp(ranks, seed, hidden_units)
+    return [model.gradient(model.initial, rank, 0) for rank in range(ranks)]
+
 
 DEFAULT_SIZE_BYTES = 65536
 Inputs = list[NDArray[Any]]

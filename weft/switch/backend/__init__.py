@@ -2,6 +2,5 @@
 
 from weft.switch.backend.entities import *
 from weft.switch.backend.errors import *
-from weft.switch.backend.events import *
 from weft.switch.backend.program_entries import *
 from weft.switch.backend.protocol import *

@@ -8,8 +8,7 @@ from finsy.proto import p4r
 
 from weft.switch.backend import CounterValue
 from weft.switch.p4runtime.cells import ArrayCells
-from weft.switch.p4runtime.errors import invalid
-from weft.switch.p4runtime.updates import require_modify
+from weft.switch.p4runtime.errors import invalid, require_modify
 
 
 def decode_counter(data: p4r.CounterData) -> CounterValue:

@@ -13,9 +13,8 @@ from finsy.proto import p4i, p4r
 
 from weft.switch.backend import Digest
 from weft.switch.p4runtime.data import encode_digest
-from weft.switch.p4runtime.errors import invalid, place
+from weft.switch.p4runtime.errors import check_existence, invalid, place
 from weft.switch.p4runtime.pipeline import Pipeline, lookup
-from weft.switch.p4runtime.updates import check_existence
 
 MAX_LIST_SIZE = 1000
 """Most digests in one list, even if the controller sets a higher limit."""

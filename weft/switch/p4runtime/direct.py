@@ -8,12 +8,11 @@ from finsy.proto import p4r
 
 from weft.switch.backend import SwitchBackend, TableKey
 from weft.switch.p4runtime.counters import decode_counter, encode_counter
-from weft.switch.p4runtime.errors import invalid, place
+from weft.switch.p4runtime.errors import invalid, place, require_modify
 from weft.switch.p4runtime.matches import encode_key
 from weft.switch.p4runtime.meters import add_meter, check_colour_counts, decode_meter_config
 from weft.switch.p4runtime.pipeline import BoundTable, Pipeline, lookup
 from weft.switch.p4runtime.tables import Tables
-from weft.switch.p4runtime.updates import require_modify
 
 
 class DirectResources:

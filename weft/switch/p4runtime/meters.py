@@ -10,8 +10,7 @@ from finsy.proto import p4i, p4r
 from weft.switch.backend import NO_COLOUR_COUNTS, ColourCounts, MeterConfig, MeterState
 from weft.switch.p4runtime.cells import ArrayCells
 from weft.switch.p4runtime.counters import encode_counter
-from weft.switch.p4runtime.errors import invalid, place
-from weft.switch.p4runtime.updates import require_modify
+from weft.switch.p4runtime.errors import invalid, place, require_modify
 
 
 def decode_meter_config(message: p4r.MeterConfig, meter_type: p4i.MeterSpec.Type.ValueType) -> MeterConfig:

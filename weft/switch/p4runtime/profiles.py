@@ -13,13 +13,13 @@ from weft.switch.p4runtime.errors import (
     NOT_FOUND,
     RESOURCE_EXHAUSTED,
     RequestError,
+    check_existence,
     choices,
     invalid,
     place,
 )
 from weft.switch.p4runtime.pipeline import BoundProfile, Pipeline, lookup
 from weft.switch.p4runtime.translation import PORT_BITS, SDN_PORT_BITS, Ports
-from weft.switch.p4runtime.updates import check_existence
 from weft.switch.p4runtime.values import decode
 
 FIRST_ONE_SHOT_ID = 1

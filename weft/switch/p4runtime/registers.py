@@ -8,8 +8,7 @@ from finsy.proto import p4d, p4i, p4r
 
 from weft.switch.p4runtime.cells import ArrayCells
 from weft.switch.p4runtime.data import decode_data, encode_data
-from weft.switch.p4runtime.errors import invalid, place
-from weft.switch.p4runtime.updates import require_modify
+from weft.switch.p4runtime.errors import invalid, place, require_modify
 
 
 class Registers(ArrayCells):

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from finsy.proto import p4r
 
 from weft.switch.backend import CloneSession, Replica, SwitchBackend
-from weft.switch.p4runtime.errors import invalid, place
+from weft.switch.p4runtime.errors import check_existence, invalid, place
 from weft.switch.p4runtime.translation import CPU_SDN_PORT, PORT_BITS, SDN_PORT_BITS, Translation
-from weft.switch.p4runtime.updates import check_existence
 from weft.switch.p4runtime.values import decode, encode
 
 MAX_INSTANCE = 2**16 - 1

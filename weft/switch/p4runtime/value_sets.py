@@ -14,10 +14,10 @@ from weft.switch.p4runtime.errors import (
     RESOURCE_EXHAUSTED,
     RequestError,
     place,
+    require_modify,
 )
 from weft.switch.p4runtime.matches import KeyDecoder, encode_key
 from weft.switch.p4runtime.pipeline import BoundField, Pipeline, lookup
-from weft.switch.p4runtime.updates import require_modify
 
 MAX_EXPANSION = 4096
 """Most (value, mask) pairs to which one member may expand."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from weft.quantities.json_names import repeated_name
+from weft.quantities.plain_data import repeated_name
 from weft.quantities.units import shown
 from weft.topologies.errors import TopologyError
 from weft.topologies.files.listed import ListedEdge, ListedGraph, ListedNode

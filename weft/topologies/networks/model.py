@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,3 +117,9 @@ class Network:
     notes: tuple[str, ...] = field(default=())
     scripts: tuple[str, ...] = ()
     link_facts: tuple[LinkFacts, ...] = ()
+
+
+def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a sort key for names: digits compare as numbers, the rest as text."""
+    pieces = re.split("([0-9]{1,18})", name)
+    return tuple((0, int(piece), "") if number % 2 else (1, 0, piece) for number, piece in enumerate(pieces))

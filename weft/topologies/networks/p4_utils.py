@@ -23,8 +23,8 @@ from weft.topologies.networks.model import (
     NetworkHost,
     NetworkSwitch,
     SwitchSetup,
+    natural_order,
 )
-from weft.topologies.networks.natural_order import natural_order
 from weft.topologies.networks.p4_utils_addresses import Assigned, Attached, assign
 from weft.topologies.networks.p4_utils_links import (
     FileLink,

@@ -19,8 +19,8 @@ from weft.topologies.networks.model import (
     PACKET_BYTES,
     LinkFacts,
     NetworkLink,
+    natural_order,
 )
-from weft.topologies.networks.natural_order import natural_order
 
 _CPU_BRIDGE = "sw-cpu"
 _MOST_WEIGHT = 10**9

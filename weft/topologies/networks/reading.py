@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from weft.cache.files import UnreadableFileError, read_bytes
-from weft.quantities.json_names import repeated_name
+from weft.quantities.plain_data import repeated_name
 from weft.quantities.units import shown
 from weft.topologies.errors import TopologyError
 from weft.topologies.networks.fields import MAX_PATH, Fields

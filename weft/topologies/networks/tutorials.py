@@ -19,7 +19,7 @@ from weft.topologies.errors import TopologyError
 from weft.topologies.networks import fields as read
 from weft.topologies.networks import model
 from weft.topologies.networks.fields import Fields
-from weft.topologies.networks.natural_order import natural_order
+from weft.topologies.networks.model import natural_order
 
 FORMAT = "tutorials"
 _FIRST_GRPC_PORT = 50051

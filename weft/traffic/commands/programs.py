@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from weft.rdma.messages import OutOfBandMessage
+from weft.rdma.out_of_band import OutOfBandMessage
 from weft.traffic.answers import Done, ProgramLeft, ProgramProgress
 from weft.traffic.commands.base import Command
 from weft.traffic.commands.connections import QueuePairNumber

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from weft.quantities.whole_times import delay_ps_of
+from weft.quantities.limits import delay_ps_of
 
 MOST_CALLS_AT_ONCE = 10_000
 """At one moment of emulated time. A call that asks for another one without a delay would otherwise go on for ever."""

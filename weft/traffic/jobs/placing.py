@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.collectives import collective_named
 from weft.traffic.jobs.checks import check_job
 from weft.traffic.jobs.classes import JobClasses, Slots
-from weft.traffic.jobs.group_shape import group_shape
 from weft.traffic.jobs.job import CollectiveCall, Group, Job, JobError
 from weft.traffic.jobs.operations import Kind
 from weft.traffic.jobs.rank_job import SHARE_UNIT, PeerPaths, RankCall, RankJob, shares_of_planes
@@ -18,6 +18,36 @@ from weft.traffic.jobs.readers import Readers, readers_of
 from weft.traffic.jobs.reducing import JobReduction, first_unordered
 from weft.traffic.schedule_nodes import Channel, scale_up_label
 from weft.traffic.schedules import CollectiveSpec
+
+
+class GroupShape(NamedTuple):
+    """The fields of `CollectiveSpec` that say which ranks share a host."""
+
+    ranks_per_host: int = 1
+    rank_stride: int = 1
+    hosts: tuple[int, ...] = ()
+
+
+def group_shape(hosts: Sequence[int]) -> GroupShape:
+    """Return the shape of a group, given the host of each of its ranks.
+
+    Hosts with as many ranks each, at equal distances, are described by numbers alone; others rank by rank, numbered in
+    order of their first rank, so that groups that lie alike have the same shape.
+    """
+    counts = Counter(hosts)
+    size = counts[hosts[0]]
+    if len(counts) == len(hosts):
+        return GroupShape()
+    if set(counts.values()) == {size}:
+        stride = hosts.index(hosts[0], 1)
+        block = size * stride
+        if len(hosts) % block == 0 and all(
+            host == hosts[rank - rank % block + rank % stride] for rank, host in enumerate(hosts)
+        ):
+            return GroupShape(size, stride)
+    numbers = {host: number for number, host in enumerate(counts)}
+    return GroupShape(hosts=tuple(numbers[host] for host in hosts))
+
 
 _NO_READERS = Readers()
 _ALIGNMENT_BYTES = 4

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from weft.engine import ExtensionError, _core
+from weft.quantities.limits import whole_ps
 from weft.quantities.units import PS_PER_S
-from weft.quantities.whole_times import whole_ps
 from weft.traffic.extensions.later import LaterCalls, callback_of
 from weft.traffic.extensions.loading import ClassSpec, make
 from weft.traffic.programs.base import OpenProgram, Program
