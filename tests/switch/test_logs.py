@@ -1,6 +1,8 @@
 """The log of `weft switch` where it cannot be written."""
 
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,3 +39,10 @@ def test_a_log_with_room_is_complete(tmp_path: Path) -> None:
     logging.getLogger("switch").error("something")
     require_complete()
     assert "something" in (tmp_path / "s1.log").read_text(encoding="utf-8")
+
+
+def test_importing_mininet_leaves_the_class_of_loggers_alone() -> None:
+    pytest.importorskip("mininet")
+    program = "import logging, weft.clocks.real.network; print(logging.getLoggerClass() is logging.Logger)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

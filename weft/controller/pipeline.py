@@ -51,7 +51,7 @@ class Pipeline:
     @cached_property
     def names(self) -> ProgramNames:
         """The program's tables and actions by name."""
-        return ProgramNames.of(self.p4info)
+        return _shared_names(self.p4info.SerializeToString(deterministic=True))
 
     def schema(self) -> finsy.P4Schema:
         """Return a new schema, which maps names to ids and values to bytes, and has a P4Runtime version."""
@@ -110,3 +110,9 @@ def _shared_schema(
     if version is not None:
         schema.set_p4runtime_version(version)
     return schema
+
+
+@lru_cache(maxsize=8)
+def _shared_names(p4info: bytes) -> ProgramNames:
+    """Return the names shared by all pipelines of a program, as every fabric makes pipelines of its own."""
+    return ProgramNames.of(p4i.P4Info.FromString(p4info))

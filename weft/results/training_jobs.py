@@ -37,7 +37,7 @@ class TrainingJobResult(ItemResult):
     """A step of training, from the job's start to the end of its last operation.
 
     Each rank's time is divided into computing, exposed communication, bubbles and stalls, which add up to the step
-    ([definitions](training.md#what-a-step-s-time-goes-to)). `records` has a row per operation; it is written to a
+    ([definitions](training.md#where-the-time-of-a-step-goes)). `records` has a row per operation; it is written to a
     separate table, not to the results file.
     """
 

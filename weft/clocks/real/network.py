@@ -7,6 +7,7 @@ each namespace instead of several for each interface.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mininet.link import Intf, Link
-from mininet.log import setLogLevel
+from mininet.log import MininetLogger, setLogLevel
 from mininet.node import Node, Switch
 
 from weft.clocks.real import interfaces
@@ -27,6 +28,10 @@ from weft.errors import EnvironmentLacksError
 from weft.system.namespaces import end_all_in, network_namespace
 from weft.topologies import FabricSpec, HostSpec, NicSpec
 from weft.topologies.networks import NetworkHost
+
+# Mininet makes its class that of every later logger: each would write to the terminal by itself, without line ends.
+if logging.getLoggerClass() is MininetLogger:
+    logging.setLoggerClass(logging.Logger)
 
 # The fabric computes and checks checksums itself, so every frame on a veth pair must be whole.
 _OFFLOADS = ("tx", "rx", "sg", "tso", "gso", "gro")
