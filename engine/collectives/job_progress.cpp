@@ -8,8 +8,6 @@
 namespace weft {
 namespace {
 
-using Kind = OperationKind;
-
 // Above every operation's number.
 constexpr uint32_t kOfStream = 1u << 31;
 constexpr double kMaxDurationPs = static_cast<double>(TimePs{1} << 62);
@@ -72,22 +70,22 @@ void JobProgress::start(StepActions& actions, uint32_t operation) {
   times_->started_ps[operation] = actions.now();
   one_less(actions, operations_.successors_of_start(operation));
   switch (operations_.kind(operation)) {
-    case Kind::kCompute:
+    case OperationKind::kCompute:
       note(actions, operation, StepKind::kDelay);
       return actions.delay(operation, computing_ps(operation), operation);
-    case Kind::kTimer: {
+    case OperationKind::kTimer: {
       note(actions, operation, StepKind::kDelay);
       const TimePs over_ps = actions.now() - begun_ps_;
       const TimePs left_ps = std::max<TimePs>(0, operations_.duration_ps(operation) - over_ps);
       return actions.delay(operation, left_ps, operation);
     }
-    case Kind::kSend:
+    case OperationKind::kSend:
       return send(actions, operation);
-    case Kind::kReceive:
+    case OperationKind::kReceive:
       return receive(actions, operation);
-    case Kind::kRead:
+    case OperationKind::kRead:
       return read(actions, operation);
-    case Kind::kCollective: {
+    case OperationKind::kCollective: {
       const uint32_t tag = (job_.binding().run_tag + operations_.number(operation)) % kTags;
       return actions.run_part(operation, job_.binding().calls[operations_.target(operation)], tag,
                               operations_.traffic_kind(operation));

@@ -6,18 +6,19 @@
 namespace weft {
 namespace {
 
-using Kind = LaneInstructionKind;
-
-bool is_step(Kind kind) {
-  return kind != Kind::kAwaitElements && kind != Kind::kMarkElements && kind != Kind::kAwaitAcknowledgement;
+bool is_step(LaneInstructionKind kind) {
+  return kind != LaneInstructionKind::kAwaitElements && kind != LaneInstructionKind::kMarkElements &&
+         kind != LaneInstructionKind::kAwaitAcknowledgement;
 }
 
-bool moves_data(Kind kind) { return kind == Kind::kReduce || kind == Kind::kCopy; }
+bool moves_data(LaneInstructionKind kind) {
+  return kind == LaneInstructionKind::kReduce || kind == LaneInstructionKind::kCopy;
+}
 
 bool awaits_acknowledgements(const LaneBlock& block) {
   return std::ranges::any_of(block.loops, [](const LaneLoop& loop) {
     return std::ranges::any_of(loop.instructions, [](const LaneInstruction& instruction) {
-      return instruction.kind == Kind::kAwaitAcknowledgement;
+      return instruction.kind == LaneInstructionKind::kAwaitAcknowledgement;
     });
   });
 }
@@ -167,8 +168,8 @@ void LaneProgress::instruction_done(StepActions& actions, uint32_t number) {
   Lane& lane = states_[number];
   while (move_on(lane)) {
     const Place place = place_of(number);
-    const Kind kind = place.instruction.kind;
-    if (kind != Kind::kMarkElements && (has_data() || !moves_data(kind))) return;
+    const LaneInstructionKind kind = place.instruction.kind;
+    if (kind != LaneInstructionKind::kMarkElements && (has_data() || !moves_data(kind))) return;
     run(actions, number, place);
   }
 }
@@ -176,11 +177,11 @@ void LaneProgress::instruction_done(StepActions& actions, uint32_t number) {
 LaneProgress::Outcome LaneProgress::run(StepActions& actions, uint32_t number, const Place& place) {
   const LaneInstruction& instruction = place.instruction;
   switch (instruction.kind) {
-    case Kind::kAwaitAcknowledgement:
+    case LaneInstructionKind::kAwaitAcknowledgement:
       if (states_[number].unacknowledged == 0) return Outcome::kGoOn;
       states_[number].awaits_acknowledgement = true;
       return Outcome::kBlocked;
-    case Kind::kDelay:
+    case LaneInstructionKind::kDelay:
       note(actions, place, StepKind::kDelay, 0, actions.now());
       actions.delay(step_of(place), instruction.duration_ps, number);
       return Outcome::kBlocked;
@@ -189,37 +190,37 @@ LaneProgress::Outcome LaneProgress::run(StepActions& actions, uint32_t number, c
   }
   const Elements elements = elements_of(place, instruction.elements);
   // Ranks without data of their own take part in what the others' are for.
-  const bool is_common =
-      instruction.kind == Kind::kAggregate && instruction.aggregation != AggregationKind::kAllReduce;
+  const bool is_common = instruction.kind == LaneInstructionKind::kAggregate &&
+                         instruction.aggregation != AggregationKind::kAllReduce;
   if (elements.is_empty() && !is_common) return skip(actions, place);
   switch (instruction.kind) {
-    case Kind::kSend:
+    case LaneInstructionKind::kSend:
       send(actions, number, place, elements);
       return Outcome::kGoOn;
-    case Kind::kReceive:
+    case LaneInstructionKind::kReceive:
       return receive(actions, number, place);
-    case Kind::kReduce:
-    case Kind::kCopy:
+    case LaneInstructionKind::kReduce:
+    case LaneInstructionKind::kCopy:
       if (!has_data()) return Outcome::kGoOn;
       move_data(actions, place, elements);
       return Outcome::kQueued;
-    case Kind::kAggregate:
+    case LaneInstructionKind::kAggregate:
       aggregate(actions, number, place, elements);
       return Outcome::kGoOn;
-    case Kind::kMarkElements:
+    case LaneInstructionKind::kMarkElements:
       mark(actions, place, elements);
       return Outcome::kGoOn;
-    case Kind::kAwaitElements:
+    case LaneInstructionKind::kAwaitElements:
       return marks_[instruction.marks].await(elements, number) ? Outcome::kGoOn : Outcome::kBlocked;
-    case Kind::kAwaitAcknowledgement:
-    case Kind::kDelay:
+    case LaneInstructionKind::kAwaitAcknowledgement:
+    case LaneInstructionKind::kDelay:
       break;  // above
   }
   return Outcome::kGoOn;
 }
 
 LaneProgress::Outcome LaneProgress::skip(StepActions& actions, const Place& place) {
-  const Kind kind = place.instruction.kind;
+  const LaneInstructionKind kind = place.instruction.kind;
   if (is_step(kind) && (has_data() || !moves_data(kind))) actions.skipped(step_of(place));
   return Outcome::kGoOn;
 }
@@ -279,7 +280,7 @@ void LaneProgress::move_data(StepActions& actions, const Place& place, const Ele
   const uint8_t* source = lanes_.binding().scratch + from * element_bytes(schedule_.dtype());
   const uint64_t length_bytes = elements.count() * element_bytes(schedule_.dtype());
   const uint32_t step = step_of(place);
-  const bool reduces = instruction.kind == Kind::kReduce;
+  const bool reduces = instruction.kind == LaneInstructionKind::kReduce;
   note(actions, place, reduces ? StepKind::kReduce : StepKind::kCopy, length_bytes, actions.now());
   if (reduces) {
     actions.reduce(step, {.destination = target,

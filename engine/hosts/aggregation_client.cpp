@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "hosts/options.hpp"
 #include "hosts/rc_config.hpp"
 
 namespace weft {
@@ -17,11 +18,6 @@ constexpr uint64_t kMaxRounds = 1ull << 32;  // the wire's round number
 // How many packets may follow each other to make up for the time in which others had the link. The switches'
 // meters allow for them (weft/controller/job_rates.py).
 constexpr TimePs kCatchUpPackets = 8;
-
-[[noreturn]] void refuse(const char* parameter, uint64_t value, const char* valid) {
-  throw std::invalid_argument(std::string("aggregation client: ") + parameter + " " + std::to_string(value) +
-                              " (valid: " + valid + ")");
-}
 
 const AggregationConfig& checked(const AggregationConfig& config) {
   check(config);
@@ -42,22 +38,26 @@ roce::RoceHeaders contribution_headers(const AggregationConfig& config) {
 }  // namespace
 
 void check(const AggregationConfig& config) {
-  if (config.slot_count == 0) refuse("slot_count", 0, "1 to 65535");
+  if (config.slot_count == 0) refuse_setting("aggregation client: slot_count", 0, "1 to 65535");
   const auto& counts = roce::kAggregationLaneCounts;
   if (config.lane_count == 0 || std::find(counts.begin(), counts.end(), config.lane_count) == counts.end()) {
-    refuse("lane_count", config.lane_count, "64, 128, 256 or 1024");
+    refuse_setting("aggregation client: lane_count", config.lane_count, "64, 128, 256 or 1024");
   }
-  if (config.rank_count == 0) refuse("rank_count", 0, "1 or more");
-  if (config.worker_rank >= config.rank_count) refuse("worker_rank", config.worker_rank, "below rank_count");
+  if (config.rank_count == 0) refuse_setting("aggregation client: rank_count", 0, "1 or more");
+  if (config.worker_rank >= config.rank_count)
+    refuse_setting("aggregation client: worker_rank", config.worker_rank, "below rank_count");
   if (!config.worker_numbers.empty() && config.worker_numbers.size() != config.rank_count) {
-    refuse("worker_numbers of length", config.worker_numbers.size(), "none, or rank_count");
+    refuse_setting("aggregation client: worker_numbers of length", config.worker_numbers.size(),
+                   "none, or rank_count");
   }
   if (config.retransmission_timeout_ps <= 0) {
-    refuse("retransmission_timeout_ps", static_cast<uint64_t>(config.retransmission_timeout_ps), "above 0");
+    refuse_setting("aggregation client: retransmission_timeout_ps",
+                   static_cast<uint64_t>(config.retransmission_timeout_ps), "above 0");
   }
-  if (config.data_class >= roce::kDataClasses) refuse("data_class", config.data_class, "0 to 5");
+  if (config.data_class >= roce::kDataClasses)
+    refuse_setting("aggregation client: data_class", config.data_class, "0 to 5");
   if (config.timeout_backoff_limit > 20) {
-    refuse("timeout_backoff_limit", config.timeout_backoff_limit, "0 to 20");
+    refuse_setting("aggregation client: timeout_backoff_limit", config.timeout_backoff_limit, "0 to 20");
   }
   if (config.source_ip.is_ipv6 != config.destination_ip.is_ipv6) {
     throw std::invalid_argument("aggregation client: source and destination are of different IP versions");
@@ -183,7 +183,7 @@ void AggregationClient::compose(uint64_t message) {
   sent.purpose = posted.request.purpose(index);
   sent.payload.resize(sent.purpose.has_lanes ? size_t{4} * config_.lane_count : 0);
   if (!sent.purpose.has_lanes) return;
-  LaneBuffer lanes;
+  LaneValues lanes;
   posted.request.compose(index, std::span(lanes).first(config_.lane_count));
   swap_lane_bytes(reinterpret_cast<const uint8_t*>(lanes.data()), sent.payload.data(), config_.lane_count);
 }
@@ -255,7 +255,7 @@ void AggregationClient::on_packet(TimePs now, const roce::ParsedPacket& packet) 
   }
   uint64_t message = 0;
   if (!classify(packet, message)) return;
-  LaneBuffer lanes;
+  LaneValues lanes;
   const size_t lane_count = packet.aggregation->lane_count;
   swap_lane_bytes(packet.payload, reinterpret_cast<uint8_t*>(lanes.data()), lane_count);
   const bool has_overflowed = (packet.aggregation->flags & roce::kOverflow) != 0;

@@ -18,7 +18,7 @@
 namespace weft {
 
 // Room for the lanes of one message, in host order, however many it has.
-using LaneBuffer = std::array<int32_t, roce::kMaxAggregationLanes>;
+using LaneValues = std::array<int32_t, roce::kMaxAggregationLanes>;
 
 // Big-endian lanes to host order and back; the same exchange both ways.
 inline void swap_lane_bytes(const uint8_t* from, uint8_t* to, size_t lane_count) {

@@ -8,6 +8,18 @@
 //   };
 #pragma once
 
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace weft {
+
+[[noreturn]] inline void refuse_setting(const std::string& setting, uint64_t value, const char* valid) {
+  throw std::invalid_argument(setting + " " + std::to_string(value) + " (valid: " + valid + ")");
+}
+
+}  // namespace weft
+
 #define WEFT_OPTION_MEMBER(type, name, initial, meaning) type name = initial;
 #define WEFT_OPTION_VISIT(type, name, initial, meaning) visit(#name, &Self::name, meaning);
 #define WEFT_OPTIONS(Struct, LIST)                   \

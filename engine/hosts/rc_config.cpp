@@ -18,13 +18,8 @@ namespace {
 
 constexpr uint32_t kMaxOutstandingReads = 128;
 
-[[noreturn]] void refuse(const char* parameter, uint64_t value, const char* valid) {
-  throw std::invalid_argument(std::string(parameter) + " is " + std::to_string(value) + " (valid: " + valid +
-                              ")");
-}
-
 void require_24_bits(const char* parameter, uint32_t value) {
-  if (value > kPsnMask) refuse(parameter, value, "24 bits");
+  if (value > kPsnMask) refuse_setting(std::string(parameter) + " is", value, "24 bits");
 }
 
 // Hundredths of a millisecond, by timer code.
@@ -41,24 +36,25 @@ void check(const RcConfig& config) {
   require_24_bits("remote_initial_psn", config.remote_initial_psn);
   const uint32_t mtu = config.path_mtu_bytes;
   if (mtu != 256 && mtu != 512 && mtu != 1024 && mtu != 2048 && mtu != 4096) {
-    refuse("path_mtu_bytes", mtu, "256, 512, 1024, 2048, 4096");
+    refuse_setting("path_mtu_bytes is", mtu, "256, 512, 1024, 2048, 4096");
   }
   if (config.source_ip.is_ipv6 != config.destination_ip.is_ipv6) {
     throw std::invalid_argument("source_ip and destination_ip are of different IP versions");
   }
-  if (config.data_class >= roce::kDataClasses) refuse("data_class", config.data_class, "0 to 5");
-  if (config.ack_interval_packets == 0) refuse("ack_interval_packets", 0, "1 or more");
+  if (config.data_class >= roce::kDataClasses) refuse_setting("data_class is", config.data_class, "0 to 5");
+  if (config.ack_interval_packets == 0) refuse_setting("ack_interval_packets is", 0, "1 or more");
   if (config.retransmission_timeout_ps <= 0) {
     throw std::invalid_argument("retransmission_timeout_ps is " +
                                 std::to_string(config.retransmission_timeout_ps) +
                                 " (valid: more than 0; see retransmission_timeout_ps())");
   }
   if (config.timeout_backoff_limit > 20)
-    refuse("timeout_backoff_limit", config.timeout_backoff_limit, "0 to 20");
+    refuse_setting("timeout_backoff_limit is", config.timeout_backoff_limit, "0 to 20");
   if (config.max_outstanding_reads == 0 || config.max_outstanding_reads > kMaxOutstandingReads)
-    refuse("max_outstanding_reads", config.max_outstanding_reads, "1 to 128");
-  if (config.rnr_retry_limit > 7) refuse("rnr_retry_limit", config.rnr_retry_limit, "0 to 6, 7 for ever");
-  if (config.rnr_timer_code > 31) refuse("rnr_timer_code", config.rnr_timer_code, "0 to 31");
+    refuse_setting("max_outstanding_reads is", config.max_outstanding_reads, "1 to 128");
+  if (config.rnr_retry_limit > 7)
+    refuse_setting("rnr_retry_limit is", config.rnr_retry_limit, "0 to 6, 7 for ever");
+  if (config.rnr_timer_code > 31) refuse_setting("rnr_timer_code is", config.rnr_timer_code, "0 to 31");
   if (config.reordering_window_ps < 0) throw std::invalid_argument("reordering_window_ps is negative");
   if (config.retransmission == Retransmission::kSelectiveRepeat && config.receive_for_immediate) {
     throw std::invalid_argument("receive_for_immediate does not go with selective repeat");
@@ -67,7 +63,7 @@ void check(const RcConfig& config) {
     throw std::invalid_argument("end_to_end_credits does not go with selective repeat");
   }
   if (config.segment_packets == 0 || config.segment_packets > Packet::kMaxPackets)
-    refuse("segment_packets", config.segment_packets, "1 to 255");
+    refuse_setting("segment_packets is", config.segment_packets, "1 to 255");
   if (config.cnp_interval_ps < 0) throw std::invalid_argument("cnp_interval_ps is negative");
 }
 

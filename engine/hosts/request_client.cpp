@@ -5,13 +5,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hosts/options.hpp"
+
 namespace weft {
 namespace {
-
-[[noreturn]] void refuse(const char* parameter, uint64_t value, const char* valid) {
-  throw std::invalid_argument(std::string("client of a service: ") + parameter + " " + std::to_string(value) +
-                              " (valid: " + valid + ")");
-}
 
 const RequestConfig& checked(const RequestConfig& config) {
   check(config);
@@ -21,12 +18,14 @@ const RequestConfig& checked(const RequestConfig& config) {
 }  // namespace
 
 void check(const RequestConfig& config) {
-  if (config.requests == 0) refuse("requests", 0, "1 or more");
-  if (!std::has_single_bit(config.window)) refuse("window", config.window, "a power of two");
+  if (config.requests == 0) refuse_setting("client of a service: requests", 0, "1 or more");
+  if (!std::has_single_bit(config.window))
+    refuse_setting("client of a service: window", config.window, "a power of two");
   if (config.retransmission_timeout_ps <= 0)
-    refuse("retransmission_timeout_ps", static_cast<uint64_t>(config.retransmission_timeout_ps), "above 0");
+    refuse_setting("client of a service: retransmission_timeout_ps",
+                   static_cast<uint64_t>(config.retransmission_timeout_ps), "above 0");
   if (config.timeout_backoff_limit > 20)
-    refuse("timeout_backoff_limit", config.timeout_backoff_limit, "0 to 20");
+    refuse_setting("client of a service: timeout_backoff_limit", config.timeout_backoff_limit, "0 to 20");
 }
 
 RequestClient::RequestClient(const RequestConfig& config, ScheduleExecutor& executor)

@@ -3,16 +3,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "hosts/options.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/service_format.hpp"
 
 namespace weft {
 namespace {
-
-[[noreturn]] void refuse(const char* parameter, uint64_t value, const char* valid) {
-  throw std::invalid_argument(std::string("service client: ") + parameter + " " + std::to_string(value) +
-                              " (valid: " + valid + ")");
-}
 
 const ServiceConfig& checked(const ServiceConfig& config) {
   check(config);
@@ -31,9 +27,9 @@ roce::RoceHeaders request_headers(const ServiceConfig& config) {
 
 void check(const ServiceConfig& config) {
   check(config.requests);
-  if (config.cells == 0) refuse("cells", 0, "1 or more");
+  if (config.cells == 0) refuse_setting("service client: cells", 0, "1 or more");
   if (config.requests.window != 1 && config.operation != ServiceOperation::kFetchAndAdd)
-    refuse("window", config.requests.window, "1 unless fetch-and-add");
+    refuse_setting("service client: window", config.requests.window, "1 unless fetch-and-add");
   if (config.source_ip.is_ipv6 != config.destination_ip.is_ipv6)
     throw std::invalid_argument("service client: source and destination are of different IP versions");
 }

@@ -194,13 +194,13 @@ py::dict headers_dict(const roce::ParsedPacket& packet) {
   return dict;
 }
 
-std::string_view view_of(const py::bytes& data) { return static_cast<std::string_view>(data); }
+std::string_view text_of(const py::bytes& data) { return static_cast<std::string_view>(data); }
 
 const uint8_t* bytes_at(std::string_view data) { return reinterpret_cast<const uint8_t*>(data.data()); }
 
 py::bytes build(const Record<"RoceHeaders">& dict, const py::bytes& payload) {
   const roce::RoceHeaders headers = headers_of(dict);
-  const std::string_view view = view_of(payload);
+  const std::string_view view = text_of(payload);
   std::vector<uint8_t> frame(roce::frame_bytes(headers, view.size()));
   roce::write_frame(headers, bytes_at(view), view.size(), frame.data());
   return {reinterpret_cast<const char*>(frame.data()), frame.size()};
@@ -212,7 +212,7 @@ class TemplateOfHeaders {
   explicit TemplateOfHeaders(const Record<"RoceHeaders">& dict) : template_(headers_of(dict)) {}
 
   py::bytes build(const Record<"RoceHeaders">& dict, const py::bytes& payload) {
-    const std::string_view view = view_of(payload);
+    const std::string_view view = text_of(payload);
     return frame_of(template_.build(pool_, headers_of(dict), bytes_at(view), view.size()));
   }
   py::bytes build_as_length(const Record<"RoceHeaders">& dict, size_t payload_bytes) {
@@ -231,7 +231,7 @@ class TemplateOfHeaders {
 };
 
 Typed<"tuple[RoceHeaders, bytes]", py::tuple> parse(const py::bytes& frame) {
-  const std::string_view view = view_of(frame);
+  const std::string_view view = text_of(frame);
   roce::ParsedPacket packet;
   const roce::ParseError error = roce::parse_frame(bytes_at(view), view.size(), packet);
   if (error != roce::ParseError::kNone) {
@@ -242,13 +242,13 @@ Typed<"tuple[RoceHeaders, bytes]", py::tuple> parse(const py::bytes& frame) {
 }
 
 std::string parse_error(const py::bytes& frame) {
-  const std::string_view view = view_of(frame);
+  const std::string_view view = text_of(frame);
   roce::ParsedPacket packet;
   return roce::parse_error_name(roce::parse_frame(bytes_at(view), view.size(), packet));
 }
 
 uint32_t icrc(const py::bytes& ip) {
-  const std::string_view view = view_of(ip);
+  const std::string_view view = text_of(ip);
   const bool is_ipv6 = !view.empty() && static_cast<uint8_t>(view[0]) >> 4 == 6;
   const size_t least = (is_ipv6 ? roce::kIpv6Bytes : roce::kIpv4Bytes) + roce::kUdpBytes + roce::kBthBytes;
   if (view.size() < least) {
@@ -356,7 +356,7 @@ It is sent little-endian. Raises ValueError if IP, UDP and BTH headers are not c
   m.def(
       "crc32",
       [](const py::bytes& data, bool portable) {
-        const std::string_view view = view_of(data);
+        const std::string_view view = text_of(data);
         const auto update = portable ? &crc32_update_portable : &crc32_update;
         return ~update(kCrc32Initial, bytes_at(view), view.size());
       },

@@ -199,7 +199,7 @@ class PythonScheduleExecutor : public ScheduleExecutor {
 
 // Calls a method of the executor under the engine's lock.
 template <auto Method, class... Arguments>
-auto locked() {
+auto locked_executor() {
   return [](PythonScheduleExecutor& executor, Arguments... arguments) {
     PythonGuard guard(executor.engine());
     return (executor.*Method)(arguments...);
@@ -240,28 +240,34 @@ void bind_executor(py::module_& m) {
 As a file (`fileno`) it becomes readable when a run ends.)doc")
       .def(py::init([](Engine& engine) { return make_component<Executor>(engine, engine); }), "engine"_a,
            py::keep_alive<1, 2>())
-      .def("add_channel", locked<&ScheduleExecutor::add_channel, RcQueuePair&>(), "queue_pair"_a)
-      .def("add_scale_up_channel", locked<&ScheduleExecutor::add_scale_up_channel, ScaleUpChannel&>(),
-           "channel"_a, py::keep_alive<1, 2>())
-      .def("add_aggregator", locked<&ScheduleExecutor::add_aggregator, AggregationClient&>(), "client"_a)
-      .def("remove_channel", locked<&ScheduleExecutor::remove_channel, uint32_t>(), "channel"_a)
-      .def("remove_aggregator", locked<&ScheduleExecutor::remove_aggregator, uint32_t>(), "aggregator"_a)
+      .def("add_channel", locked_executor<&ScheduleExecutor::add_channel, RcQueuePair&>(), "queue_pair"_a)
+      .def("add_scale_up_channel",
+           locked_executor<&ScheduleExecutor::add_scale_up_channel, ScaleUpChannel&>(), "channel"_a,
+           py::keep_alive<1, 2>())
+      .def("add_aggregator", locked_executor<&ScheduleExecutor::add_aggregator, AggregationClient&>(),
+           "client"_a)
+      .def("remove_channel", locked_executor<&ScheduleExecutor::remove_channel, uint32_t>(), "channel"_a)
+      .def("remove_aggregator", locked_executor<&ScheduleExecutor::remove_aggregator, uint32_t>(),
+           "aggregator"_a)
       .def(
-          "replace_aggregator", locked<&ScheduleExecutor::replace_aggregator, uint32_t, AggregationClient&>(),
+          "replace_aggregator",
+          locked_executor<&ScheduleExecutor::replace_aggregator, uint32_t, AggregationClient&>(),
           "aggregator"_a, "client"_a,
           "Have another client do what one did, under the same number. Raises ValueError for an unknown one.")
       .def(
-          "suspend", locked<&ScheduleExecutor::suspend, uint32_t>(), "channel"_a,
+          "suspend", locked_executor<&ScheduleExecutor::suspend, uint32_t>(), "channel"_a,
           R"doc(Stop a channel's queue pair, keep what is not acknowledged; returns how many messages have arrived.
 
 Raises ValueError for a channel that has no queue pair.)doc")
       .def(
-          "detour", locked<&ScheduleExecutor::detour, uint32_t, const std::vector<uint32_t>&, uint64_t>(),
+          "detour",
+          locked_executor<&ScheduleExecutor::detour, uint32_t, const std::vector<uint32_t>&, uint64_t>(),
           "channel"_a, "over"_a, "peer_received"_a,
           R"doc(Have other channels carry, in turn, what a suspended one would, but for what its peer has received.
 
 Raises ValueError if it is not suspended, or for channels or a number that cannot be.)doc")
-      .def("resume", locked<&ScheduleExecutor::resume, uint32_t, RcQueuePair&>(), "channel"_a, "queue_pair"_a,
+      .def("resume", locked_executor<&ScheduleExecutor::resume, uint32_t, RcQueuePair&>(), "channel"_a,
+           "queue_pair"_a,
            R"doc(Have a new queue pair carry what is posted to a channel from now on.
 
 Raises ValueError if the channel is on no detour.)doc")
@@ -283,10 +289,10 @@ Raises ValueError if the schedule names a channel or aggregator that does not ex
       .def("operation_times", &operation_times, "job"_a,
            "When each operation of a job's run has started and ended, in ps; the largest number where it has "
            "not.")
-      .def("cancel", locked<&ScheduleExecutor::cancel, uint64_t>(), "run"_a)
-      .def("forget", locked<&ScheduleExecutor::forget, uint64_t>(), "run"_a,
+      .def("cancel", locked_executor<&ScheduleExecutor::cancel, uint64_t>(), "run"_a)
+      .def("forget", locked_executor<&ScheduleExecutor::forget, uint64_t>(), "run"_a,
            "Release a run that has ended. Raises RuntimeError if it has not.")
-      .def("take_ended", locked<&Executor::take_ended>(), "Runs that ended since the last call.")
+      .def("take_ended", locked_executor<&Executor::take_ended>(), "Runs that ended since the last call.")
       .def(
           "set_end_listener",
           [](Executor& executor, std::optional<Callback> listener) {

@@ -60,12 +60,6 @@ std::shared_ptr<Engine> own_engine(Engine* engine) {
           }};
 }
 
-int64_t monotonic_now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
 void inject(Engine& engine, Node& node, int port, const py::bytes& data, std::optional<TimePs> time_ps) {
   PythonGuard guard(engine);
   if (&node.engine() != &engine) throw std::invalid_argument("the node is not of this engine");

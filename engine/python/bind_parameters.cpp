@@ -28,7 +28,7 @@ using namespace py::literals;
 namespace {
 
 template <class T>
-using Column = py::array_t<T, py::array::c_style | py::array::forcecast>;
+using Values = py::array_t<T, py::array::c_style | py::array::forcecast>;
 
 ParameterPath path_of(Nic& nic, int port, uint16_t group_id, uint16_t epoch, uint32_t q_key,
                       const std::string& destination_mac, const std::string& destination_ip) {
@@ -67,7 +67,7 @@ class PythonParameterStore final : public ParameterStore {
   Engine& engine;
 };
 
-std::vector<ParameterRequest> requests_of(const Column<uint32_t>& blocks, const Column<bool>& pushes) {
+std::vector<ParameterRequest> requests_of(const Values<uint32_t>& blocks, const Values<bool>& pushes) {
   if (blocks.size() != pushes.size())
     throw std::invalid_argument("blocks and pushes differ in length: " + std::to_string(blocks.size()) +
                                 " and " + std::to_string(pushes.size()));
@@ -77,8 +77,8 @@ std::vector<ParameterRequest> requests_of(const Column<uint32_t>& blocks, const 
 }
 
 std::shared_ptr<PythonParameterClient> make_client(
-    Nic& nic, int port, std::shared_ptr<ScheduleExecutor> executor, const Column<uint32_t>& blocks,
-    const Column<bool>& pushes, uint16_t window, uint16_t group_id, uint16_t epoch, uint32_t q_key,
+    Nic& nic, int port, std::shared_ptr<ScheduleExecutor> executor, const Values<uint32_t>& blocks,
+    const Values<bool>& pushes, uint16_t window, uint16_t group_id, uint16_t epoch, uint32_t q_key,
     uint16_t client, const std::string& destination_mac, const std::string& destination_ip,
     TimePs retransmission_timeout_ps) {
   Engine& engine = nic.engine();
@@ -106,7 +106,7 @@ std::shared_ptr<PythonParameterStore> make_store(Nic& nic, int port, uint32_t bl
   return made;
 }
 
-Record<"ParameterRecords"> records(PythonParameterClient& client) {
+Record<"ParameterRecords"> parameter_records(PythonParameterClient& client) {
   PythonGuard guard(client.engine);
   const std::vector<ParameterRecord>& records = client.records();
   return py::dict("started_ps"_a = column_of(records, &ParameterRecord::started_ps),
@@ -133,7 +133,7 @@ void bind_parameters(py::module_& m) {
       .def(py::init(&make_client), "nic"_a, "port"_a, "executor"_a, py::kw_only(), "blocks"_a, "pushes"_a,
            "window"_a, "group_id"_a, "epoch"_a, "q_key"_a, "client"_a, "destination_mac"_a,
            "destination_ip"_a, "retransmission_timeout_ps"_a, py::keep_alive<1, 2>())
-      .def("records", &records, "Columns of all requests, in their order.")
+      .def("records", &parameter_records, "Columns of all requests, in their order.")
       .def(
           "spoilt_blocks",
           [](Client& client) {

@@ -29,7 +29,7 @@ using PartitionsLock = PythonLock<Partitions, Partitions::Guard>;
 using PythonPartitionsGuard = PythonGuardOf<Partitions>;
 
 template <auto Method>
-auto locked() {
+auto locked_partitions() {
   return [](Partitions& partitions) {
     PythonPartitionsGuard guard(partitions);
     return (partitions.*Method)();
@@ -120,7 +120,7 @@ picoseconds. Every method may be called from any thread, but not from events of 
 
 Partitions of one `group` (0 or more) have their traffic with each other, as the switches of a plane do: one
 worker serves them all, where groups can be shared out evenly.)doc")
-      .def("__len__", locked<&Partitions::count>())
+      .def("__len__", locked_partitions<&Partitions::count>())
       .def_property_readonly("seed", &Partitions::seed)
       .def_property(
           "workers", &Partitions::workers,
@@ -129,7 +129,7 @@ worker serves them all, where groups can be shared out evenly.)doc")
             partitions.set_workers(workers);
           },
           "Threads that serve a run, the caller's included; may be set between runs.")
-      .def("shares", locked<&Partitions::shares>(),
+      .def("shares", locked_partitions<&Partitions::shares>(),
            "Which partitions each worker serves, by number in the order in which they were added.")
       .def(
           "distribute",
@@ -150,17 +150,18 @@ Raises ValueError for a process that is not among the count, RuntimeError after 
             return partitions.process_of(partition_of(partitions, engine));
           },
           "engine"_a, "Which process serves a partition's engine; 0 in a run that is not distributed.")
-      .def("agree_on_links", locked<&Partitions::agree_on_delay_lines>(),
+      .def("agree_on_links", locked_partitions<&Partitions::agree_on_delay_lines>(),
            "Let links count what has arrived damaged in other processes. All processes must call it.")
-      .def_property_readonly("now_ps", locked<&Partitions::now>(), "Up to when everything has been served.")
+      .def_property_readonly("now_ps", locked_partitions<&Partitions::now>(),
+                             "Up to when everything has been served.")
       .def_property_readonly(
-          "window_ps", locked<&Partitions::window_ps>(),
+          "window_ps", locked_partitions<&Partitions::window_ps>(),
           R"doc(How long windows are: the shortest delay of a link between partitions, at most a microsecond.
 
 What an event reports to Python (a listener's call) arrives that much later.)doc")
-      .def_property_readonly("windows_served", locked<&Partitions::windows_served>())
-      .def_property_readonly("events_served", locked<&Partitions::events_served>())
-      .def_property_readonly("live_packets", locked<&Partitions::live_packets>(),
+      .def_property_readonly("windows_served", locked_partitions<&Partitions::windows_served>())
+      .def_property_readonly("events_served", locked_partitions<&Partitions::events_served>())
+      .def_property_readonly("live_packets", locked_partitions<&Partitions::live_packets>(),
                              "Packets that exist at this moment, in queues, on links, in nodes.")
       .def(
           "packet_conservation",

@@ -52,7 +52,8 @@ py::array_t<int64_t> array_of(std::vector<int64_t>&& column) {
   return py::array_t<int64_t>(static_cast<py::ssize_t>(held->size()), held->data(), owner);
 }
 
-Record<"dict[str, dict[str, numpy.typing.NDArray[numpy.int64]]]"> take(PythonProbe& probe, TimePs until_ps) {
+Record<"dict[str, dict[str, numpy.typing.NDArray[numpy.int64]]]"> take_of_probe(PythonProbe& probe,
+                                                                                TimePs until_ps) {
   std::vector<std::pair<Probe::NamedTable, ColumnTable::Columns>> taken;
   {
     PythonGuard guard(probe.engine());
@@ -116,7 +117,7 @@ Rows beyond row_limit of a table are counted and not kept. Raises RuntimeError i
           },
           "port"_a, "place"_a,
           "Make a port's queues and what it has sent series of a place. RuntimeError before start_sampling.")
-      .def("take", &take, "until_ps"_a = 0,
+      .def("take", &take_of_probe, "until_ps"_a = 0,
            R"doc(Hand over all that was recorded since the last call: columns by name, by table.
 
 Ports are sampled once more at until_ps (the engine's now, if that is later): all events up to it have been

@@ -63,7 +63,7 @@ std::shared_ptr<PythonServiceClient> make_client(Nic& nic, int port,
   return client;
 }
 
-Record<"ServiceRecords"> records(PythonServiceClient& client) {
+Record<"ServiceRecords"> service_records(PythonServiceClient& client) {
   PythonGuard guard(client.engine);
   const std::vector<ServiceRecord>& records = client.records();
   py::array_t<uint64_t> values(static_cast<py::ssize_t>(records.size()));
@@ -118,7 +118,7 @@ Requests go to `destination_ip` by way of `destination_mac`, answers come to `gr
            "group_ip"_a, "retransmission_timeout_ps"_a, "source_udp_port"_a = defaults.source_udp_port,
            "timeout_backoff_limit"_a = defaults.requests.timeout_backoff_limit,
            "retry_limit"_a = defaults.requests.retry_limit, py::keep_alive<1, 2>())
-      .def("records", &records,
+      .def("records", &service_records,
            "Columns of all requests, in their order; those without an answer have finished at 0.")
       .def(
           "counters",

@@ -25,7 +25,6 @@ using namespace py::literals;
 
 namespace {
 
-using tcp::CongestionControl;
 using tcp::Connection;
 using tcp::ConnectionConfig;
 using tcp::Segment;
@@ -81,7 +80,7 @@ void declare_segment_fields() {
 // A connection with its bytes.
 class PythonTcpConnection {
  public:
-  PythonTcpConnection(const ConnectionConfig& config, std::unique_ptr<CongestionControl> control)
+  PythonTcpConnection(const ConnectionConfig& config, std::unique_ptr<tcp::CongestionControl> control)
       : connection(config, std::move(control)) {}
 
   void write(std::string_view bytes) {
@@ -233,7 +232,7 @@ until it returns None. Raises ValueError for parameters out of range, naming the
 }
 
 void bind_congestion_control(py::module_& m) {
-  using Self = CongestionControl;
+  using Self = tcp::CongestionControl;
   py::class_<Self>(m, "TcpCongestionControl",
                    "Decides a TCP connection's window; its events, for tests and models.")
       .def(py::init([](const std::string& name, uint32_t segment_bytes, uint32_t window_segments,

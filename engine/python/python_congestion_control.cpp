@@ -63,7 +63,7 @@ void PythonCongestionControl::ask() {
 
 namespace {
 
-std::shared_ptr<CongestionControl> make(
+std::shared_ptr<CongestionControl> make_congestion_control_of(
     const std::string& name, const Typed<"collections.abc.Callable[[], object]">& window_bytes,
     const Typed<"collections.abc.Callable[[], object] | None">& pacing_rate_bps,
     const Typed<"collections.abc.Callable[[], object] | None">& next_deadline_ps,
@@ -119,9 +119,9 @@ void bind_python_congestion_control(py::module_& m) {
             return py::object(telemetry_dict(*self.telemetry));
           },
           "The INT stack that the receiver echoed, None without INT.");
-  m.def("python_congestion_control", &make, "name"_a, py::kw_only(), "window_bytes"_a, "pacing_rate_bps"_a,
-        "next_deadline_ps"_a, "on_packet_sent"_a, "on_acknowledgement"_a, "on_congestion_notification"_a,
-        "on_loss"_a, "on_deadline"_a,
+  m.def("python_congestion_control", &make_congestion_control_of, "name"_a, py::kw_only(), "window_bytes"_a,
+        "pacing_rate_bps"_a, "next_deadline_ps"_a, "on_packet_sent"_a, "on_acknowledgement"_a,
+        "on_congestion_notification"_a, "on_loss"_a, "on_deadline"_a,
         "A congestion control that calls these; None stands for a method that there is not.");
   py::register_exception<ExtensionError>(m, "ExtensionError", PyExc_ValueError).doc() =
       "A user's class cannot be used, or gave what cannot be used.";

@@ -7,6 +7,8 @@
 
 namespace weft {
 
+constexpr uint32_t kMaxPort = 511;  // 9 bits: PortId_t of v1model
+
 // An action bound to its data, as a table entry, a default entry or an action profile member holds it. The
 // data follows the struct: each parameter in native byte order at the offset that lowering assigned to it.
 struct alignas(8) ActionData {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "switch/abi.hpp"
+
 namespace weft {
 
 namespace {
-
-constexpr uint32_t kMaxPort = 511;
 
 std::string bytes_text(uint64_t bytes) { return std::to_string(bytes) + " B"; }
 

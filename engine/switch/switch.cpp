@@ -16,7 +16,6 @@ namespace weft {
 namespace {
 
 constexpr uint32_t kMaxDepth = (1U << 19) - 1;  // enq_qdepth and deq_qdepth have 19 bits
-constexpr uint32_t kMaxPort = 511;
 
 uint32_t low_word(uint64_t value) { return static_cast<uint32_t>(value); }
 uint32_t high_word(uint64_t value) { return static_cast<uint32_t>(value >> 32); }

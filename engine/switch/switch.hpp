@@ -18,6 +18,7 @@
 #include "memory/cache_line.hpp"
 #include "memory/prefetch_step.hpp"
 #include "memory/ring_buffer.hpp"
+#include "switch/abi.hpp"
 #include "switch/events.hpp"
 #include "switch/objects.hpp"
 #include "switch/program.hpp"
@@ -36,7 +37,7 @@ struct SwitchOptions {
 
   std::string name;
   uint32_t cpu_port = 510;
-  uint32_t drop_port = 511;
+  uint32_t drop_port = kMaxPort;
   DepthUnit depth_unit = DepthUnit::kCells;
   uint32_t cell_bytes = kCellBytes;  // times a power of two
   TimeUnit time_unit = TimeUnit::kNanoseconds;

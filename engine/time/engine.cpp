@@ -34,12 +34,6 @@ constexpr int64_t kLongestSleepNs = 100'000'000;
 constexpr uint64_t kBatchesPerInterruptCheck = 256;
 constexpr uint64_t kEventsPerWallReading = 8;
 
-int64_t monotonic_now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
 [[noreturn]] void throw_errno(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -28,6 +29,12 @@ namespace weft {
 
 class PacketStore;
 class Partition;
+
+inline int64_t monotonic_now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
 
 // Emulated time = (CLOCK_MONOTONIC - epoch) / dilation: one emulated second takes `dilation` real ones.
 struct RealClock {

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-std::vector<Load> join_neighbours(const std::vector<Load>& single, const Neighbours& neighbours) {
+std::vector<Load> join_neighbours(const std::vector<Load>& single, const NeighbourLoads& neighbours) {
   std::vector<size_t> leaders(single.size());  // of each partition one that it is with, maybe itself
   std::iota(leaders.begin(), leaders.end(), size_t{0});
   const auto leader_of = [&leaders](size_t partition) {

@@ -21,12 +21,6 @@ constexpr int64_t kInterruptCheckNs = 100'000'000;
 // Windows of fewer events than this are served by one thread: waking the others would take longer.
 constexpr uint64_t kEventsWorthSharing = 64;
 
-int64_t monotonic_now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
 // Says for as long as it lives that there is a run.
 class Running {
  public:

@@ -168,7 +168,7 @@ class Partitions {
   std::shared_ptr<PacketDepot> depot_;
   std::vector<std::unique_ptr<PartitionWorker>> workers_;
   std::vector<std::unique_ptr<Partition>> partitions_;
-  Neighbours neighbours_;
+  NeighbourLoads neighbours_;
   bool assigned_ = false;
   bool running_ = false;
   uint32_t assignments_ = 1;
